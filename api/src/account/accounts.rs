@@ -1,4 +1,4 @@
-//! Accounts: made, shown, renamed, disabled, deleted.
+//! Accounts: creation, display, address change, disabling and deletion.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -18,20 +18,20 @@ const DISABLE: &str = include_str!("../../queries/accounts/disable_account.sql")
 const RENAME: &str = include_str!("../../queries/accounts/set_email.sql");
 const DELETE: &str = include_str!("../../queries/accounts/delete_account.sql");
 
-/// An account as it is shown.
+/// Account with its plan and usage.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Account {
     pub(crate) id: i64,
     pub(crate) email: String,
     pub(crate) tier: Tier,
-    /// What it counts as now.
+    /// Tier in effect now.
     pub(crate) effective_tier: Tier,
     pub(crate) paid_until: Option<DateTime<Utc>>,
-    /// What it counts as after `paid_until`.
+    /// Tier after `paid_until`.
     pub(crate) next_tier: Tier,
-    /// End of the month that is paid for, where somebody pays by the month.
+    /// End of the paid month, for accounts billed by the month.
     pub(crate) period_end: Option<DateTime<Utc>>,
-    /// What its holder asked the operator for.
+    /// Tier that the holder requested from the operator.
     pub(crate) wanted_tier: Option<Tier>,
     pub(crate) disabled_at: Option<DateTime<Utc>>,
     pub(crate) active_keys: i64,
@@ -60,7 +60,8 @@ impl Account {
     }
 }
 
-/// Makes an account in the caller's transaction, and locks it. `holder`: whether its holder makes it, or the operator.
+/// Creates an account in the caller's transaction, and locks it. `holder` is true if its holder creates it, false for
+/// the operator.
 pub(crate) async fn create(
     transaction: &Transaction<'_>,
     email: &str,
@@ -81,19 +82,19 @@ pub(crate) async fn create(
     Ok(account)
 }
 
-/// The account of an address in lower case.
+/// Account of an address in lower case.
 pub(crate) async fn show(client: &Client, email: &str) -> Result<Account, AccountError> {
     let row = client.query_opt(SHOW, &[&email]).await?;
     Ok(Account::read(&row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?)?)
 }
 
-/// All accounts by address.
+/// All accounts, ordered by address.
 pub(crate) async fn list(client: &Client) -> Result<Vec<Account>, AccountError> {
     let rows = client.query(LIST, &[]).await?;
     Ok(rows.iter().map(Account::read).collect::<Result<_, _>>()?)
 }
 
-/// Takes an account out of use from the next request on, with all its keys and sessions, or gives it back.
+/// Disables an account from the next request on, or enables it again. Disabling also ends its sessions and links.
 pub(crate) async fn disable(
     client: &mut Client,
     party: Party<'_>,
@@ -108,7 +109,7 @@ pub(crate) async fn disable(
     Ok(transaction.commit().await?)
 }
 
-/// Gives an account another address, in lower case, in the caller's transaction. Links that went to the old one end.
+/// Changes an account's address, given in lower case, in the caller's transaction. Links sent to the old address end.
 pub(crate) async fn rename(
     transaction: &Transaction<'_>,
     account: &Locked,
@@ -125,7 +126,7 @@ pub(crate) async fn rename(
     account.record(transaction, "account.address", details).await
 }
 
-/// Deletes an account with its keys, sessions, links and password, from the next request on. What it used of the month stays
+/// Deletes an account with its keys, sessions, links and password, from the next request on. The month's usage stays
 /// with its address.
 pub(crate) async fn delete(client: &mut Client, party: Party<'_>) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;

@@ -9,14 +9,14 @@ use super::error::AccountError;
 
 const HISTORY: &str = include_str!("../../queries/accounts/history.sql");
 const LOG: &str = include_str!("../../queries/accounts/log.sql");
-/// Entries a holder is shown.
+/// Maximum number of entries shown to a holder.
 const SHOWN: i64 = 200;
 
-/// One entry of the audit log.
+/// Audit log entry.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Entry {
     pub(crate) at: DateTime<Utc>,
-    /// A role of the database, or the account itself.
+    /// Database role, or `account` for the holder.
     pub(crate) actor: String,
     pub(crate) action: String,
     pub(crate) details: Value,
@@ -33,13 +33,13 @@ impl Entry {
     }
 }
 
-/// What was done to all accounts an address ever had, oldest first.
+/// Changes of all accounts that an address ever had, oldest first.
 pub(crate) async fn history(client: &Client, email: &str) -> Result<Vec<Entry>, AccountError> {
     let rows = client.query(HISTORY, &[&email]).await?;
     Ok(rows.iter().map(Entry::read).collect::<Result<_, _>>()?)
 }
 
-/// The newest entries of one account, newest first.
+/// Latest entries of one account, newest first.
 pub(crate) async fn log(client: &Client, account: i64) -> Result<Vec<Entry>, AccountError> {
     let rows = client.query(LOG, &[&account, &SHOWN]).await?;
     Ok(rows.iter().map(Entry::read).collect::<Result<_, _>>()?)

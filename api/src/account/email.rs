@@ -1,8 +1,8 @@
-//! Email addresses, by which accounts are known.
+//! Email addresses, which identify accounts.
 
 use super::error::AccountError;
 
-/// An email address: one @, a local part, a domain with a dot; lower case as a whole.
+/// Parses an email address: one @, a local part, a domain with a dot. The result is in lower case.
 pub(crate) fn email(text: &str) -> Result<String, AccountError> {
     let trimmed = text.trim();
     let valid = trimmed.split_once('@').is_some_and(|(local, domain)| {

@@ -1,6 +1,6 @@
 //! Errors of account operations.
 
-/// Why an account was not changed.
+/// Errors of an account operation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {
     #[error("{0} is not an email address")]
@@ -9,7 +9,7 @@ pub(crate) enum AccountError {
     NoAccount(String),
     #[error("there is an account {0} already")]
     Taken(String),
-    /// A sentence for whoever asked.
+    /// Message for the caller.
     #[error("{0}")]
     Refused(String),
     #[error("{}", store::db::error_chain(.0))]

@@ -1,4 +1,4 @@
-//! Keys: made, given a new secret, deleted.
+//! API keys: creation, replacement and deletion.
 
 use chrono::{DateTime, Utc};
 use market::text_enum;
@@ -20,38 +20,38 @@ const IS_NAMED: &str = include_str!("../../queries/accounts/is_key_named.sql");
 const REPLACEMENT: &str = include_str!("../../queries/accounts/find_replacement.sql");
 const MADE: &str = include_str!("../../queries/accounts/keys_made.sql");
 const EXPIRE: &str = include_str!("../../queries/accounts/expire_key.sql");
-/// Keys an account may have that are neither deleted nor expired.
+/// Maximum number of active keys of an account.
 const MOST_ACTIVE: i64 = 10;
-/// Keys a holder may make within a day, or rows would be added without end.
+/// Maximum number of keys that a holder may create within a day. It bounds the number of rows.
 const MOST_MADE: i64 = 100;
 
-/// A key as it is shown, without its secret.
+/// API key without its secret.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Key {
     pub(crate) id: i64,
     pub(crate) name: String,
-    /// The end of its secret, to tell it by.
+    /// Last four characters of the secret, to recognize it.
     pub(crate) last_four: String,
-    /// active, expired or deleted.
+    /// One of `active`, `expired` and `deleted`.
     pub(crate) status: String,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) expires_at: Option<DateTime<Utc>>,
     pub(crate) rate_per_minute: Option<i32>,
-    /// When its last call was counted; a few seconds late.
+    /// Time of the last counted call, a few seconds late.
     pub(crate) last_used: Option<DateTime<Utc>>,
 }
 
-/// A key with its secret, which nobody can read again.
+/// API key with its secret, which cannot be read again.
 #[derive(Debug)]
 pub(crate) struct Drawn {
     pub(crate) key: Key,
     pub(crate) secret: SecretString,
 }
 
-/// What a new key is made of, but for its secret.
+/// Properties of a new key, without its secret.
 #[derive(Debug)]
 pub(crate) struct NewKey<'a> {
-    /// 1 to 64 characters, unlike those of the account's other active keys.
+    /// Name of 1 to 64 characters, unique among the account's active keys.
     pub(crate) name: &'a str,
     pub(crate) expires_at: Option<DateTime<Utc>>,
     pub(crate) rate_per_minute: Option<i32>,
@@ -88,7 +88,6 @@ impl Key {
     }
 }
 
-/// Makes a key.
 pub(crate) async fn create(
     client: &mut Client,
     party: Party<'_>,
@@ -116,7 +115,7 @@ pub(crate) async fn create(
     Ok(drawn)
 }
 
-/// Gives the active key of this id or name a new secret; the old one ends with the overlap.
+/// Replaces the secret of the active key with this id or name. The old secret expires after the overlap.
 pub(crate) async fn re_roll(
     client: &mut Client,
     party: Party<'_>,
@@ -149,7 +148,7 @@ pub(crate) async fn re_roll(
     Ok(drawn)
 }
 
-/// Deletes the active key of this id or name, from the next request on; gives its id and name.
+/// Deletes the active key with this id or name, from the next request on. Returns its id and name.
 pub(crate) async fn delete(
     client: &mut Client,
     party: Party<'_>,
@@ -166,13 +165,13 @@ pub(crate) async fn delete(
     Ok((id, name))
 }
 
-/// The key of this id, if it is the account's.
+/// Key with this id, if it belongs to the account.
 pub(crate) async fn one(client: &Client, account: i64, id: i64) -> Result<Option<Key>, AccountError> {
     let row = client.query_opt(ONE, &[&account, &id]).await?;
     Ok(row.as_ref().map(Key::read).transpose()?)
 }
 
-/// An account's keys in the order in which they were made, without those deleted long ago.
+/// Keys of an account in order of creation, without those deleted more than 30 days ago.
 pub(crate) async fn list(client: &Client, account: i64) -> Result<Vec<Key>, AccountError> {
     let rows = client.query(LIST, &[&account]).await?;
     Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)
@@ -189,8 +188,8 @@ fn has_room(account: &Locked, otherwise: &str) -> Result<(), AccountError> {
     Err(refused(format!("{MOST_ACTIVE} active keys are the most: {otherwise}")))
 }
 
-/// Refuses a key that was replaced already: its expiry is that of its overlap by now, and whoever asks twice would keep
-/// neither secret in mind.
+/// Refuses a key that already has a replacement. Its expiry is now the end of its overlap, which a new key must not
+/// inherit. A repeated request must not draw a second secret.
 async fn is_newest(
     transaction: &Transaction<'_>,
     account: &Locked,
@@ -229,7 +228,7 @@ async fn insert(
     Ok(Drawn { key: Key::read(&row)?, secret: secret.text })
 }
 
-/// The one active key that an id or a name names.
+/// Active key with this id or name; an error if several match.
 async fn find(transaction: &Transaction<'_>, account: &Locked, key: &str) -> Result<Row, AccountError> {
     let mut found = transaction.query(FIND, &[&account.id, &key]).await?;
     let by_id = found.first().map(|row| row.try_get::<_, i64>("id")).transpose()?;

@@ -1,6 +1,6 @@
-//! One-time links: an invitation to sign up, or a password to be set anew.
+//! One-time links: invitations to sign up, and password resets.
 //!
-//! Invariant: looking at a link uses nothing up, so whatever reads mail before people do burns none.
+//! Invariant: viewing a link does not use it up, so mail scanners cannot spoil it.
 
 use chrono::{DateTime, Utc};
 use market::text_enum;
@@ -25,14 +25,14 @@ text_enum! {
     pub enum Purpose { Invitation = "invitation", Reset = "reset" }
 }
 
-/// A link that was just made; its secret cannot be read again.
+/// New link; its secret cannot be read again.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) secret: SecretString,
     pub(crate) expires_at: DateTime<Utc>,
 }
 
-/// A link that can be used.
+/// Usable link.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     pub(crate) purpose: Purpose,
@@ -53,7 +53,7 @@ impl Link {
     }
 }
 
-/// Makes a link by which an address without an account gets one of this tier.
+/// Creates an invitation: an address without an account gets one with this tier.
 pub(crate) async fn invite(
     client: &Client,
     email: &str,
@@ -70,7 +70,7 @@ pub(crate) async fn invite(
     Ok(Made { secret: token.text, expires_at: row.try_get("expires_at")? })
 }
 
-/// Makes a link by which an account's holder sets a new password.
+/// Creates a password reset link for an account's holder.
 pub(crate) async fn reset(client: &mut Client, party: Party<'_>, hours: i32) -> Result<Made, AccountError> {
     let transaction = client.transaction().await?;
     let account = party.lock(&transaction).await?;
@@ -85,13 +85,14 @@ pub(crate) async fn reset(client: &mut Client, party: Party<'_>, hours: i32) -> 
     Ok(Made { secret: token.text, expires_at: row.try_get("expires_at")? })
 }
 
-/// The link of a secret, while it can be used.
+/// Usable link with this secret.
 pub(crate) async fn find(client: &Client, secret: &str) -> Result<Option<Link>, AccountError> {
     let row = client.query_opt(FIND, &[&&Token::hash(secret)[..]]).await?;
     row.as_ref().map(Link::read).transpose()
 }
 
-/// Uses a link up: its address has an account with this password then, no session and no other link. `None` when it cannot be used.
+/// Uses up a link: its address gets an account with this password. Open sessions and other links end. `None` for an
+/// unusable link.
 pub(crate) async fn spend(
     transaction: &Transaction<'_>,
     secret: &str,

@@ -1,7 +1,7 @@
 //! Account operations shared by the commands and the dashboard: accounts, keys, plans, sessions, links.
 //!
-//! Invariants: a secret is shown once, at its creation, and stored as a hash; what is deleted stays in the table,
-//! unusable; every change is in the audit log, in the transaction that makes it.
+//! Invariants: a secret is shown once, at its creation, and stored as a hash. Deleted rows stay in the table, unusable.
+//! Every change is in the audit log, in the same transaction.
 
 pub(crate) mod accounts;
 pub(crate) mod audit;

@@ -12,19 +12,19 @@ const BY_ADDRESS: &str = include_str!("../../queries/accounts/lock_account.sql")
 const BY_ID: &str = include_str!("../../queries/accounts/lock_own_account.sql");
 const LIMITER: &str = include_str!("../../queries/accounts/lock_limiter.sql");
 const RECORD: &str = include_str!("../../queries/accounts/record.sql");
-/// How the audit log names the holder of an account.
+/// Actor name of the holder in the audit log.
 const HOLDER: &str = "account";
 
-/// Who changes which account.
+/// Actor of an account change, with the account.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Party<'a> {
-    /// The operator, who names it by its address in lower case.
+    /// Operator; the account's address in lower case.
     Operator(&'a str),
-    /// Its holder, who is signed in.
+    /// Signed-in holder; the account's id.
     Holder(i64),
 }
 
-/// An account whose row is locked until the transaction ends, so that changes of it follow each other.
+/// Locked account row. The lock lasts until the transaction ends and serializes changes of the account.
 #[derive(Debug)]
 pub(crate) struct Locked {
     pub(crate) id: i64,
@@ -34,11 +34,11 @@ pub(crate) struct Locked {
     actor: Option<&'static str>,
 }
 
-/// What an account may do, and until when.
+/// Tier of an account, and its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Subscription {
     pub(crate) tier: Tier,
-    /// After it the account counts as `next_tier`; `None`: until changed.
+    /// End of the paid period, after which `next_tier` applies. `None` without an end.
     pub(crate) paid_until: Option<DateTime<Utc>>,
     pub(crate) next_tier: Tier,
 }
@@ -69,18 +69,19 @@ impl Party<'_> {
 }
 
 impl Locked {
-    /// Due before a key is changed; calls of the account wait until the transaction ends.
+    /// Locks the account's rate limiter, as required before a key is changed. Calls of the account wait until the
+    /// transaction ends.
     pub(crate) async fn hold_calls(&self, transaction: &Transaction<'_>) -> Result<(), AccountError> {
         transaction.execute(LIMITER, &[&self.id]).await?;
         Ok(())
     }
 
-    /// True if its holder changes it, not the operator.
+    /// True for a change by the holder, false for the operator.
     pub(crate) fn is_own(&self) -> bool {
         self.actor.is_some()
     }
 
-    /// Notes in the audit log what the transaction does. Details hold no secret.
+    /// Appends an audit log entry for the transaction's change. `details` must not contain a secret.
     pub(crate) async fn record(
         &self,
         transaction: &Transaction<'_>,

@@ -1,7 +1,7 @@
-//! Passwords: which are good enough, how they are kept, how one is compared.
+//! Passwords: rules, hashing and comparison.
 //!
-//! Invariants: a password is kept as Argon2id (19 MiB, two passes); an address without an account costs the same work as
-//! one with; few are hashed at once, so that sign-ins cannot starve the calls of the API.
+//! Invariants: the database stores an Argon2id hash (19 MiB, two passes). An unknown address costs the same work as a
+//! known one. The number of concurrent hashes is bounded, so that sign-ins cannot starve the API.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -22,20 +22,20 @@ use crate::concurrency::cpu_pool::{CpuPoolError, run_low_priority};
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
 const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");
 const SET: &str = include_str!("../../queries/accounts/set_password.sql");
-/// Memory in KiB, passes, lanes.
+/// Argon2 memory in KiB, passes and lanes.
 const COST: (u32, u32, u32) = (19 * 1024, 2, 1);
-/// Characters of a password.
+/// Allowed number of characters.
 const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
-/// Passwords of that length that are tried first by whoever guesses.
+/// Common passwords of allowed length, which attackers try first.
 const COMMON: &str = include_str!("common_passwords.txt");
-/// How long one waits for others to be hashed.
+/// Maximum wait for a hashing permit.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Passwords that may wait or be hashed; another is refused at once.
+/// Maximum number of passwords waiting or being hashed. Further ones are refused at once.
 const QUEUE: usize = 64;
-/// Hash that the password of an unknown address is compared with, so that it takes as long as a known one.
+/// Placeholder hash for unknown addresses, so that their comparison takes as long as for known ones.
 static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| hash_now("no one's password"));
 
-/// Why a password was not hashed or compared.
+/// Errors of hashing and comparison.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PasswordError {
     #[error("too many passwords are being checked")]
@@ -50,14 +50,14 @@ pub(crate) enum PasswordError {
     Placeholder(#[source] &'static PasswordError),
 }
 
-/// Hashes passwords, a few at a time.
+/// Password hashing with a concurrency limit.
 #[derive(Debug, Clone)]
 pub(crate) struct Hashing {
     at_once: Arc<Semaphore>,
     queue: Arc<Semaphore>,
 }
 
-/// The account of an address, with the hash of its password.
+/// Account of an address, with the hash of its password.
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) account: i64,
@@ -65,17 +65,15 @@ pub(crate) struct Known {
 }
 
 impl Hashing {
-    /// With so many at once.
     pub(crate) fn new(at_once: usize) -> Self {
         Self { at_once: Arc::new(Semaphore::new(at_once)), queue: Arc::new(Semaphore::new(QUEUE)) }
     }
 
-    /// What is kept of a password.
     pub(crate) async fn hash(&self, password: SecretString) -> Result<String, PasswordError> {
         self.work(move || hash_now(password.expose_secret())).await?
     }
 
-    /// True if this is the password of the account, which takes as long when there is none.
+    /// True if this is the account's password. The comparison takes equally long without an account.
     pub(crate) async fn is_right(
         &self,
         password: SecretString,
@@ -98,7 +96,7 @@ impl Hashing {
         let place = timeout(PATIENCE, Arc::clone(&self.at_once).acquire_owned()).await;
         let place = place.map_err(|_| PasswordError::Busy)?.map_err(|_| PasswordError::Busy)?;
         let worked = run_low_priority(move || {
-            // The permit is kept until the work ends, even if the caller has left.
+            // The permit is returned when the work ends, even if the caller has gone.
             let _place = place;
             work()
         });
@@ -106,13 +104,13 @@ impl Hashing {
     }
 }
 
-/// The account that an address in lower case may sign in to.
+/// Account of an address in lower case, if it may sign in.
 pub(crate) async fn find(client: &Client, email: &str) -> Result<Option<Known>, AccountError> {
     let Some(row) = client.query_opt(FIND, &[&email]).await? else { return Ok(None) };
     Ok(Some(Known { account: row.try_get("id")?, hash: row.try_get("hash")? }))
 }
 
-/// Gives an account its password, in the caller's transaction.
+/// Stores an account's password hash, in the caller's transaction.
 pub(crate) async fn set(
     transaction: &Transaction<'_>,
     account: &Locked,
@@ -122,8 +120,8 @@ pub(crate) async fn set(
     Ok(())
 }
 
-/// The account that a password was right for, locked in the caller's transaction; `None` when meanwhile the password was
-/// changed or the account disabled or deleted.
+/// Locks the account of a verified password in the caller's transaction. `None` if the password has changed, or the
+/// account was disabled or deleted.
 pub(crate) async fn lock(
     transaction: &Transaction<'_>,
     known: &Known,
@@ -136,7 +134,7 @@ pub(crate) async fn lock(
     Ok(Some(account).filter(|_| holds))
 }
 
-/// Gives an account another password in the caller's transaction, and ends every way in that was open.
+/// Changes an account's password in the caller's transaction, and ends all its sessions and links.
 pub(crate) async fn change(
     transaction: &Transaction<'_>,
     account: &Locked,
@@ -147,7 +145,7 @@ pub(crate) async fn change(
     account.record(transaction, "password.change", json!({ "sessions": ended })).await
 }
 
-/// Refuses passwords that are guessed soon; any characters are welcome.
+/// Refuses passwords that are easy to guess. Every character is allowed.
 pub(crate) fn check(password: &SecretString, email: &str) -> Result<(), AccountError> {
     let refused = |message: &str| Err(AccountError::Refused(message.to_owned()));
     let text = password.expose_secret();

@@ -1,7 +1,7 @@
 //! Subscription: current tier, paid period and the tier after it.
 //!
-//! Invariants: more holds from the next call on, less after the paid period; no job has to run for either. A payment
-//! provider's messages would call these functions too.
+//! Invariants: a higher tier applies from the next call on, a lower one after the paid period. Neither change needs a
+//! job. Webhooks of a payment provider would call the same functions.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -19,7 +19,7 @@ const CHOOSE: &str = include_str!("../../queries/accounts/choose_tier.sql");
 const CHOOSE_NEXT: &str = include_str!("../../queries/accounts/choose_next_tier.sql");
 const ASK: &str = include_str!("../../queries/accounts/ask_for_tier.sql");
 
-/// Gives an account a tier from the next request on, until `paid_until` or until changed.
+/// Sets an account's tier from the next request on, until `paid_until` or without an end.
 pub(crate) async fn set_tier(
     client: &mut Client,
     party: Party<'_>,
@@ -32,7 +32,8 @@ pub(crate) async fn set_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Ends a subscription: the tier holds to the end of the paid period (`paid_until` where nobody knows it), then free.
+/// Cancels a subscription: the tier applies to the end of the paid period, then Free. `paid_until` is used for an
+/// unknown end.
 pub(crate) async fn cancel(
     client: &mut Client,
     party: Party<'_>,
@@ -47,7 +48,7 @@ pub(crate) async fn cancel(
     Ok(transaction.commit().await?)
 }
 
-/// Notes which tier follows when the paid period ends.
+/// Sets the tier after the paid period.
 pub(crate) async fn follow_with(
     client: &mut Client,
     party: Party<'_>,
@@ -59,8 +60,8 @@ pub(crate) async fn follow_with(
     Ok(transaction.commit().await?)
 }
 
-/// Takes a tier by the month: a higher one, or the present one again, from the next request on; a lower one when the
-/// paid month ends.
+/// Selects a tier billed by the month. A higher tier, or the present one again, applies from the next request on. A
+/// lower one applies after the paid month.
 pub(crate) async fn choose(client: &mut Client, party: Party<'_>, tier: Tier) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = settled(&transaction, party).await?;
@@ -74,7 +75,7 @@ pub(crate) async fn choose(client: &mut Client, party: Party<'_>, tier: Tier) ->
     Ok(transaction.commit().await?)
 }
 
-/// Notes which tier an account's holder asks the operator for; free is asked for by cancelling.
+/// Records the tier that the holder requests from the operator. A request for Free is a request to cancel.
 pub(crate) async fn ask(client: &mut Client, party: Party<'_>, tier: Tier) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = settled(&transaction, party).await?;
@@ -86,7 +87,7 @@ pub(crate) async fn ask(client: &mut Client, party: Party<'_>, tier: Tier) -> Re
     Ok(transaction.commit().await?)
 }
 
-/// The locked account as it is now: what a paid period ended has taken effect in its row.
+/// Locks the account after applying the end of an expired paid period.
 async fn settled(transaction: &Transaction<'_>, party: Party<'_>) -> Result<Locked, AccountError> {
     let account = party.lock(transaction).await?;
     match transaction.execute(SETTLE, &[&account.id]).await? {
@@ -95,7 +96,7 @@ async fn settled(transaction: &Transaction<'_>, party: Party<'_>) -> Result<Lock
     }
 }
 
-/// Runs a statement that takes the account's id first and gives its subscription, and records what it changed.
+/// Runs a statement with the account's id as its first parameter, and records the changed subscription.
 async fn change(
     transaction: &Transaction<'_>,
     account: &Locked,

@@ -1,8 +1,8 @@
-//! Sessions of account holders in their browsers.
+//! Browser sessions of account holders.
 //!
-//! Invariants: the secret is in the cookie alone; a session ends with 30 minutes of idleness, after 12 hours, when its
-//! holder signs out, and with its account's being disabled or deleted; a changed password ends all of them, and a new one
-//! begins where it was changed.
+//! Invariants: only the cookie contains the secret. A session ends after 30 idle minutes, after 12 hours, or at
+//! sign-out. Disabling or deleting the account ends its sessions. A password change ends all sessions and starts a new
+//! one.
 
 use chrono::{DateTime, Utc};
 use secrecy::SecretString;
@@ -21,20 +21,20 @@ const FIND: &str = include_str!("../../queries/accounts/find_session.sql");
 const LIST: &str = include_str!("../../queries/accounts/list_sessions.sql");
 const END: &str = include_str!("../../queries/accounts/end_session.sql");
 const END_OF_COOKIE: &str = include_str!("../../queries/accounts/end_session_of_cookie.sql");
-/// Sessions an account may have at once; the oldest go.
+/// Maximum number of sessions of an account; the oldest are deleted.
 const MOST: i64 = 20;
-/// Characters of a browser's name that are kept.
+/// Maximum stored length of a user agent, in characters.
 const AGENT: usize = 200;
 
-/// Where a session is begun from.
+/// Client that starts a session.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
     pub(crate) address: String,
-    /// What the browser calls itself.
+    /// User agent of the browser.
     pub(crate) agent: String,
 }
 
-/// Whose session a request belongs to.
+/// Session of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     pub(crate) id: i64,
@@ -42,7 +42,7 @@ pub(crate) struct Session {
     pub(crate) email: String,
 }
 
-/// A session as its holder sees it.
+/// Session in the list for its holder.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Shown {
     pub(crate) id: i64,
@@ -52,7 +52,7 @@ pub(crate) struct Shown {
     pub(crate) seen_at: DateTime<Utc>,
 }
 
-/// Begins a session in the caller's transaction; gives what its cookie holds.
+/// Starts a session in the caller's transaction. Returns the value of its cookie.
 pub(crate) async fn begin(
     transaction: &Transaction<'_>,
     account: &Locked,
@@ -66,7 +66,7 @@ pub(crate) async fn begin(
     Ok(token.text)
 }
 
-/// The session of a cookie, while it lasts.
+/// Active session of a cookie.
 pub(crate) async fn find(client: &Client, cookie: &str) -> Result<Option<Session>, AccountError> {
     let Some(row) = client.query_opt(FIND, &[&&Token::hash(cookie)[..]]).await? else { return Ok(None) };
     Ok(Some(Session {
@@ -76,7 +76,7 @@ pub(crate) async fn find(client: &Client, cookie: &str) -> Result<Option<Session
     }))
 }
 
-/// Ends the session of a cookie, if there is one.
+/// Ends the session of a cookie, if it exists.
 pub(crate) async fn end_of_cookie(client: &mut Client, cookie: &str) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     if let Some(row) = transaction.query_opt(END_OF_COOKIE, &[&&Token::hash(cookie)[..]]).await? {
@@ -86,7 +86,7 @@ pub(crate) async fn end_of_cookie(client: &mut Client, cookie: &str) -> Result<(
     Ok(transaction.commit().await?)
 }
 
-/// An account's sessions, newest first.
+/// Sessions of an account, newest first.
 pub(crate) async fn list(client: &Client, account: i64) -> Result<Vec<Shown>, AccountError> {
     let read = |row: &Row| -> Result<Shown, Error> {
         Ok(Shown {
@@ -100,7 +100,6 @@ pub(crate) async fn list(client: &Client, account: i64) -> Result<Vec<Shown>, Ac
     Ok(client.query(LIST, &[&account]).await?.iter().map(read).collect::<Result<_, _>>()?)
 }
 
-/// Ends one session of an account.
 pub(crate) async fn end(client: &mut Client, party: Party<'_>, id: i64) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = party.lock(&transaction).await?;
@@ -111,7 +110,7 @@ pub(crate) async fn end(client: &mut Client, party: Party<'_>, id: i64) -> Resul
     Ok(transaction.commit().await?)
 }
 
-/// Ends the session that another takes the place of, in the caller's transaction.
+/// Ends a session that is being replaced, in the caller's transaction.
 pub(crate) async fn replace(
     transaction: &Transaction<'_>,
     account: &Locked,
@@ -121,7 +120,7 @@ pub(crate) async fn replace(
     Ok(())
 }
 
-/// Ends every session of an account; gives how many there were.
+/// Ends every session of an account. Returns their number.
 pub(crate) async fn end_all(client: &mut Client, party: Party<'_>) -> Result<u64, AccountError> {
     let transaction = client.transaction().await?;
     let account = party.lock(&transaction).await?;
@@ -131,7 +130,7 @@ pub(crate) async fn end_all(client: &mut Client, party: Party<'_>) -> Result<u64
     Ok(ended)
 }
 
-/// Ends every session of an account in the caller's transaction; gives how many there were.
+/// Ends every session of an account in the caller's transaction. Returns their number.
 pub(crate) async fn end_every(transaction: &Transaction<'_>, account: &Locked) -> Result<u64, AccountError> {
     ways_in::end_sessions(transaction, account.id).await
 }

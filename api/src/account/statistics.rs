@@ -31,7 +31,7 @@ text_enum! {
     }
 }
 
-/// Calls of a day.
+/// Number of calls on a day with one outcome.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct OfDay {
     pub(crate) day: NaiveDate,
@@ -39,7 +39,7 @@ pub(crate) struct OfDay {
     pub(crate) calls: i64,
 }
 
-/// Calls of an endpoint by a key.
+/// Number of calls of an endpoint by one key.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct OfEndpoint {
     pub(crate) endpoint: String,
@@ -50,7 +50,7 @@ pub(crate) struct OfEndpoint {
     pub(crate) last_at: DateTime<Utc>,
 }
 
-/// Calls of an endpoint that were not answered as asked.
+/// Number of refused or failed calls of an endpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     pub(crate) outcome: Outcome,
@@ -59,7 +59,7 @@ pub(crate) struct Refusal {
     pub(crate) last_at: DateTime<Utc>,
 }
 
-/// Calls a day and outcome, from a day on.
+/// Calls by day and outcome, from `since` on.
 pub(crate) async fn by_day(
     client: &Client,
     account: i64,
@@ -72,7 +72,7 @@ pub(crate) async fn by_day(
     rows.iter().map(read).collect()
 }
 
-/// Calls an endpoint and key, from a day on, the most first.
+/// Calls by endpoint and key, from `since` on, the highest count first.
 pub(crate) async fn by_endpoint(
     client: &Client,
     account: i64,
@@ -92,7 +92,7 @@ pub(crate) async fn by_endpoint(
     rows.iter().map(read).collect()
 }
 
-/// What was refused from a day on, the newest first.
+/// Refused and failed calls from `since` on, newest first.
 pub(crate) async fn refusals(
     client: &Client,
     account: i64,

@@ -1,4 +1,4 @@
-//! Secrets of sessions and one-time links: drawn at random, kept as hashes.
+//! Random secrets of sessions and one-time links, stored as hashes.
 
 use rand::RngExt;
 use secrecy::SecretString;
@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 /// Bytes of randomness: 256 bits.
 const RANDOM: usize = 32;
 
-/// A new secret and the hash it is known by.
+/// New secret and its hash.
 #[derive(Debug)]
 pub(crate) struct Token {
-    /// In hexadecimal digits.
+    /// Secret in hexadecimal digits.
     pub(crate) text: SecretString,
     pub(crate) hash: [u8; 32],
 }
@@ -22,7 +22,7 @@ impl Token {
         Self { hash: Self::hash(&text), text: text.into() }
     }
 
-    /// The hash of a secret that somebody shows.
+    /// Hash of a presented secret.
     pub(crate) fn hash(text: &str) -> [u8; 32] {
         Sha256::digest(text.as_bytes()).into()
     }

@@ -8,7 +8,7 @@ use crate::auth::tier::Tier;
 
 const USAGE: &str = include_str!("../../queries/accounts/usage.sql");
 
-/// An account's use of its limits.
+/// Usage of an account's limits.
 #[derive(Debug, Clone)]
 pub(crate) struct Usage {
     pub(crate) tier: Tier,
@@ -16,16 +16,16 @@ pub(crate) struct Usage {
     pub(crate) month: NaiveDate,
     /// Calls counted in the month.
     pub(crate) current: i64,
-    /// Calls a month.
+    /// Monthly quota.
     pub(crate) limit: i64,
     pub(crate) resets_at: DateTime<Utc>,
     pub(crate) rate_per_minute: i32,
     pub(crate) burst: i32,
-    /// Calls that would pass at once now.
+    /// Calls that the rate limit would accept now.
     pub(crate) available_now: i64,
 }
 
-/// What the account of an address in lower case has used.
+/// Usage of the account with this address in lower case.
 pub(crate) async fn usage(client: &Client, email: &str) -> Result<Usage, AccountError> {
     let row = client.query_opt(USAGE, &[&email]).await?;
     let row = row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?;
