@@ -1,4 +1,4 @@
-//! Monitored stream: reports reads and writes to its connection's progress.
+//! Stream wrapper that reports reads and writes to the connection's progress.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -10,17 +10,16 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::Connection;
 use super::protocol_error::{ErrorReply, ProtocolErrorHandler, hyper_reply_status};
 
-/// A stream whose progress is noted.
+/// Stream with monitored progress.
 pub(crate) struct Guarded<S> {
     stream: S,
     connection: Arc<Connection>,
     on_protocol_error: ProtocolErrorHandler,
-    /// Reply to a protocol error, once there was one.
+    /// Reply to a protocol error, set after the first error.
     reply: Option<ErrorReply>,
 }
 
 impl<S> Guarded<S> {
-    /// Notes the stream's progress in this connection.
     pub(crate) fn new(
         stream: S,
         connection: Arc<Connection>,
@@ -29,7 +28,7 @@ impl<S> Guarded<S> {
         Self { stream, connection, on_protocol_error, reply: None }
     }
 
-    /// True if the service's reply takes the place of these bytes, because they are hyper's reply to a protocol error.
+    /// True if the service's reply replaces these bytes, because they are hyper's reply to a protocol error.
     fn is_replaced(&mut self, bytes: &[u8]) -> bool {
         if self.reply.is_none() {
             let status = hyper_reply_status(bytes);
@@ -99,7 +98,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        // Whoever flushes has nothing more to write at the moment.
+        // hyper flushes when it has no further bytes to write.
         self.connection.drained();
         Pin::new(&mut self.stream).poll_flush(cx)
     }

@@ -1,6 +1,6 @@
-//! Client connections: what each is doing, how long it may take, and which go when there are too many.
+//! Client connections: progress, timeouts and eviction.
 //!
-//! Invariant: a client that sends, takes or asks nothing holds nothing for long, so others always get in.
+//! Invariant: an idle or slow client occupies resources only for a limited time, so new clients can always connect.
 
 mod guarded;
 mod progress;

@@ -8,26 +8,26 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::metrics::Connections;
 
-/// Bytes of a head that any client may send; more take one of the places for large heads.
+/// Bytes of a request head that any client may send. A larger head needs a valid key or a permit.
 const SMALL_HEAD: usize = 16 * 1024;
-/// Bytes of an answer that a client has to take in the time for writing, or all that is left.
+/// Bytes of a response that a client must accept within the write timeout, unless fewer remain.
 const LEAST_TAKEN: usize = 64 * 1024;
 
-/// How long a client may take.
+/// Timeouts of a client connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
-    /// For a request's head, from its first byte.
+    /// Time for a request head, from its first byte.
     pub(crate) head: Duration,
-    /// Between requests, and before the first.
+    /// Idle time between requests, and before the first.
     pub(crate) idle: Duration,
-    /// For each 64 KiB of an answer.
+    /// Time for each 64 KiB of a response.
     pub(crate) write: Duration,
 }
 
 /// One client connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    /// Ends what serves the connection.
+    /// Abort handle of the future that serves the connection.
     pub(super) closing: AbortHandle,
     large_heads: Arc<Semaphore>,
     progress: Mutex<Progress>,
@@ -36,19 +36,19 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 struct Progress {
     phase: Phase,
-    /// When the phase began.
+    /// Start of the phase.
     since: Instant,
-    /// True if a request with a valid key came over it.
+    /// True after a request with a valid key.
     has_shown_key: bool,
-    /// Since when the client has taken less than it has to.
+    /// Set while the client accepts less than the required rate.
     blocked: Option<Blocked>,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// Nothing was asked, or all is answered.
+    /// No request is in progress.
     Idle,
-    /// So many bytes of a head have come; a large one holds its place.
+    /// A request head is being received; `place` is the permit of a large one.
     Head { bytes: usize, place: Option<OwnedSemaphorePermit> },
     /// A request is being answered.
     Working,
@@ -60,7 +60,7 @@ struct Blocked {
     taken: usize,
 }
 
-/// The order in which connections go when there are too many: the least first.
+/// Eviction priority. The connection with the lowest value is evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Worth {
     has_shown_key: bool,
@@ -75,17 +75,16 @@ impl Connection {
         Self { closing, large_heads, progress: Mutex::new(progress) }
     }
 
-    /// Notes that a request with a valid key came.
+    /// Records a request with a valid key.
     pub(crate) fn show_key(&self) {
         self.progress().has_shown_key = true;
     }
 
-    /// True if a request with a valid key came.
     pub(super) fn has_shown_key(&self) -> bool {
         self.progress().has_shown_key
     }
 
-    /// Adds the connection to those that do the same.
+    /// Adds the connection to the count of its phase.
     pub(super) fn count(&self, connections: &mut Connections) {
         let same = match self.progress().phase {
             Phase::Idle => &mut connections.idle,
@@ -95,13 +94,13 @@ impl Connection {
         *same += 1;
     }
 
-    /// Notes a whole request; it is being answered until the guard is dropped.
+    /// Records a complete request. The working phase ends when the guard is dropped.
     pub(crate) fn working(self: &Arc<Self>) -> Working {
         self.progress().enter(Phase::Working);
         Working(Arc::clone(self))
     }
 
-    /// Notes bytes from the client; `false` when they are more of a head than there is room for.
+    /// Records received bytes. Returns `false` if a large head gets no permit.
     pub(super) fn received(&self, count: usize) -> bool {
         let mut progress = self.progress();
         let has_shown_key = progress.has_shown_key;
@@ -114,13 +113,13 @@ impl Connection {
                     return place.is_some();
                 }
             }
-            // The next request, sent ahead; how much of it is read is bounded where it is read.
+            // These bytes belong to the next, pipelined request. hyper's read buffer bounds them.
             Phase::Working => {}
         }
         true
     }
 
-    /// Notes bytes that the client took.
+    /// Records bytes accepted by the client.
     pub(super) fn took(&self, count: usize) {
         let mut progress = self.progress();
         if let Some(blocked) = &mut progress.blocked {
@@ -131,12 +130,12 @@ impl Connection {
         }
     }
 
-    /// Notes that the client takes nothing at the moment.
+    /// Records that the client accepts no bytes now.
     pub(super) fn blocked(&self) {
         self.progress().blocked.get_or_insert_with(|| Blocked { since: Instant::now(), taken: 0 });
     }
 
-    /// Notes that the client took all there was.
+    /// Records that the client has accepted all bytes.
     pub(super) fn drained(&self) {
         let mut progress = self.progress();
         if progress.blocked.take().is_some() {
@@ -144,24 +143,24 @@ impl Connection {
         }
     }
 
-    /// True if the client has taken longer than it may.
+    /// True if the client has exceeded a timeout.
     pub(super) fn is_overdue(&self, now: Instant, patience: &Patience) -> bool {
         let progress = self.progress();
         let beyond = |since: Instant, limit| now.saturating_duration_since(since) > limit;
         let is_late = match progress.phase {
             Phase::Idle => beyond(progress.since, patience.idle),
             Phase::Head { .. } => beyond(progress.since, patience.head),
-            // The request's own time limit governs.
+            // The deadline of the request applies.
             Phase::Working => false,
         };
         is_late || progress.blocked.as_ref().is_some_and(|blocked| beyond(blocked.since, patience.write))
     }
 
-    /// How late it goes when there are too many; `None` while it is being answered.
+    /// Eviction priority. `None` for a connection that must not be evicted, because a request is in progress.
     pub(super) fn worth(&self) -> Option<Worth> {
         let progress = self.progress();
         let is_sending = matches!(progress.phase, Phase::Head { .. });
-        // Only a client with a key is given answers that are worth waiting for.
+        // Only clients with a key receive data, so only their pending writes prevent eviction.
         let is_taking = progress.blocked.is_some() && progress.has_shown_key;
         let worth = Worth { has_shown_key: progress.has_shown_key, is_sending, since: progress.since };
         (!matches!(progress.phase, Phase::Working) && !is_taking).then_some(worth)
@@ -178,7 +177,7 @@ impl Progress {
     }
 }
 
-/// A request that is being answered.
+/// Guard of a request in progress.
 #[derive(Debug)]
 pub(crate) struct Working(Arc<Connection>);
 

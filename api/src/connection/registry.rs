@@ -1,4 +1,4 @@
-//! Every open connection by its address: how many there may be, and which one goes for a new one.
+//! Registry of open connections by address: caps and eviction.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,23 +12,23 @@ use super::progress::{Connection, Patience};
 use crate::auth::client_address::Place;
 use crate::metrics::Connections;
 
-/// Large heads of clients without a key at once.
+/// Maximum number of concurrent large heads of clients without a key.
 const LARGE_HEADS: usize = 512;
-/// How often connections are looked at, at most.
+/// Maximum interval between two timeout sweeps.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// How many connections there may be.
+/// Maximum numbers of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caps {
-    /// In all.
+    /// In total.
     pub(crate) total: usize,
-    /// Of one address, while they have not shown a valid key.
+    /// Per address, before the connections have sent a valid key.
     pub(crate) strangers: usize,
-    /// Of one address.
+    /// Per address.
     pub(crate) by_address: usize,
 }
 
-/// The open connections.
+/// Registry of open connections.
 #[derive(Debug)]
 pub(crate) struct Registry {
     caps: Caps,
@@ -44,7 +44,7 @@ struct Open {
     places: HashMap<Place, HashMap<u64, Arc<Connection>>>,
 }
 
-/// A connection in the registry, until it is dropped.
+/// Entry of a connection in the registry, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Registered {
     registry: Arc<Registry>,
@@ -54,14 +54,13 @@ pub(crate) struct Registered {
 }
 
 impl Registry {
-    /// An empty registry.
     pub(crate) fn new(caps: Caps, patience: Patience) -> Arc<Self> {
         let large_heads = Arc::new(Semaphore::new(LARGE_HEADS));
         Arc::new(Self { caps, patience, large_heads, open: Mutex::default() })
     }
 
-    /// Takes a connection in, for which another may have to go, and gives what ends whatever serves it; `None` when all
-    /// others are at work. An address that is trusted has no cap of its own.
+    /// Registers a connection, and evicts another one if a cap is reached. Returns `None` if none can be evicted. The
+    /// registration aborts the connection's future. Trusted addresses have no cap per address.
     pub(crate) fn register(
         self: &Arc<Self>,
         peer: IpAddr,
@@ -81,7 +80,7 @@ impl Registry {
         Some((Registered { registry: Arc::clone(self), place, number, connection }, ended))
     }
 
-    /// Ends connections whose clients take too long, for as long as it runs.
+    /// Aborts overdue connections, in an endless loop.
     pub(crate) async fn sweep(self: Arc<Self>) {
         let shortest = self.patience.head.min(self.patience.idle).min(self.patience.write);
         let mut ticks = tokio::time::interval(SWEEP.min(shortest / 4).max(Duration::from_millis(10)));
@@ -96,12 +95,11 @@ impl Registry {
         }
     }
 
-    /// Ends all connections.
     pub(crate) fn end_all(&self) {
         self.open().places.values().flat_map(HashMap::values).for_each(|one| one.closing.abort());
     }
 
-    /// The open connections by what they do.
+    /// Open connections by phase.
     pub(crate) fn count(&self) -> Connections {
         let mut connections = Connections::default();
         let open = self.open();
@@ -115,7 +113,7 @@ impl Registry {
 }
 
 impl Open {
-    /// Makes room for one more connection of an address; `false` when all that could go are at work.
+    /// Makes room for one more connection of an address. Returns `false` if none can be evicted.
     fn make_room_at(&mut self, place: Place, caps: &Caps) -> bool {
         let Some(here) = self.places.get(&place) else { return true };
         let strangers = || here.values().filter(|connection| !connection.has_shown_key()).count();
@@ -145,7 +143,8 @@ impl Open {
         }
     }
 
-    /// Ends the least worthy connection of an address that may go; `false` when all are at work.
+    /// Evicts the connection with the lowest priority at an address, among those that match. Returns `false` if none
+    /// can be evicted.
     fn evict_at(&mut self, place: Place, may_go: impl Fn(&Connection) -> bool) -> bool {
         let here = self.places.get(&place).into_iter().flatten();
         let worthy = here
@@ -156,7 +155,7 @@ impl Open {
         true
     }
 
-    /// Ends the least worthy connection of all; `false` when all are at work.
+    /// Evicts the connection with the lowest priority of all. Returns `false` if none can be evicted.
     fn evict_anywhere(&mut self) -> bool {
         let all = self.places.iter().flat_map(|(place, here)| here.iter().map(move |entry| (place, entry)));
         let worthy =

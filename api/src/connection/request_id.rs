@@ -1,4 +1,4 @@
-//! The id of the request that a task works on, for its log lines, for the body of a 500, and for the header of every response.
+//! Request id of the current task, for log lines, for the body of a 500, and for every response's header.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,24 +15,24 @@ tokio::task_local! {
     static REQUEST_ID: RequestId;
 }
 
-/// An id, held as the value of its header; empty outside of any request.
+/// Request id, stored as its header value. It is empty outside of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// The client's own id, else that of its trace, else a new one.
+    /// The client's id if valid, else its trace id, else a random id.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         given(headers).or_else(|| traced(headers)).unwrap_or_else(Self::draw)
     }
 
-    /// The id of a trace, 32 digits that are not all 0.
+    /// Request id equal to a trace id: 32 hexadecimal digits, not all 0. `None` for other text.
     pub(crate) fn of_trace(id: &str) -> Option<Self> {
         let sane = id.len() == 32 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let is_id = sane && id.bytes().any(|byte| byte != b'0');
         is_id.then(|| HeaderValue::from_str(id).ok().map(Self)).flatten()
     }
 
-    /// A new id: 128 random bits in hexadecimal digits.
+    /// New random id: 128 bits in hexadecimal digits.
     pub(crate) fn draw() -> Self {
         let digit = |half: u8| half + b'0' + u8::from(half > 9) * (b'a' - b'9' - 1);
         let digits = rand::random::<[u8; 16]>().map(|byte| [digit(byte >> 4), digit(byte & 15)]);
@@ -61,7 +61,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// The client's own id, when it is one.
+/// Valid `x-request-id` of the client.
 fn given(headers: &HeaderMap) -> Option<RequestId> {
     let given = headers.get(&REQUEST_ID_HEADER)?;
     let id = given.to_str().ok()?;
@@ -72,18 +72,18 @@ fn given(headers: &HeaderMap) -> Option<RequestId> {
     sane.then(|| RequestId(given.clone()))
 }
 
-/// The id of the trace that the request is part of (W3C Trace Context), which its log lines go on with.
+/// Trace id of the `traceparent` header (W3C Trace Context), so that log lines and traces share one id.
 fn traced(headers: &HeaderMap) -> Option<RequestId> {
     let parent = headers.get(&TRACE_PARENT)?.to_str().ok()?;
     parent.split('-').nth(1).and_then(RequestId::of_trace)
 }
 
-/// Runs a request's work under its id.
+/// Runs the work of a request in the scope of its id.
 pub(crate) async fn scope<F: Future>(id: RequestId, work: F) -> F::Output {
     REQUEST_ID.scope(id, work).await
 }
 
-/// The id of the request this task works on.
+/// Request id of the current task.
 pub(crate) fn request_id() -> RequestId {
     REQUEST_ID.try_with(Clone::clone).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A body that counts as work of its connection until it was handed over.
+//! Response body that keeps its connection in the working phase until the body is dropped.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,7 +7,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::progress::Working;
 
-/// A body and the work it belongs to.
+/// Response body, with the guard of its request.
 #[derive(Debug)]
 pub(crate) struct Tracked<B> {
     body: B,
@@ -15,7 +15,6 @@ pub(crate) struct Tracked<B> {
 }
 
 impl<B> Tracked<B> {
-    /// The body; the work ends when it is dropped.
     pub(crate) fn new(body: B, working: Working) -> Self {
         Self { body, _working: working }
     }
