@@ -1,7 +1,7 @@
 //! Middleware of every request: request id, throttle, compression, deadline, common headers, metrics, log line.
 //!
-//! Invariants: every response passes through here, so every response has the common headers; a panic is a 500, not a
-//! dropped connection.
+//! Invariants: every response passes through this module, so every response has the common headers. A panic is a 500,
+//! not a dropped connection.
 
 mod common_headers;
 mod timeout;
@@ -31,7 +31,7 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use common_headers::add_common_headers;
 
-/// Connection that a request came in on.
+/// Connection of a request.
 pub(crate) struct ConnectionInfo {
     pub(crate) peer: SocketAddr,
     /// True if the peer is a trusted proxy.
@@ -61,7 +61,8 @@ pub(crate) async fn handle(
         }
         Err(refused) => (throttled(&app, refused.retry_after).into_response(), refused.left),
     };
-    // A request that turned out wrong only when its rows were read costs no more than one that was wrong from the start.
+    // Server errors are refunded. So is a 400 found during the read, which must not cost more than one found in the
+    // parameters.
     if response.status().is_server_error() || response.status() == StatusCode::BAD_REQUEST {
         app.admission.refund_failed(&caller);
     }
@@ -77,9 +78,9 @@ pub(crate) async fn handle(
     response
 }
 
-/// Calls the router within the deadline, and compresses the response as the request allows.
+/// Calls the router within the deadline, and compresses the response if the request allows it.
 async fn routed(app: &App, mut router: Router, request: Request) -> Response {
-    // Responses have a deadline of their own, which begins after the wait for a permit.
+    // A response has a separate deadline, which begins after the wait for a permit.
     let deadline = app.settings.turn_timeout() + app.settings.request_timeout() * 2;
     let route = tower::service_fn(move |request: Request| {
         let handler = router.call(request);
@@ -89,8 +90,7 @@ async fn routed(app: &App, mut router: Router, request: Request) -> Response {
     response.map(Body::new)
 }
 
-/// Responds to bytes that are not a request, with hyper's status for them. The client's address is charged as for a
-/// request.
+/// Response to a protocol error, with hyper's status. The client's address is charged as for a request.
 pub(crate) fn refuse(app: &App, client: IpAddr, status: StatusCode) -> Response {
     let (error, left) = match app.throttle.call(client) {
         Ok(left) => (protocol_error(status), left),
@@ -104,7 +104,7 @@ pub(crate) fn refuse(app: &App, client: IpAddr, status: StatusCode) -> Response 
 
 fn protocol_error(status: StatusCode) -> ApiError {
     match status {
-        // An address of more than 64 KiB is a head that is too large.
+        // A request line of more than 64 KiB counts as a head that is too large.
         StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => ApiError::Refused {
             status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             message: format!(

@@ -1,5 +1,7 @@
-//! Deadline and panic handler of a request. tower-http's layers cannot render the service's error body: `TimeoutLayer` has an
-//! empty one, and `CatchPanicLayer` boxes every response body a second time.
+//! Deadline and panic handler of a request.
+//!
+//! tower-http's layers cannot render the service's error body. `TimeoutLayer` responds with an empty body, and
+//! `CatchPanicLayer` boxes every response body a second time.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;

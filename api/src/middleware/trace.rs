@@ -27,7 +27,7 @@ pub(super) fn request_span(request: &Request, id: &RequestId) -> Span {
     span
 }
 
-/// Records the response in the span. The path is the route's template, so nothing that a client writes is in a trace.
+/// Records the response in the span. The span contains the route's template, not the path that the client sent.
 pub(super) fn record_response(span: &Span, method: &Method, route: Option<&MatchedPath>, status: StatusCode) {
     if span.is_disabled() {
         return;
