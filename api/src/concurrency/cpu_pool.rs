@@ -20,7 +20,7 @@ static POOL: LazyLock<Result<ThreadPool, ThreadPoolBuildError>> = LazyLock::new(
     builder.start_handler(|_| lower_thread_priority()).build()
 });
 
-/// Reason why a computation has no result.
+/// Errors of a computation in the pool.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CpuPoolError {
     #[error("cannot start the threads for long computations")]
@@ -29,7 +29,7 @@ pub(crate) enum CpuPoolError {
     Panicked,
 }
 
-/// Runs a computation on a low-priority thread. A computation whose caller has left is not started.
+/// Runs a computation on a low-priority thread. It is not started if the caller has gone.
 pub(crate) async fn run_low_priority<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CpuPoolError> {
@@ -39,7 +39,7 @@ pub(crate) async fn run_low_priority<T: Send + 'static>(
         if sender.is_closed() {
             return;
         }
-        // Dropped by a panic, the sender would say the same; rayon aborts the process on one that reaches it.
+        // rayon aborts the process on an uncaught panic. A caught panic drops the sender, so the receiver reports it.
         if let Ok(result) = catch_unwind(AssertUnwindSafe(work)) {
             let _ = sender.send(result);
         }
@@ -102,7 +102,7 @@ mod tests {
         let (barrier, threads) = (std::sync::Arc::new(std::sync::Barrier::new(8)), 0..8);
         let blocking = threads.map(|_| {
             let barrier = std::sync::Arc::clone(&barrier);
-            // Eight at once, so that no thread runs two of them.
+            // Eight concurrent calls, so that no thread runs two of them.
             tokio::task::spawn_blocking(move || {
                 barrier.wait();
                 niceness()

@@ -1,8 +1,8 @@
 //! Fair queue for expensive requests. Accounts are served round-robin; each has at most `MAX_IN_FLIGHT` responses in
 //! progress.
 //!
-//! Invariants: at most as many responses are rendered at once as there are connections for them; a permit whose waiter has
-//! left returns to the queue; the stack depth does not depend on the number of waiters.
+//! Invariants: concurrent renderings never exceed the connections reserved for them. A permit whose waiter has left
+//! returns to the queue. The stack depth does not depend on the number of waiters.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ const MAX_IN_FLIGHT: usize = 4;
 /// Waiting requests of one account.
 const MAX_QUEUED: usize = 60;
 
-/// Reason why a request gets no permit.
+/// Errors of a request for a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QueueError {
     #[error("too many costly calls of the account wait")]
@@ -66,7 +66,7 @@ pub(crate) struct AccountSlot {
     account: i64,
 }
 
-/// Permit on its way to a waiter. Dropped before it is claimed, it returns to the queue.
+/// Permit in transit to a waiter. If it is dropped before `claim`, it returns to the queue.
 #[derive(Debug)]
 struct Reservation {
     queue: Option<Arc<FairQueue>>,
@@ -90,14 +90,15 @@ impl FairQueue {
         }
     }
 
-    /// Sends reservations to waiters as long as there is capacity.
+    /// Sends reservations to waiters while there is capacity.
     fn dispatch(self: &Arc<Self>) {
         let mut state = self.state();
         while state.rendering < self.renderers {
             let Some((account, waiter)) = state.next_waiter() else { break };
             let reservation = Reservation { queue: Some(Arc::clone(self)), account };
             if let Err(mut undelivered) = waiter.send(reservation) {
-                // The waiter left a moment ago. Its drop would lock the queue a second time and dispatch again.
+                // The waiter has just left. Dropping the reservation would lock the queue again and dispatch
+                // recursively.
                 undelivered.queue = None;
                 state.release_render();
                 state.release_slot(account);
@@ -268,7 +269,7 @@ mod tests {
         assert!(queue.state().accounts.is_empty() && queue.state().order.is_empty());
     }
 
-    /// Fails with a stack overflow when a permit that was not delivered dispatches the next one.
+    /// Fails with a stack overflow if an undelivered permit dispatches the next one recursively.
     #[tokio::test]
     async fn a_permit_skips_any_number_of_expired_waiters() {
         let queue = FairQueue::new(1, LONG);

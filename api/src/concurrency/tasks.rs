@@ -1,6 +1,6 @@
 //! Background tasks of the server and their shutdown.
 //!
-//! Invariant: once [`Tasks::stop`] has returned in time, nothing that was started here is left.
+//! Invariant: every task has ended if [`Tasks::stop`] returns `true`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The tasks of one part of the service.
+/// Background tasks of one component.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tasks {
     tracker: TaskTracker,
@@ -16,7 +16,7 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// Runs work to its own end: a worker's comes when nobody is left who could give it work.
+    /// Runs a task to completion. A worker completes when its last handle is dropped.
     pub(crate) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -24,7 +24,7 @@ impl Tasks {
         self.tracker.spawn(work)
     }
 
-    /// Runs work that has no end of its own, until the tasks are stopped.
+    /// Runs an endless task until [`Tasks::stop`].
     pub(crate) fn spawn_until_stopped<F>(&self, work: F)
     where
         F: Future<Output: Send> + Send + 'static,
@@ -32,7 +32,7 @@ impl Tasks {
         self.tracker.spawn(self.stopping.clone().run_until_cancelled_owned(work));
     }
 
-    /// Ends what has no end of its own and waits for the rest; `false` when some went on beyond the patience.
+    /// Cancels the endless tasks and waits for the others. Returns `false` if some still run after the timeout.
     pub(crate) async fn stop(&self, patience: Duration) -> bool {
         self.stopping.cancel();
         self.tracker.close();
