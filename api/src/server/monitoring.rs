@@ -9,7 +9,7 @@ use crate::app::state::App;
 use crate::connection::Registry;
 use crate::metrics::Levels;
 
-/// The server and its connections.
+/// Metrics source: application state and connections.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) app: App,

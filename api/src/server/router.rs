@@ -1,6 +1,6 @@
 //! Router of every endpoint. The middleware around it is in [`crate::middleware`].
 //!
-//! Invariant: a route is registered with its documentation in one step, so the two cannot drift.
+//! Invariant: `routes!` registers a route and its documentation in one step, so they cannot differ.
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
@@ -23,7 +23,7 @@ use crate::routes::{
 };
 use crate::{dashboard, mcp};
 
-/// Headers that scripts of allowed origins may read.
+/// Response headers that scripts of allowed origins may read.
 const EXPOSED: [&str; 11] = [
     "etag",
     "link",
@@ -38,7 +38,7 @@ const EXPOSED: [&str; 11] = [
     "ratelimit",
 ];
 
-/// The documented routes.
+/// Router of the documented endpoints.
 fn documented() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(document::Frame::openapi())
         .merge(OpenApiRouter::new().routes(routes!(health::health)).route_layer(map_request(reached)))
@@ -73,12 +73,12 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(prices::market::market))
 }
 
-/// The OpenAPI document of every route.
+/// OpenAPI document of all endpoints.
 pub fn document() -> serde_json::Value {
     document::complete(&documented().into_openapi())
 }
 
-/// The routes with everything around them.
+/// Complete router: documented endpoints, MCP, pages, fallbacks and CORS.
 pub(crate) fn router(app: App) -> Router {
     let (routes, document) = documented().split_for_parts();
     let data = routes.clone().with_state(app.clone());
@@ -95,7 +95,7 @@ pub(crate) fn router(app: App) -> Router {
     routes.with_state(app)
 }
 
-/// Notes the route of a request that needs no [`Access`], which notes its own.
+/// Records the route of a request without [`Access`], which would record it.
 async fn reached(endpoint: MatchedPath, request: Request) -> Request {
     if let Some(caller) = Caller::of(request.extensions()) {
         caller.reach(&endpoint);
@@ -103,7 +103,7 @@ async fn reached(endpoint: MatchedPath, request: Request) -> Request {
     request
 }
 
-/// Browsers' cross-origin calls: none unless configured; a preflight then needs no key.
+/// CORS layer; `None` without allowed origins. A preflight request needs no key.
 fn cors(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = origins.iter().filter_map(|origin| origin.trim().parse().ok()).collect();
     if origins.is_empty() {
@@ -125,7 +125,7 @@ fn cors(origins: &[String]) -> Option<CorsLayer> {
     Some(layer)
 }
 
-/// True if a path would lie under `/v1` however it is spelled.
+/// True if the path is under `/v1` in any spelling or encoding.
 fn needs_key(path: &str) -> bool {
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
     let twice = percent_encoding::percent_decode_str(&decoded).decode_utf8_lossy().to_ascii_lowercase();
@@ -152,13 +152,13 @@ async fn method_not_allowed(State(app): State<App>, uri: Uri, request: Request) 
     }
 }
 
-/// True if a request asks for a page, as browsers do and programs do not.
+/// True if the request accepts HTML, as browsers do and API clients do not.
 fn is_browser(request: &Request) -> bool {
     let accepted = request.headers().get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/html"))
 }
 
-/// Unknown routes and methods under `/v1` need a key like known ones.
+/// Access check for unknown routes and methods. Under `/v1` they need a key like known routes.
 async fn admitted(app: &App, path: &str, request: Request) -> Result<(), ApiError> {
     use axum::extract::FromRequestParts;
     if needs_key(path) {
@@ -168,7 +168,7 @@ async fn admitted(app: &App, path: &str, request: Request) -> Result<(), ApiErro
     Ok(())
 }
 
-/// Names the right address where a base that ends in `/v1` was joined with a path that begins with it.
+/// Message of a 404. It names the correct path if the `/v1` prefix is doubled.
 fn nothing_at(path: &str) -> String {
     let (mut right, mut is_doubled) = (path, false);
     while let Some(rest) = right.strip_prefix("/v1").filter(|rest| rest.starts_with("/v1/")) {
@@ -180,7 +180,7 @@ fn nothing_at(path: &str) -> String {
     }
 }
 
-/// A path for a message: without a key in it, and short.
+/// Path for a message: keys are masked, and the length is limited.
 fn shown(path: &str) -> String {
     crate::auth::scrub(path).chars().take(128).collect()
 }

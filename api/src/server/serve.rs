@@ -1,4 +1,4 @@
-//! Listens, serves connections within bounds, and drains when asked to stop.
+//! HTTP server: listener, connection limits and graceful shutdown.
 
 use std::convert::Infallible;
 use std::io;
@@ -41,10 +41,10 @@ use crate::render::cache::Answers;
 use crate::server::monitoring::Seen;
 use crate::server::router;
 
-/// Connections that may wait to be accepted, or fewer where the system allows fewer (`net.core.somaxconn`).
+/// Maximum number of connections waiting for acceptance. The system may lower it (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
 
-/// Serves until asked to stop, then finishes the open requests.
+/// Serves until the shutdown signal, then finishes the open requests.
 pub async fn serve(
     settings: ServeSettings,
     database: &DatabaseSettings,
@@ -71,7 +71,7 @@ pub async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => clients.serve(stream, peer, &app, &router),
                 Err(error) => {
-                    // Out of file handles, or the client was gone already: waiting a moment is all there is to do.
+                    // No file descriptor is free, or the client has gone. A short pause is the only remedy.
                     tracing::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
@@ -85,7 +85,7 @@ pub async fn serve(
     }
     clients.registry.end_all();
     clients.tasks.stop(drain).await;
-    // Nobody is left who could hand the workers anything: they finish what they have.
+    // The last handles of the workers are dropped, so the workers finish their queues.
     drop((app, router));
     if !tasks.stop(drain).await {
         tracing::warn!("some work beside the requests did not end in time");
@@ -94,13 +94,13 @@ pub async fn serve(
     Ok(())
 }
 
-/// Listens with room for a storm of clients: those that do not fit wait a second or more for their next try.
+/// Listens with a large backlog. A client that exceeds it retries only after a second or more.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A new instance follows an old one whose connections the system has not forgotten yet.
+    // Connections of the previous instance may still be in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -111,18 +111,18 @@ fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Conf
     config_for(own, owner, API_ROLE, "API_DATABASE_URL")
 }
 
-/// A newer database is refused at the start only: one that is upgraded meanwhile is read on, until all instances follow.
+/// Refuses a newer database at the start only. A running instance continues to read a database that is upgraded.
 async fn refuse_newer_database(settings: &ServeSettings, database: &DatabaseSettings) -> anyhow::Result<()> {
     let config = primary(settings, database)?;
     let asking = async { db::refuse_newer(&db::connect(&config).await?).await };
-    // A server that does not answer yet keeps nobody from starting.
+    // An unreachable database must not prevent the start.
     match tokio::time::timeout(settings.read_timeout(), asking).await {
         Ok(Err(error)) if !error.is_unreachable() => Err(error.into()),
         _ => Ok(()),
     }
 }
 
-/// Builds the shared state and starts what runs beside the requests.
+/// Builds the shared state and starts the background tasks.
 fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) -> anyhow::Result<App> {
     if settings.cursor_secret.is_none() {
         tracing::warn!(
@@ -176,7 +176,7 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
     })))
 }
 
-/// The dashboard, unless it is switched off.
+/// Dashboard state; `None` if the dashboard is switched off.
 fn dashboard(
     settings: &ServeSettings,
     database: &DatabaseSettings,
@@ -195,7 +195,7 @@ fn dashboard(
     Ok(Some(Arc::new(Dashboard::new(settings.clone(), config)?)))
 }
 
-/// The connections that are open, and the tasks that serve them.
+/// Open client connections and the tasks that serve them.
 struct Clients {
     registry: Arc<Registry>,
     trusted: Vec<IpNet>,
@@ -216,12 +216,12 @@ impl Clients {
         }
     }
 
-    /// Serves a connection until it ends or has to go.
+    /// Serves a connection until it ends or is aborted.
     fn serve(&self, stream: TcpStream, peer: SocketAddr, app: &App, router: &Router) {
         let is_trusted = client_address::is_trusted(peer.ip(), &self.trusted);
         let Some((registered, ended)) = self.registry.register(peer.ip(), is_trusted) else { return };
         let _ = stream.set_nodelay(true);
-        // What is in the kernel's hands already counts too, where it can be told so.
+        // The timeout also covers bytes in the kernel's send buffer, on systems with this option.
         let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(self.write_timeout));
         let connection = Arc::clone(&registered.connection);
         let refusing = app.clone();
@@ -238,7 +238,7 @@ impl Clients {
             .max_buf_size(HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         let serving = self.graceful.watch(serving);
-        // A client that breaks off is its own affair.
+        // A connection error concerns only its client.
         self.tasks.spawn(async move {
             let _ = Abortable::new(serving, ended).await;
             drop(registered);
@@ -246,7 +246,7 @@ impl Clients {
     }
 }
 
-/// How many files the process may open; `None` where the system does not tell.
+/// Maximum number of open files; `None` on systems without `/proc`.
 fn file_limit() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
