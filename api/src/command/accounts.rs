@@ -1,4 +1,4 @@
-//! `api account …`
+//! `api account …`: administration of accounts.
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
@@ -131,7 +131,7 @@ pub struct Listing {
     json: bool,
 }
 
-/// A tier by its name, or by the short one people use.
+/// Tier with this name; `pro` is short for professional.
 fn tier(text: &str) -> Result<Tier, String> {
     if text == "pro" { Ok(Tier::Professional) } else { text.parse() }
 }

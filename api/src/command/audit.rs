@@ -1,4 +1,4 @@
-//! `api audit`
+//! `api audit`: audit log of an account.
 
 use clap::Args;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `api key …`
+//! `api key …`: administration of API keys.
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};

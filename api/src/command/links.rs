@@ -26,7 +26,7 @@ pub struct Linking {
     json: bool,
 }
 
-/// Makes a link by which an address gets an account.
+/// Creates an invitation link for an address, and prints it.
 pub(super) async fn invite(client: &Client, it: &Linking, tier: Tier) -> anyhow::Result<()> {
     let email = email(&it.email)?;
     let made = links::invite(client, &email, tier, it.hours).await?;
@@ -34,7 +34,7 @@ pub(super) async fn invite(client: &Client, it: &Linking, tier: Tier) -> anyhow:
     Ok(())
 }
 
-/// Makes a link by which an account's holder sets a new password.
+/// Creates a password reset link for an account, and prints it.
 pub(super) async fn reset(client: &mut Client, it: &Linking) -> anyhow::Result<()> {
     let email = email(&it.email)?;
     let made = links::reset(client, Party::Operator(&email), it.hours).await?;

@@ -1,4 +1,6 @@
-//! `api account …`, `api key …`, `api usage` and `api audit`: administration by the operator, as the owner of the database.
+//! Commands of the operator: `api account …`, `api key …`, `api usage` and `api audit`.
+//!
+//! They connect as the owner of the database.
 
 mod accounts;
 mod audit;

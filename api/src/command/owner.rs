@@ -1,4 +1,4 @@
-//! The connection that administration works on.
+//! Database connection of the commands.
 
 use store::db::{DatabaseSettings, connect, owner_config};
 use tokio_postgres::Client;

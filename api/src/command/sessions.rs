@@ -1,4 +1,4 @@
-//! `api account sessions`
+//! `api account sessions`: list and end of an account's sessions.
 
 use clap::Args;
 use serde_json::json;
@@ -23,7 +23,7 @@ pub struct Sessions {
     json: bool,
 }
 
-/// Lists the sessions that are left, after ending those that were named.
+/// Ends the selected sessions, then lists the remaining ones.
 pub(super) async fn run(client: &mut Client, it: &Sessions) -> anyhow::Result<()> {
     let email = email(&it.email)?;
     let party = Party::Operator(&email);

@@ -1,4 +1,4 @@
-//! `api usage`
+//! `api usage`: quota, rate limit and calls of an account.
 
 use chrono::{TimeDelta, Utc};
 use clap::Args;
