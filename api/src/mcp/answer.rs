@@ -1,6 +1,6 @@
-//! An answer of the API as a tool's: cut to what a model takes in, and refusals with what to do about them.
+//! Conversion of an API response to a tool result: size limit, and advice for errors.
 //!
-//! Invariant: figures are handed on as they were written, never through a binary float.
+//! Invariant: numbers keep their text and never pass through a binary float.
 
 use std::borrow::Cow;
 
@@ -13,17 +13,17 @@ use super::call::{Call, rest};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Bytes of a tool's text at most, as it is written in JSON; the rest of 32 KiB is for the message around it.
+/// Maximum bytes of a tool's text, as a JSON string. The message around it has the remaining 1 KiB of 32.
 const MOST: usize = 31 * 1024;
 
-/// A tool's answer.
+/// Result of a tool call.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) text: String,
     pub(super) is_error: bool,
 }
 
-/// The API's envelope.
+/// Envelope of an API response.
 #[derive(Debug, Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
@@ -32,7 +32,7 @@ struct Envelope<'a> {
     meta: std::collections::BTreeMap<Cow<'a, str>, &'a RawValue>,
 }
 
-/// The same, as the tool writes it.
+/// Page of a tool result, with the same members.
 #[derive(Debug, Serialize)]
 struct Page<'a> {
     data: &'a [&'a RawValue],
@@ -40,7 +40,7 @@ struct Page<'a> {
 }
 
 impl Answer {
-    /// What the API answered.
+    /// Converts an API response to a tool result.
     pub(super) fn of(call: &Call, status: StatusCode, body: &str) -> Self {
         if !status.is_success() {
             return Self::refusal(status, body);
@@ -56,7 +56,7 @@ impl Answer {
         }
     }
 
-    /// As many rows as fit, and a cursor for the others.
+    /// Result with the rows that fit, and a cursor for the remaining rows.
     fn list(call: &Call, envelope: &Envelope<'_>, rows: &[&RawValue], body: &str) -> Self {
         let rows = rows.get(call.skip..).unwrap_or_default();
         if call.skip == 0 && written(body) <= MOST {
@@ -76,11 +76,11 @@ impl Answer {
         Self { text: page(call, envelope, rows, count).unwrap_or_default(), is_error: false }
     }
 
-    /// An empty list: a mistake when what was asked for is not known.
+    /// Result for an empty list. Unknown symbols make it an error.
     fn nothing(envelope: &Envelope<'_>, body: &str) -> Self {
         let names_something =
             |name: &str| envelope.meta.get(name).is_some_and(|value| !matches!(value.get(), "[]" | "null"));
-        // Rows that are held back are warned of too, and their symbols are known.
+        // Quarantined rows cause warnings too, but their symbols are known.
         let warnings = envelope.meta.get("warnings").map_or("", |warnings| warnings.get());
         if names_something("missing") || warnings.contains("\"unknown_symbol\"") {
             let known: Map<String, Value> = ["missing", "warnings"]
@@ -95,13 +95,13 @@ impl Answer {
         Self { text: body.to_owned(), is_error: false }
     }
 
-    /// A mistake in what the tool was given.
+    /// Result for an invalid argument.
     pub(super) fn mistake(mistake: ParameterError) -> Self {
         let error = ApiError::Parameters(vec![mistake]);
         Self::refusal(StatusCode::BAD_REQUEST, &error.body().to_string())
     }
 
-    /// A refusal of the API, with what to do.
+    /// Result for an error of the API, with advice.
     fn refusal(status: StatusCode, body: &str) -> Self {
         let mut error: Map<String, Value> = serde_json::from_str(body).unwrap_or_default();
         let what_to_do = what_to_do(error.get("code").and_then(Value::as_str), status);
@@ -139,7 +139,7 @@ fn what_to_do(code: Option<&str>, status: StatusCode) -> &'static str {
     }
 }
 
-/// The first rows and a meta that says so.
+/// Page with the first `count` rows, and the count and cursor in its `meta`.
 fn page(
     call: &Call,
     envelope: &Envelope<'_>,
@@ -162,7 +162,7 @@ fn meta_of(envelope: &Envelope<'_>) -> String {
     serde_json::to_string(&envelope.meta).unwrap_or_default()
 }
 
-/// Bytes of a text inside of JSON, its quotes and escapes included.
+/// Bytes of a text as a JSON string, with quotes and escapes.
 fn written(text: &str) -> usize {
     let escapes = text.bytes().map(|byte| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
@@ -180,7 +180,7 @@ mod tests {
         Call { target: String::new(), cursor: cursor.map(str::to_owned), skip }
     }
 
-    /// A page of rows that are about a hundred bytes each.
+    /// Page of rows of about 100 bytes each.
     fn body(rows: usize) -> String {
         let row = |n: usize| format!(r#"{{"n":{n},"price":1.10,"text":"{}"}}"#, "x".repeat(80));
         let rows: Vec<String> = (0..rows).map(row).collect();

@@ -1,4 +1,4 @@
-//! A tool's arguments as a request of the API.
+//! API request of a tool call, built from the tool's arguments.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use super::tools::{Route, Tool};
 use crate::admission::Caller;
 use crate::parameters::ParameterError;
 
-/// Rows of a page at most; what does not fit is behind the cursor.
+/// Maximum rows of a page. The cursor leads to the remaining rows.
 const MOST_ROWS: u64 = 200;
 
-/// A request of the API, and how many of its rows an earlier answer had already.
+/// API request, and the number of its rows that an earlier result contained.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) target: String,
-    /// The page's own cursor.
+    /// Cursor of the API page.
     pub(super) cursor: Option<String>,
     pub(super) skip: usize,
 }
 
 impl Call {
-    /// The request that a tool's arguments stand for.
+    /// Builds the API request from a tool's arguments.
     pub(super) fn read(tool: &Tool, given: &JsonObject) -> Result<Self, ParameterError> {
         let known = tool.arguments();
         if let Some(name) = given.keys().find(|name| !known.contains(&name.as_str())) {
@@ -61,7 +61,7 @@ impl Call {
         Ok(Self { target: format!("{path}?{}", query.finish()), cursor, skip })
     }
 
-    /// The request, in the name of whoever called the tool.
+    /// HTTP request with the caller's credentials.
     pub(super) fn request(&self, caller: &Parts) -> Result<Request<Body>, axum::http::Error> {
         let mut request = Request::get(&self.target).body(Body::empty())?;
         for name in [header::AUTHORIZATION, HeaderName::from_static("x-api-key")] {
@@ -76,7 +76,7 @@ impl Call {
     }
 }
 
-/// The argument that chooses the endpoint, and the endpoint's path.
+/// Argument that selects the endpoint, and the endpoint's path.
 fn chosen<'a>(tool: &'a Tool, given: &JsonObject) -> Result<(Option<&'a str>, &'a str), ParameterError> {
     match &tool.route {
         Route::One(path) => Ok((None, path)),
@@ -90,7 +90,7 @@ fn chosen<'a>(tool: &'a Tool, given: &JsonObject) -> Result<(Option<&'a str>, &'
     }
 }
 
-/// An argument's value as a parameter's; `None` for null.
+/// Argument value as parameter text; `None` for null.
 fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     Ok(match value {
         Value::Null => None,
@@ -115,14 +115,14 @@ fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     })
 }
 
-/// What a cursor stands for: rows of its page that were given already, and the page's own cursor.
+/// Parses a tool's cursor: the rows to skip, and the cursor of the API page.
 fn position(cursor: &str) -> Result<(usize, Option<String>), ParameterError> {
     let Some((skip, page)) = cursor.split_once('.') else { return Ok((0, Some(cursor.to_owned()))) };
     let skip = skip.parse().map_err(|_| mistake("cursor", "is damaged; ask without it", None))?;
     Ok((skip, Some(page.to_owned()).filter(|page| !page.is_empty())))
 }
 
-/// The cursor of the rest of a page.
+/// Tool cursor for the rows of a page after `skip`.
 pub(super) fn rest(skip: usize, page: Option<&str>) -> String {
     format!("{skip}.{}", page.unwrap_or_default())
 }

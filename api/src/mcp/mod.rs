@@ -1,8 +1,8 @@
 //! `/mcp`: the API as tools for language models, over the Model Context Protocol's streamable HTTP.
 //!
-//! Invariants: a tool's call is one call of the API through its own router, with the caller's key, so access, depth and
-//! limits are the API's own; any other message costs one of the minute's calls, and what is no message one of its
-//! address's; nothing is remembered between two requests.
+//! Invariants: a tool call is one call of the API's router with the caller's key. Access, depth of history and limits
+//! are therefore the same. Every other message costs one call of the account's rate limit. An invalid message costs one
+//! call of its address. Requests share no state.
 
 mod answer;
 mod call;
@@ -33,19 +33,19 @@ use crate::parameters::Unrouted;
 use passage::Passage;
 use server::Server;
 
-/// Where the tools are.
+/// Path of the MCP endpoint.
 pub(crate) const PATH: &str = "/mcp";
-/// The largest message, bytes.
+/// Maximum bytes of a message.
 const MESSAGE_BYTES: usize = 64 * 1024;
-/// Of a larger one so many bytes are passed over, not kept: a client that still sends does not read its refusal.
+/// Bytes of an oversized body that are read and discarded. A client that is still sending would not read the error.
 const PASSED_OVER_BYTES: usize = 1024 * 1024;
 
 type Service = StreamableHttpService<Server, NeverSessionManager>;
 
-/// The route of the tools, which call `data`.
+/// Router of the MCP endpoint. The tools call `data`.
 pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
     let server = Server::new(app.clone(), data);
-    // Names of hosts need no check: no browser adds a key by itself to what a page sends.
+    // A host check is unnecessary, because a browser never adds a key to a page's requests by itself.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
@@ -62,7 +62,7 @@ pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
     Router::new().route(PATH, post(handler))
 }
 
-/// Answers one message. The answer is handed out once somebody was charged for it.
+/// Handles one message. The response is sent only after the message was charged.
 async fn converse(app: App, service: Service, request: Request) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
     check_origin(&app, &parts.headers)?;
@@ -81,12 +81,12 @@ async fn converse(app: App, service: Service, request: Request) -> Result<Respon
     in_json(answer.map(Body::new)).await
 }
 
-/// Charges what no endpoint answers.
+/// Charges a message that calls no endpoint.
 async fn admit(parts: &mut Parts, app: &App) -> Result<(), ApiError> {
     Access::<Free, Unrouted>::from_request_parts(parts, app).await.map(|_| ())
 }
 
-/// Refuses pages of other origins than the configured ones, as the protocol demands.
+/// Refuses web pages whose origin is not configured, as the protocol demands.
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
     let is_known =
@@ -97,7 +97,7 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     Err(refused(StatusCode::FORBIDDEN, "Pages of this origin may not call the service"))
 }
 
-/// The body, when it is one message of the protocol. Batches are none.
+/// Reads the body as one protocol message. Batches are refused.
 async fn message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
     let body = match tokio::time::timeout(app.settings.client_patience().head, read(body)).await {
         Ok(read) => read?,
@@ -111,7 +111,7 @@ async fn message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
     }
 }
 
-/// The bytes of a body that is no larger than a message may be.
+/// Reads a body of at most [`MESSAGE_BYTES`].
 async fn read(body: Body) -> Result<Vec<u8>, ApiError> {
     let (mut pieces, mut bytes, mut length) = (body.into_data_stream(), Vec::new(), 0);
     while let Some(piece) = pieces.next().await {
@@ -135,7 +135,7 @@ fn refused(status: StatusCode, message: &str) -> ApiError {
     ApiError::Refused { status, message: message.to_owned() }
 }
 
-/// The protocol's refusals in the service's form.
+/// Converts an error response of the protocol library to the service's JSON.
 async fn in_json(answer: Response) -> Result<Response, ApiError> {
     let status = answer.status();
     let is_json = answer

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::connection::request_id::RequestId;
 
-/// One request on its way through the protocol's own tasks.
+/// Context of one request, shared by the tasks of the protocol library.
 #[derive(Debug, Clone)]
 pub(super) struct Passage {
-    /// Id of the request, for the tasks that work on it.
+    /// Request id for those tasks.
     pub(super) id: RequestId,
     is_refused: Arc<AtomicBool>,
 }
@@ -18,12 +18,10 @@ impl Passage {
         Self { id, is_refused: Arc::default() }
     }
 
-    /// Notes that the API refused the key.
     pub(super) fn refuse_key(&self) {
         self.is_refused.store(true, Ordering::Release);
     }
 
-    /// True if the API refused the key.
     pub(super) fn has_refused_key(&self) -> bool {
         self.is_refused.load(Ordering::Acquire)
     }

@@ -24,12 +24,12 @@ use crate::app::state::App;
 use crate::connection::request_id;
 use crate::error::ApiError;
 
-/// What the model reads before the tools.
+/// Instructions for the model, sent before the tools.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
-/// The largest answer of the API that is read, bytes: the largest page of the largest rows fits.
+/// Maximum bytes of an API response. The largest page of the largest rows fits.
 const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
-/// The tools' server, which calls the API's own routes.
+/// MCP server handler, which calls the API's routes.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     app: App,
@@ -41,11 +41,11 @@ impl Server {
         Self { app, data }
     }
 
-    /// Makes the one call of the API that a tool's call is.
+    /// Makes the API call of a tool call.
     async fn ask(&self, call: &Call, caller: &Parts, passage: &Passage) -> Result<Answer, ErrorData> {
-        // An address has room for 64 KiB.
+        // A URI is limited to 64 KiB.
         let Ok(request) = call.request(caller) else { return Ok(Answer::too_large()) };
-        // The protocol's task would die of a panic, and its client wait.
+        // A panic would end the protocol library's task, and its client would get no response.
         let answering = AssertUnwindSafe(self.data.clone().oneshot(request)).catch_unwind();
         let response = match answering.await {
             Ok(Ok(response)) => response,
@@ -66,7 +66,7 @@ impl Server {
         Ok(Answer::of(call, status, &String::from_utf8_lossy(&body)))
     }
 
-    /// Gives back what a call that failed was charged.
+    /// Refunds the charge of a failed call.
     fn refund(&self, caller: &Parts) {
         if let Some(caller) = Caller::of(&caller.extensions) {
             self.app.admission.refund_failed(caller);

@@ -1,6 +1,6 @@
-//! The tools: each is a name, a description for the model, and the endpoint it calls.
+//! MCP tools: name, description for the model, and endpoint.
 //!
-//! Invariant: a tool's arguments are parameters of its endpoints under the same names, so the API itself checks them.
+//! Invariant: a tool's arguments are parameters of its endpoints with the same names, so the API validates them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -9,15 +9,15 @@ use rmcp::model::{Tool as Described, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Every tool, written by hand.
+/// Definitions of all tools.
 const TOOLS: &str = include_str!("tools.json");
-/// What every tool can be asked besides.
+/// Additional arguments of every tool.
 const COMMON: [(&str, &str); 2] = [
     ("fields", "Only these of a row's fields; an unknown name lists all"),
     ("cursor", "meta.next_cursor of the answer before, other arguments unchanged"),
 ];
 
-/// One tool.
+/// Definition of one tool.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tool {
@@ -26,19 +26,19 @@ pub(super) struct Tool {
     description: String,
     pub(super) route: Route,
     required: Vec<String>,
-    /// The fields of a row unless others are asked for; none where the answer is no list.
+    /// Default fields of a row; empty if the response is not a list.
     #[serde(default)]
     pub(super) fields: Vec<String>,
-    /// JSON schemas by name.
+    /// JSON schemas by argument name.
     arguments: Map<String, Value>,
 }
 
-/// Which endpoint a tool calls.
+/// Endpoint of a tool.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Route {
     One(String),
-    /// One of several, by an argument.
+    /// One of several endpoints, selected by an argument.
     Chosen {
         by: String,
         paths: BTreeMap<String, String>,
@@ -53,18 +53,17 @@ fn read() -> Result<Vec<Tool>, serde_json::Error> {
     Ok(tools)
 }
 
-/// Every tool, for `tools/list`.
+/// All tools, for `tools/list`.
 pub(super) fn all() -> Vec<Described> {
     ALL.iter().map(Tool::described).collect()
 }
 
-/// The tool of a name.
 pub(super) fn find(name: &str) -> Option<&'static Tool> {
     ALL.iter().find(|tool| tool.name == name)
 }
 
 impl Tool {
-    /// Adds what all tools have in common.
+    /// Adds the common arguments, and the choices of the argument that selects the endpoint.
     fn complete(&mut self) {
         if let Route::Chosen { by, paths } = &self.route {
             self.arguments[by]["enum"] = paths.keys().cloned().collect();
@@ -90,12 +89,12 @@ impl Tool {
             .with_annotations(ToolAnnotations::with_title(self.title.clone()).read_only(true))
     }
 
-    /// The names of its arguments.
+    /// Names of the arguments.
     pub(super) fn arguments(&self) -> Vec<&str> {
         self.arguments.keys().map(String::as_str).collect()
     }
 
-    /// What an argument is unless it is given.
+    /// Default value of an argument.
     pub(super) fn default(&self, argument: &str) -> Option<&Value> {
         self.arguments.get(argument)?.get("default")
     }
@@ -105,7 +104,7 @@ impl Tool {
 mod tests {
     use super::*;
 
-    /// The committed document, which another test holds equal to the routes'.
+    /// The committed OpenAPI document. Another test compares it with the routes.
     fn document() -> Value {
         serde_json::from_str(include_str!("../../openapi.json")).expect("the document is JSON")
     }
