@@ -1,15 +1,15 @@
-//! The cookie of a session, and the token that its forms carry.
+//! Session cookie, and the CSRF token of its forms.
 //!
-//! Invariants: over a network the cookie is Secure and bound to this host; scripts never see it; a token is of one
-//! session, and looks different on every page, so that compression tells nothing about it.
+//! Invariants: on a network the cookie is Secure and bound to this host. Scripts cannot read it. A token belongs to one
+//! session and differs on every page, so compression reveals nothing about it.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Over HTTPS the prefix makes browsers refuse the cookie from other hosts and paths.
+/// Cookie name over HTTPS. Its prefix makes browsers refuse the cookie from other hosts and paths.
 const SECURE_NAME: &str = "__Host-session";
-/// On this machine's own addresses, where there is no HTTPS.
+/// Cookie name on loopback addresses, which have no HTTPS.
 const LOCAL_NAME: &str = "session";
 const NONCE: usize = 16;
 
@@ -17,7 +17,7 @@ fn name(is_local: bool) -> &'static str {
     if is_local { LOCAL_NAME } else { SECURE_NAME }
 }
 
-/// The session's secret in a request's cookies.
+/// Session secret in the request's cookies.
 pub(crate) fn read(headers: &HeaderMap, is_local: bool) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -26,7 +26,7 @@ pub(crate) fn read(headers: &HeaderMap, is_local: bool) -> Option<String> {
     is_formed.then(|| value.to_owned())
 }
 
-/// The header that gives a browser its session, or takes it away.
+/// `Set-Cookie` header that sets the session, or deletes it without a secret.
 pub(crate) fn set(secret: Option<&str>, is_local: bool) -> Option<HeaderValue> {
     let (name, secure) = (name(is_local), if is_local { "" } else { "; Secure" });
     let age = if secret.is_some() { "" } else { "; Max-Age=0" };
@@ -37,7 +37,7 @@ pub(crate) fn set(secret: Option<&str>, is_local: bool) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// A token for a form of a session.
+/// CSRF token for a form of a session.
 pub(crate) fn token(secret: &str) -> String {
     let nonce = format!("{:016x}", rand::random::<u64>());
     let proof: String = keyed(secret, &nonce)
@@ -46,7 +46,7 @@ pub(crate) fn token(secret: &str) -> String {
     nonce + &proof
 }
 
-/// True if a token is of this session.
+/// True if the token belongs to the session.
 pub(crate) fn is_token(secret: &str, token: &str) -> bool {
     let Some((nonce, proof)) = token.split_at_checked(NONCE) else { return false };
     let digits = |at: usize| proof.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());

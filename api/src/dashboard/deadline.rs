@@ -1,6 +1,6 @@
 //! Deadlines of pages: a database that accepts requests and never replies must not keep a browser waiting.
 //!
-//! Statement timeouts are the server's own, so a frozen server enforces none of them. These are the client's.
+//! The server enforces statement timeouts, so a frozen server enforces none. The client enforces these deadlines.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use axum::response::{IntoResponse, Response};
 
 use super::error::PageError;
 
-/// Longest time of a page's work in the database.
+/// Maximum database time of a page.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(4);
-/// Longest wait of a public page for what it shows of the reader's account. Without a reply the page shows nobody.
+/// Maximum wait of a public page for the reader's account. Without a reply, the page treats the reader as a visitor.
 pub(crate) const GLANCE: Duration = Duration::from_millis(300);
-/// Longest time of a request with a password: the sign-in throttle delays it by up to 20 s.
+/// Maximum time of a request with a password. The sign-in throttle delays it by up to 20 s.
 const WITH_PASSWORD: Duration = Duration::from_secs(30);
 
-/// Runs work in the database within a limit.
+/// Runs database work within a time limit.
 pub(crate) async fn within<T, E>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,
@@ -31,12 +31,12 @@ where
     }
 }
 
-/// Middleware: [`DEADLINE`] for a page.
+/// Middleware with the deadline of a page, [`DEADLINE`].
 pub(crate) async fn of_page(request: Request, next: Next) -> Response {
     bounded(DEADLINE, request, next).await
 }
 
-/// Middleware: the deadline of a request that may wait for the sign-in throttle.
+/// Middleware with the deadline of a request that may wait for the sign-in throttle.
 pub(crate) async fn with_password(request: Request, next: Next) -> Response {
     bounded(WITH_PASSWORD, request, next).await
 }

@@ -11,29 +11,29 @@ use crate::app::login_throttle::TooMany;
 use crate::connection::request_id::request_id;
 use crate::dashboard::view::layout::{self, Section, Viewer};
 
-/// Seconds after which another password may find a place.
+/// `Retry-After` in seconds when the hashing queue is full.
 const BUSY: u64 = 5;
 
-/// Why a page was not shown.
+/// Errors of a page.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
-    /// Nobody is signed in; the page that was asked for.
+    /// Sign-in is required; the path of the requested page.
     #[error("nobody is signed in")]
     SignIn(String),
     #[error("nothing is here")]
     NotFound,
-    /// The form is not one of this session's pages.
+    /// The form does not come from a page of this session.
     #[error("the form was not sent from a page of this session")]
     Forged,
     #[error("the form is too long")]
     TooLong,
-    /// A sentence for whoever asked.
+    /// Message for the visitor.
     #[error("{0}")]
     Refused(String),
-    /// Seconds until another attempt is heard.
+    /// Too many attempts; seconds until the next one is allowed.
     #[error("too many attempts")]
     TooMany(u64),
-    /// Too many passwords wait to be hashed.
+    /// The hashing queue is full.
     #[error("too many people sign in at once")]
     Busy,
     #[error("{0}")]
@@ -53,7 +53,7 @@ impl PageError {
         }
     }
 
-    /// What happened, and what to do.
+    /// Title and advice of the error page.
     fn told(&self) -> (&'static str, String) {
         match self {
             Self::NotFound | Self::SignIn(_) => {
@@ -81,7 +81,7 @@ impl PageError {
     }
 }
 
-/// The sentence that a mistake of the person's own is answered with; every other failure stays one.
+/// Converts an input error to its message. A database error remains an error.
 pub(crate) fn mistake(error: AccountError) -> Result<String, PageError> {
     match error {
         AccountError::Database(_) => Err(error.into()),

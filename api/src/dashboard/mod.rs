@@ -1,8 +1,8 @@
-//! The account dashboard and the pages around it: keys, usage and plan in the owner's own hands.
+//! Account dashboard and public pages: keys, usage, plan, reference, status.
 //!
-//! Invariants: state changes by POST only, from a page of the same origin and session; pages are never stored; nothing
-//! comes from elsewhere, and no page holds a script or a style; `/v1` reads no cookie; every page has a deadline. What is done to accounts is done
-//! in [`crate::account`].
+//! Invariants: only a POST from a page of the same origin and session changes state. Responses are never stored. Pages
+//! load nothing from other sites, and contain no inline script or style. `/v1` reads no cookie. Every page has a
+//! deadline. Changes of accounts are made in [`crate::account`].
 
 mod cookie;
 mod deadline;
@@ -27,11 +27,11 @@ use crate::dashboard::view::example::Example;
 use crate::dashboard::view::layout::{Section, Viewer};
 use error::PageError;
 
-/// The longest form, bytes.
+/// Maximum bytes of a form.
 const FORM: usize = 16 * 1024;
 
-/// The routes of the pages; `data` answers the example on the first of them. Without a dashboard there are the plans, the
-/// reference and the status.
+/// Router of all pages; `data` serves the example of the landing page. Without a dashboard, it has only plans,
+/// reference and status.
 pub(crate) fn routes(app: &App, data: Router, document: &Value) -> Router<App> {
     let pages = match app.dashboard.is_some() {
         true => pages().merge(pages_with_password()),
@@ -90,7 +90,7 @@ fn pages() -> Router<App> {
         .layer(from_fn(deadline::of_page))
 }
 
-/// The pages whose forms carry a password.
+/// Pages with a password form.
 fn pages_with_password() -> Router<App> {
     Router::new()
         .route(
@@ -130,7 +130,7 @@ fn pages_alone() -> Router<App> {
         .route("/status", get(crate::dashboard::pages::status::show_alone))
 }
 
-/// The 404 for a browser. `path`: what was requested, without a key in it.
+/// Page of a 404 for a browser; `path` is the requested path without a key.
 pub(crate) fn nothing_at(app: &App, request: &Request, path: &str) -> Response {
     let viewer = if app.dashboard.is_some() { Viewer::Visitor } else { Viewer::Reader };
     let body = html! {
@@ -148,7 +148,7 @@ pub(crate) fn nothing_at(app: &App, request: &Request, path: &str) -> Response {
     response
 }
 
-/// What is only done by POST: whoever opens its address by hand is led to the page it belongs to.
+/// GET handler of a path for POST only. It redirects to the page with the form.
 fn action(page: &'static str) -> MethodRouter<App> {
     get(async move || Redirect::to(page))
 }

@@ -1,4 +1,4 @@
-//! Security headers of the pages, and the answer to forms of other sites.
+//! Security headers of the pages, and the response to forms of other sites.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -11,24 +11,24 @@ use crate::app::site::is_secure;
 use crate::app::state::App;
 use crate::dashboard::error::PageError;
 
-/// Own files only; no frame, no script or style in a page.
+/// Content security policy: own files only, no frames, no inline script or style.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The same, and calls of the page's script to this service. Only the reference calls.
+/// Content security policy of the reference, whose script also calls this service.
 pub(crate) const CALLING_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 const HEADERS: [(HeaderName, &str); 7] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::CACHE_CONTROL, "no-store"),
     (header::X_FRAME_OPTIONS, "DENY"),
-    // With no referrer at all, browsers would hide the origin of the forms too.
+    // Without any referrer, browsers would also hide the origin of the forms.
     (header::REFERRER_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
 ];
 
-/// Adds the headers to a page.
+/// Middleware that adds the security headers to a page.
 pub(crate) async fn headers(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_secure = is_secure_request(&app, &request);
     let mut response = next.run(request).await;
@@ -42,7 +42,7 @@ pub(crate) fn is_secure_request(app: &App, request: &Request) -> bool {
     is_secure(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref())
 }
 
-/// Sets the headers. A policy that the page has already stays.
+/// Sets the security headers. An existing content security policy remains.
 pub(crate) fn secure(target: &mut HeaderMap, is_secure: bool) {
     for (name, value) in HEADERS {
         if name != header::CONTENT_SECURITY_POLICY || !target.contains_key(&name) {
@@ -54,7 +54,7 @@ pub(crate) fn secure(target: &mut HeaderMap, is_secure: bool) {
     }
 }
 
-/// The answer to a form that another site sent.
+/// Response to a form of another site.
 pub(crate) fn foreign(_: ProtectionError) -> Response {
     PageError::Forged.into_response()
 }

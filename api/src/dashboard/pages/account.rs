@@ -1,6 +1,6 @@
-//! `/dashboard/account`: sessions, password, address, and the end of the account.
+//! `/dashboard/account`: sessions, password, address and deletion of the account.
 //!
-//! Invariant: whoever changes the password or the address, or deletes the account, shows the password once more.
+//! Invariant: a new password, a new address and the deletion each require the present password.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -22,7 +22,7 @@ use crate::dashboard::view::layout::{Section, alert, done, moment};
 const PATH: &str = "/dashboard/account";
 const WRONG: &str = "That is not your present password.";
 
-/// The forms of the page, so that a mistake is told where it was made.
+/// Forms of the page, to place an error message at its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Password,
@@ -86,7 +86,7 @@ fn open_sessions(holder: &Holder, open: &[Shown]) -> Markup {
     }
 }
 
-/// A browser's name out of what it calls itself.
+/// Browser name for a user agent.
 fn browser(agent: &str) -> &str {
     const KNOWN: [(&str, &str); 6] = [
         ("Edg/", "Edge"),
@@ -147,7 +147,7 @@ fn end_form(holder: &Holder, message: Option<&str>) -> Markup {
     }
 }
 
-/// The field of the present password. After a mistake it has the focus, so the browser scrolls to it.
+/// Field of the present password. After a mistake it has the focus, so the browser scrolls to it.
 fn present_field(id: &str, message: Option<&str>) -> Markup {
     let is_wrong = message == Some(WRONG);
     html! {
@@ -156,7 +156,7 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
     }
 }
 
-/// The holder's password, if it is what the form carries; it is throttled like signing in.
+/// Account of the holder, if the form contains its password. Attempts are throttled like sign-ins.
 async fn confirmed(holder: &Holder, form: &Form) -> Result<Option<Known>, PageError> {
     let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirming);
     visitor.dashboard.attempts.of_holder(holder.email(), visitor.client).await?;
@@ -164,7 +164,7 @@ async fn confirmed(holder: &Holder, form: &Form) -> Result<Option<Known>, PageEr
     Ok(known.filter(|known| known.account == holder.account()))
 }
 
-/// The account while the password that was shown is its own.
+/// Locks the account if the verified password is still current.
 async fn locked(transaction: &Transaction<'_>, known: &Known) -> Result<Locked, AccountError> {
     let account = password::lock(transaction, known).await?;
     account.ok_or_else(|| AccountError::Refused(WRONG.to_owned()))
@@ -193,7 +193,7 @@ pub(crate) async fn change_password(Sent { holder, form }: Sent) -> Result<Respo
     }
 }
 
-/// Every session ends, this one too, whose cookie others may have; a new one takes its place.
+/// Ends every session, because others may have their cookies. A new session replaces the present one.
 async fn set_password(
     client: &mut Client,
     holder: &Holder,

@@ -1,4 +1,4 @@
-//! `/dashboard/log`: what was done to the account, by whom.
+//! `/dashboard/log`: audit log of the account.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -37,7 +37,7 @@ fn row(entry: &Entry) -> Markup {
     }
 }
 
-/// An action in words; one that is not known here by its name.
+/// Action in words. An unknown action appears by its name.
 fn said(action: &str) -> &str {
     match action {
         "account.create" => "Account made",
@@ -63,7 +63,7 @@ fn said(action: &str) -> &str {
     }
 }
 
-/// The details that tell something to a person.
+/// Details that are useful to a reader.
 fn details(details: &Value) -> String {
     let text = |pointer: &str| details.pointer(pointer).and_then(Value::as_str);
     let shown = [

@@ -1,4 +1,4 @@
-//! One key: its secret, shown once; `/dashboard/keys/{id}/replace` and `/delete`.
+//! Pages of one key: its new secret, `/dashboard/keys/{id}/replace` and `/delete`.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -21,10 +21,10 @@ const OVERLAPS: [(Overlap, &str); 4] = [
     (Overlap::None, "No longer: it ends now"),
 ];
 
-/// What is said of a form that comes twice: its first answer had the secret.
+/// Message for a form that is sent twice. The first response contained the secret.
 const ENDED: &str = "the key has ended; if it was just replaced and nobody kept the new secret, replace the newer key of its name";
 
-/// The id of the key in an address.
+/// Key id in the path.
 #[derive(Debug)]
 pub(crate) struct Id(i64);
 
@@ -37,7 +37,7 @@ impl FromRequestParts<App> for Id {
     }
 }
 
-/// The page that shows a secret, which no other page does.
+/// Page with a new secret. No other page shows the secret.
 pub(crate) async fn once(
     holder: &Holder,
     drawn: &Drawn,
@@ -77,7 +77,7 @@ pub(crate) async fn once(
     Ok(holder.page("Your new key", Section::Keys, &body))
 }
 
-/// A button that the script shows and that copies an element's text.
+/// Button that copies an element's text. The script makes it visible.
 fn copy_button(of: &str, title: &str) -> Markup {
     html! { button.second type="button" data-copy=(of) hidden { (title) } }
 }
@@ -137,13 +137,13 @@ pub(crate) async fn delete(Id(id): Id, Sent { holder, .. }: Sent) -> Result<Resp
     Ok(Redirect::to(&Notice::KeyDeleted.after("/dashboard/keys")).into_response())
 }
 
-/// The holder's own key with this id that can still be changed; others' are not there.
+/// Active key of the holder with this id. Other keys are not found.
 async fn own(holder: &Holder, id: i64) -> Result<Key, PageError> {
     let key = keys::one(&*holder.client().await?, holder.account(), id).await?;
     key.filter(|key| key.status == "active").ok_or(PageError::NotFound)
 }
 
-/// When a key was used last.
+/// Time of a key's last use.
 pub(crate) fn last_used(key: &Key) -> Markup {
     html! { @match key.last_used { Some(at) => (moment(at)), None => "not yet" } }
 }

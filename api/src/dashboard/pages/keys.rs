@@ -1,4 +1,4 @@
-//! `/dashboard/keys`: the keys, and a form for another.
+//! `/dashboard/keys`: list of keys, and a form that creates one.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -14,12 +14,12 @@ use crate::dashboard::session::notice::Notice;
 use crate::dashboard::session::visitor::Holder;
 use crate::dashboard::view::layout::{Section, alert, day, done, moment};
 
-/// How long a key may last, in days, by the word of the form; the first is suggested.
+/// Lifetimes of a key: form value, label and days. The first is the default.
 const LIVES: [(&str, &str, i64); 3] =
     [("90", "90 days", 90), ("30", "30 days", 30), ("365", "One year", 365)];
-/// The words that stand for no number of days.
+/// Lifetimes that are not a number of days: form value and label.
 const OTHER_LIVES: [(&str, &str); 2] = [("never", "Never"), ("date", "On a day")];
-/// What the form that makes a key begins with: what was typed before a mistake.
+/// Values of the form that creates a key, kept after a mistake.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Typed<'a> {
     name: &'a str,
@@ -28,7 +28,7 @@ pub(crate) struct Typed<'a> {
 }
 
 impl Typed<'_> {
-    /// Nothing but a name that is suggested.
+    /// Default values, with a suggested name.
     pub(crate) fn nothing(name: &'static str) -> Typed<'static> {
         Typed { name, life: LIVES[0].0, date: "" }
     }
@@ -63,7 +63,7 @@ async fn page(
     Ok(holder.page("Keys", Section::Keys, &body))
 }
 
-/// The form that makes a key.
+/// Form that creates a key.
 pub(crate) fn form(holder: &Holder, message: Option<&str>, typed: Typed<'_>) -> Markup {
     let tomorrow = (Utc::now() + TimeDelta::days(1)).format("%F");
     html! {
@@ -121,7 +121,7 @@ fn expiry(form: &Form) -> Result<Option<DateTime<Utc>>, String> {
     Ok(Some(Utc::now() + TimeDelta::days(days)))
 }
 
-/// Keys in a table; with what can be done to them, where asked for.
+/// Table of keys, optionally with their actions.
 pub(crate) fn table(keys: &[&Key], with_actions: bool) -> Markup {
     let is_replaced = |key: &Key| {
         keys.iter().any(|other| other.id > key.id && other.name == key.name && other.status == "active")

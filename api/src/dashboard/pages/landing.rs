@@ -1,4 +1,4 @@
-//! `/`: what the service is, on one screen.
+//! `/`: landing page of the service.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -9,7 +9,7 @@ use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::example::Shown;
 use crate::dashboard::view::layout::Section;
 
-/// What is served, in a line each.
+/// Data of the service: title and description.
 const SERVED: [(&str, &str); 6] = [
     ("Dividends", "Every payment with its ex-date, record date, pay date and adjusted amount."),
     ("Calendars", "Ex-dates and payment dates in any range, by yield, amount and sector."),

@@ -1,4 +1,4 @@
-//! `/link/{secret}`: a one-time link of the operator's, by which a person sets a password.
+//! `/link/{secret}`: one-time link from the operator, by which a person sets a password.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
@@ -17,7 +17,7 @@ use crate::dashboard::session::form::Open;
 use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{Section, alert};
 
-/// The secret in the address.
+/// Secret in the path.
 #[derive(Debug)]
 pub(crate) struct Secret(String);
 
@@ -30,7 +30,7 @@ impl FromRequestParts<App> for Secret {
     }
 }
 
-/// Shows what the link does, and a button. Looking uses nothing up.
+/// Shows the purpose of the link, and a form. A view does not use up the link.
 pub(crate) async fn show(secret: Secret, visitor: Visitor) -> Result<Response, PageError> {
     Ok(match usable(&visitor, &secret).await? {
         Some(link) => page(&visitor, &secret, &link, None),
@@ -38,7 +38,7 @@ pub(crate) async fn show(secret: Secret, visitor: Visitor) -> Result<Response, P
     })
 }
 
-/// Uses the link: the password is set, and its holder is signed in.
+/// Uses up the link: sets the password and signs the holder in.
 pub(crate) async fn spend(secret: Secret, Open { visitor, form }: Open) -> Result<Response, PageError> {
     let Some(link) = usable(&visitor, &secret).await? else { return Ok(expired(&visitor)) };
     let chosen = form.secret("password");
@@ -57,7 +57,7 @@ pub(crate) async fn spend(secret: Secret, Open { visitor, form }: Open) -> Resul
     Ok(sign_in::enter(&visitor, &session, "/dashboard"))
 }
 
-/// The link while it can be used; invitations only where people are invited.
+/// Usable link with this secret. Invitations are refused if sign-up is closed.
 async fn usable(visitor: &Visitor, secret: &Secret) -> Result<Option<Link>, PageError> {
     visitor.dashboard.attempts.of_address(visitor.client).await?;
     let find = async {

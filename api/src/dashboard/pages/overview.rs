@@ -1,4 +1,4 @@
-//! `/dashboard`: the month, the keys, and the one next step while there is none.
+//! `/dashboard`: usage of the month, calls and keys. Without an active key, it shows a form that creates one.
 
 use axum::response::Response;
 use chrono::{TimeDelta, Utc};
@@ -15,7 +15,7 @@ use crate::dashboard::session::visitor::Holder;
 use crate::dashboard::view::chart;
 use crate::dashboard::view::layout::{Section, counted};
 
-/// Days of calls that are shown.
+/// Days in the chart.
 const DAYS: i64 = 14;
 
 pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
@@ -50,7 +50,7 @@ pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
     Ok(holder.page("Overview", Section::Overview, &body))
 }
 
-/// The empty state.
+/// Panel for a holder without an active key.
 fn first_step(holder: &Holder, is_new: bool) -> Markup {
     html! {
         section.panel.first aria-labelledby="first" {

@@ -1,4 +1,4 @@
-//! `/dashboard/plan`: the present plan, another one, and its end.
+//! `/dashboard/plan`: present plan, change of plan and cancellation.
 
 use axum::response::{IntoResponse, Redirect, Response};
 use chrono::Utc;
@@ -65,7 +65,7 @@ fn present(holder: &Holder, account: &Account) -> Markup {
     }
 }
 
-/// A button for each plan that can be taken.
+/// Form with a button for each selectable plan.
 fn choices(holder: &Holder, account: &Account) -> Markup {
     let (mode, now) = (holder.visitor.dashboard.settings.billing, account.effective_tier);
     let ending = account.paid_until.is_some_and(|end| end > Utc::now());
@@ -98,7 +98,7 @@ fn choice(mode: Billing, tier: Tier, now: Tier, ending: bool) -> Option<String> 
     }
 }
 
-/// Takes another plan, or asks for it.
+/// Changes the plan, or asks the operator to change it.
 pub(crate) async fn choose(Sent { holder, form }: Sent) -> Result<Response, PageError> {
     let tier: Tier = form.text("tier").parse().map_err(PageError::Refused)?;
     if tier == Tier::Free {
@@ -119,7 +119,7 @@ pub(crate) async fn choose(Sent { holder, form }: Sent) -> Result<Response, Page
     Ok(Redirect::to(&notice.after(PATH)).into_response())
 }
 
-/// Cancels the plan, or asks for that.
+/// Cancels the plan, or asks the operator to cancel it.
 pub(crate) async fn cancel(Sent { holder, .. }: Sent) -> Result<Response, PageError> {
     let client = &mut *holder.client().await?;
     let notice = match holder.visitor.dashboard.settings.billing {

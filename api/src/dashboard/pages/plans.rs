@@ -1,4 +1,4 @@
-//! `/plans`: what the plans differ in, and how to take another. `upgrade_url` of refused calls leads here.
+//! `/plans`: comparison of the plans. `upgrade_url` of refused calls points to this page.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -13,7 +13,7 @@ use crate::dashboard::error::PageError;
 use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{self, Section, Viewer, grouped};
 
-/// Features that a plan above Free adds, with the call.
+/// Features that need a plan above Free, with their calls.
 const GATED: [(Tier, &str, &str); 8] = [
     (Tier::Starter, "Fundamentals", "/v1/stocks/{symbol}/fundamentals"),
     (Tier::Starter, "Dividend records of a security", "/v1/stocks/{symbol}/dividends"),
@@ -25,7 +25,7 @@ const GATED: [(Tier, &str, &str); 8] = [
     (Tier::Professional, "Changed dividends of the market", "/v1/dividends/history?updated_since=…"),
 ];
 
-/// The page where there is a dashboard.
+/// Page of a service with a dashboard.
 pub(crate) async fn show(visitor: Visitor) -> Response {
     let tiers = visitor.app.projection.tiers();
     let current = match &visitor.signed {
@@ -52,7 +52,7 @@ pub(crate) async fn show(visitor: Visitor) -> Response {
     visitor.page("Plans", Section::Other, &body(&tiers, current, &how))
 }
 
-/// The page where there is none.
+/// Page of a service without a dashboard.
 pub(crate) async fn show_alone(State(app): State<App>) -> Response {
     let how = html! {
         h2 { "Take another plan" }
@@ -93,7 +93,7 @@ fn body(tiers: &Tiers, current: Option<Tier>, how: &Markup) -> Markup {
     }
 }
 
-/// The plans in a table.
+/// Table of plans.
 pub(crate) fn table(tiers: &Tiers, current: Option<Tier>) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Table of plans" {
@@ -123,7 +123,7 @@ pub(crate) fn table(tiers: &Tiers, current: Option<Tier>) -> Markup {
     }
 }
 
-/// The endpoints that a plan adds, in words.
+/// Endpoints that a plan adds, in words.
 fn endpoints(tier: Tier) -> &'static str {
     match tier {
         Tier::Free => {
@@ -143,7 +143,7 @@ fn years(plan: &Plan) -> String {
     layout::counted(plan.depth_years.into(), "year", "years")
 }
 
-/// A tier's name on a page.
+/// Display name of a tier.
 pub(crate) fn title(tier: Tier) -> &'static str {
     match tier {
         Tier::Free => "Free",

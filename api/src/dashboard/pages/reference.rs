@@ -1,7 +1,7 @@
-//! `/docs`: the reference of the endpoints, with a form for each that calls it.
+//! `/docs`: reference of the endpoints, each with a form that calls it.
 //!
-//! The page is made from the OpenAPI document once, when the server starts. Invariants: only required parameters have a
-//! value at first; the key stays in the browser tab; nothing is loaded from other sites.
+//! The page is rendered from the OpenAPI document once, at the start of the server. Invariants: only required
+//! parameters have an initial value. The key stays in the browser tab. The page loads nothing from other sites.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use crate::dashboard::view::prose;
 use crate::routes::method::deviation;
 
 const TITLE: &str = "Reference";
-/// Optional parameters of which the endpoint needs one, so it has a value at first.
+/// Optional parameters with an initial value, because the endpoint needs one of several.
 const NEEDED: [(&str, &str); 1] = [("/v1/dividends/history", "symbols")];
-/// Levels of an answer whose fields are listed.
+/// Levels of response fields in the table.
 const LEVELS: usize = 2;
 
-/// The parts of the page that are the same for every reader.
+/// Parts of the page that are the same for every reader.
 #[derive(Debug)]
 pub(crate) struct Reference {
     introduction: String,
@@ -34,14 +34,14 @@ pub(crate) struct Reference {
     endpoints: String,
 }
 
-/// State of the key's field.
+/// State of the key field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum KeyBox<'a> {
     /// Empty, or filled by the script with the tab's key.
     Empty,
-    /// A secret just created.
+    /// Secret of a new key.
     New(&'a str),
-    /// Why none was created.
+    /// Error message, because the key was not created.
     Failed(&'a str),
 }
 
@@ -55,12 +55,12 @@ impl Reference {
     }
 }
 
-/// The page where there is a dashboard.
+/// Page of a service with a dashboard.
 pub(crate) async fn show(Extension(reference): Extension<Arc<Reference>>, visitor: Visitor) -> Response {
     page(&visitor, &reference, KeyBox::Empty).await
 }
 
-/// The page where there is none.
+/// Page of a service without a dashboard.
 pub(crate) async fn show_alone(
     Extension(reference): Extension<Arc<Reference>>,
     State(app): State<App>,
@@ -69,14 +69,14 @@ pub(crate) async fn show_alone(
     calling(layout::page(TITLE, Viewer::Reader, Section::Other, &body).into_response())
 }
 
-/// The page for a visitor.
+/// Page for a visitor.
 pub(crate) async fn page(visitor: &Visitor, reference: &Reference, key: KeyBox<'_>) -> Response {
     let shown = visitor.example.shown().await;
     let body = body(&visitor.app, reference, &key_panel(visitor.viewer(), key), shown.as_deref());
     calling(visitor.page(TITLE, Section::Other, &body))
 }
 
-/// A response whose script may call this service.
+/// Sets the policy that allows the page's script to call this service.
 fn calling(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CALLING_POLICY));
     response
@@ -103,7 +103,7 @@ fn body(app: &App, reference: &Reference, key: &Markup, shown: Option<&Shown>) -
     }
 }
 
-/// The one field for the key of every call.
+/// Panel with the key for all calls.
 fn key_panel(viewer: Viewer<'_>, key: KeyBox<'_>) -> Markup {
     let (secret, message) = match key {
         KeyBox::Empty => (None, None),
@@ -135,7 +135,7 @@ fn key_panel(viewer: Viewer<'_>, key: KeyBox<'_>) -> Markup {
     }
 }
 
-/// The endpoints of a tag: path and operation.
+/// Endpoints of a tag: path and operation.
 struct Group<'a> {
     tag: &'a str,
     meaning: &'a str,
@@ -143,13 +143,13 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// The id of its heading.
+    /// Id of the heading.
     fn id(&self) -> String {
         format!("tag-{}", self.tag.to_lowercase())
     }
 }
 
-/// The groups in the order of the document's tags.
+/// Endpoint groups in the order of the document's tags.
 fn groups(document: &Value) -> Vec<Group<'_>> {
     let tags = document["tags"].as_array().into_iter().flatten();
     let paths = document["paths"].as_object();
@@ -235,7 +235,7 @@ fn is_needed(path: &str, parameter: &Value) -> bool {
     parameter["required"] == true || NEEDED.contains(&(path, text(parameter, "name")))
 }
 
-/// A parameter's input. Only a needed one has a value at first.
+/// Input of a parameter. Only a needed parameter has an initial value.
 fn field(path: &str, operation: &str, parameter: &Value, is_needed: bool) -> Markup {
     let (name, schema) = (text(parameter, "name"), &parameter["schema"]);
     let id = format!("{operation}-{name}");
@@ -269,7 +269,7 @@ fn field(path: &str, operation: &str, parameter: &Value, is_needed: bool) -> Mar
     }
 }
 
-/// A value as it is written in a query.
+/// Value in the syntax of a query.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -279,7 +279,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Range, words and default of a parameter.
+/// Words, range and default of a parameter.
 fn limits(schema: &Value) -> Option<String> {
     let words = schema["items"]["enum"]
         .as_array()
@@ -298,7 +298,7 @@ fn limits(schema: &Value) -> Option<String> {
     (!said.is_empty()).then(|| said.join(" "))
 }
 
-/// The fields of an answer's rows.
+/// Table of the fields of a response's rows.
 fn fields(document: &Value, operation: &str, schema: &Value) -> Markup {
     let data = &resolve(document, schema)["properties"]["data"];
     let row = data.get("items").unwrap_or(data);
@@ -323,7 +323,7 @@ fn fields(document: &Value, operation: &str, schema: &Value) -> Markup {
     }
 }
 
-/// Name, type and meaning of every field of a schema, nested ones with their parent's name before them.
+/// Collects name, type and meaning of every field of a schema. Nested fields have their parent's name as a prefix.
 fn collect(
     document: &Value,
     schema: &Value,
@@ -348,7 +348,7 @@ fn collect(
     }
 }
 
-/// A schema's type in words.
+/// Type of a schema in words.
 fn kind(document: &Value, schema: &Value) -> String {
     let choices = schema["anyOf"].as_array();
     let is_nullable = choices.is_some_and(|choices| choices.iter().any(|choice| choice["type"] == "null"));
@@ -369,7 +369,7 @@ fn kind(document: &Value, schema: &Value) -> String {
     if is_nullable { format!("{word} or null") } else { word.to_owned() }
 }
 
-/// The schema behind a reference, or behind the one choice that is not null.
+/// Schema of a reference, or the non-null choice of a nullable schema.
 fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     if let Some(pointer) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
         return document.pointer(pointer).map_or(schema, |target| resolve(document, target));

@@ -1,8 +1,8 @@
-//! The key that a signed-in holder uses on `/docs`.
+//! API key of a signed-in holder for `/docs`.
 //!
-//! The service stores hashes of keys, so it cannot show an existing one, and `/v1` reads no cookie. The holder therefore
-//! creates a key for the page with one press. It is an ordinary key: listed, logged, and revocable. It expires after 12
-//! hours, like a session. A newer one and signing out delete it.
+//! The service stores hashes of keys, so it cannot show an existing one, and `/v1` reads no cookie. The holder
+//! therefore creates a key for the page with one click. It is an ordinary key: listed, logged, and revocable. It
+//! expires after 12 hours, like a session. A newer key or a sign-out deletes it.
 
 use std::sync::Arc;
 
@@ -20,9 +20,8 @@ use crate::dashboard::pages::reference::{KeyBox, Reference, page};
 use crate::dashboard::session::form::Sent;
 use crate::dashboard::session::visitor::Holder;
 
-/// The key's name.
 const NAME: &str = "Reference page";
-/// The longest life of a session too.
+/// Lifetime of the key, equal to the longest session.
 const HOURS: i64 = 12;
 
 /// Creates the key and shows the reference with it.
@@ -51,7 +50,7 @@ async fn draw(client: &mut Client, holder: &Holder) -> Result<Drawn, AccountErro
     keys::create(client, holder.party(), &new).await
 }
 
-/// Deletes the key, if there is one.
+/// Deletes the key, if it exists.
 pub(crate) async fn delete(client: &mut Client, holder: &Holder) -> Result<(), AccountError> {
     let keys = list(client, holder.account()).await?;
     for key in keys.iter().filter(|key| key.status == "active" && key.name == NAME) {

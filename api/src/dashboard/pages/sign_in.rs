@@ -1,7 +1,7 @@
 //! `/sign-up`, `/sign-in` and `/sign-out`.
 //!
-//! Invariants: signing in says the same, as slowly, of an unknown address and of a wrong password; every way in gives a new
-//! session and ends the one before it; a page that leads on leads to a page of the dashboard.
+//! Invariants: an unknown address and a wrong password get the same message after the same time. Every sign-in starts a
+//! new session in place of the visitor's previous one. Redirects lead only to pages in a fixed list.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -22,7 +22,7 @@ use crate::dashboard::session::form::{Form, Open, Sent};
 use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{Section, alert};
 
-/// Where somebody who signed in may be led on to.
+/// Allowed redirect targets after a sign-in.
 const ONWARD: [&str; 8] = [
     "/dashboard",
     "/dashboard/keys",
@@ -50,7 +50,7 @@ pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
     sign_in_page(&visitor, "", query.text("next"), None)
 }
 
-/// Makes an account and signs its holder in.
+/// Creates an account and signs its holder in.
 pub(crate) async fn sign_up(Open { visitor, form }: Open) -> Result<Response, PageError> {
     if visitor.dashboard.settings.sign_up != SignUp::Open {
         return Err(PageError::Refused("nobody can sign up here without an invitation".to_owned()));
@@ -114,7 +114,7 @@ pub(crate) async fn sign_in(Open { visitor, form }: Open) -> Result<Response, Pa
     }
 }
 
-/// The account whose password this is; the throttle is asked before.
+/// Account with this address and password. The caller consults the throttle first.
 pub(crate) async fn check(
     visitor: &Visitor,
     hashing: &Hashing,
@@ -131,14 +131,14 @@ pub(crate) async fn check(
         }
         Err(_) => None,
     };
-    // Longer than any password is, and not worth the work of hashing it.
+    // A longer text cannot be a password, so hashing it is a waste of work.
     let is_short = secret.expose_secret().len() <= 1_024;
     let secret = if is_short { secret } else { SecretString::default() };
     let is_right = hashing.is_right(secret, known.as_ref()).await?;
     Ok(known.filter(|_| is_right))
 }
 
-/// A session, if the password that was shown is still the account's.
+/// Starts a session if the verified password is still current.
 async fn begin(visitor: &Visitor, known: &Known) -> Result<Option<SecretString>, PageError> {
     let mut client = visitor.dashboard.client().await?;
     let transaction = client.transaction().await?;
@@ -148,7 +148,7 @@ async fn begin(visitor: &Visitor, known: &Known) -> Result<Option<SecretString>,
     Ok(Some(session))
 }
 
-/// A new session in place of the visitor's present one.
+/// New session that replaces the visitor's present one.
 pub(crate) async fn renewed(
     transaction: &Transaction<'_>,
     visitor: &Visitor,
@@ -162,7 +162,7 @@ pub(crate) async fn renewed(
     sessions::begin(transaction, account, &visitor.origin).await
 }
 
-/// Leads somebody on who just signed in.
+/// Redirect after a sign-in, with the session cookie.
 pub(crate) fn enter(visitor: &Visitor, session: &SecretString, next: &str) -> Response {
     let mut response = Redirect::to(next).into_response();
     if let Some(cookie) = cookie::set(Some(session.expose_secret()), visitor.site.is_local) {
@@ -171,7 +171,7 @@ pub(crate) fn enter(visitor: &Visitor, session: &SecretString, next: &str) -> Re
     response
 }
 
-/// Ends the session in the store, whatever the browser does with its cookie.
+/// Ends the session in the database, even if the browser keeps its cookie.
 pub(crate) async fn sign_out(Sent { holder, .. }: Sent) -> Result<Response, PageError> {
     let mut client = holder.client().await?;
     reference_key::delete(&mut client, &holder).await?;
@@ -183,7 +183,7 @@ pub(crate) async fn sign_out(Sent { holder, .. }: Sent) -> Result<Response, Page
     Ok(response)
 }
 
-/// One of the pages that are led on to, whatever was asked for.
+/// Allowed redirect target, or the dashboard.
 fn onward(next: &str) -> &'static str {
     ONWARD.into_iter().find(|known| *known == next).unwrap_or("/dashboard")
 }
@@ -244,7 +244,7 @@ fn address_field(given: &str) -> Markup {
     }
 }
 
-/// The field for a password that is to be set.
+/// Field for a new password.
 pub(crate) fn new_password_field(title: &str) -> Markup {
     html! {
         label for="new-password" { (title) }
@@ -253,7 +253,7 @@ pub(crate) fn new_password_field(title: &str) -> Markup {
     }
 }
 
-/// Where the session's cookie would be refused by the browser.
+/// Alert for a page on which the browser would refuse the session cookie.
 fn needs_https(visitor: &Visitor) -> Markup {
     let message = "This page was reached without HTTPS, so your browser will not keep you signed in. Open it over HTTPS.";
     let is_open = !visitor.site.is_secure && !visitor.site.is_local;

@@ -1,4 +1,4 @@
-//! `/status`: the health of the service for people. Programs ask `/v1/health`.
+//! `/status`: health of the service for people. Programs call `/v1/health`.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -12,13 +12,13 @@ use crate::routes::health::{ComponentStatus, Health, Status};
 
 const TITLE: &str = "Status";
 
-/// The page where there is a dashboard.
+/// Page of a service with a dashboard.
 pub(crate) async fn show(visitor: Visitor) -> Response {
     let health = Health::of(&visitor.app);
     (code(&health), visitor.page(TITLE, Section::Other, &body(&health))).into_response()
 }
 
-/// The page where there is none.
+/// Page of a service without a dashboard.
 pub(crate) async fn show_alone(State(app): State<App>) -> Response {
     let health = Health::of(&app);
     (code(&health), layout::page(TITLE, Viewer::Reader, Section::Other, &body(&health))).into_response()

@@ -1,4 +1,4 @@
-//! `/dashboard/usage`: the month, the days, the endpoints, and what was refused.
+//! `/dashboard/usage`: monthly quota, calls by day and endpoint, and refused calls.
 
 use axum::response::Response;
 use chrono::{TimeDelta, Utc};
@@ -11,7 +11,7 @@ use crate::dashboard::session::visitor::Holder;
 use crate::dashboard::view::chart;
 use crate::dashboard::view::layout::{Section, grouped, moment};
 
-/// Days of calls that are shown.
+/// Days in the statistics.
 const DAYS: i64 = 30;
 
 pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
@@ -39,7 +39,7 @@ pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
     Ok(holder.page("Usage", Section::Usage, &body))
 }
 
-/// The month's quota as a bar with both its dates.
+/// Monthly quota as a bar, with its start and end.
 pub(crate) fn month(used: &Usage) -> Markup {
     let share = (used.current.saturating_mul(1000) / used.limit.max(1)).clamp(0, 1000);
     let level = if share >= 1000 {

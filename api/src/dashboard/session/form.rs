@@ -10,24 +10,24 @@ use crate::dashboard::cookie;
 use crate::dashboard::error::PageError;
 use crate::dashboard::session::visitor::{Holder, Visitor};
 
-/// The fields of a form.
+/// Fields of a form.
 #[derive(Clone)]
 pub(crate) struct Form(Vec<(String, String)>);
 
-/// A form that anybody may send.
+/// Form of any visitor.
 pub(crate) struct Open {
     pub(crate) visitor: Visitor,
     pub(crate) form: Form,
 }
 
-/// A form of somebody who is signed in, from a page of the same session.
+/// Form of a signed-in holder, with a CSRF token of the same session.
 pub(crate) struct Sent {
     pub(crate) holder: Holder,
     pub(crate) form: Form,
 }
 
 impl Form {
-    /// The fields of a query string.
+    /// Parses a query string.
     pub(crate) fn of_query(query: &str) -> Self {
         Self::read(query.as_bytes())
     }
@@ -36,12 +36,12 @@ impl Form {
         Self(form_urlencoded::parse(body).into_owned().collect())
     }
 
-    /// A field's text, without spaces around it; empty where it is missing.
+    /// Text of a field without surrounding spaces; empty if the field is missing.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.0.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value.trim())
     }
 
-    /// A field that nothing prints, as it was typed.
+    /// Secret field, unchanged. Its debug output is redacted.
     pub(crate) fn secret(&self, name: &str) -> SecretString {
         self.0.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value).into()
     }

@@ -19,7 +19,7 @@ text_enum! {
 }
 
 impl Notice {
-    /// The sentence for a query string; none for words that are no notice.
+    /// Message for a query string; `None` for an unknown word.
     pub(crate) fn told(query: &str) -> Option<&'static str> {
         let notice: Self = Form::of_query(query).text("done").parse().ok()?;
         Some(match notice {
@@ -34,7 +34,7 @@ impl Notice {
         })
     }
 
-    /// A page's address that shows it.
+    /// Path of a page, with the notice in its query.
     pub(crate) fn after(self, path: &str) -> String {
         format!("{path}?done={self}")
     }

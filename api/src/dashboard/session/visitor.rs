@@ -22,7 +22,7 @@ use crate::dashboard::error::PageError;
 use crate::dashboard::view::example::Example;
 use crate::dashboard::view::layout::{self, Name, Section, Viewer};
 
-/// Anybody.
+/// Visitor of a page, with the session if there is one.
 #[derive(Debug, Clone)]
 pub(crate) struct Visitor {
     pub(crate) app: App,
@@ -36,14 +36,14 @@ pub(crate) struct Visitor {
     pub(crate) query: String,
 }
 
-/// A session, with what its cookie holds.
+/// Session, with the secret of its cookie.
 #[derive(Debug, Clone)]
 pub(crate) struct Signed {
     pub(crate) session: Session,
     pub(crate) secret: String,
 }
 
-/// The holder of an account who is signed in.
+/// Signed-in holder of an account.
 #[derive(Debug, Clone)]
 pub(crate) struct Holder {
     pub(crate) visitor: Visitor,
@@ -53,7 +53,7 @@ pub(crate) struct Holder {
 impl FromRequestParts<App> for Visitor {
     type Rejection = PageError;
 
-    /// A visitor of a public page. While the database does not reply, the page appears without the session.
+    /// Visitor of a public page. If the database does not reply, the page appears without the session.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
         let mut visitor = Self::unknown(parts, app)?;
         if let Ok(signed) = within(GLANCE, visitor.session(parts)).await {
@@ -64,14 +64,14 @@ impl FromRequestParts<App> for Visitor {
 }
 
 impl Visitor {
-    /// A visitor whose session is known for certain.
+    /// Visitor after a successful session look-up. It fails if the database does not reply.
     pub(crate) async fn certain(parts: &Parts, app: &App) -> Result<Self, PageError> {
         let mut visitor = Self::unknown(parts, app)?;
         visitor.signed = within(DEADLINE, visitor.session(parts)).await?;
         Ok(visitor)
     }
 
-    /// A visitor before the look-up of the session.
+    /// Visitor before the session look-up.
     fn unknown(parts: &Parts, app: &App) -> Result<Self, PageError> {
         let caller = Caller::of(&parts.extensions).ok_or(PageError::NotFound)?;
         let (client, is_proxied) = (caller.client, caller.is_proxied);
@@ -90,12 +90,12 @@ impl Visitor {
         Ok(session.map(|session| Signed { session, secret }))
     }
 
-    /// The reader as pages show it.
+    /// Reader for the page layout.
     pub(crate) fn viewer(&self) -> Viewer<'_> {
         self.signed.as_ref().map_or(Viewer::Visitor, |signed| Viewer::Holder(signed.name()))
     }
 
-    /// A page of the site.
+    /// Renders a page of the site.
     pub(crate) fn page(&self, title: &str, section: Section, body: &Markup) -> Response {
         layout::page(title, self.viewer(), section, body).into_response()
     }
@@ -114,19 +114,19 @@ impl FromRequestParts<App> for Holder {
 }
 
 impl Signed {
-    /// As pages show it.
+    /// Holder's name for the page layout.
     pub(crate) fn name(&self) -> Name<'_> {
         Name { email: &self.session.email, secret: &self.secret }
     }
 }
 
 impl Holder {
-    /// A page of the dashboard.
+    /// Renders a page of the dashboard.
     pub(crate) fn page(&self, title: &str, section: Section, body: &Markup) -> Response {
         self.visitor.page(title, section, body)
     }
 
-    /// The hidden field of the dashboard's forms.
+    /// Hidden CSRF field of the dashboard's forms.
     pub(crate) fn token(&self) -> Markup {
         layout::token(&self.signed.secret)
     }
@@ -135,7 +135,7 @@ impl Holder {
         Ok(self.visitor.dashboard.client().await?)
     }
 
-    /// The holder as the one who changes the account.
+    /// Holder as the actor of an account change.
     pub(crate) fn party(&self) -> Party<'static> {
         Party::Holder(self.signed.session.account)
     }

@@ -1,4 +1,4 @@
-//! Files that pages load, the icon, and the rules for crawlers.
+//! Static files of the pages, icon and crawler rules.
 
 use axum::Router;
 use axum::http::header;
@@ -11,12 +11,12 @@ const STYLE: &str = include_str!("../../../templates/style.css");
 const SCRIPT: &str = include_str!("../../../templates/script.js");
 const REFERENCE_SCRIPT: &str = include_str!("../../../templates/reference.js");
 const ICON: &str = include_str!("../../../templates/icon.svg");
-/// For browsers that look for this address whatever a page says.
+/// Icon for browsers that request this path regardless of the page.
 const FAVICON: &[u8] = include_bytes!("../../../templates/favicon.ico");
-/// Crawlers may read the public pages.
+/// Crawler rules, which allow only the public pages.
 const ROBOTS: &str = "User-agent: *\nDisallow: /dashboard\nDisallow: /link/\nDisallow: /sign-in\nDisallow: /sign-up\nDisallow: /v1/\n";
 
-/// The routes of the files that pages load.
+/// Router of the static files.
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/assets/style.css", get(async || file("text/css; charset=utf-8", STYLE)))

@@ -9,11 +9,11 @@ use crate::account::statistics::{OfDay, Outcome};
 use crate::dashboard::view::layout::{counted, grouped};
 
 const HEIGHT: i64 = 160;
-/// Width of a day's bar and the space after it.
+/// Width of a bar with the space after it.
 const STEP: i64 = 24;
 const BAR: i64 = 16;
 
-/// A day's calls: answered, refused by the client's own mistake or plan, refused by a limit, failed.
+/// Calls of a day: answered, refused by the client's mistake or plan, refused by a limit, failed.
 type Counts = [i64; 4];
 const KINDS: [(&str, &str); 4] =
     [("answered", "Answered"), ("mistake", "Mistakes"), ("limit", "Over a limit"), ("failed", "Failed")];
@@ -27,7 +27,7 @@ fn kind(outcome: Outcome) -> usize {
     }
 }
 
-/// The calls of so many days from a day on.
+/// Chart of `days` days, the first of which is `since`.
 pub(crate) fn of_days(calls: &[OfDay], since: NaiveDate, days: i64) -> Markup {
     let mut by_day: BTreeMap<NaiveDate, Counts> =
         (0..days).map(|number| (since + TimeDelta::days(number), [0; 4])).collect();
@@ -65,13 +65,13 @@ pub(crate) fn of_days(calls: &[OfDay], since: NaiveDate, days: i64) -> Markup {
     }
 }
 
-/// A day's kinds, stacked.
+/// Stacked bar of a day.
 fn bar(x: i64, counts: &Counts, top: i64) -> Markup {
     let mut below = 0;
     let mut parts = Vec::new();
     for ((class, _), count) in KINDS.iter().zip(counts) {
         let (bottom, upper) = (height(below, top), height(below + count, top));
-        // What was counted is seen, however little it is.
+        // Each nonzero count is visible.
         let tall = if *count > 0 { (upper - bottom).max(2) } else { 0 };
         below += count;
         if tall > 0 {
@@ -85,7 +85,7 @@ fn height(calls: i64, top: i64) -> i64 {
     calls * HEIGHT / top
 }
 
-/// The axis ends at the next of 2, 4, 6, 10 (times a power of ten), so that its half is a whole number.
+/// Upper end of the axis: 2, 4, 6 or 10 times a power of ten. Its half is a whole number.
 fn top_of_axis(busiest: i64) -> i64 {
     let mut power = 1;
     loop {

@@ -1,7 +1,7 @@
-//! A live answer for the landing page, asked through the API's own routes and refreshed every minute.
+//! Live example of the landing page: an API response that is refreshed every minute.
 //!
-//! Invariants: the security is sound by the rules of `projector audit`; no page waits longer than [`WAIT`] for an answer,
-//! so pages appear while the database does not answer.
+//! Invariants: the security passes the rules of `projector audit`. No page waits longer than [`WAIT`] for a response,
+//! so pages appear during a database outage.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,23 +15,23 @@ use tower::ServiceExt;
 
 use crate::answer::Showcase;
 
-/// Age at which an answer is refreshed.
+/// Age at which a response is refreshed.
 const FRESH: Duration = Duration::from_secs(60);
-/// Pause after a refresh that found nothing.
+/// Pause after a refresh without a result.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Longest time that a page waits for a refresh.
+/// Maximum wait of a page for a refresh.
 const WAIT: Duration = Duration::from_millis(500);
-/// Longest time of a refresh.
+/// Maximum time of a refresh.
 const LONGEST: Duration = Duration::from_secs(10);
-/// The first candidate: the fund that most readers know.
+/// First candidate: a fund that most readers know.
 const FAVORITE: &str = "SPY";
-/// Further candidates: payers by market value.
+/// Further candidates: dividend payers by market value.
 const PAYERS: &str = "/v1/stocks?sort=market_cap.desc&min_yield=0.01&limit=20&fields=symbol";
 const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
 const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
-/// An answer about one security is smaller.
+/// Maximum bytes of a response about one security.
 const BYTES: usize = 64 * 1024;
-/// Flags that the audit reports, or that make a figure uncertain.
+/// Flags that the audit reports, and flags of uncertain metrics.
 const SUSPECT: [&str; 8] = [
     "amount_held",
     "currency_mismatch",
@@ -42,21 +42,21 @@ const SUSPECT: [&str; 8] = [
     "split_not_in_price",
     "yield_suspect",
 ];
-/// Age of a price, days, at which the audit may call it stale: five sessions.
+/// Maximum age of a price in days. The audit's limit is five sessions.
 const PRICE_DAYS: i64 = 5;
 
-/// A call with its answer, and values that calls of the reference succeed with.
+/// API call with its response, and sample values for calls of the reference.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     /// Path and query.
     pub(crate) call: String,
-    /// The body, a member a line.
+    /// Body with one member per line.
     pub(crate) answer: String,
-    /// The security's symbol.
+    /// Symbol of the security.
     pub(crate) symbol: String,
-    /// Symbol of a fund; empty where there is none.
+    /// Symbol of a fund; empty without one.
     pub(crate) fund: String,
-    /// Name of a sector; empty where there is none.
+    /// Name of a sector; empty without one.
     pub(crate) sector: String,
 }
 
@@ -68,7 +68,7 @@ struct Latest {
     until: Option<Instant>,
 }
 
-/// The routes of the data, and their latest answer.
+/// Router of the data, and its latest response.
 #[derive(Debug, Clone)]
 pub(crate) struct Example {
     data: Router,
@@ -82,7 +82,7 @@ impl Example {
         Self { data, latest: Arc::default(), refreshing: Arc::default() }
     }
 
-    /// A call and its answer, an older one while the data does not answer; `None` without sound data.
+    /// Latest sound example, which stays during an outage. `None` before the first one.
     pub(crate) async fn shown(&self) -> Option<Arc<Shown>> {
         if !self.is_due() {
             return self.latest();
@@ -95,7 +95,7 @@ impl Example {
                 drop(lock);
             });
         }
-        // The refresh goes on when the page has waited long enough.
+        // The refresh continues after the page has stopped waiting.
         let _ = tokio::time::timeout(WAIT, self.refreshing.lock()).await;
         self.latest()
     }
@@ -129,7 +129,7 @@ impl Example {
         Some(Shown { call, answer, symbol, fund, sector })
     }
 
-    /// The first candidate without a finding.
+    /// First candidate without a finding.
     async fn sound_symbol(&self) -> Option<String> {
         if self.is_sound(FAVORITE).await {
             return Some(FAVORITE.to_owned());
@@ -145,7 +145,8 @@ impl Example {
         None
     }
 
-    /// True if the audit's checks of one security find nothing, now and in its status of a month ago.
+    /// True if the audit's checks find nothing for the security. Its dividend status must also equal that of a month
+    /// ago.
     async fn is_sound(&self, symbol: &str) -> bool {
         let path = format!("/v1/stocks/{}/metrics", encoded(symbol));
         let Some(now) = self.ask_json(&path).await.map(|mut body| body["data"].take()) else { return false };
@@ -173,7 +174,7 @@ impl Example {
     }
 }
 
-/// True if metrics of an active payer have no finding of the audit.
+/// True if the metrics of an active payer have no finding.
 fn is_clean(metrics: &Value) -> bool {
     let number = |name: &str| metrics[name].as_f64();
     let has_suspect_flag = metrics["flags"].as_array().is_none_or(|flags| {
@@ -201,12 +202,12 @@ fn day(value: &Value) -> Option<NaiveDate> {
     value.as_str()?.parse().ok()
 }
 
-/// A symbol as a segment of a path.
+/// Symbol as a path segment.
 fn encoded(symbol: &str) -> String {
     percent_encoding::utf8_percent_encode(symbol, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-/// JSON with a member a line. Its texts and numbers stay as they are: none passes through a binary float.
+/// Indented JSON with one member per line. Texts and numbers stay unchanged, so none passes through a binary float.
 fn indented(json: &str) -> String {
     let (mut out, mut depth, mut in_text, mut is_escaped) = (String::new(), 0usize, false, false);
     let line = |out: &mut String, depth: usize| {

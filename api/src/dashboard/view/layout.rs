@@ -1,4 +1,4 @@
-//! The frame of every page, and the small parts they share.
+//! Layout of every page, and shared page elements.
 
 use axum::response::Html;
 use chrono::{DateTime, Utc};
@@ -6,26 +6,26 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::dashboard::cookie;
 
-/// The reader of a page.
+/// Reader of a page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Viewer<'a> {
-    /// Signed in.
+    /// Signed-in holder of an account.
     Holder(Name<'a>),
-    /// Not signed in.
+    /// Visitor who is not signed in.
     Visitor,
-    /// Of a service without a dashboard, where nobody can sign in.
+    /// Reader of a service without a dashboard, which has no sign-in.
     Reader,
 }
 
-/// The signed-in holder, as pages show it.
+/// Name of the signed-in holder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Name<'a> {
     pub(crate) email: &'a str,
-    /// What the session's cookie holds.
+    /// Secret of the session's cookie.
     pub(crate) secret: &'a str,
 }
 
-/// The part of the site that a page belongs to.
+/// Section of the site that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     Overview,
@@ -37,7 +37,7 @@ pub(crate) enum Section {
     Other,
 }
 
-/// What is in the menu of who is signed in.
+/// Menu of a signed-in holder.
 const MENU: [(Section, &str, &str); 6] = [
     (Section::Overview, "/dashboard", "Overview"),
     (Section::Keys, "/dashboard/keys", "Keys"),
@@ -47,7 +47,7 @@ const MENU: [(Section, &str, &str); 6] = [
     (Section::Log, "/dashboard/log", "Log"),
 ];
 
-/// A whole page.
+/// Renders a complete page.
 pub(crate) fn page(title: &str, viewer: Viewer<'_>, section: Section, body: &Markup) -> Html<String> {
     let page = html! {
         (PreEscaped("<!doctype html>"))
@@ -132,32 +132,32 @@ fn mark() -> Markup {
     }
 }
 
-/// The hidden field that proves where a form comes from.
+/// Hidden CSRF field of a form.
 pub(crate) fn token(secret: &str) -> Markup {
     html! { input type="hidden" name="token" value=(cookie::token(secret)); }
 }
 
-/// What went wrong, where a screen reader says it at once.
+/// Error message, which a screen reader announces at once.
 pub(crate) fn alert(message: Option<&str>) -> Markup {
     html! { @if let Some(message) = message { p.alert role="alert" { (message) } } }
 }
 
-/// What was done.
+/// Success message.
 pub(crate) fn done(message: Option<&str>) -> Markup {
     html! { @if let Some(message) = message { p.done role="status" { (message) } } }
 }
 
-/// A moment for people.
+/// Formatted date and time.
 pub(crate) fn moment(at: DateTime<Utc>) -> Markup {
     html! { time datetime=(at.to_rfc3339()) { (at.format("%-d %b %Y, %H:%M")) " UTC" } }
 }
 
-/// A day for people.
+/// Formatted day.
 pub(crate) fn day(at: DateTime<Utc>) -> Markup {
     html! { time datetime=(at.to_rfc3339()) { (at.format("%-d %B %Y")) } }
 }
 
-/// A whole number with its thousands apart.
+/// Whole number with thousands separators.
 pub(crate) fn grouped(number: i64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
@@ -165,12 +165,12 @@ pub(crate) fn grouped(number: i64) -> String {
     groups.join(",")
 }
 
-/// So many of something, with the ending that many of it have.
+/// Number with its noun in the singular or plural.
 pub(crate) fn counted(number: i64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
-/// A message of the commands as a sentence.
+/// Converts a command's message to a sentence.
 pub(crate) fn sentence(message: &str) -> String {
     let mut letters = message.chars();
     let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();

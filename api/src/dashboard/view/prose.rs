@@ -1,13 +1,12 @@
-//! The Markdown of the OpenAPI document as HTML: paragraphs, code, emphasis, and links within the site.
+//! Conversion of the OpenAPI document's Markdown to HTML: paragraphs, code, emphasis, and links within the site.
 
 use maud::{Markup, html};
 
-/// Paragraphs.
 pub(crate) fn paragraphs(text: &str) -> Markup {
     html! { @for paragraph in text.split("\n\n").filter(|text| !text.trim().is_empty()) { p { (inline(paragraph)) } } }
 }
 
-/// A paragraph's content.
+/// Inline content of a paragraph.
 pub(crate) fn inline(text: &str) -> Markup {
     let Some((at, mark)) = first_mark(text) else { return html! { (text) } };
     let (before, rest) = text.split_at(at);
@@ -29,12 +28,12 @@ pub(crate) fn inline(text: &str) -> Markup {
     }
 }
 
-/// The first mark of a text, with its position.
+/// Position and characters of a text's first markup.
 fn first_mark(text: &str) -> Option<(usize, &'static str)> {
     ["`", "**", "["].into_iter().filter_map(|mark| Some((text.find(mark)?, mark))).min()
 }
 
-/// A link after its opening bracket, and the text behind it.
+/// Link after its opening bracket, and the text after the link.
 fn link(text: &str) -> Option<(Markup, &str)> {
     let (title, rest) = text.split_once("](")?;
     let (path, after) = rest.split_once(')')?;
