@@ -1,8 +1,8 @@
 //! Replies to protocol errors: bytes that are not an HTTP/1.1 request, and request heads that are too large.
 //!
-//! hyper writes a reply of its own before any service or layer sees the error, and has no hook to change it. The stream
-//! under hyper therefore recognises that reply and writes the service's reply in its place. A reply of hyper has a 4xx status
-//! and no request id; every response of the service has a request id.
+//! hyper writes its reply before any service or layer sees the error, and has no hook to change it. The stream under
+//! hyper therefore recognises that reply and writes the service's reply in its place. A reply of hyper has a 4xx status
+//! and no request id. Every response of the service has a request id.
 
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
