@@ -171,7 +171,7 @@ pub(crate) async fn one(client: &Client, account: i64, id: i64) -> Result<Option
     Ok(row.as_ref().map(Key::read).transpose()?)
 }
 
-/// Keys of an account in order of creation, without those deleted more than 30 days ago.
+/// Keys of an account in order of creation, at most 200. Keys deleted more than 30 days ago are left out.
 pub(crate) async fn list(client: &Client, account: i64) -> Result<Vec<Key>, AccountError> {
     let rows = client.query(LIST, &[&account]).await?;
     Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)

@@ -18,9 +18,9 @@ const HOLDER: &str = "account";
 /// Actor of an account change, with the account.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Party<'a> {
-    /// Operator; the account's address in lower case.
+    /// Operator, with the account's address in lower case.
     Operator(&'a str),
-    /// Signed-in holder; the account's id.
+    /// Signed-in holder, with the account's id.
     Holder(i64),
 }
 

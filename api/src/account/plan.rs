@@ -32,8 +32,7 @@ pub(crate) async fn set_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Cancels a subscription: the tier applies to the end of the paid period, then Free. `paid_until` is used for an
-/// unknown end.
+/// Cancels a subscription: the tier applies to the end of the paid period, then Free. The end is `paid_until` if given.
 pub(crate) async fn cancel(
     client: &mut Client,
     party: Party<'_>,

@@ -1,6 +1,7 @@
 //! Revocation of sessions and one-time links of an account.
 //!
-//! Invariant: a change of the account's credentials or of its access revokes both, in the same transaction.
+//! Invariant: a new password and disabling the account revoke both, in the same transaction. A new address revokes the
+//! links.
 
 use tokio_postgres::Transaction;
 

@@ -1,7 +1,7 @@
 //! Command line of the API: arguments, logging and exit codes.
 //!
-//! This code is in the library, not in `main`, to save compile time. The code of an `async fn` is generated where it is
-//! awaited. `main` would compile the program a second time.
+//! This code is in the library to save compile time. The code of an `async fn` is generated where it is awaited. In
+//! `main`, the whole program would be compiled a second time.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

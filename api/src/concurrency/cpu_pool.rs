@@ -1,7 +1,7 @@
 //! Thread pool for long computations: one thread per core, at low priority.
 //!
-//! Invariant: only threads of this pool, and threads started for one response, have a lowered priority. tokio's blocking
-//! threads, which resolve names and read files for the whole process, keep the normal one.
+//! Invariant: only threads of this pool, and threads started for one response, have a lowered priority. tokio's
+//! blocking threads keep the normal priority. They resolve names and read files for the whole process.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -23,7 +23,7 @@ pub(crate) type ProtocolErrorHandler = Box<dyn Fn(StatusCode) -> Response + Send
 /// Maximum number of bytes read from the client after the reply, so that the client reads it.
 const LINGER: usize = 1024 * 1024;
 
-/// Status of a reply that hyper made itself; `None` for all other bytes.
+/// Status of a reply that hyper wrote; `None` for all other bytes.
 pub(super) fn hyper_reply_status(bytes: &[u8]) -> Option<StatusCode> {
     let rest = bytes.strip_prefix(b"HTTP/1.1 ").filter(|rest| rest.starts_with(b"4"))?;
     let name = REQUEST_ID_HEADER;
@@ -59,7 +59,7 @@ impl ErrorReply {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads what the client still sends. Closing the connection earlier would reset it and lose the reply.
+    /// Reads the client's remaining bytes. Closing the connection earlier would reset it and lose the reply.
     pub(super) fn poll_linger<S: AsyncRead + Unpin>(
         &mut self,
         stream: &mut S,

@@ -17,7 +17,7 @@ const BUSY: u64 = 5;
 /// Errors of a page.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
-    /// Sign-in is required; the path of the requested page.
+    /// Sign-in is required. The value is the requested path.
     #[error("nobody is signed in")]
     SignIn(String),
     #[error("nothing is here")]
@@ -30,7 +30,7 @@ pub(crate) enum PageError {
     /// Message for the visitor.
     #[error("{0}")]
     Refused(String),
-    /// Too many attempts; seconds until the next one is allowed.
+    /// Too many attempts. The value is the wait in seconds.
     #[error("too many attempts")]
     TooMany(u64),
     /// The hashing queue is full.

@@ -122,7 +122,7 @@ fn pages_with_password() -> Router<App> {
         .layer(from_fn(deadline::with_password))
 }
 
-/// The pages of a service without a dashboard.
+/// Pages of a service without a dashboard.
 fn pages_alone() -> Router<App> {
     Router::new()
         .route("/plans", get(crate::dashboard::pages::plans::show_alone))

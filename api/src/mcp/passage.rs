@@ -8,7 +8,7 @@ use crate::connection::request_id::RequestId;
 /// Context of one request, shared by the tasks of the protocol library.
 #[derive(Debug, Clone)]
 pub(super) struct Passage {
-    /// Request id for those tasks.
+    /// Request id, for the tasks.
     pub(super) id: RequestId,
     is_refused: Arc<AtomicBool>,
 }

@@ -95,7 +95,7 @@ pub(crate) fn router(app: App) -> Router {
     routes.with_state(app)
 }
 
-/// Records the route of a request without [`Access`], which would record it.
+/// Middleware for endpoints without [`Access`]: it records the matched route.
 async fn reached(endpoint: MatchedPath, request: Request) -> Request {
     if let Some(caller) = Caller::of(request.extensions()) {
         caller.reach(&endpoint);

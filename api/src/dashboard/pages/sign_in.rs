@@ -1,7 +1,7 @@
 //! `/sign-up`, `/sign-in` and `/sign-out`.
 //!
-//! Invariants: an unknown address and a wrong password get the same message after the same time. Every sign-in starts a
-//! new session in place of the visitor's previous one. Redirects lead only to pages in a fixed list.
+//! Invariants: an unknown address and a wrong password get the same message after the same time. A repeated sign-in to
+//! an account replaces the visitor's previous session. Redirects lead only to pages in a fixed list.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
