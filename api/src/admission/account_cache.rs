@@ -1,8 +1,8 @@
 //! Cache of accounts and keys. A cached account is charged without reading its row first.
 //!
-//! Invariants: a cached account is only a hint; the database row decides. Calls are taken from an account only under the
-//! cached plan, and only if its row has enough left. Every other write needs the row to be unchanged. A full cache evicts
-//! one entry at a time.
+//! Invariants: a cached account is only a hint; the database row decides. Calls are subtracted from a row only under
+//! the cached plan, and only if enough is left. Every other write requires an unchanged row. A full cache evicts one
+//! entry at a time.
 
 use std::time::Instant;
 
@@ -15,16 +15,14 @@ use crate::admission::batch::{Account, Accounts, Key, Wanted};
 use crate::admission::clock::StoreClock;
 use crate::auth::credential::Presented;
 
-/// Maximum number of keys, and of accounts.
+/// Maximum number of cached keys, and of cached accounts.
 const CAPACITY: usize = 65_536;
 
-/// Accounts and keys as they were last read or written.
+/// Accounts and keys at their last read or write.
 #[derive(Debug)]
 pub(crate) struct AccountCache {
     pub(crate) clock: StoreClock,
-    /// Keys by tag.
     keys: Map<u128, Key>,
-    /// Accounts by id.
     accounts: Map<i64, Account>,
 }
 
@@ -44,7 +42,7 @@ impl AccountCache {
         Self { clock: StoreClock::new(), keys: map(capacity), accounts: map(capacity) }
     }
 
-    /// Removes the cached accounts of these keys, with their buckets filled up to the present.
+    /// Removes the cached accounts of these keys and refills their buckets to the present.
     pub(crate) fn checkout(&mut self, presented: &[Presented]) -> Accounts {
         let Some(now) = self.clock.at(Instant::now()) else {
             return Accounts { list: vec![], keys: vec![None; presented.len()] };
@@ -89,7 +87,8 @@ impl AccountCache {
         Some(account)
     }
 
-    /// Returns the accounts whose rows were written. The rows of the others have unknown values, so they are dropped.
+    /// Reinserts the accounts whose rows were written. Accounts with unwritten rows have unknown values and are
+    /// dropped.
     pub(crate) fn checkin(&mut self, presented: &[Presented], accounts: Accounts) {
         let Accounts { list, keys } = accounts;
         debug_assert_eq!(presented.len(), keys.len(), "a key per presented key");
@@ -107,7 +106,7 @@ impl AccountCache {
         }
     }
 
-    /// Inserts a key and its account as just read.
+    /// Inserts a freshly read key and its account.
     pub(crate) fn insert(&mut self, presented: &Presented, key: Key, account: Account) {
         debug_assert_eq!(key.account, account.limiter.account, "the account of the key");
         self.keys.insert(presented.tag, key);
@@ -152,7 +151,7 @@ mod tests {
         Presented::with_tag(u128::try_from(id).expect("a positive id"))
     }
 
-    /// Checks one account out and in again, as a call that is charged does; whether it was cached.
+    /// Checks one account out and in, like a charged call. Returns true if the account was cached.
     fn charge(cache: &mut AccountCache, id: i64) -> bool {
         let key = [presented(id)];
         let mut accounts = cache.checkout(&key);
@@ -175,7 +174,7 @@ mod tests {
             cache.insert(&presented(id), key, account);
             assert!(charge(&mut cache, id), "an entry just inserted");
             let expected = capacity.min(usize::try_from(id).expect("a positive id"));
-            // The cache may be short of an entry or two while it makes room, never empty.
+            // While it evicts, the cache may lack a few entries. It is never empty.
             assert!(cache.accounts.len() + 8 >= expected, "{} of {expected}", cache.accounts.len());
             assert!(cache.keys.len() <= capacity && cache.accounts.len() <= capacity);
         }

@@ -8,78 +8,78 @@ use crate::admission::decision::{Admitted, Call};
 use crate::admission::limiter::{KeyLimiter, Limiter};
 use crate::admission::row_version::RowVersion;
 
-/// An account's limits, and what tells whether they still hold.
+/// Limits of an account, with the versions that detect a change.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) limiter: Limiter,
-    /// The version of the row that was read or written; every change of the row gives it another.
+    /// Version of the row at the last read or write. Every change of the row replaces it.
     pub(crate) version: RowVersion,
-    /// Version of the plan that was read; every change of tier, paid period or keys raises it.
+    /// Version of the plan at the last read. Every change of tier, paid period or keys raises it.
     pub(crate) plan_version: i64,
-    /// End of the paid period, when the tier falls to the next one; `None` when it has none or has ended.
+    /// End of the paid period, after which the account falls to the next tier. `None` without a paid period.
     pub(crate) paid_until: Option<DateTime<Utc>>,
-    /// True if its row is of this month, of this bucket and of no later time, so that adding is all that a call needs.
+    /// True if the row has the current month, the current bucket size and no later time. Calls then need only a
+    /// subtraction.
     pub(crate) is_settled: bool,
-    /// What the calls of this round want.
+    /// Calls of this round.
     pub(crate) wanted: Wanted,
-    /// How they get it.
+    /// Write method of this round.
     pub(crate) way: Way,
-    /// The version that its row was written as, once it was.
+    /// Version after the write of this round; `None` before it.
     pub(crate) written: Option<RowVersion>,
 }
 
-/// How an account is written.
+/// Write method of an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Calls are decided on by what is remembered; what is left is written if the row is unchanged.
+    /// Calls are decided on the cached values. The result is written only if the row is unchanged.
     #[default]
     Charged,
-    /// Calls that all pass are taken from the row as it is; what it held before them is known afterwards.
+    /// All calls pass and are subtracted in the database. The previous values are computed from the result.
     Taken,
 }
 
-/// What the calls of one round want of an account.
+/// Calls of one round that concern one account.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wanted {
     pub(crate) calls: i32,
-    /// How many of them count against the quota if they pass.
+    /// Calls that count against the quota if they pass.
     pub(crate) counted: i32,
-    /// True if a key's own bucket is asked, too.
+    /// True if a call uses a key with a separate bucket.
     pub(crate) of_keys: bool,
 }
 
-/// A valid key.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     pub(crate) id: i64,
     pub(crate) account: i64,
-    /// Version of the account's plan when the key was read; under another version the key is read again.
+    /// Version of the account's plan when the key was read. A key with an outdated version is read again.
     pub(crate) plan_version: i64,
     pub(crate) expires_at: Option<DateTime<Utc>>,
-    /// Its own bucket, if it has one.
+    /// Bucket of a key with a separate rate.
     pub(crate) own: Option<OwnBucket>,
 }
 
-/// The bucket of a key with a rate of its own.
+/// Bucket of a key with a separate rate.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnBucket {
     pub(crate) key: i64,
     pub(crate) limiter: KeyLimiter,
-    /// The version of the account's row that it belongs to; every charge of it writes that row, too.
+    /// Version of the account's row. Every charge of this bucket also writes that row.
     pub(crate) version: RowVersion,
 }
 
-/// Accounts to charge together, and the keys that calls use.
+/// Accounts of one batch, with the keys of its calls.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// By id, ascending.
+    /// Sorted by id, ascending.
     pub(crate) list: Vec<Account>,
-    /// One entry a key, in the order they were asked for: the position of its account in `list`, and the key.
+    /// One entry per requested key, in request order: position of the account in `list`, and the key.
     pub(crate) keys: Vec<Option<(usize, Key)>>,
 }
 
 impl Accounts {
-    /// Adds a call of the key at this position to what is wanted of its account.
+    /// Adds a call of the key at this position to the demand on its account.
     pub(crate) fn want(&mut self, call: &Call, place: usize) {
         let Some((account, key)) = &self.keys[place] else { return };
         let account = &mut self.list[*account];
@@ -88,8 +88,8 @@ impl Accounts {
         account.wanted.of_keys |= key.own.is_some();
     }
 
-    /// Takes from each account what is wanted of it if, by what is remembered, all of it passes. To charge it also brings
-    /// another month or another tier's bucket into its row.
+    /// Chooses the write method of each account: `Taken` if all calls pass by the cached values, else `Charged`. A
+    /// charge also writes a new month or another bucket size to the row.
     pub(crate) fn plan(&mut self) {
         for account in &mut self.list {
             let Wanted { calls, counted, of_keys } = account.wanted;
@@ -98,12 +98,12 @@ impl Accounts {
         }
     }
 
-    /// The accounts that are written so.
+    /// Accounts with this write method.
     pub(crate) fn of_way(&self, way: Way) -> Vec<&Account> {
         self.list.iter().filter(|account| account.way == way).collect()
     }
 
-    /// Decides on a call of the key at this position if its account is written so; `None` too when that has to be read
+    /// Decides a call of the key at this position. `None` if the account has another write method or must be read
     /// first.
     pub(crate) fn decide(&mut self, call: &Call, place: usize, way: Way) -> Option<Admitted> {
         let (account, key) = self.keys[place].as_mut()?;
@@ -113,7 +113,7 @@ impl Accounts {
         Some(Admitted { key: key.id, ..admitted })
     }
 
-    /// Notes that the row of an account was written, as this version.
+    /// Records a write of an account's row, with its new version.
     pub(crate) fn note(&mut self, account: i64, version: RowVersion) -> Option<&mut Account> {
         let position = self.list.binary_search_by_key(&account, |account| account.limiter.account).ok()?;
         let account = &mut self.list[position];
@@ -121,7 +121,7 @@ impl Accounts {
         Some(account)
     }
 
-    /// Notes the rows that calls were taken from.
+    /// Records the rows updated by the take statement.
     pub(crate) fn note_taken(&mut self, row: &Row) -> Result<(), Error> {
         let (accounts, versions): (Vec<i64>, Vec<RowVersion>) =
             (row.try_get("accounts")?, row.try_get("versions")?);
@@ -130,7 +130,7 @@ impl Accounts {
         let left = tokens.into_iter().zip(times).zip(used);
         for ((account, version), ((tokens, at), used)) in accounts.into_iter().zip(versions).zip(left) {
             if let Some(account) = self.note(account, version) {
-                // What it held before, from which its calls are decided on one after the other.
+                // Balance before the statement. The calls are decided on it one by one.
                 let Wanted { calls, counted, .. } = account.wanted;
                 account.limiter.bucket.tokens = tokens + f64::from(calls);
                 (account.limiter.at, account.limiter.used) = (at, used - i64::from(counted));
@@ -139,13 +139,13 @@ impl Accounts {
         Ok(())
     }
 
-    /// True if the account of the key at this position was written; `None` when it has to be read first.
+    /// True if the account of this key was written; `None` if it must be read first.
     pub(crate) fn is_written(&self, place: usize) -> Option<bool> {
         let (account, _) = self.keys[place].as_ref()?;
         Some(self.list[*account].written.is_some())
     }
 
-    /// The buckets of keys that have a rate of their own.
+    /// Buckets of the keys with a separate rate.
     pub(crate) fn own_buckets(&self) -> impl Iterator<Item = &OwnBucket> {
         self.keys.iter().flatten().filter_map(|(_, key)| key.own.as_ref())
     }
@@ -169,7 +169,7 @@ impl Account {
             month: row.try_get("month")?,
             used: row.try_get("used")?,
         };
-        // A period that has ended changes nothing any more.
+        // An expired paid period has no further effect.
         let paid_until = row.try_get::<_, Option<DateTime<Utc>>>("paid_until")?.filter(|end| *end > now);
         Ok(Self {
             limiter,
@@ -185,7 +185,7 @@ impl Account {
 }
 
 impl Key {
-    /// Reads a key from the row that its account was read from.
+    /// Reads a key from its account's row.
     pub(crate) fn read(row: &Row, now: DateTime<Utc>, account: &Account) -> Result<Self, Error> {
         let own = match row.try_get::<_, Option<i32>>("key_rate")? {
             Some(rate) => Some(OwnBucket::read(row, rate, now, account.version)?),
@@ -199,7 +199,7 @@ impl Key {
 
 impl OwnBucket {
     fn read(row: &Row, rate: i32, now: DateTime<Utc>, version: RowVersion) -> Result<Self, Error> {
-        // A key never used is full.
+        // An unused key has a full bucket.
         let tokens = row.try_get::<_, Option<f64>>("key_tokens")?.unwrap_or(f64::from(rate));
         let at = row.try_get::<_, Option<DateTime<Utc>>>("key_at")?.unwrap_or(now);
         let limiter = KeyLimiter { bucket: Bucket { rate_per_minute: rate, burst: rate, tokens }, at };

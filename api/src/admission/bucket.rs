@@ -1,65 +1,65 @@
 //! Token bucket and monthly quota: remaining units and the values of the limit headers.
 //!
-//! Pure arithmetic; times are on the clock of the store.
+//! Pure arithmetic. All times are on the database clock.
 
 use std::ops::Range;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
-/// Absorbs binary rounding at the very moment a token is full, in calls.
+/// Tolerance for binary rounding when a token becomes available, in calls.
 const EPSILON: f64 = 1e-6;
 
-/// A token bucket at one moment.
+/// State of a token bucket at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bucket {
-    /// Calls that flow in.
+    /// Refill rate, in calls.
     pub(crate) rate_per_minute: i32,
-    /// Calls it holds when full.
+    /// Capacity, in calls.
     pub(crate) burst: i32,
-    /// Calls in it.
+    /// Available calls.
     pub(crate) tokens: f64,
 }
 
 impl Bucket {
-    /// Calls that flow in each second.
+    /// Refill rate, in calls per second.
     pub(crate) fn rate_per_second(&self) -> f64 {
         f64::from(self.rate_per_minute.max(1)) / 60.0
     }
 
-    /// The bucket in place of one that held so many when full: what is used stays used.
+    /// Changes the capacity from `full` to this bucket's. Used calls stay used.
     pub(crate) fn in_place_of(self, full: i32) -> Self {
         let used = f64::from(full) - self.tokens;
         Self { tokens: (f64::from(self.burst) - used).max(0.0), ..self }
     }
 
-    /// The bucket a while later; time going backwards refills nothing.
+    /// Refills the bucket for the elapsed time. Negative time refills nothing.
     pub(crate) fn after(self, elapsed: TimeDelta) -> Self {
         let flowed = self.rate_per_second() * seconds(elapsed).max(0.0);
         Self { tokens: (self.tokens + flowed).min(f64::from(self.burst)), ..self }
     }
 
-    /// The bucket without one call.
+    /// Subtracts one call.
     pub(crate) fn less_one(self) -> Self {
         Self { tokens: self.tokens - 1.0, ..self }
     }
 
-    /// Whole calls in it.
+    /// Available calls, rounded down.
     pub(crate) fn whole(&self) -> i64 {
         floor(self.tokens + EPSILON).max(0)
     }
 
-    /// Calls left of the minute's; the burst reserve beyond them is not shown.
+    /// Calls left within the rate per minute. The burst reserve is excluded.
     pub(crate) fn remaining(&self) -> i64 {
         (self.whole() - i64::from(self.burst - self.rate_per_minute))
             .clamp(0, i64::from(self.rate_per_minute))
     }
 
-    /// Seconds in which an empty bucket fills.
+    /// Seconds to refill an empty bucket.
     pub(crate) fn window(&self) -> i64 {
         floor((f64::from(self.burst) / self.rate_per_second()).round())
     }
 
-    /// Whole seconds until it is full.
+    /// Seconds until the bucket is full, rounded up.
     pub(crate) fn until_full(&self) -> i64 {
         floor(self.filling().ceil())
     }
@@ -78,43 +78,43 @@ impl Bucket {
         floor(self.wait().ceil()).max(1).unsigned_abs()
     }
 
-    /// Of two buckets that a call must pass, the one that stops the next call sooner.
+    /// Selects the bucket that rejects the next call sooner.
     pub(crate) fn tighter(self, other: Self) -> Self {
         let stops_sooner = (other.wait(), self.remaining()) > (self.wait(), other.remaining());
         if stops_sooner { other } else { self }
     }
 }
 
-/// What an account has left after a call.
+/// Remaining limits of an account after a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Usage {
-    /// The bucket that governs.
+    /// Bucket with the tighter limit.
     pub(crate) bucket: Bucket,
     pub(crate) now: DateTime<Utc>,
     pub(crate) quota: i64,
     /// Calls counted this month.
     pub(crate) used: i64,
-    /// When the month begins and ends, Unix seconds.
+    /// Start and end of the month, in Unix seconds.
     pub(crate) month: Range<i64>,
 }
 
 impl Usage {
-    /// Unix second at which the bucket is full, after now.
+    /// Unix second at which the bucket is full, later than `now`.
     pub(crate) fn reset(&self) -> i64 {
         floor((self.unix() + self.bucket.filling()).ceil()).max(self.now.timestamp() + 1)
     }
 
-    /// Unix second at which the quota begins anew.
+    /// Unix second at which the quota resets.
     pub(crate) fn quota_reset(&self) -> i64 {
         self.month.end
     }
 
-    /// Seconds until the quota begins anew, at least 1.
+    /// Seconds until the quota resets, at least 1.
     pub(crate) fn until_quota_reset(&self) -> i64 {
         (self.month.end - self.now.timestamp()).max(1)
     }
 
-    /// Seconds of the month.
+    /// Length of the month in seconds.
     pub(crate) fn month(&self) -> i64 {
         self.month.end - self.month.start
     }
@@ -176,7 +176,8 @@ mod tests {
         assert_eq!(bucket(12.0).tighter(key(4.0)), bucket(12.0));
     }
 
-    /// The rules again, in whole numbers: a call is 60 million units, and a rate of one flows in one unit a microsecond.
+    /// Reference model of the bucket in integers. A call is 60 million units; a rate of 1 refills one unit a
+    /// microsecond.
     #[derive(Debug, Clone)]
     struct Model {
         rate: i64,
@@ -201,7 +202,7 @@ mod tests {
         }
 
         fn call(&mut self) -> bool {
-            // The millionth of a call that the store forgives.
+            // The store tolerates a millionth of a call.
             let passes = self.units + CALL / 1_000_000 >= CALL;
             self.units -= if passes { CALL } else { 0 };
             passes
@@ -243,7 +244,7 @@ mod tests {
         proptest::collection::vec(step, 1..150)
     }
 
-    /// What every answer promises, checked against what then happens.
+    /// Checks the values of each response against the following calls.
     fn keeps_its_promises(model: &Model, passed: bool) -> Result<(), TestCaseError> {
         let usage = model.usage();
         let (bucket, limit) = (usage.bucket, i64::from(usage.bucket.rate_per_minute));

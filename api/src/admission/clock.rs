@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// What the store's clock shows, as exactly as its answers tell.
+/// Estimate of the database clock, narrowed by each response.
 #[derive(Debug)]
 pub(crate) struct StoreClock {
     base: Instant,
-    /// What the store's clock showed at `base`, once it is known.
+    /// Database time at `base`, or `None` before the first response.
     at_base: Option<DateTime<Utc>>,
 }
 
@@ -17,13 +17,13 @@ impl StoreClock {
         Self { base: Instant::now(), at_base: None }
     }
 
-    /// The store's time at a moment here; not before the true one, and ahead of it by no more than the way to the store.
+    /// Database time at a local instant. It is never behind the true time, and ahead by at most the network delay.
     pub(crate) fn at(&self, moment: Instant) -> Option<DateTime<Utc>> {
         self.at_base.map(|at_base| at_base + self.elapsed(moment))
     }
 
-    /// Learns what the store's clock showed at some moment between `sent` and `received`. What is known already is kept
-    /// as far as it agrees, so that time does not jump from answer to answer; a clock that was set is followed.
+    /// Updates the estimate from a database time measured between `sent` and `received`. The previous estimate stays
+    /// where both agree, so time does not jump. A change of the database clock is adopted.
     pub(crate) fn learn(&mut self, shown: DateTime<Utc>, sent: Instant, received: Instant) {
         let (earliest, latest) = (shown - self.elapsed(received), shown - self.elapsed(sent));
         self.at_base = Some(self.at_base.map_or(latest, |known| known.clamp(earliest, latest)));
@@ -48,13 +48,13 @@ mod tests {
         clock.base + Duration::from_micros(microseconds)
     }
 
-    /// What a store shows whose clock began so far after the epoch.
+    /// Time of a database clock with this start after the epoch.
     fn shown(began: i64, microseconds: u64) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(began + i64::try_from(microseconds).expect("a time")).expect("a time")
     }
 
     proptest! {
-        /// Round trips at any speed leave it right to within the fastest way there, and never behind.
+        /// The estimate is never behind, and ahead by at most the shortest network delay.
         #[test]
         fn answers_narrow_it_down(trips in prop::collection::vec((0u64..5_000, 0u64..5_000, 0u64..50_000), 1..40)) {
             let mut clock = StoreClock::new();
@@ -70,7 +70,7 @@ mod tests {
             }
         }
 
-        /// A step of the store's clock, forward or back, is known with the next answer.
+        /// A step of the database clock, forward or back, is corrected by the next response.
         #[test]
         fn steps_are_followed(step in -10_000_000_000i64..10_000_000_000, way in 0u64..5_000) {
             let mut clock = StoreClock::new();

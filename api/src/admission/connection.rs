@@ -1,6 +1,6 @@
-//! The connection to the store, opened again whenever it is lost.
+//! Database connection of the admission workers, reopened after each loss.
 //!
-//! Invariant: what failed before a call came is no answer to it; it is tried again for that call.
+//! Invariant: a failure from before a call never answers that call. The connection is tried again for it.
 
 use std::time::Duration;
 
@@ -12,31 +12,31 @@ use crate::admission::decision::AdmissionError;
 use crate::admission::store::Store;
 use crate::concurrency::tasks::Tasks;
 
-/// One connection, whose users take turns.
+/// One database connection, used by one caller at a time.
 pub(crate) struct Connection {
     config: Config,
     tls: MakeRustlsConnect,
     tasks: Tasks,
-    /// The longest wait for one answer of the store.
+    /// Timeout of one database response.
     pub(crate) patience: Duration,
     store: Option<Store>,
-    /// Goes on beyond one user's patience, so that a slow server is reached in the end.
+    /// Connection attempt in progress. It outlives the timeout of one caller, so a slow server is reached eventually.
     connecting: Option<JoinHandle<Result<Store, Error>>>,
 }
 
 impl Connection {
-    /// A connection that is opened when it is first used.
+    /// Creates a connection that opens at first use.
     pub(crate) fn new(config: &Config, tls: &MakeRustlsConnect, patience: Duration, tasks: &Tasks) -> Self {
         let (config, tls) = (config.clone(), tls.clone());
         Self { config, tls, tasks: tasks.clone(), patience, store: None, connecting: None }
     }
 
-    /// True if there is a connection that was not lost, as far as is known here.
+    /// True if a connection exists and its loss has not been detected.
     pub(crate) fn is_open(&self) -> bool {
         self.store.as_ref().is_some_and(Store::is_open)
     }
 
-    /// The open connection, or a new one.
+    /// Open connection; opens a new one if necessary.
     pub(crate) async fn store(&mut self) -> Result<&Store, AdmissionError> {
         let open = self.store.take().filter(Store::is_open);
         let store = match open {
@@ -46,7 +46,7 @@ impl Connection {
         Ok(self.store.insert(store))
     }
 
-    /// Waits for the attempt that is being made; when an earlier user's fails, makes another.
+    /// Waits for the attempt in progress. If an earlier caller's attempt failed, starts another.
     async fn connect(&mut self) -> Result<Store, AdmissionError> {
         if let Some(connecting) = &mut self.connecting {
             let connected = connecting.await;
@@ -64,7 +64,7 @@ impl Connection {
         Ok(connected.map_err(|_| AdmissionError::Ended)??)
     }
 
-    /// Gives the connection up: a statement may still be at work on it.
+    /// Drops the connection, because a statement may still run on it.
     pub(crate) fn close(&mut self) {
         self.store = None;
     }

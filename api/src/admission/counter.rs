@@ -4,19 +4,19 @@ use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::account::statistics::Outcome;
 
-/// One row of the statistics.
+/// Key of one row of the usage statistics.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Counter {
     pub(crate) account: i64,
-    /// In UTC.
+    /// UTC.
     pub(crate) day: NaiveDate,
-    /// The path's template.
+    /// Path template.
     pub(crate) endpoint: String,
     pub(crate) key: i64,
     pub(crate) outcome: Outcome,
 }
 
-/// Calls that are to be added to a row.
+/// Calls to add to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) calls: i64,

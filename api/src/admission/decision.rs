@@ -8,17 +8,17 @@ use crate::admission::bucket::{Bucket, Usage};
 use crate::auth::credential::Presented;
 use crate::auth::tier::Tier;
 
-/// A call to decide on.
+/// Admission request of one call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
     pub(crate) key: Presented,
-    /// Least rank of the tier.
+    /// Minimum tier rank.
     pub(crate) need: i16,
-    /// True if it counts against the quota.
+    /// True if the call counts against the quota.
     pub(crate) counted: bool,
 }
 
-/// How a call of a known key is decided.
+/// Verdict on a call with a known key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Passed,
@@ -27,21 +27,21 @@ pub(crate) enum Verdict {
     Quota,
 }
 
-/// A decision on a call of a known key.
+/// Decision on a call with a known key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Admitted {
     pub(crate) account: i64,
-    /// The key's id; a limiter knows no keys, so whoever asks it fills this in.
+    /// Id of the key. A limiter knows no keys, so its caller sets this field.
     pub(crate) key: i64,
     pub(crate) tier: Tier,
     pub(crate) verdict: Verdict,
-    /// True if the quota was charged.
+    /// True if the call was charged to the quota.
     pub(crate) counted: bool,
     pub(crate) usage: Usage,
 }
 
 impl Admitted {
-    /// A call of the service itself, charged to nobody.
+    /// Call of the service itself, which is not charged.
     pub(crate) fn own() -> Self {
         let bucket = Bucket { rate_per_minute: 1, burst: 1, tokens: 1.0 };
         let usage = Usage { bucket, now: Utc::now(), quota: 0, used: 0, month: 0..1 };
@@ -49,16 +49,16 @@ impl Admitted {
     }
 }
 
-/// What a round with the store brought for one call.
+/// Result of one database round for one call.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// `None` for a key that is not valid.
+    /// `None` for an invalid key.
     Decided(Option<Admitted>),
-    /// Its account was only read, or changed meanwhile.
+    /// The account was only read, or another instance changed it.
     Open,
 }
 
-/// Why there is no decision; one failure is a whole queue's, so it can be cloned.
+/// Reasons for a missing decision. One failure concerns a whole queue, so the type is `Clone`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AdmissionError {
     #[error("the queue is full")]

@@ -1,4 +1,4 @@
-//! The numbers a client sees about its limits.
+//! Response headers for rate limits and quota.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
@@ -17,15 +17,15 @@ const QUOTA_REMAINING: HeaderName = HeaderName::from_static("x-quota-remaining")
 const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
-/// Headers of a response to an account.
+/// Headers of a response with an account.
 static OF_ACCOUNT: [HeaderName; 8] =
     [RATE_LIMIT, RATE_REMAINING, RATE_RESET, QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
 /// Headers of a response without an account.
 static OF_ADDRESS: [HeaderName; 3] = [RATE_LIMIT, RATE_REMAINING, RATE_RESET];
-/// Bytes of all values together, seldom more.
+/// Usual maximum size of all values together, in bytes.
 const ROOM: usize = 256;
 
-/// Writes what an account has left.
+/// Writes the remaining limits of an account.
 pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
     let usage = &charge.usage;
     let bucket = &usage.bucket;
@@ -51,7 +51,7 @@ pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
     values.insert(headers, &OF_ACCOUNT);
 }
 
-/// Writes what an address has left, for responses without an account.
+/// Writes the remaining limits of an address, for responses without an account.
 pub(crate) fn write_address(headers: &mut HeaderMap, left: Left, now: DateTime<Utc>) {
     let full = now.timestamp_micros() + left.until_full.cast_signed();
     let reset = full.div_euclid(1_000_000) + i64::from(full.rem_euclid(1_000_000) > 0);
@@ -64,10 +64,10 @@ pub(crate) fn write_address(headers: &mut HeaderMap, left: Left, now: DateTime<U
     values.insert(headers, &OF_ADDRESS);
 }
 
-/// Values of headers in their order, which share one piece of memory.
+/// Header values in their order, in one shared buffer.
 struct Values {
     text: Vec<u8>,
-    /// Where each ends.
+    /// End offset of each value.
     ends: SmallVec<[usize; 8]>,
     digits: itoa::Buffer,
 }
@@ -79,13 +79,13 @@ impl Default for Values {
 }
 
 impl Values {
-    /// A value of one number.
+    /// Appends a value of one number.
     fn number(&mut self, value: i64) {
         self.text.extend_from_slice(self.digits.format(value).as_bytes());
         self.end();
     }
 
-    /// Two numbers of a value, each behind its name.
+    /// Appends two numbers to the current value, each after its name.
     fn pair(&mut self, numbers: [(&str, i64); 2]) {
         for (name, number) in numbers {
             self.text.extend_from_slice(name.as_bytes());
@@ -93,7 +93,7 @@ impl Values {
         }
     }
 
-    /// Ends a value.
+    /// Ends the current value.
     fn end(&mut self) {
         self.ends.push(self.text.len());
     }
@@ -103,7 +103,7 @@ impl Values {
         debug_assert_eq!(self.ends.len(), names.len(), "a value for each name");
         let (text, mut start) = (Bytes::from(self.text), 0);
         for (name, end) in names.iter().zip(self.ends) {
-            // Digits and ASCII letters are always a valid value.
+            // Digits and ASCII letters always form a valid value.
             if let Ok(value) = HeaderValue::from_maybe_shared(text.slice(start..end)) {
                 headers.insert(name, value);
             }

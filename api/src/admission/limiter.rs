@@ -8,25 +8,25 @@ use crate::admission::bucket::{Bucket, Usage};
 use crate::admission::decision::{Admitted, Call, Verdict};
 use crate::auth::tier::Tier;
 
-/// Of two times that differ by less, one decision waited for the other; by more, the clock was set.
+/// Backward jumps below this are reordering of decisions. Larger ones are clock changes.
 const ORDER: TimeDelta = TimeDelta::seconds(1);
 
-/// What an account has left.
+/// Remaining limits of an account.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Limiter {
     pub(crate) account: i64,
     pub(crate) tier: Tier,
-    /// What was in the bucket at the time in `at`.
+    /// Bucket at the time in `at`.
     pub(crate) bucket: Bucket,
     pub(crate) at: DateTime<Utc>,
     pub(crate) monthly_quota: i64,
-    /// First day of the month that `used` is of, UTC.
+    /// First day of the month of `used`, UTC.
     pub(crate) month: NaiveDate,
     /// Calls counted in the month.
     pub(crate) used: i64,
 }
 
-/// The bucket of a key with a rate of its own.
+/// Bucket of a key with a separate rate.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KeyLimiter {
     pub(crate) bucket: Bucket,
@@ -34,7 +34,7 @@ pub(crate) struct KeyLimiter {
 }
 
 impl Limiter {
-    /// Brings it to the present: what flowed in, and the month.
+    /// Refills the bucket to the present and starts a new month if due.
     pub(crate) fn advance(&mut self, now: DateTime<Utc>) {
         self.bucket = self.bucket.after(now - self.at);
         self.at = later(self.at, now);
@@ -45,22 +45,22 @@ impl Limiter {
         }
     }
 
-    /// True if the tier includes a call.
+    /// True if the tier includes the call.
     fn includes(&self, call: &Call) -> bool {
         self.tier.rank() >= call.need
     }
 
-    /// True if a call counts against the quota if it passes.
+    /// True if the call counts against the quota when it passes.
     pub(crate) fn counts(&self, call: &Call) -> bool {
         call.counted && self.includes(call)
     }
 
-    /// True if so many calls, of which so many count, find neither the bucket empty nor the quota used up.
+    /// True if the bucket has `calls` left and the quota has `counted` left.
     pub(crate) fn suffices(&self, calls: i32, counted: i32) -> bool {
         self.bucket.whole() >= i64::from(calls) && self.used + i64::from(counted) <= self.monthly_quota
     }
 
-    /// Charges one call as due, to the account and to its key's own bucket.
+    /// Charges one call to the account and to its key's bucket.
     pub(crate) fn decide(&mut self, call: &Call, mut key: Option<&mut KeyLimiter>) -> Admitted {
         let (included, counts) = (self.includes(call), self.counts(call));
         let granted = self.bucket.whole() > 0 && key.as_ref().is_none_or(|key| key.bucket.whole() > 0);
@@ -83,7 +83,7 @@ impl Limiter {
         Admitted { account: self.account, key: 0, tier: self.tier, verdict, counted, usage }
     }
 
-    /// What is left, by the bucket that governs.
+    /// Remaining limits, by the tighter bucket.
     fn usage(&self, key: Option<&KeyLimiter>) -> Usage {
         let seconds = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc().timestamp();
         Usage {
@@ -97,14 +97,14 @@ impl Limiter {
 }
 
 impl KeyLimiter {
-    /// Brings it to the present.
+    /// Refills the bucket to the present.
     pub(crate) fn advance(&mut self, now: DateTime<Utc>) {
         self.bucket = self.bucket.after(now - self.at);
         self.at = later(self.at, now);
     }
 }
 
-/// When something is charged that was charged before.
+/// Time of a charge that follows an earlier charge.
 fn later(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
     if before > now && before - now < ORDER { before } else { now }
 }
@@ -117,25 +117,25 @@ mod tests {
     use super::*;
     use crate::auth::credential::{Presented, Secret};
 
-    /// Rate, burst, quota by rank: smaller quotas than the real ones, so that they are reached.
+    /// Rate, burst and quota by rank. The quotas are small, so that tests reach them.
     const TIERS: [(i32, i32, i64); 4] = [(10, 20, 30), (30, 60, 100), (100, 200, 300), (300, 600, 900)];
-    /// The rate of the key that has its own.
+    /// Rate of the key with a separate bucket.
     const OWN: i32 = 12;
     const NAMES: [Tier; 4] = [Tier::Free, Tier::Starter, Tier::Premium, Tier::Professional];
-    /// A call in whole units: a rate of one a minute flows in one unit a microsecond.
+    /// One call in units. A rate of 1 refills one unit a microsecond.
     const CALL: i64 = 60_000_000;
-    /// The millionth of a call that is forgiven.
+    /// Tolerance: a millionth of a call.
     const FORGIVEN: i64 = CALL / 1_000_000;
     const START: i64 = 1_769_900_000_000_000;
 
     #[derive(Debug, Clone)]
     enum Step {
-        /// Milliseconds the clock moves by, backwards too.
+        /// Clock change in milliseconds, positive or negative.
         Clock(i64),
-        /// To just before the next month.
+        /// Moves the clock to just before the next month.
         MonthEnd,
         Tier(usize),
-        /// Least rank, whether it counts, whether by the key with a rate of its own.
+        /// Minimum rank, counted flag, and use of the key with a separate bucket.
         Calls(Vec<(i16, bool, bool)>),
     }
 
@@ -160,7 +160,7 @@ mod tests {
         DateTime::from_timestamp_micros(microseconds).expect("a time")
     }
 
-    /// The rules again, in whole numbers.
+    /// Reference model of the limits in integers.
     #[derive(Debug, Clone)]
     struct Model {
         tier: usize,
@@ -188,7 +188,7 @@ mod tests {
             self.units = ((self.burst * CALL - used).max(0) + flowed).min(self.burst * CALL);
             let flowed = i64::from(OWN) * (now - self.own_at).max(0);
             self.own = (self.own + flowed).min(i64::from(OWN) * CALL);
-            // A second's step back is taken for a decision that waited.
+            // A backward jump below one second counts as reordering.
             let later = |at: i64| if at - now > 0 && at - now < 1_000_000 { at } else { now };
             (self.at, self.own_at) = (later(self.at), later(self.own_at));
             let month = (instant(now).year(), instant(now).month());
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    /// The account as it is read again, under the tier it has now.
+    /// Reads the account again, under its current tier.
     fn read(stored: &Limiter, tier: usize) -> Limiter {
         let (rate_per_minute, burst, monthly_quota) = TIERS[tier];
         let bucket = Bucket { rate_per_minute, burst, tokens: stored.bucket.tokens };
@@ -268,7 +268,7 @@ mod tests {
                         key.advance(instant(now));
                         model.advance(now);
                         agrees(&account, &key, &model)?;
-                        // What suffices for all is taken by all, whatever their order.
+                        // Calls that pass together are subtracted together, in any order.
                         let of_account = calls.iter().filter(|(.., own)| !own);
                         let call = |(need, counted, _): &(i16, bool, bool)| {
                             Call { key: presented, need: *need, counted: *counted }

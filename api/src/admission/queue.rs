@@ -1,7 +1,7 @@
-//! Decides on calls, many at a time: while Postgres works on a queue, arrivals wait; then the whole next queue goes.
+//! Batched admission: calls queue while Postgres decides the current batch, then go together as the next batch.
 //!
-//! Invariants: limits are exact over all instances, because an account is charged only if its row is the one that the
-//! decision was made on; a call that cannot be decided in time is answered "cannot decide", never "yes".
+//! Invariants: limits are exact across instances. An account is charged only if its row is unchanged since it was read.
+//! A call without a decision in time is refused with 503, never admitted.
 
 use std::time::{Duration, Instant};
 
@@ -23,17 +23,17 @@ use crate::admission::usage_recorder::Counts;
 use crate::concurrency::tasks::Tasks;
 use crate::metrics::AdmissionMetrics;
 
-/// A queue is looked up key by key in indexes: planned once, and never by reading a whole table of accounts, however
-/// small it looks. Losing less than a second of counts in a crash is worth not waiting for the disk.
+/// Session settings. Keys are looked up by index with one generic plan, never by a table scan. A crash may lose less
+/// than a second of counts, so a commit does not wait for the disk.
 const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generic_plan -c enable_hashjoin=off \
                        -c enable_mergejoin=off -c jit=off";
-/// Calls that may wait; more are refused at once.
+/// Maximum number of waiting calls. Further calls are refused.
 const QUEUE: usize = 16_384;
-/// Calls decided on together at most.
+/// Maximum number of calls per batch.
 const BATCH: usize = 4_096;
-/// How often everybody else runs before a queue is sent, as long as it grows.
+/// Maximum number of task yields before a growing batch is sent.
 const PASSES: usize = 4;
-/// How often it is tried to open a lost connection again while nobody calls.
+/// Interval between attempts to reopen a lost connection while no call waits.
 const REOPEN: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -43,14 +43,14 @@ struct Waiting {
     decision: oneshot::Sender<Result<Option<Admitted>, AdmissionError>>,
 }
 
-/// A counted call to give back, in the month it was counted in.
+/// Refund of a counted call, in its month.
 #[derive(Debug)]
 struct Refund {
     account: i64,
     month: NaiveDate,
 }
 
-/// The queue to the store.
+/// Handle of the admission workers.
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
     calls: mpsc::Sender<Waiting>,
@@ -60,8 +60,8 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Starts the workers with connections of their own, so that slow reads cannot starve them; they end when the last
-    /// handle is gone and all that was handed to them is done.
+    /// Starts the workers. Their connections are separate from those for reads, so slow reads cannot delay admission.
+    /// The workers end after the last handle is dropped and the remaining work is done.
     pub(crate) fn start(
         mut config: Config,
         tls: &MakeRustlsConnect,
@@ -77,7 +77,7 @@ impl Admission {
         config.options(options.trim()).connect_timeout(patience.max(Duration::from_secs(1)));
         let connection = || Connection::new(&config, tls, patience, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
-        // One queue: more of them would be smaller, and get into each other's way.
+        // One queue: several queues would be smaller and contend for the same rows.
         tasks.spawn(decide_queues(connection(), waiting, metrics.clone()));
         let (refunds, refunding) = mpsc::channel(1_024);
         tasks.spawn(give_back(connection(), refunding));
@@ -85,14 +85,14 @@ impl Admission {
         Self { calls, refunds, counts, metrics }
     }
 
-    /// Decides on one call; `None` for a key that is not valid.
+    /// Decides one call; `None` for an invalid key.
     pub(crate) async fn decide(&self, call: Call) -> Result<Option<Admitted>, AdmissionError> {
         let decision = self.wait_for_decision(call).await;
         self.metrics.count(&decision);
         decision
     }
 
-    /// Calls that wait for a decision.
+    /// Calls waiting for a decision.
     pub(crate) fn waiting(&self) -> usize {
         self.calls.max_capacity().saturating_sub(self.calls.capacity())
     }
@@ -101,7 +101,7 @@ impl Admission {
         let (decision, decided) = oneshot::channel();
         let waiting = Waiting { call, since: Instant::now(), decision };
         self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
-        // The worker keeps the time: a queue is answered within the patience after the one before it.
+        // The worker enforces the timeout, counted from the end of the previous batch.
         decided.await.map_err(|_| AdmissionError::Ended)?
     }
 
@@ -112,7 +112,7 @@ impl Admission {
         }
     }
 
-    /// Gives an account back what a failed request was counted, best effort.
+    /// Refunds the quota of a failed request, best effort.
     pub(crate) fn refund_failed(&self, caller: &Caller) {
         if let Some(charge) = caller.charge().filter(|charge| charge.counted) {
             self.refund(charge);
@@ -147,16 +147,16 @@ async fn decide_queues(
     metrics: AdmissionMetrics,
 ) {
     let (mut queue, mut cache) = (Vec::with_capacity(BATCH), AccountCache::new());
-    // The first calls find the connection open; a server that does not answer keeps none of them waiting.
+    // Opens the connection before the first call. An unresponsive server delays no call.
     let _ = timeout(connection.patience, connection.store()).await;
-    // Calls that are left over wait for no others.
+    // Undecided calls go into the next batch without waiting for new calls.
     while !queue.is_empty() || next(&mut connection, &mut waiting, &mut queue).await {
         gather(&mut waiting, &mut queue).await;
         settle(&mut connection, &mut cache, &mut queue, &metrics).await;
     }
 }
 
-/// Lets everybody who is ready join the queue: the more calls a statement has, the less each of them costs.
+/// Lets ready tasks join the batch. A larger batch costs less per call.
 async fn gather(waiting: &mut mpsc::Receiver<Waiting>, queue: &mut Vec<Waiting>) {
     for _ in 0..PASSES {
         tokio::task::yield_now().await;
@@ -167,7 +167,7 @@ async fn gather(waiting: &mut mpsc::Receiver<Waiting>, queue: &mut Vec<Waiting>)
     }
 }
 
-/// Waits for calls, `false` when none can come any more. Meanwhile a lost connection is opened again, so that the first
+/// Waits for calls; `false` after the last sender is dropped. While idle it reopens a lost connection, so the first
 /// call after an outage finds it open.
 async fn next(
     connection: &mut Connection,
@@ -178,7 +178,7 @@ async fn next(
         let reopened = async {
             tokio::time::sleep(REOPEN).await;
             if !connection.is_open() {
-                // A call that comes during the attempt waits for it, or makes its own.
+                // A call that arrives during the attempt waits for it or makes a new one.
                 let _ = connection.store().await;
             }
         };
@@ -190,14 +190,14 @@ async fn next(
     }
 }
 
-/// Decides on what can be decided on; the rest stays in the queue.
+/// Decides one batch. Undecided calls stay in the queue.
 async fn settle(
     connection: &mut Connection,
     cache: &mut AccountCache,
     queue: &mut Vec<Waiting>,
     metrics: &AdmissionMetrics,
 ) {
-    // A client that has gone away is not charged.
+    // A disconnected client is not charged.
     queue.retain(|waiting| !waiting.decision.is_closed());
     let calls: Vec<Call> = queue.iter().map(|waiting| waiting.call).collect();
     let patience = connection.patience;
@@ -222,12 +222,12 @@ async fn settle(
     }
 }
 
-/// A count of calls, at most a queue's, as histograms take it.
+/// Number of calls as a histogram value.
 fn count(calls: usize) -> f64 {
     u32::try_from(calls).map_or(f64::INFINITY, f64::from)
 }
 
-/// One round with the store; a second one where the connection turns out to have been lost before.
+/// Runs one database round. If the connection had been lost before, runs a second one.
 async fn decide(
     connection: &mut Connection,
     cache: &mut AccountCache,
@@ -244,7 +244,7 @@ async fn decide(
 }
 
 impl Waiting {
-    /// Gives the answer; without one, waits on as long as there is patience.
+    /// Sends the decision. Without a decision, returns the call until its timeout expires.
     fn answer(self, outcome: Outcome, patience: Duration) -> Option<Self> {
         let decision = match outcome {
             Outcome::Open if self.since.elapsed() < patience => return Some(self),

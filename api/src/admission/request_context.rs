@@ -1,5 +1,5 @@
-//! One request as the limits see it: who sent it, what it asked for, and what was decided on it. It goes with the request to
-//! the handler's signature, and back to where the headers are written.
+//! Admission context of one request: sender, endpoint and decision. It travels in the request extensions to the handler
+//! and to the middleware that writes the headers.
 
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -12,61 +12,61 @@ use crate::admission::decision::{Admitted, Verdict};
 use crate::auth::throttle::Left;
 use crate::connection::Connection;
 
-/// Who sent a request, and what came of it.
+/// Sender of a request, with its endpoint and admission decision.
 #[derive(Debug)]
 pub(crate) struct Caller {
-    /// The address that the limits count.
+    /// Client address used for the limits.
     pub(crate) client: IpAddr,
-    /// True if the request came through a trusted proxy, whose word on it is taken.
+    /// True if the request came through a trusted proxy.
     pub(crate) is_proxied: bool,
     connection: Arc<Connection>,
     endpoint: OnceLock<MatchedPath>,
     entry: OnceLock<Entry>,
 }
 
-/// What governs the request; without an entry it is the address's calls.
+/// Limits of the request. Without an entry, the limits of the address apply.
 #[derive(Debug, Clone)]
 pub(crate) enum Entry {
-    /// Too many failed credentials would be refused.
+    /// Remaining failed credentials before a refusal.
     Failures(Left),
     Account(Charge),
 }
 
-/// What was charged to whom.
+/// Charge of one call to an account and key.
 #[derive(Debug, Clone)]
 pub(crate) struct Charge {
     pub(crate) account: i64,
     pub(crate) key: i64,
     pub(crate) usage: Usage,
-    /// True if the call was counted against the quota.
+    /// True if the call counted against the quota.
     pub(crate) counted: bool,
     pub(crate) quota_refused: bool,
 }
 
 impl Caller {
-    /// The sender of a request that nothing is decided on yet.
+    /// Creates the sender of an undecided request.
     pub(crate) fn new(client: IpAddr, is_proxied: bool, connection: Arc<Connection>) -> Arc<Self> {
         let (endpoint, entry) = Default::default();
         Arc::new(Self { client, is_proxied, connection, endpoint, entry })
     }
 
-    /// The sender that a request's extensions name; none of a request that did not come over a connection.
+    /// Sender in a request's extensions; `None` for a request without a connection.
     pub(crate) fn of(extensions: &Extensions) -> Option<&Arc<Self>> {
         extensions.get::<Arc<Self>>()
     }
 
-    /// Notes the route that answers.
+    /// Records the matched route.
     pub(crate) fn reach(&self, endpoint: &MatchedPath) {
-        // The outermost of a request's routes comes first, and stays.
+        // The outermost route is set first and stays.
         let _ = self.endpoint.set(endpoint.clone());
     }
 
-    /// The route that answers; none where nothing is.
+    /// Matched route, or `None`.
     pub(crate) fn endpoint(&self) -> Option<&MatchedPath> {
         self.endpoint.get()
     }
 
-    /// Notes the decision on a known key.
+    /// Records the decision on a known key.
     pub(crate) fn enter(&self, admitted: &Admitted) {
         self.connection.show_key();
         self.set(Entry::Account(Charge {
@@ -78,7 +78,7 @@ impl Caller {
         }));
     }
 
-    /// Notes what is left for failed credentials.
+    /// Records the remaining failed credentials.
     pub(crate) fn fail(&self, left: Left) {
         self.set(Entry::Failures(left));
     }
@@ -88,12 +88,12 @@ impl Caller {
         let _ = self.entry.set(entry);
     }
 
-    /// The decision, if the request got so far.
+    /// Admission decision, if the request reached it.
     pub(crate) fn entry(&self) -> Option<&Entry> {
         self.entry.get()
     }
 
-    /// What was charged, if anybody was.
+    /// Charge of the request, if an account was charged.
     pub(crate) fn charge(&self) -> Option<&Charge> {
         match self.entry()? {
             Entry::Account(charge) => Some(charge),

@@ -1,11 +1,11 @@
-//! The version of a row, which every change of it replaces (`xmin`).
+//! Row version (`xmin`), replaced by every change of the row.
 
 use std::error::Error;
 
 use bytes::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-/// A row's version, by the transaction that wrote it.
+/// Version of a row: the id of its last writing transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowVersion(u32);
 
@@ -18,7 +18,7 @@ impl From<u32> for RowVersion {
 
 impl ToSql for RowVersion {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        // As an object's number is sent, which is of the same form.
+        // `xid` has the same wire format as `oid`.
         self.0.to_sql(&Type::OID, out)
     }
 

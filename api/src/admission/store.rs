@@ -1,7 +1,7 @@
 //! Admission statements on Postgres.
 //!
-//! Invariants: calls that pass are taken from an account's row as it is; whatever else is written to it is written only by
-//! whoever knows what it holds and finds it unchanged; rows are locked in the order of their accounts.
+//! Invariants: passing calls are subtracted in the database without a prior read. Every other write requires that the
+//! row is unchanged since it was read. Rows are locked in account order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::repeat_with;
@@ -27,7 +27,7 @@ const REFUND: &str = include_str!("../../queries/access/refund.sql");
 const COUNT: &str = include_str!("../../queries/access/count.sql");
 const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
 
-/// An open connection with its statements.
+/// Open connection with prepared statements.
 pub(crate) struct Store {
     client: Client,
     read: Statement,
@@ -53,9 +53,9 @@ impl Store {
         !self.client.is_closed()
     }
 
-    /// Decides on calls in their order. What is wanted of cached accounts is taken from their rows, or they are charged
-    /// if their rows are unchanged; the others are read, and their calls are decided on in the next round. After an error
-    /// the caller drops the connection.
+    /// Decides calls in their order. Demands on cached accounts are subtracted from their rows, or charged if the rows
+    /// are unchanged. Other accounts are read, and their calls are decided in the next round. After an error the caller
+    /// drops the connection.
     pub(crate) async fn decide(
         &self,
         cache: &mut AccountCache,
@@ -66,7 +66,7 @@ impl Store {
         let placed = || calls.iter().zip(places.iter().copied());
         placed().for_each(|(call, place)| accounts.want(call, place));
         accounts.plan();
-        // Mostly there are none of these.
+        // This list is usually empty.
         let decided: Vec<Option<Admitted>> = match accounts.of_way(Way::Charged).is_empty() {
             true => vec![],
             false => placed().map(|(call, place)| accounts.decide(call, place, Way::Charged)).collect(),
@@ -74,7 +74,7 @@ impl Store {
         let unknown = |place: &usize| accounts.keys[*place].is_none();
         let asked: Vec<usize> = (0..keys.len()).filter(unknown).collect();
         let sent = Instant::now();
-        // All are on their way before one is answered, and done in this order.
+        // The statements are pipelined and executed in this order.
         let (taken, charged, rows) = future::try_join3(
             self.take(&accounts.of_way(Way::Taken)),
             self.charge(&accounts),
@@ -119,7 +119,7 @@ impl Store {
         self.client.query(&self.read, &[&hashes]).await
     }
 
-    /// Takes calls from these accounts' rows, which is the common case: nothing has to be known of the numbers in them.
+    /// Subtracts calls from the rows of these accounts without reading them first. This is the common case.
     async fn take(&self, accounts: &[&Account]) -> Result<Option<Row>, Error> {
         if accounts.is_empty() {
             return Ok(None);
@@ -141,8 +141,8 @@ impl Store {
             .await
     }
 
-    /// Writes the accounts whose rows are still those that were read; of refused calls too, or a clock set back would
-    /// never be noticed.
+    /// Writes the accounts whose rows are unchanged since they were read. Refused calls are included, so that a
+    /// backward clock change is detected.
     async fn charge(&self, accounts: &Accounts) -> Result<Vec<Row>, Error> {
         let list = accounts.of_way(Way::Charged);
         if list.is_empty() {
@@ -167,13 +167,13 @@ impl Store {
             .await
     }
 
-    /// Gives a counted call back within the month it was counted in.
+    /// Refunds a counted call in its month.
     pub(crate) async fn refund(&self, account: i64, month: NaiveDate) -> Result<(), AdmissionError> {
         self.client.execute(&self.refund, &[&account, &month]).await?;
         Ok(())
     }
 
-    /// Adds to the statistics, in the order of the rows, so that instances cannot wait for each other in a circle.
+    /// Adds to the statistics in row order, so that instances cannot deadlock.
     pub(crate) async fn count(&self, sums: &BTreeMap<Counter, Sum>) -> Result<(), AdmissionError> {
         let column = |field: fn(&Counter) -> i64| sums.keys().map(field).collect::<Vec<i64>>();
         let (accounts, keys) = (column(|row| row.account), column(|row| row.key));
@@ -186,7 +186,7 @@ impl Store {
         Ok(())
     }
 
-    /// Removes statistics that are too old on this day.
+    /// Removes statistics older than the retention period on this day.
     pub(crate) async fn forget_counts(&self, today: NaiveDate) -> Result<(), AdmissionError> {
         self.client.execute(FORGET, &[&today]).await?;
         Ok(())
@@ -197,14 +197,14 @@ fn column<T>(accounts: &[&Account], field: impl Fn(&Account) -> T) -> Vec<T> {
     accounts.iter().map(|account| field(account)).collect()
 }
 
-/// Which of the keys that were asked for is in a row, by its position among all.
+/// Position of a row's key among all keys of the batch.
 fn place_of(row: &Row, asked: &[usize]) -> Result<usize, AdmissionError> {
     let place: i64 = row.try_get("ordinal")?;
     let place = usize::try_from(place - 1).ok().and_then(|place| asked.get(place));
     place.copied().ok_or(AdmissionError::Misplaced)
 }
 
-/// The keys of calls, each once, and which of them each call has.
+/// Distinct keys of the calls, and the key position of each call.
 fn distinct(calls: &[Call]) -> (Vec<Presented>, Vec<usize>) {
     let (mut keys, mut known) =
         (Vec::new(), HashMap::with_capacity_and_hasher(calls.len(), RandomState::default()));

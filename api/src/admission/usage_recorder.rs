@@ -1,8 +1,8 @@
 //! Usage recorder: counts requests by account, day, endpoint, key and outcome, and writes them in batches.
 //!
-//! Invariants: no request waits for them; memory is bounded, and what does not fit is missing in the statistics and said
-//! in the log; limits depend on none of it. A process that is killed loses what it counted within the last seconds. What was
-//! not written is tried again only after the store gave it up too, so nothing is added twice while the connection lasts.
+//! Invariants: no request waits for a write. Memory is bounded; calls that do not fit are missing in the statistics,
+//! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
+//! seconds. A failed write is repeated only after the store's timeout, so no call is counted twice over one connection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,23 +25,22 @@ use crate::admission::decision::AdmissionError;
 use crate::admission::request_context::Charge;
 use crate::concurrency::tasks::Tasks;
 
-/// Calls that wait to be summed up.
+/// Capacity of the queue of unaggregated calls.
 const QUEUE: usize = 32_768;
-/// Rows that wait to be written.
+/// Maximum number of unwritten rows.
 const ROWS: usize = 16_384;
-/// How often what waits is summed up: nobody is woken for one call.
+/// Aggregation interval. Polling avoids a wake-up per call.
 const SUMMED_EVERY: Duration = Duration::from_millis(100);
-/// How often sums are written, if they are few, and if they are many: by then they stand for more calls each.
+/// Write intervals for few rows and for many rows. Many rows wait longer and then contain more calls each.
 const WRITTEN_EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(2_500)];
-/// Rows that are few.
+/// Maximum number of rows that counts as few.
 const FEW: usize = 200;
-/// Rows written at once.
+/// Rows per write.
 const CHUNK: usize = 1_000;
-/// The longest wait for one answer of the store, which itself gives up well before.
+/// Timeout of one database response, longer than the statement timeout below.
 const PATIENCE: Duration = Duration::from_secs(10);
 const STORES_PATIENCE: Duration = Duration::from_secs(5);
 
-/// One call.
 #[derive(Debug)]
 struct Call {
     account: i64,
@@ -51,7 +50,7 @@ struct Call {
     at: DateTime<Utc>,
 }
 
-/// The way to the statistics.
+/// Handle of the usage recorder.
 #[derive(Debug, Clone)]
 pub(crate) struct Counts {
     calls: mpsc::Sender<Call>,
@@ -59,7 +58,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Starts the worker, which ends when the last handle is gone and everything is written.
+    /// Starts the worker. It ends after the last handle is dropped and all rows are written.
     pub(crate) fn start(config: &Config, tls: &MakeRustlsConnect, tasks: &Tasks) -> Self {
         let mut config = config.clone();
         let options = config.get_options().unwrap_or_default();
@@ -99,12 +98,12 @@ fn outcome(status: StatusCode, quota_refused: bool) -> Outcome {
     }
 }
 
-/// Sums calls up and writes the sums.
+/// Aggregates calls and writes the sums.
 struct Writer {
     connection: Connection,
     sums: BTreeMap<Counter, Sum>,
     missing: Arc<AtomicU64>,
-    /// When old statistics were last removed.
+    /// Day of the last removal of old statistics.
     day: Option<NaiveDate>,
 }
 
@@ -128,7 +127,7 @@ impl Writer {
         self.write().await;
     }
 
-    /// Sums up the calls that wait; `false` when no more can come.
+    /// Aggregates the waiting calls; `false` after the last sender is dropped.
     fn sum_up(&mut self, waiting: &mut mpsc::Receiver<Call>) -> bool {
         loop {
             match waiting.try_recv() {
@@ -152,7 +151,7 @@ impl Writer {
         sum.last_at = sum.last_at.max(at);
     }
 
-    /// Writes the sums; those that cannot be written now are kept for the next time.
+    /// Writes the sums. Rows of a failed write stay for the next attempt.
     async fn write(&mut self) {
         let missing = self.missing.swap(0, Ordering::Relaxed);
         if missing > 0 {
@@ -176,7 +175,7 @@ impl Writer {
         }
         let today = Utc::now().date_naive();
         if self.day.replace(today) != Some(today) && timeout(PATIENCE, self.forget(today)).await.is_err() {
-            // Another day tries again.
+            // The removal is tried again on another day.
             self.connection.close();
         }
     }
@@ -190,7 +189,7 @@ impl Writer {
     }
 }
 
-/// Takes so many rows out of the sums, or all that there are.
+/// Removes at most `rows` rows from the sums.
 fn first(sums: &mut BTreeMap<Counter, Sum>, rows: usize) -> BTreeMap<Counter, Sum> {
     let rest = sums.keys().nth(rows).cloned().map(|next| sums.split_off(&next)).unwrap_or_default();
     std::mem::replace(sums, rest)
