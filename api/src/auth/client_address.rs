@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use axum::http::HeaderMap;
 use ipnet::IpNet;
 
-/// An address as limits count it: an IPv4 address or an IPv6 /64, and the /48 around that.
+/// Network that a limit counts as one client: an IPv4 address, an IPv6 /64, or the /48 around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     V4([u8; 4]),
@@ -14,7 +14,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// The place of an address, and the wider one it lies in.
+    /// Network of an address, and the wider network around it.
     pub(crate) fn of(address: IpAddr) -> (Self, Option<Self>) {
         match address.to_canonical() {
             IpAddr::V4(address) => (Self::V4(address.octets()), None),
@@ -29,7 +29,7 @@ fn first<const N: usize>(address: Ipv6Addr) -> [u8; N] {
     octets
 }
 
-/// The client: the peer, unless that is a trusted proxy; then the rightmost hop that is not.
+/// Client address: the peer, or the rightmost untrusted hop behind trusted proxies.
 pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.ip().to_canonical();
     if !is_trusted(client, trusted) {
@@ -47,7 +47,7 @@ pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -
     client
 }
 
-/// True if an address is a trusted proxy's.
+/// True if the address belongs to a trusted proxy.
 pub(crate) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|net| net.contains(&address.to_canonical()))
 }

@@ -1,7 +1,7 @@
-//! API keys: their form, and where a request carries one.
+//! API keys: format, checksum, hash, and extraction from request headers.
 //!
-//! Invariants: a key that fails its checksum costs no look-up; every defect looks the same to the client; the
-//! secret is never stored and never printed after its creation.
+//! Invariants: a key with a wrong checksum causes no look-up. All defects get the same response. The secret is never
+//! stored, and never printed after its creation.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,9 +11,9 @@ use rand::RngExt;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
-/// What every key begins with, so that leaked ones can be found by scanners.
+/// Prefix of every key, which lets secret scanners find leaked keys.
 const PREFIX: &str = "dds_live_";
-/// What the path of a one-time link begins with; the rest of it is a secret too.
+/// Path prefix of a one-time link. The rest of the path is a secret.
 const LINK: &str = "/link/";
 const RANDOM: usize = 30;
 const CHECKSUM: usize = 6;
@@ -21,19 +21,18 @@ const LENGTH: usize = PREFIX.len() + RANDOM + CHECKSUM;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// A new key: shown once, kept as a hash.
+/// New key. It is shown once and stored as a hash.
 #[derive(Debug)]
 pub(crate) struct Secret {
-    /// The key itself.
     pub(crate) text: SecretString,
-    /// SHA-256 of it.
+    /// SHA-256 of the key.
     pub(crate) hash: [u8; 32],
-    /// For display.
+    /// Last four characters, for display.
     pub(crate) last_four: String,
 }
 
 impl Secret {
-    /// Draws a key of 178 random bits.
+    /// Generates a key of 178 random bits.
     pub(crate) fn draw() -> Self {
         let mut generator = rand::rng();
         let random: String =
@@ -45,16 +44,16 @@ impl Secret {
     }
 }
 
-/// A well-formed key that a request carries.
+/// Well-formed key of a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Presented {
-    /// What this process knows it by: the beginning of its BLAKE3, which costs a fraction of the SHA-256.
+    /// Lookup tag in this process: the first 128 bits of the key's BLAKE3, which is cheaper than SHA-256.
     pub(crate) tag: u128,
     secret: [u8; LENGTH],
 }
 
 impl Presented {
-    /// Reads the text of a key; `None` for any other text.
+    /// Parses a key; `None` for any other text.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(PREFIX)?;
         let formed = rest.len() == RANDOM + CHECKSUM && rest.bytes().all(|b| b.is_ascii_alphanumeric());
@@ -68,13 +67,13 @@ impl Presented {
         Some(Self { tag: u128::from_le_bytes(*tag), secret })
     }
 
-    /// Key with a chosen tag, for tests that need no valid one.
+    /// Creates a key with a chosen tag. Tests need no valid key.
     #[cfg(test)]
     pub(crate) fn with_tag(tag: u128) -> Self {
         Self { tag, secret: [b'0'; LENGTH] }
     }
 
-    /// What the store knows it by.
+    /// SHA-256 of the key, as stored in the database.
     pub(crate) fn hash(&self) -> [u8; 32] {
         hash(&self.secret)
     }
@@ -101,7 +100,7 @@ fn hash(secret: &[u8]) -> [u8; 32] {
     Sha256::digest(secret).into()
 }
 
-/// The one key a request carries; `None` when there is none or anything is odd about it.
+/// The single key of a request. `None` if the key is absent, malformed, or given inconsistently.
 pub(crate) fn read(headers: &HeaderMap, uri: &Uri) -> Option<Presented> {
     if uri.query().is_some_and(names_a_key) {
         return None;
@@ -119,7 +118,7 @@ pub(crate) fn read(headers: &HeaderMap, uri: &Uri) -> Option<Presented> {
     }
 }
 
-/// The value of a header that may come once; `None` when it comes twice or is no text.
+/// Value of a header that may occur once. `None` if the header is repeated or not text.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -135,7 +134,7 @@ fn bearer_token(value: &str) -> Option<&str> {
     Some(rest.trim_start_matches(' '))
 }
 
-/// True if a query string carries a key, under any usual name or by its look.
+/// True if a query string contains a key, by parameter name or by prefix.
 fn names_a_key(query: &str) -> bool {
     form_urlencoded::parse(query.as_bytes()).any(|(given, value)| {
         let name: String =
@@ -146,8 +145,7 @@ fn names_a_key(query: &str) -> bool {
     })
 }
 
-/// A path or a message for logs and answers, without anything that looks like a key or a one-time link, percent-encoded or
-/// not.
+/// Redacts keys and one-time links in a path or message, percent-encoded or not.
 pub(crate) fn scrub(text: &str) -> Cow<'_, str> {
     let decoded = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
     if let Some(start) = decoded.find(LINK) {

@@ -1,7 +1,7 @@
-//! The throttle by address, before anything else: pure memory, no I/O, bounded whatever the number of addresses.
+//! Throttle per client address, applied before any I/O. Its memory is bounded for any number of addresses.
 //!
-//! Invariants: an address is an IPv4 address or an IPv6 /64, with ten times as much per /48; too many failed
-//! credentials never block a key that was valid within the last day, and leave an address one look-up a second.
+//! Invariants: a client is an IPv4 address or an IPv6 /64, with a tenfold allowance per /48. Failed credentials never
+//! block a key that was valid within the last day. A blocked address keeps one look-up per second.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -9,12 +9,12 @@ use std::time::Instant;
 use crate::auth::client_address::Place;
 use crate::auth::timestamp_map::Moments;
 
-/// How long a key that was valid is trusted to be no guess, in microseconds.
+/// Duration in which a valid key counts as valid without a look-up, in microseconds.
 const RECENT: u64 = 24 * 60 * 60 * SECOND;
-/// In the throttle's unit of time, microseconds.
+/// One second in microseconds, the time unit of the throttle.
 const SECOND: u64 = 1_000_000;
 
-/// Calls a minute, and at once.
+/// Allowed calls: rate per minute and burst.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
     pub(crate) per_minute: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// Microseconds that one call takes up, at least one.
+    /// Microseconds per call, at least 1.
     fn interval(self) -> u64 {
         (60_000_000 / self.per_minute.max(1)).max(1)
     }
@@ -32,16 +32,16 @@ impl Allowance {
     }
 }
 
-/// What is left after a call.
+/// Remaining calls of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) limit: u64,
     pub(crate) remaining: u64,
-    /// Microseconds until all is there again.
+    /// Microseconds until the full allowance is available.
     pub(crate) until_full: u64,
 }
 
-/// A refusal.
+/// Refusal by the throttle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) left: Left,
@@ -49,7 +49,7 @@ pub(crate) struct Refused {
     pub(crate) retry_after: u64,
 }
 
-/// The throttle's memory.
+/// Throttle state.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     start: Instant,
@@ -57,9 +57,9 @@ pub(crate) struct Throttle {
     failures: Allowance,
     called: Moments<Place>,
     failed: Moments<Place>,
-    /// Until when an address that failed too often has had its look-up.
+    /// End of the second in which a blocked address has used its look-up.
     tried: Moments<Place>,
-    /// Keys by their tags.
+    /// Validity of keys, by tag.
     valid: Moments<u128>,
 }
 
@@ -76,13 +76,13 @@ impl Throttle {
         }
     }
 
-    /// Charges a call to an address; what is left is that of the tighter of its buckets.
+    /// Charges a call to an address. Returns the remainder of the tighter bucket.
     pub(crate) fn call(&self, address: IpAddr) -> Result<Left, Refused> {
         charge(&self.called, self.calls, address, self.now())
     }
 
-    /// True if an address has failed too often to try another unknown key. Once a second it may all the same, so that
-    /// a valid key behind a shared address is found, while a guesser gains nothing.
+    /// Refusal if the address has too many failed credentials for another unknown key. One look-up per second still
+    /// passes. A valid key behind a shared address is therefore found, and guessing stays useless.
     pub(crate) fn blocked(&self, address: IpAddr, key: Option<u128>) -> Option<Refused> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
@@ -96,13 +96,13 @@ impl Throttle {
         (!may_try).then_some(refused)
     }
 
-    /// Notes a failed credential; gives what is left for more of them.
+    /// Records a failed credential. Returns the remaining failures.
     pub(crate) fn fail(&self, address: IpAddr) -> Left {
         let charged = charge(&self.failed, self.failures, address, self.now());
         charged.unwrap_or_else(|refused| refused.left)
     }
 
-    /// Notes a valid key.
+    /// Records a valid key.
     pub(crate) fn succeed(&self, key: u128) {
         let now = self.now();
         self.valid.update(key, now, |_| (now + RECENT, ()));
@@ -136,12 +136,12 @@ fn settle(allowance: Allowance, full_at: u64, now: u64) -> (u64, Result<Left, Re
     }
 }
 
-/// The bucket's arithmetic: a bucket is the moment at which it is full again.
+/// Charges one call to a bucket. The bucket is stored as the time at which it is full.
 fn take(allowance: Allowance, full_at: u64, now: u64) -> Result<(u64, Left), Refused> {
     let (interval, full_at) = (allowance.interval(), full_at.max(now));
     let left = |full_at: u64| {
         let used = (full_at - now).div_ceil(interval);
-        // As for accounts, what a burst may take beyond the minute's calls is not shown.
+        // As for accounts, the burst beyond the calls per minute is excluded.
         let remaining = allowance.burst.min(allowance.per_minute).saturating_sub(used);
         Left { limit: allowance.per_minute, remaining, until_full: full_at - now }
     };

@@ -1,10 +1,10 @@
-//! Subscription tiers and what each allows.
+//! Subscription tiers and their limits.
 
 use chrono::{Datelike, Months, NaiveDate};
 use market::text_enum;
 use tokio_postgres::{Client, Error};
 
-/// The rank that no tier has.
+/// Rank above all tiers.
 const ABOVE_ALL: i16 = Tier::Professional as i16 + 1;
 const TIERS: &str = include_str!("../../queries/access/tiers.sql");
 
@@ -20,21 +20,21 @@ impl Tier {
     }
 }
 
-/// What a tier allows.
+/// Limits of a tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) tier: Tier,
-    /// Calls a minute.
+    /// Calls per minute.
     pub(crate) rate_per_minute: i32,
-    /// Calls at once.
+    /// Maximum burst of calls.
     pub(crate) burst: i32,
-    /// Calls a calendar month, UTC.
+    /// Calls per calendar month, UTC.
     pub(crate) monthly_quota: i64,
     /// Years of history.
     pub(crate) depth_years: i32,
 }
 
-/// The tier table, as it is in the database now.
+/// Tier table, as read from the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tiers(pub(crate) Vec<Plan>);
 
@@ -57,7 +57,6 @@ impl Default for Tiers {
 }
 
 impl Tiers {
-    /// Reads the tier table.
     pub(crate) async fn load(client: &Client) -> Result<Self, Error> {
         let rows = client.query(TIERS, &[]).await?;
         let plan = |row: &tokio_postgres::Row| -> Result<Plan, Error> {
@@ -72,23 +71,23 @@ impl Tiers {
         Ok(Self(rows.iter().map(plan).collect::<Result<_, _>>()?))
     }
 
-    /// Years of history a tier may see.
+    /// Years of history included in a tier.
     pub(crate) fn depth_years(&self, tier: Tier) -> i32 {
         self.0.iter().find(|plan| plan.tier == tier).map_or(0, |plan| plan.depth_years)
     }
 
-    /// The rank of the lowest tier whose history reaches back to `day`; above every tier's when none does.
+    /// Rank of the lowest tier whose history includes `day`; above all ranks if none does.
     pub(crate) fn rank_reaching(&self, day: NaiveDate, today: NaiveDate) -> i16 {
         let reaching = self.0.iter().filter(|plan| years_before(today, plan.depth_years) <= day);
         reaching.map(|plan| plan.tier.rank()).min().unwrap_or(ABOVE_ALL)
     }
 }
 
-/// The day this many years earlier, not before the year 1; 29 February becomes the 28th.
+/// The day `years` earlier, but not before year 1. 29 February becomes 28 February.
 pub(crate) fn years_before(day: NaiveDate, years: i32) -> NaiveDate {
     let months = u32::try_from(years).ok().and_then(|years| years.checked_mul(12)).map(Months::new);
     let earlier = months.and_then(|months| day.checked_sub_months(months));
-    // A plan that reaches back further than the calendar reaches everything.
+    // A plan deeper than the calendar includes all days.
     earlier
         .filter(|earlier| earlier.year() >= 1)
         .unwrap_or(NaiveDate::from_ymd_opt(1, 1, 1).unwrap_or(NaiveDate::MIN))

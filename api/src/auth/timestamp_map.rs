@@ -7,15 +7,15 @@ use std::sync::{Mutex, PoisonError};
 use foldhash::fast::RandomState;
 
 const SHARDS: usize = 64;
-/// Entries a shard keeps; about 64 bytes each.
+/// Maximum entries per shard, about 64 bytes each.
 const SHARD_ENTRIES: usize = 2_048;
-/// Entries there can be.
+/// Maximum number of entries.
 #[cfg(test)]
 pub(crate) const MOST: usize = SHARDS * SHARD_ENTRIES;
 
 type Shard<K> = HashMap<K, u64, RandomState>;
 
-/// A bounded map from keys to a moment; forgets the earliest moments first.
+/// Bounded map from keys to timestamps. It evicts the earliest timestamps first.
 #[derive(Debug)]
 pub(crate) struct Moments<K> {
     hasher: RandomState,
@@ -27,7 +27,7 @@ impl<K: Hash + Eq + Copy> Moments<K> {
         Self { hasher: RandomState::default(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 
-    /// Changes the moment of a key, 0 when it has none; `now` tells which moments may be forgotten.
+    /// Updates the timestamp of a key, 0 if absent. Timestamps up to `now` may be evicted.
     pub(crate) fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
         #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
         let index = self.hasher.hash_one(key) as usize % SHARDS;
@@ -57,7 +57,7 @@ fn make_room<K: Hash + Eq + Copy>(shard: &mut Shard<K>, now: u64) {
     }
     shard.retain(|_, moment| *moment > now);
     if shard.len() >= SHARD_ENTRIES {
-        // Those that owe least lose least.
+        // Entries with the earliest timestamps lose the least by eviction.
         let mut moments: Vec<u64> = shard.values().copied().collect();
         let middle = moments.len() / 2;
         let (_, median, _) = moments.select_nth_unstable(middle);
