@@ -1,4 +1,4 @@
-//! Lets a request in: reads its parameters, decides on its key, and charges it, before a handler runs.
+//! Extractor that admits a request: parses parameters, then decides and charges the key, before the handler runs.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -23,26 +23,25 @@ use crate::parameters::{Format, Mistakes, Parameters, Reader};
 use crate::read::ReadError;
 use crate::read::projection::Generation;
 
-/// Marks a request that the service makes of itself, for an example on a page of its own. Nothing that comes over the
-/// wire can carry it.
+/// Marks a request of the service to itself, for the examples on its pages. Client requests cannot carry it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Showcase;
 
-/// An admitted request for an endpoint of tier `G` with parameters `P`.
+/// Admitted request for an endpoint of tier `G` with parameters `P`.
 #[derive(Debug)]
 pub(crate) struct Access<G, P> {
     pub(crate) app: App,
-    /// What the answer is made from. The parameters were read under its rules, so it is the same from here to the end.
+    /// Generation of the response. The parameters were parsed under its rules, so it never changes within a request.
     pub(crate) generation: Result<Arc<Generation>, ReadError>,
     pub(crate) account: i64,
     pub(crate) tier: Tier,
-    /// The day that counts as today.
+    /// Current day of the service.
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: Format,
-    /// True if the answer costs much, so that accounts take turns.
+    /// True if the response is expensive, so that accounts are served round-robin.
     pub(crate) is_costly: bool,
-    /// True if the client can tell an answer that breaks off from a whole one, as HTTP/1.0 cannot.
+    /// True if the client detects a truncated response, which HTTP/1.0 cannot.
     pub(crate) knows_ends: bool,
     /// Path and query as sent.
     pub(crate) target: String,
@@ -66,7 +65,7 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
                 decoded = values;
                 decoded.iter().collect()
             }
-            // Not UTF-8, so no name of anything; shown as it can be.
+            // A path that is not UTF-8 matches no name. It is shown lossily.
             Err(_) => {
                 shown =
                     percent_encoding::percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
@@ -77,7 +76,7 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
         let method = generation.as_ref().map_or_else(|_| Arc::default(), |generation| generation.method());
         let mut read = read::<P>(&path, parts, app, today, &method, None);
         if read.needs_vocabulary {
-            // On the heap: few requests need it, and every request's future has the room of what it may wait for.
+            // Boxed, because few requests need it, and a future reserves space for everything it awaits.
             let vocabulary = Box::pin(app.vocabulary()).await;
             read = self::read(&path, parts, app, today, &method, Some(&vocabulary));
         }
@@ -100,25 +99,25 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
     }
 }
 
-/// A request's parameters, and what is wrong with them.
+/// Parameters of a request, with their errors.
 struct Read<P> {
     parameters: P,
     format: Format,
     is_costly: bool,
-    /// True if filters choose by names, which were taken as they are written.
+    /// True if filters contain names, which were accepted unchecked.
     needs_vocabulary: bool,
     mistakes: Result<(), Mistakes>,
 }
 
-/// What a request asks for, as far as its admission depends on it.
+/// Facts of a request that decide its admission.
 struct Asks {
-    /// The endpoint's least tier, and what it is called.
+    /// Minimum tier of the endpoint, and its feature name.
     endpoint: (Tier, &'static str),
-    /// The tier that a parameter needs, and what it asks for.
+    /// Minimum tier of a parameter, and its feature name.
     needs: Option<(Tier, &'static str)>,
-    /// The oldest day that is asked for.
+    /// Oldest requested day.
     oldest: Option<NaiveDate>,
-    /// True if the call is one of an endpoint, without a mistake.
+    /// True if the request matches an endpoint and has no parameter errors.
     is_call: bool,
     today: NaiveDate,
 }
@@ -136,7 +135,7 @@ impl<P: Parameters> Read<P> {
     }
 }
 
-/// Reads the parameters; does no I/O and charges nothing.
+/// Parses the parameters, without I/O and without a charge.
 fn read<P: Parameters>(
     path: &[(&str, &str)],
     parts: &Parts,
@@ -158,7 +157,7 @@ fn read<P: Parameters>(
     }
 }
 
-/// The one place where a request is let in: credential, tier and depth, rate, quota, charged exactly as due.
+/// Single admission point: credential, tier and depth, rate, and quota.
 async fn admit(parts: &Parts, app: &App, asks: &Asks) -> Result<Admitted, ApiError> {
     if parts.extensions.get::<Showcase>().is_some() {
         return Ok(Admitted::own());
@@ -202,7 +201,7 @@ fn quota_exceeded(usage: &Usage) -> ApiError {
     }
 }
 
-/// The first reason why the tier does not suffice: the endpoint, a feature of it, the depth.
+/// First reason for a refusal by tier: endpoint, feature, or depth.
 fn not_available(asks: &Asks, tiers: &Tiers, current: Tier) -> ApiError {
     if let Some((_, feature)) =
         [Some(asks.endpoint), asks.needs].into_iter().flatten().find(|(tier, _)| current < *tier)

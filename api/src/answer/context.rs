@@ -14,18 +14,18 @@ use crate::read::projection::{Generation, Version};
 use crate::render::envelope::{ListMeta, Meta, Warning};
 use crate::render::rows::{self, Object};
 
-/// What a handler works with to render an answer.
+/// Inputs of a handler that renders a response.
 #[derive(Debug)]
 pub(crate) struct Context<P> {
     pub(crate) app: App,
     pub(crate) generation: Arc<Generation>,
     pub(crate) tier: Tier,
-    /// The day that counts as today.
+    /// Current day of the service.
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
 }
 
-/// A body and the version it was rendered from.
+/// Rendered body and its data version.
 #[derive(Debug)]
 pub(crate) struct Rendered {
     pub(crate) body: Bytes,
@@ -34,12 +34,12 @@ pub(crate) struct Rendered {
 }
 
 impl<P> Context<P> {
-    /// The first day the tier's history reaches.
+    /// First day within the tier's history.
     pub(crate) fn floor(&self) -> NaiveDate {
         years_before(self.today, self.app.projection.tiers().depth_years(self.tier))
     }
 
-    /// The answer with one resource.
+    /// Renders one resource.
     pub(crate) fn single(
         &self,
         output: &Output,
@@ -49,7 +49,7 @@ impl<P> Context<P> {
         self.warned(output, version, row, vec![])
     }
 
-    /// The answer with one resource, and what to know before using it.
+    /// Renders one resource with warnings.
     pub(crate) fn warned(
         &self,
         output: &Output,
@@ -62,7 +62,7 @@ impl<P> Context<P> {
         Ok(Rendered { body, version, next_cursor: None })
     }
 
-    /// The answer with a page of these rows; `finish` completes its meta.
+    /// Renders a page of these rows; `finish` completes its meta.
     pub(crate) fn page<'a, T: Listed + Serialize + 'a>(
         &self,
         output: &Output,

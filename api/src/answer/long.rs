@@ -1,5 +1,5 @@
-//! Streamed responses to expensive requests: each is rendered on its own thread once the fair queue grants a permit, and
-//! sent while it is rendered.
+//! Streamed responses to expensive requests. Each one is rendered on a separate thread after the fair queue grants a
+//! permit. It is sent while it is rendered.
 
 use std::sync::Arc;
 use std::{io, thread};
@@ -21,16 +21,16 @@ use crate::render::body_channel::{Reader, pipe};
 
 type Outcome = Result<Written, ApiError>;
 
-/// A handler that writes from this generation.
+/// Handler that writes a response from this generation.
 type Write = Box<dyn FnOnce(Arc<Generation>, Outlet) -> LocalBoxFuture<'static, Outcome> + Send>;
 
-/// Answers with what `write` writes, whole when it is short, in parts when it is long.
+/// Runs `write` and responds. A short response is sent whole, a long one in parts.
 pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiError> {
     if let Some(kept) = asked.kept() {
         return Ok(kept);
     }
     let Permit { render, slot } = asked.app.fair_queue.acquire(asked.account).await?;
-    // Others may have asked for the same meanwhile.
+    // Another request may have cached the same response while this one waited.
     if let Some(kept) = asked.kept() {
         return Ok(kept);
     }
@@ -60,8 +60,8 @@ pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiEr
     Ok(whole(&app, &named, &written, reader))
 }
 
-/// Runs a handler on its own low-priority thread. The runtime's worker threads stay free for other requests. The handler
-/// runs to its end, even if the client disconnects.
+/// Runs a handler on a separate low-priority thread, so that the runtime's threads stay free. The handler runs to its
+/// end, even if the client disconnects.
 fn on_own_thread<F: Future<Output = Outcome>>(
     writing: impl FnOnce() -> F + Send + 'static,
     render: RenderPermit,
@@ -73,7 +73,7 @@ fn on_own_thread<F: Future<Output = Outcome>>(
         lower_thread_priority();
         let outcome = runtime.block_on(writing());
         drop((render, slot));
-        // Nobody waits for the outcome of an answer whose head is sent.
+        // After the response head is sent, the receiver is gone.
         match finish.send(outcome) {
             Ok(()) | Err(Ok(_) | Err(ApiError::Gone(_))) => {}
             Err(Err(error)) => tracing::error!(request_id = id.as_str(), "an answer broke off: {error}"),
@@ -82,7 +82,7 @@ fn on_own_thread<F: Future<Output = Outcome>>(
     Ok(finished)
 }
 
-/// The response with an answer that was written to its end; a short one is kept.
+/// Response with a complete body. A short body is cached.
 fn whole(app: &App, named: &Named, written: &Written, reader: Reader<Arc<AccountSlot>>) -> Response {
     let Written { version, next_cursor } = written;
     if let Some(body) = reader.whole() {

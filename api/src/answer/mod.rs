@@ -1,9 +1,8 @@
 //! Responses of handlers: cached or rendered, single resource or page, 304 Not Modified, headers.
 //!
-//! A handler's own code ends at the boxes that it is put in here; whatever comes after is the same for all of them, and
-//! compiled once.
+//! Handlers box their futures here. The code behind the boxes is shared by all handlers and compiled once.
 //!
-//! Invariant: a body and the version it names come from the same snapshot.
+//! Invariant: a body and its version come from the same snapshot.
 
 pub(crate) mod access;
 mod context;
@@ -27,7 +26,7 @@ use crate::parameters::Parameters;
 use named::asked;
 
 impl<G: Gate, P: Parameters> Access<G, P> {
-    /// Answers from memory, or with what `render` renders, or with 304 when the client has it already.
+    /// Responds from the cache, with the result of `render`, or with 304 Not Modified.
     pub(crate) async fn answer<F>(self, render: impl FnOnce(Context<P>) -> F + Send + 'static) -> Response
     where
         F: Future<Output = Result<Rendered, ApiError>> + Send + 'static,
@@ -39,15 +38,15 @@ impl<G: Gate, P: Parameters> Access<G, P> {
         match asked(self) {
             Ok((asked, context)) => match asked.kept() {
                 Some(kept) => kept,
-                // On the heap, so that an answer from memory does not move the room for making one.
+                // Boxed, so that a cache hit does not reserve the space for rendering.
                 None => Box::pin(short::answer(asked, Box::pin(render(context)))).await,
             },
             Err(response) => response,
         }
     }
 
-    /// Answers with what `write` writes as it reads; for answers that may be long. The first part that is long decides
-    /// that the answer is sent in parts: what fails later breaks it off.
+    /// Responds with a body that `write` streams. The first long part starts the streaming, and a later error truncates
+    /// the response.
     pub(crate) async fn answer_in_parts<F>(
         self,
         write: impl FnOnce(Context<P>, Outlet) -> F + Send + 'static,
@@ -68,7 +67,7 @@ impl<G: Gate, P: Parameters> Access<G, P> {
     }
 }
 
-/// Writes an answer that was rendered whole.
+/// Writes a fully rendered response.
 fn outlet_all(outlet: Outlet, rendered: Rendered) -> Result<Written, ApiError> {
     let mut body = outlet.begin(rendered.version);
     body.write(rendered.body)?;

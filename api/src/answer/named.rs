@@ -1,4 +1,4 @@
-//! A request that may be answered, and the name of its answer.
+//! Cache key, entity tag and cache look-up of a response.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::parameters::{Format, Parameters};
 use crate::read::projection::{Generation, Version};
 use crate::render::cache::{Answer, Key};
 
-/// A request that its client has no answer to yet.
+/// Request without a matching `If-None-Match`, ready to be answered.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) named: Named,
     pub(super) app: App,
     pub(super) generation: Arc<Generation>,
     pub(super) account: i64,
-    /// True if the client may be sent an answer before it is known that there is an end to it.
+    /// True if the client accepts a streamed response, which may be truncated.
     pub(super) takes_parts: bool,
 }
 
-/// What names an answer, and what its client has of it.
+/// Cache key of a response, with the client's `If-None-Match`.
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) key: Key,
@@ -35,7 +35,7 @@ pub(super) struct Named {
 }
 
 #[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
-/// Names the answer; 304 when the client has it, 503 when there is nothing to serve.
+/// Builds the cache key. Responds 304 if the client's copy is current, and 503 without a generation.
 pub(super) fn asked<G: Gate, P: Parameters>(access: Access<G, P>) -> Result<(Asked, Context<P>), Response> {
     let Access {
         app,
@@ -59,7 +59,7 @@ pub(super) fn asked<G: Gate, P: Parameters>(access: Access<G, P>) -> Result<(Ask
             return Err(response::not_modified(&etag));
         }
     }
-    // A sheet is as well-formed without its end as with it, and its next page is named before it.
+    // A truncated CSV is still well-formed, and its `Link` header precedes the body. So only JSON is streamed.
     let takes_parts = knows_ends && format == Format::Json;
     let named = Named { key, if_none_match };
     let asked = Asked { named, app: app.clone(), generation: Arc::clone(&generation), account, takes_parts };
@@ -67,14 +67,14 @@ pub(super) fn asked<G: Gate, P: Parameters>(access: Access<G, P>) -> Result<(Ask
 }
 
 impl Asked {
-    /// The response from memory, if the answer is there.
+    /// Cached response, if present.
     pub(super) fn kept(&self) -> Option<Response> {
         self.app.answers.kept(&self.named.key).map(|kept| self.named.whole(&kept))
     }
 }
 
 impl Named {
-    /// The answer with its entity tag and, where the body has no place for it, its next page.
+    /// Response body with its entity tag and, for CSV, the link to the next page.
     pub(super) fn answer(&self, body: Bytes, version: &Version, next_cursor: Option<&str>) -> Answer {
         Answer { body, etag: self.etag(version), link: self.link(next_cursor) }
     }
@@ -88,12 +88,12 @@ impl Named {
         response::next_link(&self.key.target, cursor)
     }
 
-    /// The response with a whole answer, or 304.
+    /// Response with a complete body, or 304.
     pub(super) fn whole(&self, answer: &Answer) -> Response {
         self.respond(&answer.etag, answer.link.as_ref(), || answer.body.clone().into())
     }
 
-    /// The response with a body, or 304 when the client has it.
+    /// Response with a body, or 304 if the client's copy is current.
     pub(super) fn respond(
         &self,
         etag: &HeaderValue,

@@ -6,15 +6,15 @@ use tokio::sync::oneshot;
 use crate::read::projection::Version;
 use crate::render::body_channel::{Gone, PLAIN, Writer};
 
-/// An answer that is not begun: nothing is written before its version is known.
+/// Unstarted response. Writing starts once the data version is known.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     writer: Writer,
-    /// Told the version when the answer turns out to be long.
+    /// Receives the version when the response becomes long.
     is_long: Option<oneshot::Sender<Version>>,
 }
 
-/// An answer that is being written.
+/// Response in progress.
 #[derive(Debug)]
 pub(crate) struct Body {
     writer: Writer,
@@ -24,7 +24,7 @@ pub(crate) struct Body {
     length: usize,
 }
 
-/// An answer that was written to its end.
+/// Completely written response.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(super) version: Version,
@@ -32,23 +32,22 @@ pub(crate) struct Written {
 }
 
 impl Outlet {
-    /// An outlet into a pipe. Without `is_long` nobody is told before the answer is finished.
+    /// Creates an outlet into a pipe. Without `is_long`, the response is not streamed before it is finished.
     pub(super) fn new(writer: Writer, is_long: Option<oneshot::Sender<Version>>) -> Self {
         Self { writer, is_long }
     }
 
-    /// Begins the answer, which is made from this version.
+    /// Starts the response, rendered from this version.
     pub(crate) fn begin(self, version: Version) -> Body {
         Body { writer: self.writer, version, is_long: self.is_long, length: 0 }
     }
 }
 
 impl Body {
-    /// Writes the next bytes.
     pub(crate) fn write(&mut self, bytes: impl Into<Bytes>) -> Result<(), Gone> {
         let bytes = bytes.into();
         self.length += bytes.len();
-        // Before the bytes, so that the client takes them while they are written.
+        // Signal before the write, so that the client reads while the body is written.
         if self.length > PLAIN
             && let Some(is_long) = self.is_long.take()
         {
@@ -57,7 +56,7 @@ impl Body {
         self.writer.write(bytes)
     }
 
-    /// Ends the answer, behind which another page may follow.
+    /// Finishes the response. A cursor announces the next page.
     pub(crate) fn finish(self, next_cursor: Option<String>) -> Result<Written, Gone> {
         self.writer.finish()?;
         Ok(Written { version: self.version, next_cursor })

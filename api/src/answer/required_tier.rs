@@ -2,18 +2,18 @@
 
 use crate::auth::tier::Tier;
 
-/// The least tier of an endpoint, in its handler's signature.
+/// Minimum tier of an endpoint, in its handler's signature.
 pub(crate) trait Gate: Send + Sync + 'static {
     const TIER: Tier;
 }
 
-/// Every account.
+/// All tiers.
 #[derive(Debug)]
 pub(crate) struct Free;
 /// Starter and higher.
 #[derive(Debug)]
 pub(crate) struct Starter;
-/// Professional.
+/// Professional only.
 #[derive(Debug)]
 pub(crate) struct Professional;
 

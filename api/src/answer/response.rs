@@ -1,4 +1,4 @@
-//! The response around a body: entity tag, 304, media type, the next page.
+//! HTTP response around a body: entity tag, 304 Not Modified, media type, link to the next page.
 
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderValue, StatusCode, Uri, header};
@@ -6,12 +6,12 @@ use axum::response::Response;
 
 use crate::parameters::Format;
 
-/// How long a client may use an answer without asking again, seconds.
+/// Cache lifetime of a response at the client, in seconds.
 const MAX_AGE: &str = "private, max-age=60";
-/// Headers of a response to an account, with those that middleware adds.
+/// Number of response headers, including those of the middleware.
 const HEADERS: usize = 16;
 
-/// True if the client names this entity tag, compared weakly; `*` names any that exists.
+/// True if `If-None-Match` contains this entity tag, by weak comparison. `*` matches any existing response.
 pub(super) fn has(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let (Some(named), Ok(etag)) = (if_none_match.and_then(|value| value.to_str().ok()), etag.to_str()) else {
@@ -20,7 +20,6 @@ pub(super) fn has(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exist
     (exists && named.trim() == "*") || named.split(',').any(|tag| opaque(tag) == opaque(etag))
 }
 
-/// The answer to a client that has it already.
 pub(super) fn not_modified(etag: &HeaderValue) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -30,14 +29,14 @@ pub(super) fn not_modified(etag: &HeaderValue) -> Response {
     response
 }
 
-/// The answer with this body.
+/// Response 200 with this body.
 pub(super) fn ok(body: Body, format: Format, etag: &HeaderValue, link: Option<&HeaderValue>) -> Response {
     let length = body.size_hint().exact();
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.reserve(HEADERS);
     headers.insert(header::ETAG, etag.clone());
-    // A streamed body has no length yet.
+    // A streamed body has no known length.
     if let Some(length) = length {
         headers.insert(header::CONTENT_LENGTH, length.into());
     }
@@ -53,7 +52,7 @@ pub(super) fn ok(body: Body, format: Format, etag: &HeaderValue, link: Option<&H
     response
 }
 
-/// The same request with the next page's cursor, as a relative reference.
+/// Link to the same request with the next page's cursor, as a relative reference.
 pub(super) fn next_link(target: &str, cursor: &str) -> Option<HeaderValue> {
     let uri: Uri = target.parse().ok()?;
     let kept = uri

@@ -1,4 +1,4 @@
-//! Answers that cost little: rendered whole, once however many ask for the same at the same time.
+//! Responses to cheap requests: rendered whole, and once for concurrent identical requests.
 
 use axum::response::{IntoResponse, Response};
 use futures::future::BoxFuture;
@@ -7,7 +7,7 @@ use super::context::Rendered;
 use super::named::Asked;
 use crate::error::ApiError;
 
-/// Answers with what `rendering` renders.
+/// Responds with the result of `rendering`.
 pub(super) async fn answer(
     Asked { named, app, generation, .. }: Asked,
     rendering: BoxFuture<'static, Result<Rendered, ApiError>>,
