@@ -11,24 +11,24 @@ use crate::account::password::Hashing;
 use crate::app::dashboard_settings::DashboardSettings;
 use crate::app::login_throttle::Attempts;
 
-/// The longest wait for a connection or one statement.
+/// Timeout for a connection and for one statement.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A process that freezes between two statements holds no row for long, and nobody waits long for one that is held.
+/// Timeouts that release row locks of a frozen process and limit the wait for a locked row.
 const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=1000";
 
-/// The dashboard while it runs.
+/// Runtime state of the dashboard.
 #[derive(Debug)]
 pub(crate) struct Dashboard {
     pub(crate) settings: DashboardSettings,
     pub(crate) hashing: Hashing,
-    /// For those who are signed in, whom a flood of sign-ins does not hold up.
+    /// Separate hashing for signed-in users, so that a flood of sign-ins does not delay them.
     pub(crate) confirming: Hashing,
     pub(crate) attempts: Attempts,
     pool: Pool,
 }
 
 impl Dashboard {
-    /// With connections of its own role, which are opened when they are needed.
+    /// Creates the state with a separate database role. Connections open on demand.
     pub(crate) fn new(settings: DashboardSettings, mut config: Config) -> anyhow::Result<Self> {
         let options = format!(
             "{} {LOCKS} -c statement_timeout={}",

@@ -1,8 +1,9 @@
 //! Login throttle per account and address: delays, never a lock-out.
 //!
-//! Invariants: at most 5 a minute are tried of an account and address, 30 of an address (300 of an IPv6 /48), 20 of an
-//! account; who guesses at an account from elsewhere holds up neither its holder's confirmations nor the places where its
-//! holder signed in lately; memory is bounded; whoever would wait too long is told so at once, and that attempt costs nothing.
+//! Invariants: attempts per minute are limited to 5 per account and address, 30 per address, and 20 per account. An
+//! IPv6 /48 has 300. Guesses from other addresses delay neither confirmations by the account's user nor sign-ins from
+//! recently used addresses. Memory is bounded. An attempt with a too long delay is refused at once, and the refusing
+//! limit does not charge it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,19 +16,19 @@ use tokio::sync::Semaphore;
 use crate::auth::client_address::Place;
 use crate::auth::timestamp_map::Moments;
 
-/// In the throttle's unit of time, microseconds.
+/// One second in microseconds, the time unit of the throttle.
 const SECOND: u64 = 1_000_000;
 const MINUTE: u64 = 60 * SECOND;
-/// The longest delay.
+/// Maximum delay.
 const LONGEST: u64 = 20 * SECOND;
-/// Attempts that may wait at once.
+/// Maximum number of waiting attempts.
 const WAITING: usize = 256;
-/// And those of one address.
+/// Maximum number of waiting attempts per address.
 const WAITING_OF_ADDRESS: usize = 8;
-/// How long a place is remembered where somebody signed in.
+/// Duration for which a successful sign-in address is remembered.
 const REMEMBERED: u64 = 30 * 24 * 60 * MINUTE;
 
-/// Attempts a minute, which may come at once too.
+/// Attempts per minute, which is also the burst.
 const OF_BOTH: u64 = 5;
 const OF_ADDRESS: u64 = 30;
 const OF_NET_48: u64 = 10 * OF_ADDRESS;
@@ -40,22 +41,22 @@ enum Subject {
     Account([u8; 32]),
 }
 
-/// Too many attempts; seconds until another is heard.
+/// Refusal after too many attempts, with the seconds until the next one is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooMany(pub(crate) u64);
 
-/// What is remembered of attempts.
+/// State of the login throttle.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     start: Instant,
     moments: Moments<Subject>,
-    /// Until when the accounts are remembered that were signed in to from a place.
+    /// Expiry of remembered sign-in addresses, by account and address.
     places: Moments<([u8; 32], Place)>,
     waiting: Arc<Semaphore>,
     waiting_of: Mutex<HashMap<Place, usize>>,
 }
 
-/// An attempt that waits, counted until it is dropped.
+/// Waiting attempt, counted until it is dropped.
 struct Waiting<'a> {
     attempts: &'a Attempts,
     place: Place,
@@ -84,7 +85,7 @@ impl Attempts {
         }
     }
 
-    /// Waits until this address may try a password of the account with this name.
+    /// Waits until this address may try a password for the account of `email`.
     pub(crate) async fn of_account(&self, email: &str, client: IpAddr) -> Result<(), TooMany> {
         let (account, place) = (account(email), Place::of(client).0);
         let mut subjects = vec![(Subject::Both(account, place), OF_BOTH)];
@@ -95,7 +96,7 @@ impl Attempts {
         self.wait(place, &subjects).await
     }
 
-    /// Waits until somebody who is signed in may confirm by the password; others' guesses do not matter to that.
+    /// Waits until a signed-in user may confirm with the password. Guesses from other addresses do not count.
     pub(crate) async fn of_holder(&self, email: &str, client: IpAddr) -> Result<(), TooMany> {
         let (account, place) = (account(email), Place::of(client).0);
         let mut subjects = vec![(Subject::Both(account, place), OF_BOTH)];
@@ -103,7 +104,7 @@ impl Attempts {
         self.wait(place, &subjects).await
     }
 
-    /// Remembers that this address has signed in to the account with this name.
+    /// Remembers a successful sign-in from this address.
     pub(crate) fn succeeded(&self, email: &str, client: IpAddr) {
         self.remember(account(email), Place::of(client).0, self.now());
     }
@@ -147,8 +148,8 @@ impl Attempts {
         Some(Waiting { attempts: self, place })
     }
 
-    /// How long an attempt has to wait, in microseconds. The narrowest subject is charged first, so that an address that
-    /// tries too much does not use up what others have for the account.
+    /// Delay of an attempt, in microseconds. The narrowest subject is charged first. An address with too many attempts
+    /// therefore does not consume the account's allowance.
     fn delay(&self, subjects: &[(Subject, u64)], now: u64) -> Result<u64, TooMany> {
         let mut longest = 0;
         for (subject, per_minute) in subjects {
@@ -171,7 +172,7 @@ fn account(email: &str) -> [u8; 32] {
     Sha256::digest(email.to_lowercase()).into()
 }
 
-/// What an address is charged to, narrowest first.
+/// Limits of an address, narrowest first.
 fn of_place(client: IpAddr) -> impl Iterator<Item = (Subject, u64)> {
     let (place, wide) = Place::of(client);
     let wide = wide.map(|wide| (Subject::Address(wide), OF_NET_48));
@@ -201,10 +202,10 @@ mod tests {
         for expected in [Ok(0), Ok(0), Ok(0), Ok(0), Ok(0), Ok(12), Err(TooMany(4)), Err(TooMany(4))] {
             assert_eq!(delays(), expected);
         }
-        // Nobody else waits for that.
+        // Other accounts and other addresses are not delayed.
         assert_eq!(attempts.delay(&both(2, 1), 0), Ok(0));
         assert_eq!(attempts.delay(&both(1, 2), 0), Ok(0));
-        // And it ends by itself.
+        // The delay expires.
         assert_eq!(attempts.delay(&both(1, 1), 2 * MINUTE), Ok(0));
     }
 
@@ -212,7 +213,7 @@ mod tests {
     fn many_addresses_cannot_guess_faster_than_one_account_allows() {
         let attempts = Attempts::new();
         let passed = (0..200u8).filter(|address| attempts.delay(&both(1, *address), 0).is_ok()).count();
-        // Twenty at once, and those whose turn comes within the longest delay.
+        // 20 at once, and those that pass within the maximum delay.
         assert_eq!(passed, 26);
     }
 

@@ -17,11 +17,11 @@ use crate::auth::tier::Tier;
 use crate::concurrency::cpu_pool::cores;
 use crate::connection::{Caps, Patience};
 
-/// The largest request head, bytes: a thousand of the longest symbols, percent-encoded, fit.
+/// Maximum size of a request head in bytes. A thousand percent-encoded symbols of maximum length fit.
 pub(crate) const HEAD_BYTES: usize = 96 * 1024;
-/// Files that are no client's: Postgres, NATS, logs, the program itself.
+/// Reserved file descriptors: Postgres, NATS, logs, the program itself.
 const OTHER_FILES: usize = 128;
-/// One call a microsecond, which is the throttle's unit of time.
+/// One call per microsecond, the time unit of the throttle.
 const MOST_CALLS: u64 = 60_000_000;
 
 text_enum! {
@@ -30,7 +30,7 @@ text_enum! {
 }
 
 impl QuotaCheck {
-    /// Whether calls of endpoints that need this tier count.
+    /// True if calls of endpoints with this minimum tier count.
     pub(crate) fn covers(self, tier: Tier) -> bool {
         self == Self::All || tier > Tier::Free
     }
@@ -148,7 +148,7 @@ impl ServeSettings {
     pub(crate) fn failures_by_address(&self) -> Allowance {
         Allowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
     }
-    /// How many connections there may be, given how many files the process may open.
+    /// Connection limits for a process with this limit of open files.
     pub(crate) fn connection_caps(&self, files: Option<usize>) -> Caps {
         let room = files.map(|files| files.saturating_sub(OTHER_FILES).max(1));
         Caps {
@@ -157,7 +157,7 @@ impl ServeSettings {
             by_address: self.address_connections,
         }
     }
-    /// How long clients may take.
+    /// Timeouts of client connections.
     pub(crate) fn client_patience(&self) -> Patience {
         Patience {
             head: Duration::from_millis(self.head_timeout_ms),
@@ -165,23 +165,23 @@ impl ServeSettings {
             write: Duration::from_millis(self.write_timeout_ms),
         }
     }
-    /// Longest wait for a connection or one statement.
+    /// Timeout for a connection and for one statement.
     pub fn read_timeout(&self) -> Duration {
         Duration::from_millis(self.read_timeout_ms)
     }
-    /// Longest wait for an admission decision.
+    /// Timeout for an admission decision.
     pub fn admission_timeout(&self) -> Duration {
         Duration::from_millis(self.admission_timeout_ms)
     }
-    /// Longest wait for an account's turn.
+    /// Timeout of the wait in the fair queue.
     pub fn turn_timeout(&self) -> Duration {
         Duration::from_millis(self.turn_timeout_ms)
     }
-    /// Longest time for one request.
+    /// Timeout of one request.
     pub fn request_timeout(&self) -> Duration {
         Duration::from_millis(self.request_timeout_ms)
     }
-    /// Longest time to drain.
+    /// Timeout for draining open requests at shutdown.
     pub fn drain_timeout(&self) -> Duration {
         Duration::from_millis(self.drain_timeout_ms)
     }

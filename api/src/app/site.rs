@@ -1,24 +1,24 @@
-//! Public address of the service (`PUBLIC_URL` or the trusted proxy's headers), and whether it is loopback.
+//! Public address of the service (`PUBLIC_URL` or the trusted proxy's headers), with a loopback flag.
 //!
-//! Invariant: what the operator says of it counts before what a request says, and of that only a trusted proxy's word.
+//! Invariant: `PUBLIC_URL` takes precedence over the request. Of the request, only a trusted proxy's headers count.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use axum::http::{HeaderMap, header};
 
-/// The service's address as one request used it.
+/// Address of the service, as used by one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Site {
-    /// Scheme, host and port, for calls to copy.
+    /// Scheme, host and port, for copyable examples.
     pub(crate) origin: String,
-    /// True if it was reached over HTTPS, as far as the request tells.
+    /// True if the request used HTTPS, by the available headers.
     pub(crate) is_secure: bool,
-    /// True if browser and service are on one machine, without HTTPS and without a proxy between them.
+    /// True if browser and service run on one machine, without HTTPS and without a proxy.
     pub(crate) is_local: bool,
 }
 
-/// The address of the service as the operator gives it.
+/// Public address of the service, set by the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicUrl {
     host: String,
@@ -40,7 +40,7 @@ impl FromStr for PublicUrl {
 }
 
 impl Site {
-    /// `is_proxied`: whether the request came through a trusted proxy.
+    /// Derives the address from a request. `is_proxied` is true if the request came through a trusted proxy.
     pub(crate) fn of(
         headers: &HeaderMap,
         client: IpAddr,
@@ -50,7 +50,7 @@ impl Site {
         let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
         let asked = host.filter(|host| is_plain(host)).unwrap_or("localhost");
         let is_secure = is_secure(headers, is_proxied, public);
-        // In a container the client is never of this machine, but the operator knows.
+        // In a container the client address is never loopback, so `PUBLIC_URL` decides.
         let is_near = public.map_or(client.is_loopback(), |public| is_loopback(&public.host));
         let is_local = !is_secure && is_near && is_loopback(asked);
         let scheme = if is_secure { "https" } else { "http" };
@@ -65,7 +65,7 @@ pub(crate) fn is_secure(headers: &HeaderMap, is_proxied: bool, public: Option<&P
     public.map_or(is_proxied && told, |public| public.is_secure)
 }
 
-/// True if a host can stand in a command that people copy.
+/// True if a host is safe in a command to copy.
 fn is_plain(host: &str) -> bool {
     !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b))
 }
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(site(near, "http", false, secure), of("https://data.example.com", true, false));
         let local = Some("http://127.0.0.1:8080");
         assert_eq!(site(near, "https", true, local), of("http://127.0.0.1:8080", false, true));
-        // A proxy of which the operator said nothing: its browsers get the cookie for HTTPS.
+        // Without a configured trusted proxy, browsers get the HTTPS cookie.
         assert!(!site(far, "https", true, local).2);
         for bad in ["data.example.com", "ftp://data.example.com", "https://", "https://a/b", "https://a b"] {
             assert!(bad.parse::<PublicUrl>().is_err(), "{bad}");

@@ -17,7 +17,7 @@ use crate::read::projection::Projection;
 use crate::read::universe::Universes;
 use crate::render::cache::Answers;
 
-/// The state of the server.
+/// Shared state of the server.
 #[derive(Debug)]
 pub struct Shared {
     pub(crate) settings: ServeSettings,
@@ -29,12 +29,12 @@ pub struct Shared {
     pub(crate) universes: Universes,
     pub(crate) signer: Signer,
     pub(crate) lag: Lag,
-    /// `None` where it is switched off.
+    /// `None` if the dashboard is disabled.
     pub(crate) dashboard: Option<Arc<Dashboard>>,
     pub(crate) metrics: Metrics,
 }
 
-/// A handle to what all requests share.
+/// Handle to the shared state.
 #[derive(Debug, Clone)]
 pub struct App(pub(crate) Arc<Shared>);
 
@@ -46,13 +46,13 @@ impl std::ops::Deref for App {
 }
 
 impl App {
-    /// The names filters choose by; none while nothing can be read, which the handler then says.
+    /// Names for the filters. Empty while no generation is readable; the handler then reports the error.
     pub(crate) async fn vocabulary(&self) -> Arc<Vocabulary> {
         let Ok(generation) = self.projection.pin() else { return Arc::default() };
         self.universes.vocabulary(&generation).await.unwrap_or_default()
     }
 
-    /// The day that counts as today: the configured one, else the New York date.
+    /// Current day of the service: the configured one, else the New York date.
     pub(crate) fn today(&self) -> NaiveDate {
         self.settings
             .service_date
