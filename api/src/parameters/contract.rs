@@ -5,32 +5,32 @@ use chrono::NaiveDate;
 use super::Reader;
 use crate::auth::tier::Tier;
 
-/// The parameters of one endpoint.
+/// Parameter set of one endpoint.
 pub(crate) trait Parameters: Sized + Send + Sync + 'static {
-    /// Name of the gated feature, for a 403; unused where every tier may ask.
+    /// Name of the gated feature for a 403. Unused if every tier has access.
     const FEATURE: &'static str = "";
-    /// True if the answer differs by tier.
+    /// True if the response differs by tier.
     const TIER_MATTERS: bool = false;
-    /// True if every answer of the endpoint costs much; of others, those do that ask for many rows.
+    /// True if every response of the endpoint is expensive. Otherwise only responses with many rows are.
     const IS_COSTLY: bool = false;
-    /// True if there is an endpoint at all: what has none counts against no quota, and its parameters are nobody's.
+    /// True if an endpoint exists. Requests without one count against no quota and accept any parameters.
     const ROUTED: bool = true;
 
-    /// Reads everything the endpoint accepts; mistakes are left in the reader.
+    /// Reads all accepted parameters. Errors are collected in the reader.
     fn read(reader: &mut Reader<'_>) -> Self;
 
-    /// A tier that is needed beyond the endpoint's for what these parameters ask, and the feature's name.
+    /// Minimum tier of these parameters beyond the endpoint's, and the feature name.
     fn needs(&self) -> Option<(Tier, &'static str)> {
         None
     }
 
-    /// The oldest day asked for explicitly, which the tier's depth must reach.
+    /// Oldest day that the request names, which must be within the tier's history.
     fn oldest(&self) -> Option<NaiveDate> {
         None
     }
 }
 
-/// For requests that no endpoint answers.
+/// Parameters of a request without an endpoint.
 #[derive(Debug)]
 pub(crate) struct Unrouted;
 

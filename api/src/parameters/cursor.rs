@@ -1,7 +1,7 @@
-//! Cursors: where a list goes on, signed, bound to the request's filters.
+//! Pagination cursors: signed, and bound to the request's filters.
 //!
-//! Invariant: a cursor only ever comes back from the service as it left; a changed one, or one of other filters, is
-//! refused. A cursor holds values of the last row, never a position, so nothing is skipped or repeated.
+//! Invariant: the service accepts only cursors it issued. A changed cursor, or one for other filters, is refused. A
+//! cursor contains values of the last row, never a position, so no row is skipped or repeated.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,14 +10,14 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// Bytes of the signature kept: 128 bits.
+/// Length of the truncated signature in bytes (128 bits).
 const SIGNATURE: usize = 16;
 
-/// Signs and opens cursors; all instances share its secret.
+/// Signs and verifies cursors. All instances share its secret.
 #[derive(Clone)]
 pub(crate) struct Signer {
     mac: Hmac<Sha256>,
-    /// Of the secret before a change: it opens, and signs nothing.
+    /// Previous secret during a rotation: it verifies cursors but signs none.
     previous: Option<Hmac<Sha256>>,
 }
 
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// A signer with the shared secret, or a random one that ends with the process.
+    /// Creates a signer with the shared secret, or with a random one for this process.
     pub(crate) fn new(
         secret: Option<&SecretString>,
         previous: Option<&SecretString>,
@@ -39,7 +39,7 @@ impl Signer {
         Ok(Self { mac: Hmac::new_from_slice(key)?, previous: previous.transpose()? })
     }
 
-    /// A cursor after the row with these key values.
+    /// Cursor after the row with these key values.
     pub(crate) fn seal(&self, key: &[Option<String>], filters: &str) -> String {
         let payload = serde_json::json!(key).to_string().into_bytes();
         let mut bytes = sign(&self.mac, &payload, filters).to_vec();
@@ -47,7 +47,7 @@ impl Signer {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// The key values of a cursor of these filters; `None` for any other text.
+    /// Key values of a cursor for these filters; `None` for any other text.
     pub(crate) fn open(&self, cursor: &str, filters: &str) -> Option<Vec<Option<String>>> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
         let (signature, payload) = bytes.split_at_checked(SIGNATURE)?;

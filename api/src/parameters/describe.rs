@@ -1,6 +1,6 @@
-//! The parameters of an endpoint for the document: what its reader accepts, in the words of its struct.
+//! OpenAPI parameters of an endpoint: schemas from its reader, descriptions from its struct.
 //!
-//! Invariant: bounds, words and defaults come from the code that enforces them, so the document cannot promise others.
+//! Invariant: bounds, words and defaults come from the enforcing code, so the document cannot differ from it.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use super::window::OtherDaysParameters;
 use super::{Parameters, Reader};
 use crate::parameters::cursor::Signer;
 
-/// Documents the parameters that `P` reads.
+/// Documents the parameters of `P`.
 #[derive(Debug)]
 pub(crate) struct Described<P>(PhantomData<P>);
 
 impl<P: Parameters + IntoParams> IntoParams for Described<P> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        // Plain functions, so that each list of words is compiled once and not for every endpoint.
+        // Function pointers, so that each word list is compiled once instead of once per endpoint.
         let query: fn() -> Option<ParameterIn> = || Some(ParameterIn::Query);
         let path: fn() -> Option<ParameterIn> = || Some(ParameterIn::Path);
         let mut told = P::into_params(query);
@@ -37,7 +37,7 @@ impl<P: Parameters + IntoParams> IntoParams for Described<P> {
     }
 }
 
-/// Everything `P` asks a request for.
+/// All parameters that `P` reads.
 fn accepted<P: Parameters>() -> Vec<Accepted> {
     let headers = HeaderMap::new();
     let Ok(signer) = Signer::new(None, None) else { return vec![] };
@@ -48,7 +48,7 @@ fn accepted<P: Parameters>() -> Vec<Accepted> {
 }
 
 impl Accepted {
-    /// The parameter with the description, default and example somebody wrote for its name.
+    /// The parameter with the written description, default and example for its name.
     fn told_by(self, told: &[Parameter]) -> Parameter {
         let words = told.iter().find(|parameter| parameter.name == self.name);
         let is_list = self.schema["type"] == "array";

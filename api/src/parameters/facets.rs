@@ -1,6 +1,6 @@
-//! The names filters choose by: what a client's word means, and what is nearest to one that means nothing.
+//! Names for the filters: matches a client's word to served names, and suggests similar names for an unknown word.
 //!
-//! Names are compared in plain letters, so a name, its slug and any case of both are one.
+//! Comparison ignores case and punctuation, so a name and its slug are equal.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,9 +10,9 @@ use market::text_enum;
 
 use crate::parameters::trigram::{likeness, trigrams};
 
-/// Commas that a single name may hold, as in `Oil, Gas & Consumable Fuels`.
+/// Maximum number of commas in one name, as in `Oil, Gas & Consumable Fuels`.
 const COMMAS: usize = 4;
-/// Names that are suggested in place of an unknown one.
+/// Maximum number of suggestions for an unknown name.
 const SUGGESTED: usize = 20;
 
 text_enum! {
@@ -23,43 +23,42 @@ text_enum! {
     }
 }
 
-/// The names of one version of the data.
+/// Names in one version of the data.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary(BTreeMap<Field, Words>);
 
-/// A word that names nothing, and what is near it.
+/// Unknown word, with similar names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unknown {
     pub(crate) word: String,
-    /// Known names, nearest first.
+    /// Known names, most similar first.
     pub(crate) nearest: Vec<String>,
 }
 
 impl Vocabulary {
-    /// True if nothing is loaded yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds a name as it is served.
+    /// Adds a served name.
     pub(crate) fn insert(&mut self, field: Field, name: String) {
         self.0.entry(field).or_default().insert(name);
     }
 
-    /// The names of a field together with others.
+    /// The names of a field, with additional names.
     pub(crate) fn with(&self, field: Field, others: Words) -> Words {
         let known = self.0.get(&field).into_iter().flat_map(Words::names);
         known.chain(others.names()).cloned().collect()
     }
 
-    /// The served names that a comma-separated list means.
+    /// Served names for a comma-separated list.
     pub(crate) fn meaning(&self, field: Field, text: &str) -> Result<Vec<String>, Unknown> {
         static NONE: Words = Words(BTreeMap::new());
         self.0.get(&field).unwrap_or(&NONE).meaning(standard(field), text)
     }
 }
 
-/// Served names by their plain letters.
+/// Served names by their normalized form.
 #[derive(Debug, Default)]
 pub(crate) struct Words(BTreeMap<String, Vec<String>>);
 
@@ -83,15 +82,15 @@ impl Words {
         }
     }
 
-    /// The served names that a comma-separated list means, with those of a standard.
+    /// Served names for a comma-separated list, including the names of a standard.
     pub(crate) fn meaning(&self, standard: Standard, text: &str) -> Result<Vec<String>, Unknown> {
         let parts: Vec<&str> = text.split(',').collect();
         let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
         while let Some(first) = rest.first() {
-            // The longest name first, since names have commas.
+            // The longest name is tried first, since names contain commas.
             let longest = rest.len().min(COMMAS + 1);
             let named = |count: usize| {
-                // Nothing after a comma is no part of a name.
+                // A trailing comma is not part of a name.
                 let text = Some(rest[..count].join(",")).filter(|text| !text.trim_end().ends_with(','))?;
                 Some((self.one(standard, &text)?, count))
             };
@@ -128,12 +127,12 @@ impl Words {
     }
 }
 
-/// Words that are known although nothing is loaded that has them.
+/// Standard names, known without loaded data.
 #[derive(Clone, Copy)]
 pub(crate) struct Standard {
-    /// The served code of any of its names.
+    /// Served code of a standard name.
     find: fn(&str) -> Option<&'static str>,
-    /// Served codes with each of their names.
+    /// Served codes, each with its names.
     spellings: fn() -> Vec<(&'static str, &'static str)>,
 }
 
@@ -163,14 +162,14 @@ fn standard(field: Field) -> Standard {
     }
 }
 
-/// Words in the order of their likeness to what a client wrote.
+/// Sorts words by similarity to the client's word.
 pub(crate) fn nearest_first(mut words: Vec<String>, text: &str) -> Vec<String> {
     let wanted = trigrams(&text.to_lowercase());
     words.sort_unstable_by(|a, b| nearness(&wanted, a).cmp(&nearness(&wanted, b)));
     words
 }
 
-/// The order of names by how much of each is in the other; of those equally like, the shorter first, then by the alphabet.
+/// Sort key of a name: mutual similarity, then length, then alphabetical order.
 fn nearness<'a>(wanted: &[u32], name: &'a str) -> (Reverse<u32>, usize, &'a str) {
     let parts = trigrams(&name.to_lowercase());
     (Reverse(likeness(wanted, &parts) + likeness(&parts, wanted)), name.chars().count(), name)
@@ -231,7 +230,7 @@ mod tests {
             "{unknown:?}"
         );
         assert_eq!(vocabulary().meaning(Field::Sector, "Energy,").expect_err("empty").word, "");
-        // Others are called like it as well: NYSE Arca, and NYSE Euronext Paris.
+        // Other exchanges have similar names: NYSE Arca, and NYSE Euronext Paris.
         let unknown = vocabulary().meaning(Field::Exchange, "NYSEE").expect_err("unknown");
         assert_eq!(unknown.nearest[0], "XNYS");
         assert_eq!(

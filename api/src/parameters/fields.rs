@@ -1,4 +1,4 @@
-//! `fields`, `format` and `decimals`: how an answer is written, the same everywhere.
+//! `fields`, `format` and `decimals`: output options of every endpoint.
 
 use axum::http::header;
 use rust_decimal::Decimal;
@@ -7,18 +7,18 @@ use utoipa::IntoParams;
 
 use super::{Format, Reader};
 
-/// The most names `fields` takes.
+/// Maximum number of names in `fields`.
 const MOST_FIELDS: usize = 50;
 
-/// How an answer is written.
+/// Output options of a response.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Output {
     pub(crate) format: Format,
-    /// Decimals as JSON strings.
+    /// True if decimals are JSON strings.
     pub(crate) text_decimals: bool,
-    /// Every field of the resource, in its order.
+    /// All fields of the resource, in order.
     pub(crate) columns: &'static [&'static str],
-    /// The chosen ones; `None` for all.
+    /// Selected fields; `None` for all.
     pub(crate) fields: Option<Vec<&'static str>>,
 }
 
@@ -41,7 +41,7 @@ impl Reader<'_> {
         self.output_in(columns, columns)
     }
 
-    /// The same where a row of CSV is not a row of JSON.
+    /// As `output`, for resources with different CSV columns.
     pub(crate) fn output_in(
         &mut self,
         of_json: &'static [&'static str],
@@ -60,7 +60,7 @@ impl Reader<'_> {
         Output { format, text_decimals, columns, fields }
     }
 
-    /// Names of `columns`; the document tells of those of `others` too that only the other format has.
+    /// Names from `columns`. The document also lists the fields that only the other format has.
     fn fields(
         &mut self,
         columns: &'static [&'static str],
@@ -83,7 +83,7 @@ impl Reader<'_> {
         Some(columns.iter().copied().filter(|column| names.contains(column)).collect())
     }
 
-    /// CSV when the client names it and does not rank JSON at least as high.
+    /// CSV if the `Accept` header ranks it above JSON.
     fn accepted(&self) -> Format {
         let Some(accept) = self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
             return Format::Json;
@@ -93,7 +93,7 @@ impl Reader<'_> {
     }
 }
 
-/// The quality of a media type in an Accept header; 0 when it is not named.
+/// Quality value of a media type in an `Accept` header; 0 if absent.
 fn weight(accept: &str, media_type: &str) -> Decimal {
     let named = accept.split(',').map(|range| range.split(';').map(str::trim).collect::<Vec<_>>());
     let quality = |parts: &[&str]| {

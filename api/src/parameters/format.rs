@@ -1,6 +1,6 @@
-//! The media types an answer comes in.
+//! Media types of responses.
 
-/// Media type of the answer.
+/// Media type of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum Format {
     #[default]

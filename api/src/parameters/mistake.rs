@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 
 use crate::parameters::facets::Unknown;
 
-/// One wrong parameter.
+/// Error of one parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ParameterError {
     /// Name of the parameter.
     pub(crate) param: String,
-    /// What is wrong, for people.
+    /// Message for people.
     pub(crate) error: String,
-    /// What it may be: a list of words, or bounds.
+    /// Accepted values: a list of words, or bounds.
     pub(crate) allowed: Option<Value>,
 }
 
 impl ParameterError {
-    /// A value of a filter that names nothing.
+    /// Error for an unknown filter value.
     pub(crate) fn unknown(param: &str, Unknown { word, nearest }: Unknown) -> Self {
         let error =
             format!("has the unknown value {:?}; known are: {}", shortened(&word), nearest.join(", "));
@@ -24,12 +24,12 @@ impl ParameterError {
     }
 }
 
-/// A text from the client, cut so that messages stay short.
+/// Truncates a client's text, so that messages stay short.
 pub(super) fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }
 
-/// Everything that is wrong with a request's parameters.
+/// Errors of a request's parameters.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum Mistakes {
     #[error("invalid parameter")]

@@ -1,7 +1,7 @@
-//! Parameters: read once at the edge into types, every mistake collected.
+//! Request parameters: parsed once into types, with all errors collected.
 //!
-//! Invariants: reading does no I/O; unknown, repeated and conflicting parameters are mistakes; what a route accepts
-//! is exactly what its `read` asks for, so `allowed` in a 400 is the truth.
+//! Invariants: parsing does no I/O. Unknown, repeated and conflicting parameters are errors. A route accepts exactly
+//! the parameters that its `read` requests, so `allowed` in a 400 is complete.
 
 mod accepted;
 mod contract;

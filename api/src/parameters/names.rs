@@ -1,16 +1,16 @@
-//! Filters by name: what a client's words mean in the data, resolved at the edge.
+//! Filters by name: matches a client's words to served names.
 
 use serde_json::json;
 
 use super::{ParameterError, Reader};
 use crate::parameters::facets::Field;
 
-/// Characters of the longest list of names.
+/// Maximum length of a list of names, in characters.
 const LONGEST: usize = 512;
 
 impl Reader<'_> {
-    /// Names as they are served, any of which a row may have; the parameter has the field's name. A name that nothing
-    /// ever had is a mistake, except before anything is loaded and behind a cursor, whose names were known once.
+    /// Served names for a filter; a row matches any of them. The parameter has the field's name. An unknown name is an
+    /// error, except before data is loaded and with a cursor.
     pub(crate) fn names(&mut self, field: Field) -> Option<Vec<String>> {
         let text = self.text(field.as_str(), LONGEST)?;
         let as_written = || text.split(',').map(|name| name.trim().to_owned()).collect();
@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 }
 
-/// True if a value is one of the wanted ones; every value is when none is wanted.
+/// True if `wanted` contains the value, or if `wanted` is absent.
 pub(crate) fn among<T: PartialEq>(wanted: Option<&Vec<T>>, value: Option<&T>) -> bool {
     wanted.is_none_or(|wanted| value.is_some_and(|value| wanted.contains(value)))
 }

@@ -1,4 +1,4 @@
-//! Numbers in parameters: bounded, exact, never a binary float.
+//! Numeric parameters: bounded and exact, without binary floats.
 
 use std::ops::RangeInclusive;
 
@@ -7,23 +7,23 @@ use serde_json::json;
 
 use super::Reader;
 
-/// More than any figure the service holds.
+/// Bound above all figures of the service.
 const MOST: i64 = 9_999_999_999_999_999;
-/// The longest number anyone needs; a double's shortest form is shorter.
+/// Maximum length of a number. The shortest form of a double is shorter.
 const LONGEST: usize = 40;
 
 /// Bounds of a decimal parameter, both inclusive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Bounds {
-    /// 0 to 1000 percent points.
+    /// 0 to 1000 percentage points.
     Percent,
-    /// -1000 to 1000 percent points.
+    /// -1000 to 1000 percentage points.
     SignedPercent,
-    /// From 0 on.
+    /// 0 or more.
     Amount,
-    /// From a number that cannot be undercut on.
+    /// A fixed minimum or more.
     AtLeast(i64),
-    /// Any number the service can hold.
+    /// Any representable number.
     Any,
 }
 
@@ -40,7 +40,7 @@ impl Bounds {
 }
 
 impl Reader<'_> {
-    /// An integer within bounds, or the one that holds without it.
+    /// An integer within bounds, or the default.
     pub(crate) fn integer(&mut self, name: &'static str, bounds: RangeInclusive<i64>, default: i64) -> i64 {
         let (low, high) = bounds.clone().into_inner();
         let schema = || json!({ "type": "integer", "minimum": low, "maximum": high, "default": default });
@@ -52,7 +52,7 @@ impl Reader<'_> {
         number.unwrap_or(default)
     }
 
-    /// A decimal within bounds, read exactly.
+    /// A decimal within bounds, parsed exactly.
     pub(crate) fn decimal(&mut self, name: &'static str, bounds: Bounds) -> Option<Decimal> {
         let (low, high) = bounds.range();
         let schema = || json!({ "type": "number", "format": "decimal", "minimum": low, "maximum": high });
@@ -65,7 +65,7 @@ impl Reader<'_> {
         number
     }
 
-    /// A lower and an upper bound of one figure.
+    /// Lower and upper bound of one figure.
     pub(crate) fn between(
         &mut self,
         low: &'static str,
@@ -90,8 +90,8 @@ fn plain_integer(text: &str) -> Option<i64> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// A number to compare figures with, as JSON writes numbers. One too close to zero to be held counts as the smallest
-/// that can be: no figure lies between the two.
+/// Parses a number in JSON notation for comparison with figures. A number too close to zero becomes the smallest
+/// representable one. No figure lies between the two.
 fn threshold(text: &str) -> Option<Decimal> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let digits = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
@@ -111,7 +111,7 @@ fn threshold(text: &str) -> Option<Decimal> {
     Some(value.normalize())
 }
 
-/// A number divided by a power of ten, or the smallest of its sign.
+/// Divides a number by a power of ten. A too small result becomes the smallest number of its sign.
 fn shifted(number: Decimal, places: u32) -> Decimal {
     let scale = places.saturating_add(number.scale());
     let smallest = || match number {

@@ -1,4 +1,4 @@
-//! `limit`, `cursor` and `sort`: which page of a list, in which order.
+//! `limit`, `cursor` and `sort`: pagination and order of a list.
 
 use serde_json::json;
 use utoipa::IntoParams;
@@ -6,12 +6,11 @@ use utoipa::IntoParams;
 use super::Reader;
 use crate::parameters::cursor::Signer;
 
-/// The most keys `sort` takes.
+/// Maximum number of keys in `sort`.
 pub(super) const MOST_KEYS: usize = 3;
-/// Characters of the longest cursor.
+/// Maximum length of a cursor, in characters.
 const LONGEST_CURSOR: usize = 512;
 
-/// Order of a sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Ascending,
@@ -24,27 +23,27 @@ impl std::fmt::Display for Direction {
     }
 }
 
-/// What a list endpoint allows.
+/// Pagination options of a list endpoint.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paging {
     pub(crate) default_limit: i64,
     pub(crate) most: i64,
-    /// Sort keys; empty where the order is fixed.
+    /// Sort keys; empty for a fixed order.
     pub(crate) keys: &'static [&'static str],
-    /// The order without `sort`.
+    /// Default order.
     pub(crate) order: &'static [(&'static str, Direction)],
 }
 
-/// A page of a list.
+/// Requested page of a list.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
-    /// Rows on the page at most.
+    /// Maximum number of rows.
     pub(crate) limit: i64,
-    /// Sort keys, strongest first.
+    /// Sort keys, most significant first.
     pub(crate) order: Vec<(&'static str, Direction)>,
-    /// The last row of the page before: its sort key's values and its unique tie-breaker.
+    /// Last row of the previous page: values of its sort keys, and its unique tie-breaker.
     pub(crate) after: Option<Vec<Option<String>>>,
-    /// The `sync_from` of the list's first page: what changes while a client reads its pages is told from there on.
+    /// `sync_from` of the list's first page. It covers changes made while the client reads the pages.
     pub(crate) sync_from: Option<String>,
     filters: String,
 }
@@ -124,35 +123,35 @@ fn cursor_schema() -> serde_json::Value {
 }
 
 impl Page {
-    /// Direction of the strongest sort key.
+    /// Direction of the most significant sort key.
     pub(crate) fn direction(&self) -> Direction {
         self.order.first().map_or(Direction::Ascending, |(_, direction)| *direction)
     }
 
-    /// The limit as a count.
+    /// The limit as a row count.
     #[expect(clippy::cast_possible_truncation, reason = "the limit was read within bounds far below")]
     pub(crate) fn rows(&self) -> usize {
         debug_assert!(self.limit > 0, "the least limit is 1");
         self.limit.unsigned_abs() as usize
     }
 
-    /// A value of the cursor, by position.
+    /// Value in the cursor at this position.
     pub(crate) fn after(&self, position: usize) -> Option<&str> {
         self.after.as_ref()?.get(position)?.as_deref()
     }
 
-    /// The cursor that goes on after a row with these values.
+    /// Cursor after a row with these values.
     pub(crate) fn cursor(&self, key: &[Option<String>], signer: &Signer) -> String {
         let sealed: Vec<Option<String>> = key.iter().cloned().chain([self.sync_from.clone()]).collect();
         signer.seal(&sealed, &self.filters)
     }
 
-    /// The page of a list whose first page says this `sync_from`, unless an earlier page said another.
+    /// The page with the `sync_from` of its list's first page, which may be this one.
     pub(crate) fn carrying(&self, sync_from: Option<String>) -> Self {
         Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }
 
-    /// Cuts off the row that shows whether more follow, and gives the cursor of the next page if they do.
+    /// Removes the probe row beyond the page. Returns the cursor of the next page if one exists.
     pub(crate) fn cut<T>(
         &self,
         rows: &mut Vec<T>,

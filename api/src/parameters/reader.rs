@@ -1,4 +1,4 @@
-//! Reads a request's parameters by name and collects what is wrong with them.
+//! Parameter reader: parses parameters by name and collects errors.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::parameters::cursor::Signer;
 use crate::parameters::facets::{Unknown, Vocabulary, nearest_first};
 use crate::parameters::served_rules::Method;
 
-/// Parameters of an endpoint, seldom more.
+/// Usual maximum number of parameters.
 const PARAMETERS: usize = 16;
-/// Rows of an answer above which it costs much.
+/// Number of JSON rows above which a response is expensive.
 const MANY_ROWS: i64 = 1_000;
-/// The same of CSV, which is written cell by cell.
+/// Number of CSV rows above which a response is expensive. CSV is written cell by cell.
 const MANY_ROWS_OF_CSV: i64 = 500;
 
-/// A request's parameters, before they have types.
+/// Unparsed parameters of a request.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     path: &'a [(&'a str, &'a str)],
@@ -31,19 +31,19 @@ pub(crate) struct Reader<'a> {
     pub(super) errors: Vec<ParameterError>,
     pub(super) bad_cursor: bool,
     pub(super) format: Format,
-    /// Rows asked for at most, once `page` was read.
+    /// Maximum number of requested rows, known after `page`.
     pub(super) rows: i64,
     pub(super) headers: &'a HeaderMap,
     pub(super) signer: &'a Signer,
     pub(super) route: &'a str,
     today: NaiveDate,
-    /// By which rules the served figures were derived.
+    /// Rules of the served figures.
     method: Arc<Method>,
-    /// The names filters choose by; without them, names are left unread.
+    /// Names for the filters. Without them, names are not checked.
     pub(super) vocabulary: Option<&'a Vocabulary>,
-    /// True if a name was left unread.
+    /// True if a name was not checked.
     pub(super) needs_vocabulary: bool,
-    /// What was asked for, when the reader is run to document an endpoint.
+    /// Recorded parameters while the reader documents an endpoint.
     pub(super) accepted: Option<Vec<Accepted>>,
 }
 
@@ -77,42 +77,41 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads names too, once they are there.
+    /// Adds the names for the filters.
     pub(crate) fn knowing(self, vocabulary: Option<&'a Vocabulary>) -> Self {
         Self { vocabulary, ..self }
     }
 
-    /// By which rules the served figures were derived; the rules as they stand, when the reader documents an endpoint.
+    /// Rules of the served figures. While the reader documents an endpoint, these are the default rules.
     pub(crate) fn method(&self) -> &Method {
         &self.method
     }
 
-    /// True if a name was left unread, for want of the names there are.
+    /// True if a name was not checked for lack of a vocabulary.
     pub(crate) fn needs_vocabulary(&self) -> bool {
         self.needs_vocabulary
     }
 
-    /// True if a parameter is given.
     pub(super) fn is_given(&self, name: &str) -> bool {
         self.query.iter().any(|(known, _)| known == name)
     }
 
-    /// The day that counts as today.
+    /// Current day of the service.
     pub(crate) fn today(&self) -> NaiveDate {
         self.today
     }
 
-    /// Media type of the answer, once `output` was read.
+    /// Media type of the response, known after `output`.
     pub(crate) fn format(&self) -> Format {
         self.format
     }
 
-    /// True if so many rows are asked for that the answer costs much.
+    /// True if the number of requested rows makes the response expensive.
     pub(crate) fn asks_for_much(&self) -> bool {
         self.rows > if self.format == Format::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
     }
 
-    /// Every mistake, or none: names nobody asked for, and names given twice, are mistakes too.
+    /// Returns all errors, including unknown and repeated parameters.
     pub(crate) fn finish(mut self) -> Result<(), Mistakes> {
         let mut names: Vec<&str> = Vec::new();
         let mut found = Vec::new();
@@ -144,26 +143,26 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes a mistake.
+    /// Records an error.
     pub(crate) fn refuse(&mut self, param: &str, error: impl Into<String>, allowed: Option<Value>) {
         self.errors.push(ParameterError { param: param.to_owned(), error: error.into(), allowed });
     }
 
-    /// Notes a mistake unless `holds`.
+    /// Records an error if the condition is false.
     pub(crate) fn require(&mut self, holds: bool, param: &str, error: &str) {
         if !holds {
             self.refuse(param, error, None);
         }
     }
 
-    /// Notes, for the document, what a parameter may be.
+    /// Records the accepted values of a parameter for the document.
     fn note(&mut self, place: Place, name: &'static str, schema: impl FnOnce() -> Value) {
         if let Some(accepted) = &mut self.accepted {
             accepted.push(Accepted { place, name, required: place == Place::Path, schema: schema() });
         }
     }
 
-    /// A path segment, decoded.
+    /// Decoded path segment.
     pub(crate) fn path(&mut self, name: &'static str) -> String {
         self.note(Place::Path, name, || json!({ "type": "string", "minLength": 1 }));
         self.path
@@ -173,7 +172,7 @@ impl<'a> Reader<'a> {
             .unwrap_or_default()
     }
 
-    /// Notes a mistake unless the parameter, which was read before, is given.
+    /// Records an error if the parameter, read before, is absent.
     pub(crate) fn demand(&mut self, name: &'static str) {
         self.require(self.is_given(name), name, "is required");
         let accepted = self.accepted.iter_mut().flatten().find(|accepted| accepted.name == name);
@@ -182,13 +181,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes a mistake unless one of two parameters is given.
+    /// Records an error if both parameters are absent.
     pub(crate) fn require_either(&mut self, name: &str, other: &str) {
         let given = self.is_given(name) || self.is_given(other);
         self.require(given, name, &format!("is required without {other}"));
     }
 
-    /// The value of a parameter that `schema` describes; empty values are mistakes.
+    /// Value of a parameter described by `schema`. An empty value is an error.
     pub(super) fn value(&mut self, name: &'static str, schema: impl FnOnce() -> Value) -> Option<String> {
         self.asked.push(name);
         self.note(Place::Query, name, schema);
@@ -197,7 +196,7 @@ impl<'a> Reader<'a> {
             self.refuse(name, "is empty", None);
             return None;
         }
-        // Postgres holds no NUL, and no name has any other control character.
+        // Postgres text excludes NUL, and names contain no other control characters.
         if value.chars().any(char::is_control) {
             self.refuse(name, "has control characters", None);
             return None;
@@ -205,7 +204,7 @@ impl<'a> Reader<'a> {
         Some(value)
     }
 
-    /// A text of at most this many characters.
+    /// Text of at most `most` characters.
     pub(crate) fn text(&mut self, name: &'static str, most: usize) -> Option<String> {
         let schema = || json!({ "type": "string", "minLength": 1, "maxLength": most, "pattern": TEXT });
         let value = self.value(name, schema)?;
@@ -216,7 +215,7 @@ impl<'a> Reader<'a> {
         Some(value)
     }
 
-    /// `true` or `false`.
+    /// Boolean, `true` or `false`.
     pub(crate) fn flag(&mut self, name: &'static str) -> Option<bool> {
         let value = self.value(name, || json!({ "type": "boolean" }))?;
         let found = ["true", "false"].into_iter().find(|word| *word == value);
@@ -226,7 +225,7 @@ impl<'a> Reader<'a> {
         found.map(|word| word == "true")
     }
 
-    /// A calendar day.
+    /// Calendar day, `YYYY-MM-DD`.
     pub(crate) fn date(&mut self, name: &'static str) -> Option<NaiveDate> {
         let value = self.value(name, || json!({ "type": "string", "format": "date" }))?;
         let date = parse_date(&value);
@@ -236,7 +235,7 @@ impl<'a> Reader<'a> {
         date
     }
 
-    /// One of a set of words.
+    /// One of these words.
     pub(crate) fn one_of<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<T> {
         let value = self.value(name, || json!({ "type": "string", "enum": strings(words) }))?;
         let found = words.iter().copied().find(|word| word.to_string() == value);
@@ -246,7 +245,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Some of a set of words, comma-separated, in any case.
+    /// Comma-separated words from this list, in any case.
     pub(crate) fn some_of<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<Vec<T>> {
         let items = || json!({ "type": "string", "enum": strings(words) });
         let value = self.value(name, || json!({ "type": "array", "minItems": 1, "items": items() }))?;
@@ -269,7 +268,7 @@ impl<'a> Reader<'a> {
         self.errors.push(ParameterError::unknown(name, unknown));
     }
 
-    /// The filters a cursor is bound to: the route and every parameter that chooses or orders rows.
+    /// Filters that a cursor is bound to: the route and all parameters that select or sort rows.
     pub(super) fn filters(&self) -> String {
         let free = ["cursor", "limit", "format", "decimals", "fields"];
         let mut pairs: Vec<_> =
@@ -284,7 +283,7 @@ fn strings<T: Display>(words: &[T]) -> Vec<String> {
     words.iter().map(ToString::to_string).collect()
 }
 
-/// `YYYY-MM-DD` and nothing else.
+/// Parses `YYYY-MM-DD` only.
 fn parse_date(text: &str) -> Option<NaiveDate> {
     let shaped = text.len() == 10
         && text
@@ -292,6 +291,6 @@ fn parse_date(text: &str) -> Option<NaiveDate> {
             .enumerate()
             .all(|(i, b)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
     let date: Option<NaiveDate> = if shaped { text.parse().ok() } else { None };
-    // Postgres' and the calendar's arithmetic stay far from their ends.
+    // Years below 1 are excluded, far from the limits of date arithmetic.
     date.filter(|date| chrono::Datelike::year(date) >= 1)
 }

@@ -1,7 +1,7 @@
-//! Keyset pages of rows in memory: sort, go on after the cursor's row, cut.
+//! Keyset pagination of rows in memory: sort, continue after the cursor's row, cut.
 //!
-//! Invariants: nulls come last in both directions; ties are broken by a unique key, ascending, so that pages neither
-//! skip nor repeat.
+//! Invariants: nulls come last in both directions. Ties are broken by a unique key, ascending, so that pages neither
+//! skip nor repeat rows.
 
 use std::array;
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use super::page::MOST_KEYS;
 use super::{Direction, Page};
 use crate::parameters::cursor::Signer;
 
-/// A value rows are sorted by.
+/// Value of a sort key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SortValue<'a> {
     Day(NaiveDate),
@@ -42,15 +42,14 @@ impl SortValue<'_> {
     }
 }
 
-/// A row of a list.
+/// Row of a list.
 pub(crate) trait Listed {
-    /// The value of a sort key.
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>>;
-    /// What no other row of the list has.
+    /// Unique value of the row within the list.
     fn tie_breaker(&self) -> Cow<'_, str>;
 }
 
-/// A row's place: the values of the sort keys, then the tie-breaker.
+/// Sort position of a row: values of the sort keys, then the tie-breaker.
 struct Place<'a>([Option<SortValue<'a>>; MOST_KEYS], Cow<'a, str>);
 
 impl<'a> Place<'a> {
@@ -86,7 +85,7 @@ fn compare(a: Option<&SortValue<'_>>, b: Option<&SortValue<'_>>, direction: Dire
 }
 
 impl Page {
-    /// The page's rows and the cursor of the next page.
+    /// Rows of the page, and the cursor of the next page.
     pub(crate) fn select<'a, T: Listed>(
         &self,
         rows: impl IntoIterator<Item = &'a T>,
@@ -104,14 +103,13 @@ impl Page {
         (placed.into_iter().map(|(_, row)| row).collect(), cursor)
     }
 
-    /// The page's rows in no order, and whether there are others. Holds little more than the page, however many rows
-    /// there are.
+    /// Unsorted rows of the page, and true if more rows follow. Memory is proportional to the page, not to the list.
     fn first<'a, T>(&self, rows: impl Iterator<Item = (Place<'a>, T)>) -> (Vec<(Place<'a>, T)>, bool) {
         let limit = self.rows();
         let compare = |(a, _): &(Place<'_>, T), (b, _): &(Place<'_>, T)| a.compare(b, self);
         let (mut first, mut more) = (Vec::new(), false);
         for row in rows {
-            // Once there are more than a page, the one at the limit is the first that is beyond it.
+            // After the first overflow, the row at index `limit` is the first one beyond the page.
             if more && compare(&row, &first[limit]).is_gt() {
                 continue;
             }
@@ -164,7 +162,7 @@ mod tests {
     }
 
     proptest! {
-        /// Fails when the order of rows with equal keys is left open.
+        /// Fails if the order of rows with equal keys is undefined.
         #[test]
         fn pages_neither_skip_nor_repeat(values in proptest::collection::vec(proptest::option::of(-3i64..3), 0..40), limit in 1i64..7, descending: bool) {
             let rows: Vec<Row> = values.into_iter().zip(0u16..).map(|(value, id)| Row(value, id)).collect();

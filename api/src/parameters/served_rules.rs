@@ -1,4 +1,4 @@
-//! The rules that the served figures were derived by.
+//! Rules of the served figures.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,32 @@ use rust_decimal::prelude::ToPrimitive;
 use serde::Serialize;
 use tokio_postgres::Row;
 
-/// By which rules a generation was derived, and why it is served.
+/// Rules of a generation, with the operator's note.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub(crate) struct Method {
-    /// As in `metrics.method_version`.
+    /// Value of `metrics.method_version`.
     pub(crate) version: String,
-    /// Rule parameters that are not their defaults, by name.
+    /// Rule parameters with non-default values, by name.
     pub(crate) rules: BTreeMap<String, String>,
-    /// What the operator said when promoting it.
+    /// Note of the operator at the promotion.
     pub(crate) note: Option<String>,
 }
 
 impl Method {
-    /// Reads the columns method_version, rules and note.
+    /// Reads the columns `method_version`, `rules` and `note`.
     pub(crate) fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
         let JsonColumn(rules) = row.try_get("rules")?;
         Ok(Self { version: row.try_get("method_version")?, rules, note: row.try_get("note")? })
     }
 
-    /// A rule that is a whole number: what it deviates to, else its default.
+    /// Value of an integer rule: the deviating one, else the default.
     pub(crate) fn whole(&self, rule: &str) -> i64 {
         let deviating = self.rules.get(rule).and_then(|text| text.parse().ok());
         let default = || Rules::PARAMETERS.iter().find(|known| known.name == rule)?.default.to_i64();
         deviating.or_else(default).unwrap_or_default()
     }
 
-    /// True if these are the rules as they stand, without a word about them.
+    /// True for the default rules without a note.
     pub(crate) fn is_plain(&self) -> bool {
         self.rules.is_empty() && self.note.is_none()
     }

@@ -1,18 +1,18 @@
-//! `updated_since`: up to where a client's copy is in step.
+//! `updated_since`: synchronization point of a client's copy.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use super::Reader;
 
-/// A `sync_from`, or an instant.
+/// Pattern of a `sync_from` or an instant.
 const PATTERN: &str =
     "^([0-9a-f]{8}\\.[0-9]{1,18}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z)$";
 
-/// Up to where a client's copy is in step.
+/// Synchronization point of a client's copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Since {
-    /// What an answer said in `meta.sync_from`.
+    /// `meta.sync_from` of a response.
     Position {
         journal: String,
         position: i64,
@@ -37,7 +37,7 @@ impl Since {
 }
 
 impl Reader<'_> {
-    /// Reads `updated_since`. Filters conflict with it: a row that left what they choose would not be told.
+    /// Reads `updated_since`. It conflicts with filters, because a row that left a filter would not be reported.
     pub(crate) fn updated_since(&mut self, filters: &[&'static str]) -> Option<Since> {
         let text = self.value("updated_since", || json!({ "type": "string", "pattern": PATTERN }))?;
         for filter in filters {

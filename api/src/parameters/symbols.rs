@@ -1,4 +1,4 @@
-//! Symbols in paths and lists: any vendor's spelling in, one canonical form inside.
+//! Symbols in paths and lists: parses vendor spellings into one canonical form.
 
 use market::symbol::Symbol;
 use serde_json::json;
@@ -7,13 +7,13 @@ use utoipa::IntoParams;
 use super::Reader;
 use super::accepted::ITEM;
 
-/// Characters of the longest item of a list. No ticker is longer, and a thousand of them fit into a request's head.
+/// Maximum length of a list item, in characters. All tickers are shorter, and a thousand items fit into a request head.
 const LONGEST: usize = 24;
 
-/// The symbol of a path; what is no ticker at all cannot be known either, and is a 404 like any unknown one.
+/// Symbol in a path. An invalid ticker leads to a 404, like an unknown one.
 #[derive(Debug, Clone)]
 pub(crate) struct PathSymbol {
-    /// As the client wrote it, cut to a sane length.
+    /// Symbol as the client wrote it, truncated.
     pub(crate) text: String,
     symbol: Option<Symbol>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct SymbolPath {
 }
 
 impl PathSymbol {
-    /// The same as a list of one.
+    /// The symbol as a list of one.
     pub(crate) fn listed(&self) -> SymbolList {
         SymbolList(vec![ListedSymbol { text: self.text.clone(), candidates: self.candidates() }])
     }
@@ -44,19 +44,19 @@ fn spellings(symbol: &Symbol) -> Vec<String> {
     symbol.spellings().map(|symbol| symbol.as_str().to_owned()).collect()
 }
 
-/// One symbol of a list, in request order.
+/// Symbol of a list, in request order.
 #[derive(Debug, Clone)]
 pub(crate) struct ListedSymbol {
     pub(crate) text: String,
     pub(crate) candidates: Vec<String>,
 }
 
-/// A comma-separated list of symbols, each once.
+/// Comma-separated list of distinct symbols.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SymbolList(pub(crate) Vec<ListedSymbol>);
 
 impl SymbolList {
-    /// Positions and candidates side by side, for a look-up in one statement.
+    /// Positions and candidates as parallel columns, for a look-up in one statement.
     pub(crate) fn columns(&self) -> (Vec<i32>, Vec<String>) {
         let listed = self.0.iter().zip(0i32..);
         listed
@@ -68,7 +68,7 @@ impl SymbolList {
 }
 
 impl Reader<'_> {
-    /// The `{symbol}` of the path.
+    /// `{symbol}` of the path.
     pub(crate) fn symbol(&mut self) -> PathSymbol {
         let mut text = self.path("symbol");
         let symbol = Symbol::parse(&text).ok();
@@ -78,7 +78,7 @@ impl Reader<'_> {
         PathSymbol { text, symbol }
     }
 
-    /// `symbols`, de-duplicated, at most `most`.
+    /// `symbols`, deduplicated, at most `most`.
     pub(crate) fn symbols(&mut self, most: usize) -> Option<SymbolList> {
         let item = || json!({ "type": "string", "minLength": 1, "maxLength": LONGEST, "pattern": ITEM });
         let schema = || json!({ "type": "array", "minItems": 1, "maxItems": most, "items": item() });
@@ -109,7 +109,7 @@ impl Reader<'_> {
         Some(SymbolList(list))
     }
 
-    /// `symbols`, which must be there.
+    /// `symbols` as a required parameter.
     pub(crate) fn required_symbols(&mut self, most: usize) -> SymbolList {
         let symbols = self.symbols(most);
         self.demand("symbols");

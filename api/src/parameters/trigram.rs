@@ -1,6 +1,6 @@
 //! Trigram similarity of two names.
 
-/// Trigrams of the words, sorted, each once.
+/// Sorted distinct trigrams of the words.
 pub(crate) fn trigrams(text: &str) -> Vec<u32> {
     let mut all = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -18,7 +18,7 @@ pub(crate) fn trigrams(text: &str) -> Vec<u32> {
     all
 }
 
-/// How many of the wanted trigrams the name has, thousandths.
+/// Share of the wanted trigrams in the name, in thousandths.
 pub(crate) fn likeness(wanted: &[u32], name: &[u32]) -> u32 {
     let shared = wanted.iter().filter(|trigram| name.binary_search(trigram).is_ok()).count();
     let parts = wanted.len().max(1);

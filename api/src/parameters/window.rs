@@ -1,18 +1,18 @@
-//! Windows of days, both ends included.
+//! Date ranges with inclusive bounds.
 
 use chrono::NaiveDate;
 use utoipa::IntoParams;
 
 use super::Reader;
 
-/// Days from `start` to `end`, both included, either open.
+/// Date range with inclusive bounds; `None` is unbounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) start: Option<NaiveDate>,
     pub(crate) end: Option<NaiveDate>,
 }
 
-/// Windows of a dividend's other days.
+/// Date ranges of a dividend's declaration and record dates.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OtherDays {
     pub(crate) declared: Window,
@@ -34,7 +34,7 @@ pub(super) struct OtherDaysParameters {
     record_to: Option<NaiveDate>,
 }
 
-/// The parameters of [`OtherDays`].
+/// Parameter names of [`OtherDays`].
 pub(crate) const OTHER_DAYS: [&str; 4] = ["declared_from", "declared_to", "record_from", "record_to"];
 
 impl Reader<'_> {
@@ -43,7 +43,7 @@ impl Reader<'_> {
         self.days("start_date", "end_date")
     }
 
-    /// Reads the windows of the declaration and of the record date.
+    /// Reads the ranges of the declaration date and the record date.
     pub(crate) fn other_days(&mut self) -> OtherDays {
         let [declared_from, declared_to, record_from, record_to] = OTHER_DAYS;
         OtherDays {
@@ -52,7 +52,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads both ends; an end before the start is a mistake.
+    /// Reads both bounds. An end before the start is an error.
     fn days(&mut self, first: &'static str, last: &'static str) -> Window {
         let (start, end) = (self.date(first), self.date(last));
         let ordered = start.zip(end).is_none_or(|(start, end)| start <= end);
