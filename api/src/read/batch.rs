@@ -1,8 +1,8 @@
-//! Look-ups of one row each, many at a time: while a statement is in flight, arrivals queue; then one statement answers
-//! the whole queue.
+//! Batched look-ups of single rows. While a statement is in flight, look-ups queue; the next statement answers the
+//! whole queue.
 //!
-//! Invariants: every waiting look-up gets a row or an error; what no longer waits is not looked up; the queues end with
-//! their generation.
+//! Invariants: every waiting look-up gets a row or an error. Abandoned look-ups are skipped. The queues end with their
+//! generation.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,9 +15,9 @@ use tokio_postgres::Row;
 use super::ReadError;
 use crate::concurrency::tasks::Tasks;
 
-/// Look-ups that may wait for one statement; more are refused at once.
+/// Maximum number of waiting look-ups. Further ones are refused.
 const QUEUE: usize = 16_384;
-/// Look-ups of one statement at most.
+/// Maximum number of look-ups per statement.
 const BATCH: usize = 256;
 
 type Found = Result<Option<Row>, ReadError>;
@@ -28,7 +28,7 @@ struct Waiting {
     found: oneshot::Sender<Found>,
 }
 
-/// One queue per statement, started when first asked.
+/// One queue per statement, started at its first use.
 #[derive(Debug)]
 pub(crate) struct Batches {
     tasks: Tasks,
@@ -40,8 +40,8 @@ impl Batches {
         Self { tasks, queues: Mutex::default() }
     }
 
-    /// The row of the first candidate that is known. The statement takes positions and spellings side by side and
-    /// gives one row per position, which it names `ordinal`.
+    /// Row of the first known candidate. The statement takes parallel arrays of positions and spellings. It returns one
+    /// row per position, in the column `ordinal`.
     pub(crate) async fn one(&self, pool: &Pool, statement: &'static str, candidates: Vec<String>) -> Found {
         let (found, answer) = oneshot::channel();
         let full = |_| ReadError::QueueFull;
@@ -76,7 +76,7 @@ async fn work(pool: Pool, statement: &'static str, mut waiting: mpsc::Receiver<W
     }
 }
 
-/// The rows of a queue, in its order.
+/// Rows of a batch, in its order.
 async fn look_up(
     pool: &Pool,
     statement: &'static str,

@@ -1,11 +1,11 @@
-//! Errors of reading rows.
+//! Errors of the read queries.
 
 use std::sync::Arc;
 
 use deadpool_postgres::{BuildError, PoolError};
 use tokio_postgres::Error;
 
-/// Why rows could not be read; one failure is every waiting look-up's, so it can be cloned.
+/// Reasons for a failed read. One failure concerns all look-ups of a batch, so the type is `Clone`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReadError {
     #[error("No stock with symbol {0}")]
@@ -14,7 +14,7 @@ pub(crate) enum ReadError {
     NoGeneration,
     #[error("no generation is active")]
     NoneActive,
-    /// A generation without its version row is being built or dropped.
+    /// The generation has no version row, because it is being built or dropped.
     #[error("generation {0} has no version")]
     Unversioned(i32),
     #[error("too many look-ups wait")]
@@ -27,10 +27,10 @@ pub(crate) enum ReadError {
     Silent,
     #[error("the connection ended")]
     Ended,
-    /// What Postgres says of itself while it starts, stops, or is short of something.
+    /// Postgres reports a transient condition: it starts, stops, or lacks a resource.
     #[error("{0}")]
     Passing(Arc<str>),
-    /// A statement that will not work when it is tried again either.
+    /// Permanent error of a statement; a retry fails too.
     #[error("postgres: {0}")]
     Statement(Arc<str>),
     #[error("{0}")]
@@ -38,7 +38,7 @@ pub(crate) enum ReadError {
 }
 
 impl ReadError {
-    /// True if trying again later makes sense.
+    /// True for a transient error.
     pub(crate) fn passes(&self) -> bool {
         !matches!(self, Self::UnknownSymbol(_) | Self::Statement(_) | Self::Pool(_))
     }
@@ -66,8 +66,8 @@ impl From<BuildError> for ReadError {
     }
 }
 
-/// True if an error passes by itself: a lost connection, classes 08, 53 and 57, and an undefined schema or table, which
-/// is a generation that was dropped.
+/// True for a transient error: a lost connection, or an error of class 08, 53 or 57. An undefined schema or table is
+/// transient too, because it belongs to a dropped generation.
 fn passes(error: &Error) -> bool {
     let is_io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
     let reported = error.code().is_some_and(|code| {

@@ -7,36 +7,36 @@ use event_log::sequence::Sequence;
 
 use super::projection::Projection;
 
-/// How far the log is ahead, as last seen.
+/// Measured lag behind the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Level {
-    /// Messages in the log that are not applied yet.
+    /// Log messages not yet applied.
     pub(crate) events: u64,
     level_at: Instant,
     seen: Instant,
 }
 
 impl Level {
-    /// Seconds since the served data was level with the log.
+    /// Seconds since the served data last matched the log.
     pub(crate) fn seconds(&self) -> u64 {
         if self.events == 0 { 0 } else { self.level_at.elapsed().as_secs() }
     }
 }
 
-/// The distance to the log.
+/// Latest measurement of the lag.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lag(Arc<RwLock<Option<Level>>>);
 
 impl Lag {
     const POLL: Duration = Duration::from_secs(2);
 
-    /// The distance as last seen, unless that is too long ago.
+    /// Latest measurement, unless it is outdated.
     pub(crate) fn read(&self) -> Option<Level> {
         let level = *self.0.read().unwrap_or_else(PoisonError::into_inner);
         level.filter(|level| level.seen.elapsed() < Self::POLL * 4)
     }
 
-    /// Asks the stream for its last sequence every two seconds, connecting again when it was lost.
+    /// Polls the stream's last sequence every two seconds, and reconnects after a loss.
     pub(crate) async fn watch(self, url: String, stream: String, projection: Arc<Projection>) {
         let settings = event_log::stream::StreamSettings {
             nats_url: url,
@@ -66,7 +66,7 @@ impl Lag {
             let last = stream.info().await.map_err(|error| error.to_string())?.state.last_sequence;
             let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
             let applied = Sequence::try_from(applied).map_err(|error| error.to_string())?;
-            // The projector may have applied messages that came after the stream was asked.
+            // The projector may have applied messages published after the stream's response.
             let events = last.saturating_sub(applied.number());
             if events == 0 {
                 level_at = Instant::now();

@@ -1,4 +1,4 @@
-//! Look-ups in the pinned generation: one statement gives the version and the rows, so they are one snapshot.
+//! Look-ups in the pinned generation. One statement returns version and rows, so they come from one snapshot.
 
 use std::collections::HashMap;
 
@@ -14,14 +14,14 @@ use crate::parameters::{PathSymbol, SymbolList};
 const RESOLVE: &str = include_str!("../../queries/stocks/resolve.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
 
-/// The rows of one security.
+/// Rows of one security.
 #[derive(Debug)]
 pub(crate) struct Found<T> {
     pub(crate) version: Version,
     pub(crate) rows: Vec<T>,
-    /// Rows that are held back, because their neighbours contradict them.
+    /// Number of quarantined rows, which contradict their neighbours.
     pub(crate) held: i64,
-    /// Where a copy of the rows is in step with the service.
+    /// Synchronization point for a later `updated_since`.
     pub(crate) sync_from: Option<String>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn query(
     Ok(client.query(&statement, parameters).await?)
 }
 
-/// The one row of a symbol, read into its struct.
+/// The single row of a symbol, converted to its struct.
 pub(crate) async fn one<T: FromRow>(
     generation: &Generation,
     statement: &'static str,
@@ -46,7 +46,7 @@ pub(crate) async fn one<T: FromRow>(
     Ok((version, T::from_row(&row)?))
 }
 
-/// The one row of a symbol. The statement answers many at a time (see [`super::batch`]), and selects the version and the
+/// The single row of a symbol, looked up in a batch (see [`super::batch`]). The statement selects the version, and the
 /// row or nulls.
 pub(crate) async fn row(
     generation: &Generation,
@@ -64,8 +64,8 @@ pub(crate) async fn row(
     }
 }
 
-/// The rows of a symbol, none included. The statement also selects the symbol found as `canonical`, null when
-/// nothing is known of it, how many rows are held back as `held`, and `sync_from`.
+/// Rows of a symbol, possibly none. The statement also selects `canonical` (null for an unknown symbol), `held` (the
+/// number of quarantined rows) and `sync_from`.
 pub(crate) async fn many<T: FromRow>(
     generation: &Generation,
     statement: &str,
@@ -82,28 +82,28 @@ pub(crate) async fn many<T: FromRow>(
     Ok(Found { version: Version::of(first)?, rows: present(&rows)?, held: held(&rows)?, sync_from })
 }
 
-/// How many rows are held back, as every row of a statement says in `held`.
+/// Number of quarantined rows, from the column `held` of any row.
 pub(crate) fn held(rows: &[Row]) -> Result<i64, ReadError> {
     Ok(rows.first().map_or(Ok(0), |row| row.try_get("held"))?)
 }
 
-/// Fails with [`unknown`] when nothing is known of a symbol.
+/// Fails with [`unknown`] for an unknown symbol.
 pub(crate) async fn known(generation: &Generation, symbol: &PathSymbol) -> Result<(), ReadError> {
     let found = resolve(generation, &symbol.listed()).await?;
     if found.iter().any(Option::is_some) { Ok(()) } else { Err(unknown(symbol)) }
 }
 
-/// The 404 of a symbol nothing is known of.
+/// Error of an unknown symbol.
 pub(crate) fn unknown(symbol: &PathSymbol) -> ReadError {
     ReadError::UnknownSymbol(symbol.text.clone())
 }
 
-/// A generation without its version row is being built or dropped.
+/// Error of a generation without a version row.
 pub(crate) fn unversioned(generation: &Generation) -> ReadError {
     ReadError::Unversioned(generation.id)
 }
 
-/// The canonical symbols of a list, by position; `None` where nothing is known.
+/// Canonical symbols of a list, by position; `None` for unknown symbols.
 pub(crate) async fn resolve(
     generation: &Generation,
     symbols: &SymbolList,
@@ -119,16 +119,16 @@ pub(crate) async fn resolve(
     Ok(resolved)
 }
 
-/// A list of symbols, looked up.
+/// Resolved list of symbols.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
-    /// Canonical symbols, each once; `None` when no list is given.
+    /// Distinct canonical symbols; `None` without a list.
     pub(crate) known: Option<Vec<String>>,
-    /// Those nothing is known of, as they were written.
+    /// Unknown symbols, as written.
     pub(crate) missing: Vec<String>,
 }
 
-/// Looks a list of symbols up.
+/// Resolves a list of symbols.
 pub(crate) async fn named(generation: &Generation, symbols: Option<&SymbolList>) -> Result<Named, ReadError> {
     let Some(symbols) = symbols else { return Ok(Named::default()) };
     let resolved = resolve(generation, symbols).await?;
@@ -143,19 +143,19 @@ pub(crate) async fn named(generation: &Generation, symbols: Option<&SymbolList>)
     Ok(Named { known: Some(known), missing })
 }
 
-/// The rows of a statement whose `symbol` is there: a version without rows is a row of nulls.
+/// Rows with a symbol. A version without rows is one row of nulls.
 pub(crate) fn present<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, ReadError> {
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     Ok(present.map(T::from_row).collect::<Result<_, _>>()?)
 }
 
-/// A read-only transaction in which every statement sees the same version.
+/// Starts a read-only transaction whose statements all see the same version.
 pub(crate) async fn snapshot(client: &mut Object) -> Result<Transaction<'_>, ReadError> {
     let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
     Ok(builder.start().await?)
 }
 
-/// The version that every statement of a transaction sees.
+/// Data version of a transaction.
 pub(crate) async fn version(
     generation: &Generation,
     transaction: &Transaction<'_>,
@@ -165,7 +165,7 @@ pub(crate) async fn version(
     Ok(Version::of(&row.ok_or_else(|| unversioned(generation))?)?)
 }
 
-/// The rows of canonical symbols, by symbol.
+/// Rows of canonical symbols, by symbol.
 pub(crate) async fn table<T: FromRow>(
     generation: &Generation,
     transaction: &Transaction<'_>,

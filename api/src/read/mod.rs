@@ -1,6 +1,6 @@
 //! Queries on the read tables: served generation, look-ups, batches.
 //!
-//! Invariant: nothing here knows of HTTP, keys or tiers' limits on calls; what fails is a [`ReadError`].
+//! Invariant: this module does not depend on HTTP, keys or rate limits. Its errors are [`ReadError`].
 
 mod batch;
 mod error;

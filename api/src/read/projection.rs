@@ -1,7 +1,7 @@
-//! Which generation of the read tables is served, and how far it has read the log.
+//! Served generation of the read tables, and its data version.
 //!
-//! Invariants: a request pins one generation for its whole life; a new generation's connections exist before the
-//! pointer moves; the version an answer names comes from the answer's own statement.
+//! Invariants: a request pins one generation for its whole duration. The connections of a new generation exist before
+//! the switch. The version of a response comes from the response's own statement.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,23 +24,22 @@ use crate::parameters::served_rules::Method;
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
-/// The longest a missed notification goes unnoticed.
+/// Polling interval, which bounds the delay after a missed notification.
 const POLL: Duration = Duration::from_secs(2);
 
-/// What an answer was made from; names its bytes together with the day that counts as today.
+/// Data version of a response. Together with the current day it determines the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Version {
     pub(crate) generation: i32,
-    /// Last log sequence applied.
     pub(crate) sequence: i64,
-    /// Newest session applied.
+    /// Newest applied session.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Greater after every derivation: a change of policy derives the same sequence again.
+    /// Counter of derivations. A change of policy increases it without a new sequence.
     pub(crate) position: i64,
 }
 
 impl Version {
-    /// Reads the columns every data statement selects from `version`.
+    /// Reads the version columns that every data statement selects.
     pub(crate) fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             generation: row.try_get("version_generation")?,
@@ -57,7 +56,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// One generation and its connections.
+/// Served generation with its connections.
 #[derive(Debug)]
 pub(crate) struct Generation {
     pub(crate) id: i32,
@@ -65,18 +64,18 @@ pub(crate) struct Generation {
     batches: Batches,
     version: Arc<RwLock<Version>>,
     method: RwLock<Arc<Method>>,
-    /// The same generation by connections of their own, for answers that cost much.
+    /// The same generation with separate connections for expensive responses.
     apart: Option<Arc<Generation>>,
 }
 
 impl Generation {
-    /// A connection whose tables are this generation's.
+    /// Connection whose search path is this generation.
     pub(crate) async fn client(&self) -> Result<Object, ReadError> {
         if self.apart.is_some() {
             return Ok(self.pool.get().await?);
         }
-        // Expensive requests run on low-priority threads. tokio's blocking threads, which resolve the server's name, would
-        // inherit the priority of the thread that starts them, so a worker thread connects.
+        // Expensive requests run on low-priority threads. tokio's blocking threads, which resolve the server's name,
+        // would inherit that priority. So a worker thread connects.
         let pool = self.pool.clone();
         tokio::spawn(async move { pool.get().await })
             .await
@@ -84,7 +83,7 @@ impl Generation {
             .map_err(ReadError::from)
     }
 
-    /// The row of one symbol, looked up together with others'.
+    /// The row of one symbol, looked up in a batch.
     pub(crate) async fn one(
         &self,
         statement: &'static str,
@@ -93,12 +92,12 @@ impl Generation {
         self.batches.one(&self.pool, statement, candidates).await
     }
 
-    /// The same generation for an answer that costs much, so that others find their connections free.
+    /// The same generation with the connections for expensive responses.
     pub(crate) fn apart(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self.apart.as_ref().unwrap_or(self))
     }
 
-    /// How its connections are used: those for reads, and those for answers that cost much.
+    /// Connection use of both pools: reads, and expensive responses.
     pub(crate) fn pools(&self) -> [PoolUse; 2] {
         let used = |pool: &Pool| {
             let status = pool.status();
@@ -107,17 +106,17 @@ impl Generation {
         [used(&self.pool), used(self.apart.as_ref().map_or(&self.pool, |apart| &apart.pool))]
     }
 
-    /// By which rules its figures were derived.
+    /// Rules of its figures.
     pub(crate) fn method(&self) -> Arc<Method> {
         Arc::clone(&self.method.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The newest version seen.
+    /// Newest known version.
     pub(crate) fn version(&self) -> Version {
         *self.version.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a version; an answer may know it before the notification arrives.
+    /// Records a version. A response may carry it before the notification arrives.
     pub(crate) fn observe(&self, version: Version) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
         if (version.sequence, version.position) >= (known.sequence, known.position) {
@@ -126,19 +125,19 @@ impl Generation {
     }
 }
 
-/// How to connect.
+/// Connection settings.
 #[derive(Clone)]
 pub(crate) struct Connecting {
     pub(crate) config: Config,
     pub(crate) connections: usize,
-    /// Connections for answers that cost much.
+    /// Connections for expensive responses.
     pub(crate) connections_apart: usize,
     pub(crate) timeout: Duration,
     pub(crate) tls: MakeRustlsConnect,
 }
 
 impl Connecting {
-    /// The settings with session options added.
+    /// Settings with additional session options.
     fn with_options(&self, options: &str) -> Config {
         let mut config = self.config.clone();
         let existing = config.get_options().unwrap_or_default().to_owned();
@@ -167,7 +166,7 @@ impl Connecting {
     }
 }
 
-/// The served generation, shared by every request.
+/// Served generation, shared by all requests.
 #[derive(Debug)]
 pub(crate) struct Projection {
     tasks: Tasks,
@@ -177,33 +176,33 @@ pub(crate) struct Projection {
 }
 
 impl Projection {
-    /// Nothing to serve yet; `tasks` are those that look rows up.
+    /// Creates a projection without a generation. `tasks` run the batched look-ups.
     pub(crate) fn new(tasks: Tasks) -> Self {
         Self { tasks, current: RwLock::default(), tiers: RwLock::default(), reachable: AtomicBool::default() }
     }
 
-    /// The generation a request works with from start to end.
+    /// Pins the current generation for the duration of a request.
     pub(crate) fn pin(&self) -> Result<Arc<Generation>, ReadError> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         current.clone().ok_or(ReadError::NoGeneration)
     }
 
-    /// True if Postgres answered when it was last asked, at most a poll ago.
+    /// True if Postgres answered the latest poll.
     pub(crate) fn reachable(&self) -> bool {
         self.reachable.load(Ordering::Relaxed)
     }
 
-    /// By which rules the served figures were derived.
+    /// Rules of the served figures.
     pub(crate) fn method(&self) -> Arc<Method> {
         self.pin().map_or_else(|_| Arc::default(), |generation| generation.method())
     }
 
-    /// What the tiers allow.
+    /// Limits of the tiers.
     pub(crate) fn tiers(&self) -> Arc<Tiers> {
         Arc::clone(&self.tiers.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Looks at the pointer now and follows it.
+    /// Reads the active generation and switches to it.
     async fn follow(
         &self,
         watcher: &tokio_postgres::Client,
@@ -245,7 +244,7 @@ impl Projection {
     }
 }
 
-/// Follows the pointer for as long as the process lives, connecting again whenever the connection is lost.
+/// Follows the active generation until the process ends, and reconnects after each loss.
 pub(crate) async fn watch(projection: Arc<Projection>, connecting: Connecting) {
     loop {
         if let Err(error) = watch_once(&projection, &connecting).await {
@@ -264,7 +263,7 @@ async fn watch_once(projection: &Projection, connecting: &Connecting) -> Result<
         let mut messages = futures::stream::poll_fn(|cx| connection.poll_message(cx));
         while let Some(Ok(message)) = messages.next().await {
             if matches!(message, AsyncMessage::Notification(_)) {
-                // One waiting notification stands for all: following reads the newest state.
+                // One pending notification suffices, because following reads the newest state.
                 let _ = sender.try_send(());
             }
         }
@@ -281,7 +280,7 @@ async fn follow_notifications(
     client: &tokio_postgres::Client,
     notified: &mut mpsc::Receiver<()>,
 ) -> Result<(), ReadError> {
-    // A replica cannot listen; there the poll alone follows.
+    // A replica does not support `listen`, so polling alone follows.
     if let Err(error) = client.batch_execute("listen projection").await {
         tracing::info!("no notifications here, polling: {}", store::db::error_chain(&error));
     }

@@ -1,4 +1,4 @@
-//! Every active ETF in memory.
+//! In-memory list of all active ETFs.
 
 use market::row::EtfRow;
 
@@ -8,7 +8,7 @@ use crate::read::projection::{Generation, Version};
 
 const LIST: &str = include_str!("../../../queries/etfs/list.sql");
 
-/// Every active ETF of one version.
+/// All active ETFs of one version.
 #[derive(Debug)]
 pub(crate) struct Etfs {
     pub(crate) version: Version,
@@ -16,7 +16,7 @@ pub(crate) struct Etfs {
 }
 
 impl Etfs {
-    /// Reads every fund in one statement.
+    /// Reads all funds in one statement.
     pub(super) async fn load(generation: &Generation) -> Result<Self, ReadError> {
         let rows = lookup::query(generation, LIST, &[]).await?;
         let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(generation))?)?;

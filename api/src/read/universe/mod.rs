@@ -1,4 +1,4 @@
-//! Whole tables in memory, one version at a time: what lists filter and sort by anything.
+//! In-memory tables, one per data version, for lists with arbitrary filters and sort keys.
 
 mod etfs;
 mod names;
@@ -17,7 +17,7 @@ use super::projection::Generation;
 use crate::parameters::facets::Vocabulary;
 use per_version::PerVersion;
 
-/// What lists are made from.
+/// In-memory tables of all lists.
 #[derive(Debug, Default)]
 pub(crate) struct Universes {
     stocks: PerVersion<Universe>,
@@ -27,12 +27,12 @@ pub(crate) struct Universes {
 }
 
 impl Universes {
-    /// Every security's list row, at the generation's newest version.
+    /// List rows of all securities, at the generation's newest version.
     pub(crate) async fn stocks(&self, generation: &Generation) -> Result<Arc<Universe>, ReadError> {
         self.stocks.get(generation, Universe::load(generation)).await
     }
 
-    /// What these securities are found by.
+    /// Search names of these securities.
     pub(crate) async fn names(
         &self,
         generation: &Generation,
@@ -41,12 +41,12 @@ impl Universes {
         self.names.get(generation, Names::load(generation, &universe.members)).await
     }
 
-    /// Every active fund, at the generation's newest version.
+    /// All active funds, at the generation's newest version.
     pub(crate) async fn etfs(&self, generation: &Generation) -> Result<Arc<Etfs>, ReadError> {
         self.etfs.get(generation, Etfs::load(generation)).await
     }
 
-    /// The names filters choose by.
+    /// Names for the filters.
     pub(crate) async fn vocabulary(&self, generation: &Generation) -> Result<Arc<Vocabulary>, ReadError> {
         self.vocabularies.get(generation, vocabulary::load(generation)).await
     }

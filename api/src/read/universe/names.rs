@@ -10,25 +10,25 @@ use crate::read::projection::Generation;
 
 const NAMES: &str = include_str!("../../../queries/search/names.sql");
 
-/// What securities are found by besides their list row.
+/// Searchable names of all securities beyond their list rows.
 #[derive(Debug)]
 pub(crate) struct Names {
     by_symbol: HashMap<String, Known>,
 }
 
-/// A security as a search sees it.
+/// Searchable names of one security.
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) isin: Option<String>,
     pub(crate) former_symbols: Vec<String>,
-    /// In lower case.
+    /// Name in lower case.
     pub(crate) name: String,
-    /// Of the name, sorted.
+    /// Sorted trigrams of the name.
     pub(crate) trigrams: Vec<u32>,
 }
 
 impl Names {
-    /// Reads what the list rows lack, in one statement.
+    /// Reads the names missing in the list rows, in one statement.
     pub(super) async fn load(generation: &Generation, members: &[Member]) -> Result<Self, ReadError> {
         let names: HashMap<&str, &str> =
             members.iter().map(|m| (m.stock.symbol.as_str(), m.stock.name.as_str())).collect();
@@ -48,7 +48,7 @@ impl Names {
         Ok(Self { by_symbol })
     }
 
-    /// What one security is found by.
+    /// Searchable names of one security.
     pub(crate) fn of(&self, symbol: &str) -> Option<&Known> {
         self.by_symbol.get(symbol)
     }

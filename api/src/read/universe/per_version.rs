@@ -1,4 +1,4 @@
-//! A value for each version of the data, loaded once however many ask for it.
+//! Value per data version, loaded once for all concurrent requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,14 +8,14 @@ use tokio::sync::OnceCell;
 use crate::read::ReadError;
 use crate::read::projection::Generation;
 
-/// How many versions are kept: the newest, and the one that answers under way were begun with.
+/// Number of retained versions: the newest one, and the one that running requests use.
 const KEPT: usize = 2;
 
 /// Generation, sequence and position.
 type Key = (i32, i64, i64);
 type Loading<T> = Arc<OnceCell<Result<Arc<T>, ReadError>>>;
 
-/// One value a version, loaded when first asked for; the last two are kept.
+/// One value per version, loaded at its first use. The last two are retained.
 #[derive(Debug)]
 pub(crate) struct PerVersion<T>(Mutex<VecDeque<(Key, Loading<T>)>>);
 
@@ -26,8 +26,8 @@ impl<T> Default for PerVersion<T> {
 }
 
 impl<T> PerVersion<T> {
-    /// The value of the generation's newest version; `load` runs once however many ask. A failure is told to all who wait
-    /// for it, and not kept.
+    /// Value at the generation's newest version. `load` runs once for concurrent requests. A failure goes to all of
+    /// them and is not retained.
     pub(crate) async fn get(
         &self,
         generation: &Generation,
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// Loads that were begun; each gives its number once all who ask have asked.
+    /// Counter of loads. Each load returns its number after all requests have arrived.
     #[derive(Default)]
     struct Loads(AtomicU32);
 

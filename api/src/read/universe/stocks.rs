@@ -1,6 +1,6 @@
-//! Every security's list row in memory, for lists that filter and sort by anything.
+//! In-memory list rows of all securities.
 //!
-//! Invariant: the rows and the version they carry are one snapshot; a newer version replaces them whole.
+//! Invariant: rows and version come from one snapshot. A newer version replaces all of them.
 
 use market::row::{StockFigures, StockRow};
 use store::FromRow;
@@ -11,14 +11,13 @@ use crate::read::projection::{Generation, Version};
 
 const LIST: &str = include_str!("../../../queries/stocks/list.sql");
 
-/// One security.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) stock: StockRow,
     pub(crate) figures: StockFigures,
 }
 
-/// Every security of one version, by symbol.
+/// All securities of one version, by symbol.
 #[derive(Debug)]
 pub(crate) struct Universe {
     pub(crate) version: Version,
@@ -26,7 +25,7 @@ pub(crate) struct Universe {
 }
 
 impl Universe {
-    /// Reads every security in one statement.
+    /// Reads all securities in one statement.
     pub(super) async fn load(generation: &Generation) -> Result<Self, ReadError> {
         let rows = lookup::query(generation, LIST, &[]).await?;
         let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(generation))?)?;
@@ -35,7 +34,7 @@ impl Universe {
         let member =
             |row| Ok(Member { stock: StockRow::from_row(row)?, figures: StockFigures::from_row(row)? });
         let mut members = present.map(member).collect::<Result<Vec<_>, tokio_postgres::Error>>()?;
-        // The database's collation need not be that of bytes.
+        // The database collation may differ from byte order.
         members.sort_by(|a, b| a.stock.symbol.cmp(&b.stock.symbol));
         Ok(Self { version, members })
     }

@@ -7,7 +7,7 @@ use crate::read::projection::Generation;
 
 const NAMES: &str = include_str!("../../../queries/filters/names.sql");
 
-/// Reads every name in one statement.
+/// Reads all names in one statement.
 pub(super) async fn load(generation: &Generation) -> Result<Vocabulary, ReadError> {
     let mut vocabulary = Vocabulary::default();
     for row in lookup::query(generation, NAMES, &[]).await? {
