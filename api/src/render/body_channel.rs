@@ -1,10 +1,10 @@
 //! Body channel of streamed responses: bounded backlog between writer and client, compressed when it grows.
 //!
-//! The writer never waits for the client, so a slow client holds neither a connection to Postgres nor a place among those
-//! that render. What it has not taken yet is packed beyond a bound.
+//! The writer never waits for the client. A slow client therefore occupies neither a Postgres connection nor a render
+//! permit. A backlog above a limit is compressed.
 //!
-//! Invariants: the reader sees an end only when the writer has finished, so an answer that breaks off is never taken for a
-//! whole one; a writer whose client has gone is told so.
+//! Invariants: the reader sees the end only after the writer has finished. A truncated response therefore never looks
+//! complete. A writer gets an error after its client disconnects.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -14,33 +14,33 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-/// Bytes that wait for the client as they are; what is beyond is packed.
+/// Maximum uncompressed backlog in bytes. Data above it is compressed.
 pub(crate) const PLAIN: usize = 1024 * 1024;
-/// Bytes that are handed over at once.
+/// Segment size in bytes.
 const SEGMENT: usize = 128 * 1024;
-/// The fastest level: rows repeat themselves, and shrink to less than a tenth by it.
+/// Compression level. The fastest level already shrinks repetitive rows to less than a tenth.
 const LEVEL: i32 = 1;
 
-/// Nobody reads any more.
+/// Error of a writer whose client disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the client has gone")]
 pub(crate) struct Gone;
 
-/// The answer ends before its end.
+/// Error of a reader whose writer stopped before the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the answer broke off")]
 pub(crate) struct BrokenOff;
 
-/// The end that is written to; dropped before it is finished, it breaks the answer off.
+/// Write end. Dropping it unfinished truncates the response.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pipe: Pipe,
-    /// What is not handed over yet.
+    /// Bytes of the incomplete segment.
     segment: Vec<u8>,
     is_finished: bool,
 }
 
-/// The end that is read from, and what is held as long as somebody reads.
+/// Read end, with a guard that lives as long as the reader.
 #[derive(Debug)]
 pub(crate) struct Reader<H> {
     pipe: Pipe,
@@ -53,9 +53,9 @@ struct Pipe(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Segment>,
-    /// Bytes that wait as they are.
+    /// Uncompressed waiting bytes.
     plain: usize,
-    /// Bytes that wait, unpacked.
+    /// Waiting bytes, by uncompressed size.
     left: usize,
     end: Option<Result<(), BrokenOff>>,
     is_read: bool,
@@ -68,7 +68,7 @@ enum Segment {
     Packed { bytes: Box<[u8]>, unpacked: usize },
 }
 
-/// Both ends of an empty pipe.
+/// Creates both ends of an empty channel.
 pub(crate) fn pipe<H>(held: H) -> (Writer, Reader<H>) {
     let pipe = Pipe::default();
     pipe.state().is_read = true;
@@ -81,7 +81,7 @@ impl Pipe {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands a segment over, packed when many wait.
+    /// Appends a segment, compressed if the backlog is full.
     fn push(&self, bytes: Bytes) -> Result<(), Gone> {
         let is_room = {
             let state = self.state();
@@ -91,7 +91,7 @@ impl Pipe {
             state.plain + bytes.len() <= PLAIN
         };
         let unpacked = bytes.len();
-        // Without the room that the packer reserved for bytes that do not shrink.
+        // A boxed slice drops the spare capacity of the compressor's buffer.
         let packed =
             if is_room { None } else { zstd::bulk::compress(&bytes, LEVEL).ok().map(Vec::into_boxed_slice) };
         let mut state = self.state();
@@ -138,7 +138,7 @@ impl Segment {
 }
 
 impl Writer {
-    /// Writes bytes; many that need not be packed are handed over without a copy.
+    /// Writes bytes. Large uncompressed parts are passed on without a copy.
     pub(crate) fn write(&mut self, bytes: Bytes) -> Result<(), Gone> {
         if (SEGMENT..=PLAIN).contains(&bytes.len()) {
             self.flush()?;
@@ -161,7 +161,7 @@ impl Writer {
         }
     }
 
-    /// Ends the answer.
+    /// Finishes the response.
     pub(crate) fn finish(mut self) -> Result<(), Gone> {
         self.flush()?;
         self.is_finished = true;
@@ -178,7 +178,7 @@ impl Drop for Writer {
 }
 
 impl<H> Reader<H> {
-    /// The whole answer where it is finished, waits as it is, and is not long.
+    /// Complete body, if it is finished and fully uncompressed.
     pub(crate) fn whole(&self) -> Option<Bytes> {
         let state = self.pipe.state();
         let is_plain = state.end == Some(Ok(())) && state.plain == state.left;
@@ -258,7 +258,7 @@ mod tests {
         Some(frame.map(|frame| frame.into_data().unwrap_or_default()))
     }
 
-    /// Lines that are alike, as rows are.
+    /// Similar lines, like rows of a response.
     fn lines(count: usize) -> Bytes {
         (0..count)
             .map(|n| format!("{{\"date\":\"2024-06-{:02}\",\"close\":{n}}},", n % 31))

@@ -1,7 +1,7 @@
-//! Rendered answers in memory, each made once however many ask for it at the same time.
+//! Cache of rendered responses. Concurrent requests for one response render it once.
 //!
-//! Invariant: a key names every byte of its answer (generation, sequence, position, today, format, request, and the tier where
-//! it matters), so entries are never wrong, only forgotten.
+//! Invariant: generation, sequence, position, day, format, request and, where relevant, tier determine the body. A key
+//! contains all of them, so entries are evicted but never stale.
 
 use std::sync::Arc;
 
@@ -17,25 +17,25 @@ use crate::metrics::CacheMetrics;
 use crate::parameters::Format;
 use crate::read::projection::Version;
 
-/// Bytes an entry takes besides its body and its request, about.
+/// Approximate bytes of an entry besides its body and request.
 const ENTRY: usize = 256;
-/// How many answers there may be, about: what is remembered of those that went is measured by it.
+/// Estimated number of entries, which sizes the history of evicted entries.
 const ANSWERS: usize = 1 << 16;
 
-/// Everything an answer's bytes depend on.
+/// Cache key: everything that determines the body of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) version: Version,
     pub(crate) today: NaiveDate,
     pub(crate) format: Format,
-    /// Where the answer differs by tier.
+    /// Tier, if the response differs by tier.
     pub(crate) tier: Option<Tier>,
     /// Path and query as sent.
     pub(crate) target: String,
 }
 
 impl Key {
-    /// The weak entity tag of the answer as of a version, which may be newer than the key's.
+    /// Weak entity tag of the response at a version, which may be newer than the key's.
     pub(crate) fn etag(&self, version: &Version) -> HeaderValue {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&version.generation.to_le_bytes());
@@ -51,16 +51,16 @@ impl Key {
     }
 }
 
-/// A rendered answer.
+/// Rendered response.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) body: Bytes,
     pub(crate) etag: HeaderValue,
-    /// The next page, for formats that have no place for it in the body.
+    /// Link to the next page, for formats without room for it in the body.
     pub(crate) link: Option<HeaderValue>,
 }
 
-/// An answer weighs its bytes.
+/// Weighs an entry by its bytes.
 #[derive(Debug, Clone)]
 struct InBytes;
 
@@ -70,7 +70,7 @@ impl Weighter<Key, Arc<Answer>> for InBytes {
     }
 }
 
-/// The answers kept.
+/// Cache of rendered responses.
 #[derive(Debug)]
 pub(crate) struct Answers {
     kept: Cache<Key, Arc<Answer>, InBytes, RandomState>,
@@ -78,13 +78,13 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Keeps at most this many bytes of bodies.
+    /// Creates a cache with this capacity in bytes.
     pub(crate) fn new(bytes: u64, metrics: CacheMetrics) -> Self {
         let kept = Cache::with(ANSWERS, bytes, InBytes, RandomState::default(), DefaultLifecycle::default());
         Self { kept, metrics }
     }
 
-    /// The answer, made by `fill` unless it is there or being made. Failures are not kept.
+    /// Cached response, or the result of `fill`. Concurrent calls share one `fill`, and errors are not cached.
     pub(crate) async fn fill<E>(
         &self,
         key: &Key,
@@ -93,14 +93,14 @@ impl Answers {
         self.kept.get_or_insert_async(key, async { fill.await.map(Arc::new) }).await
     }
 
-    /// The answer, if it is there.
+    /// Cached response, if present.
     pub(crate) fn kept(&self, key: &Key) -> Option<Arc<Answer>> {
         let answer = self.kept.get(key);
         self.metrics.looked(answer.is_some());
         answer
     }
 
-    /// Keeps an answer that was made elsewhere.
+    /// Inserts a response rendered elsewhere.
     pub(crate) fn keep(&self, key: Key, answer: Answer) {
         self.kept.insert(key, Arc::new(answer));
     }

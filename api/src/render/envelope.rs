@@ -114,13 +114,13 @@ impl ListMeta {
 }
 
 impl ListMeta {
-    /// Says where a range without a start begins, and that the day it is counted from is today.
+    /// Sets the start of a range without a start date, and the current day it depends on.
     pub(crate) fn reach(&mut self, depth: Option<Depth>, today: NaiveDate) {
         self.depth = depth;
         self.today = depth.map(|_| today);
     }
 
-    /// Says of which symbols nothing is known, in `missing` and as warnings.
+    /// Sets the unknown symbols, in `missing` and as warnings.
     pub(crate) fn miss(&mut self, missing: Vec<String>) {
         self.warnings.extend(missing.iter().map(|symbol| Warning::unknown_symbol(symbol)));
         self.missing = Some(missing);
@@ -128,7 +128,7 @@ impl ListMeta {
 }
 
 impl Warning {
-    /// Rows that are held back from what is served, when there are any.
+    /// Warning about quarantined rows, if any.
     pub(crate) fn held(count: i64) -> Option<Self> {
         let message = format!(
             "{count} rows are held back because their neighbours contradict them; metrics names them"
@@ -136,7 +136,7 @@ impl Warning {
         (count > 0).then_some(Self { code: "held_rows", message, param: None })
     }
 
-    /// A listed symbol that nothing is known of.
+    /// Warning about an unknown symbol in a list.
     fn unknown_symbol(symbol: &str) -> Self {
         Self {
             code: "unknown_symbol",

@@ -1,6 +1,6 @@
-//! Rows of Postgres to bytes, from their columns: reading them into structs and writing those takes twice as long.
+//! Postgres rows to bytes, directly from their columns. A detour through structs takes twice as long.
 //!
-//! Invariant: the bytes equal those of the row's struct through serde.
+//! Invariant: the bytes equal those of the row's struct under serde.
 
 use std::marker::PhantomData;
 
@@ -15,10 +15,10 @@ use tokio_postgres::types::{FromSql, Type};
 use crate::parameters::{Format, Output};
 use crate::render::rows::{Object, RenderError};
 
-/// Bytes a row takes at most, usually.
+/// Usual maximum bytes of a row.
 const ROW: usize = 1_024;
 
-/// A row with the columns of `T`, unread.
+/// Unparsed row with the columns of `T`.
 #[derive(Debug)]
 pub(crate) struct RawRow<T> {
     row: Row,
@@ -49,7 +49,7 @@ impl<T: TableRow> Object for RawRow<T> {
 }
 
 impl<T> RawRow<T> {
-    /// Writes the value of one column; `quote` stands around decimals.
+    /// Writes the value of one column, with `quote` around decimals.
     fn write(&self, place: usize, quote: Option<u8>, body: &mut Vec<u8>) -> Result<(), RenderError> {
         match *self.row.columns()[place].type_() {
             Type::TEXT => self.write_by(place, body, plain::<&str>),

@@ -1,6 +1,6 @@
-//! Rows to bytes: JSON or CSV, all fields or the chosen ones, decimals as numbers or text.
+//! Rows to JSON or CSV: all fields or a selection, decimals as numbers or text.
 //!
-//! Invariant: digits are copied, never computed with; a CSV page has the same columns as its JSON.
+//! Invariant: digits are copied without arithmetic. A CSV page has the same columns as its JSON.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 
 use crate::parameters::{Format, Output};
 
-/// Why rows could not be written; never the client's doing.
+/// Errors of rendering, which are never caused by the client.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RenderError {
     #[error("cannot write JSON: {0}")]
@@ -30,9 +30,9 @@ pub(crate) enum RenderError {
     Type(Type),
 }
 
-/// What is written as a JSON object.
+/// Value with a JSON object form.
 pub(crate) trait Object {
-    /// Its bytes, decimals as the request wants them.
+    /// Its JSON bytes, with decimals in the requested style.
     fn json(&self, output: &Output) -> Result<Vec<u8>, RenderError>;
 }
 
@@ -42,7 +42,7 @@ impl<T: Serialize> Object for T {
     }
 }
 
-/// One resource as a body.
+/// Body with one resource.
 pub(crate) fn single(
     output: &Output,
     row: &impl Object,
@@ -60,7 +60,7 @@ pub(crate) fn single(
     Ok([&b"{\"data\":"[..], &data, b",\"meta\":", &meta, b"}"].concat().into())
 }
 
-/// A page of rows as a body.
+/// Body with a page of rows.
 pub(crate) fn list<T: Serialize>(
     output: &Output,
     rows: &[T],
@@ -72,7 +72,7 @@ pub(crate) fn list<T: Serialize>(
     Ok(body.into())
 }
 
-/// What precedes the first row of a list: the start of a JSON object with its array, or the heading of CSV.
+/// Start of a list: the JSON object up to its array, or the CSV header.
 pub(crate) fn opening(output: &Output) -> Result<Vec<u8>, RenderError> {
     match output.format {
         Format::Json => Ok(b"{\"data\":[".to_vec()),
@@ -80,7 +80,7 @@ pub(crate) fn opening(output: &Output) -> Result<Vec<u8>, RenderError> {
     }
 }
 
-/// Rows of a list: items of a JSON array with commas between them, or CSV records.
+/// Rows of a list: comma-separated JSON items, or CSV records.
 pub(crate) fn rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<Vec<u8>, RenderError> {
     if output.format == Format::Csv {
         return records(output, rows.iter().map(|row| row.json(output)));
@@ -98,7 +98,7 @@ pub(crate) fn rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<Vec<u8>,
     Ok(body)
 }
 
-/// What follows the last row of a list: its meta in JSON, nothing in CSV.
+/// End of a list: its meta in JSON, empty in CSV.
 pub(crate) fn closing(output: &Output, meta: &impl Serialize) -> Result<Vec<u8>, RenderError> {
     let mut body = Vec::new();
     if output.format == Format::Json {
@@ -109,14 +109,14 @@ pub(crate) fn closing(output: &Output, meta: &impl Serialize) -> Result<Vec<u8>,
     Ok(body)
 }
 
-/// A value as JSON, decimals as the request wants them.
+/// Value as JSON, with decimals in the requested style.
 fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     in_style(output, || serde_json::to_vec(value))
 }
 
-/// Serializes with decimals as the request wants them.
+/// Serializes with decimals in the requested style.
 fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
-    // CSV cells have no quotes to tell text from numbers, so they stay numbers.
+    // CSV does not distinguish text from numbers, so decimals stay numbers.
     if output.text_decimals && output.format == Format::Json {
         market::decimal::with_decimals_as_text(serialize)
     } else {
@@ -124,7 +124,7 @@ fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     }
 }
 
-/// A JSON object with only these members, digits untouched.
+/// JSON object with only these members and unchanged digits.
 fn choose(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
     let members: Members<'_> = serde_json::from_slice(row)?;
     let mut text = String::with_capacity(row.len());
@@ -147,7 +147,7 @@ fn columns(output: &Output) -> &[&'static str] {
     output.fields.as_deref().unwrap_or(output.columns)
 }
 
-/// Rows, which are JSON objects, as CSV records.
+/// JSON objects as CSV records.
 fn records(
     output: &Output,
     rows: impl IntoIterator<Item = Result<Vec<u8>, RenderError>>,
@@ -165,7 +165,7 @@ fn records(
     })
 }
 
-/// The bytes of what is written as CSV.
+/// Bytes written by a CSV writer.
 fn sheet(
     write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> Result<(), RenderError>,
 ) -> Result<Vec<u8>, RenderError> {
@@ -174,7 +174,7 @@ fn sheet(
     writer.into_inner().map_err(|error| RenderError::Flush(error.into_error()))
 }
 
-/// Empty for null, text unquoted and made escape_formula for spreadsheets, anything nested as JSON.
+/// CSV cell: empty for null, formula-escaped text, nested values as JSON.
 fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
     match value.map(RawValue::get) {
         None | Some("null") => Ok(String::new()),
@@ -183,7 +183,7 @@ fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
     }
 }
 
-/// The members of a JSON object in order, values unread.
+/// Ordered members of a JSON object, with unparsed values.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Members<'a> {
