@@ -1,7 +1,7 @@
 //! Change feed for `updated_since`: changed rows in commit order.
 //!
-//! Invariant: a client that applies every page in order, and goes on from `sync_from`, holds the rows a whole download
-//! has; vanished rows come as cancelled.
+//! Invariant: a client that applies all pages in order and continues from `sync_from` has the rows of a full download.
+//! Deleted rows appear as cancelled.
 
 use chrono::{DateTime, Utc};
 use market::row::{DividendRow, SplitRow};
@@ -19,9 +19,9 @@ use crate::render::rows;
 
 const SINCE: &str = include_str!("../../queries/changes/since.sql");
 
-/// A row that clients keep in step with.
+/// Row type with a change feed.
 pub(crate) trait Followed: FromRow + Serialize {
-    /// The statement that gives what changed.
+    /// Statement that selects the changed rows.
     const CHANGES: &'static str;
     fn id(&self) -> Option<&str>;
 }
@@ -40,7 +40,7 @@ impl Followed for SplitRow {
     }
 }
 
-/// What a request for changes asks.
+/// Request for changes.
 #[derive(Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) since: &'a Since,
@@ -50,7 +50,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) output: &'a Output,
 }
 
-/// A page of the rows that changed.
+/// Page of changed rows.
 pub(crate) async fn changed<T: Followed, P>(
     context: &Context<P>,
     asked: Asked<'_>,
@@ -58,7 +58,7 @@ pub(crate) async fn changed<T: Followed, P>(
     let start = Start::read(&context.generation, asked.since).await?;
     let page = asked.page.carrying(Some(start.sync_from));
     let Named { known, missing } = lookup::named(&context.generation, asked.symbols).await?;
-    // What vanished under a symbol that is known no more, or as another one, is told too.
+    // Deleted rows of unknown or renamed symbols are included under the written spelling.
     let written =
         asked.symbols.into_iter().flat_map(|list| &list.0).filter_map(|symbol| symbol.candidates.first());
     let symbols: Option<Vec<String>> = known.map(|known| known.into_iter().chain(written.cloned()).collect());
@@ -87,7 +87,7 @@ pub(crate) async fn changed<T: Followed, P>(
     Ok(Rendered { body: rows::list(asked.output, &rows, &meta)?, version, next_cursor })
 }
 
-/// A row, and where its change is.
+/// Row with its position in the change feed.
 struct Change<T> {
     position: i64,
     live: bool,
@@ -111,10 +111,10 @@ impl<T: Followed> Change<T> {
     }
 }
 
-/// Where a client's copy stands in the journal.
+/// Start position of a request in the journal.
 struct Start {
     position: i64,
-    /// Where it stands once it has everything there is now.
+    /// Position after all current changes, for the client's next request.
     sync_from: String,
 }
 
@@ -144,12 +144,12 @@ impl Start {
         if position < begins {
             return Err(anew("is before the first change that is told", begun_at));
         }
-        // A replica may be behind the server that told the position.
+        // A replica may lag behind the server that issued the position.
         Ok(Self { position, sync_from: format!("{journal}.{}", now.max(position)) })
     }
 }
 
-/// The 400 of a client whose copy cannot be brought into step.
+/// 400 for a client that must download everything again.
 fn anew(what: &str, begun_at: DateTime<Utc>) -> ApiError {
     ApiError::Parameters(vec![ParameterError {
         param: "updated_since".to_owned(),

@@ -98,7 +98,7 @@ pub(crate) async fn compare(access: Access<Free, CompareParameters>) -> Response
     access.answer(side_by_side).await
 }
 
-/// The three tables' rows by symbol, of one version.
+/// Rows of the three tables by symbol, of one version.
 struct Rows {
     version: Version,
     quotes: HashMap<String, Quote>,
@@ -154,7 +154,7 @@ async fn side_by_side(context: Context<CompareParameters>) -> Result<Rendered, A
     Ok(Rendered { body: rows::list(&asked.output, &items, &meta)?, version: rows.version, next_cursor: None })
 }
 
-/// A figure of a comparison, and whether less of it is better.
+/// Figure of a comparison, and true if a smaller value is better.
 type Contest = (&'static str, bool, fn(&CompareItem) -> Option<Decimal>);
 
 const CONTESTS: &[Contest] = &[

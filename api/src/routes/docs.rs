@@ -1,4 +1,4 @@
-//! `/openapi.json`: the contract for programs. No key. For people the same document is the page `/docs`.
+//! `/openapi.json`: the OpenAPI document, without a key. The page `/docs` shows the same document.
 
 use std::sync::Arc;
 
@@ -12,10 +12,9 @@ use serde_json::Value;
 use super::method::Document;
 use crate::app::state::App;
 
-/// The routes around the document.
 pub(crate) fn routes(document: &Value) -> Router<App> {
     let document = Arc::new(Document::new(document));
-    // A promotion changes it at most.
+    // The document changes only at a promotion.
     let headers =
         [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
     let openapi = async move |State(app): State<App>| {

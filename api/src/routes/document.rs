@@ -1,6 +1,7 @@
-//! The OpenAPI document: its frame, and what every endpoint has in common.
+//! OpenAPI document: its frame, and the common parts of all endpoints.
 //!
-//! Invariant: what one layer or one type does for every answer (headers, CSV, 304, `fields`) is said here once for all.
+//! Invariant: behaviour that a shared layer or type adds to all responses is documented here once. Examples are
+//! headers, CSV, 304 and `fields`.
 
 use market::row::Flag;
 use serde_json::{Map, Value, json};
@@ -15,10 +16,10 @@ use super::failures::{
 use crate::app::settings::HEAD_BYTES;
 use crate::auth::tier::Tier;
 
-/// Real answers of a generated market, by path: `{path: {request, answer}}`.
+/// Real responses on a generated market, by path: `{path: {request, answer}}`.
 const EXAMPLES: &str = include_str!("../../examples.json");
 
-/// Headers by name: what they mean, and their schema.
+/// Response headers: name, type and meaning.
 const HEADERS: &[(&str, &str, &str)] = &[
     (
         "X-Request-Id",
@@ -42,7 +43,7 @@ const HEADERS: &[(&str, &str, &str)] = &[
     ("Allow", "string", "The methods there are: GET, HEAD."),
     ("Retry-After", "integer", "Seconds after which trying again makes sense."),
 ];
-/// Headers of every response.
+/// Headers of all responses.
 const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
 /// What the document says before the endpoints.
@@ -90,7 +91,7 @@ impl Modify for Security {
     }
 }
 
-/// The document as it is served.
+/// Completes the document with examples, headers and shared error responses.
 pub(crate) fn complete(document: &utoipa::openapi::OpenApi) -> Value {
     let mut document = serde_json::to_value(document).unwrap_or_default();
     let examples: Map<String, Value> = serde_json::from_str(EXAMPLES).unwrap_or_default();
@@ -133,8 +134,8 @@ pub(crate) fn complete(document: &utoipa::openapi::OpenApi) -> Value {
     document
 }
 
-/// Puts the words of `Flag` where flags are served. They are an open list, since a withdrawn record's id is part of its
-/// flag, so `Flag` is no type of them.
+/// Documents the flag words as an extensible enum. The list is open, because a withdrawn record's id is part of its
+/// flag. So `Flag` is removed as a type.
 fn name_flags(schemas: &mut Value) {
     let Some(flag) = schemas.as_object_mut().and_then(|schemas| schemas.remove("Flag")) else { return };
     for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {
@@ -145,7 +146,7 @@ fn name_flags(schemas: &mut Value) {
     }
 }
 
-/// Adds what every endpoint with data answers besides what its own code says.
+/// Adds the responses that all data endpoints share.
 fn convene(responses: &mut Value) {
     let csv = "RFC 4180: a header line, then a line a row; empty is null, nested values are JSON.";
     responses["200"]["content"]["text/csv"] = json!({ "schema": { "type": "string", "description": csv } });
@@ -155,8 +156,8 @@ fn convene(responses: &mut Value) {
     responses["431"] = json!({ "description": meaning, "content": error });
 }
 
-/// Makes choices plain: an exact decimal that may be null is one schema, a description stands beside a choice, and a
-/// choice is never exclusive (a decimal in text is also a text).
+/// Simplifies choices. A nullable exact decimal becomes one schema, descriptions move out of the choice, and `oneOf`
+/// becomes `anyOf`. A decimal in text form is also a string, so choices are never exclusive.
 fn flatten(value: &mut Value) {
     let choices = value.as_object_mut().and_then(|members| members.remove("oneOf"));
     if let Some(mut choices) = choices {
@@ -181,12 +182,12 @@ fn flatten(value: &mut Value) {
     }
 }
 
-/// The path as one word: `/v1/stocks/{symbol}/splits` is `stocks_by_symbol_splits`.
+/// Operation id of a path: `/v1/stocks/{symbol}/splits` becomes `stocks_by_symbol_splits`.
 fn operation_id(path: &str) -> String {
     path.trim_start_matches("/v1/").replace('{', "by_").replace('}', "").replace(['/', '-'], "_")
 }
 
-/// Envelopes refer to their rows instead of repeating them: `List_StockRow` holds `StockRow`.
+/// Replaces row schemas in envelopes by references: `List_StockRow` refers to `StockRow`.
 fn refer(schemas: &mut Value) {
     let names: Vec<String> = schemas.as_object().into_iter().flat_map(Map::keys).cloned().collect();
     for (envelope, row) in names.iter().filter_map(|name| Some((name, name.split_once('_')?.1))) {
@@ -203,7 +204,7 @@ fn header_of((name, kind, meaning): (&str, &str, &str)) -> (String, Value) {
     (name.to_owned(), json!({ "description": meaning, "schema": { "type": kind } }))
 }
 
-/// The headers of a response, by reference.
+/// Headers of a response, by reference.
 fn headers(status: &str, keyed: bool) -> Value {
     let quota: &[&str] = &["X-Quota-Limit", "X-Quota-Remaining", "X-Quota-Reset"];
     let own: &[&str] = match status {
@@ -221,13 +222,13 @@ fn headers(status: &str, keyed: bool) -> Value {
     names.map(reference).collect::<Map<_, _>>().into()
 }
 
-/// The schema behind a reference.
+/// Schema behind a reference.
 fn followed<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
 }
 
-/// A row has every key, except those that `fields` leaves out: so the document calls none required.
+/// Removes `required` from rows, because `fields` may omit any key.
 fn loosen(document: &mut Value, schema: &Value) {
     if let Some(pointer) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
         let mut row = document.pointer(pointer).cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Examples for the document: a value for every parameter, and the body of every refusal.
+//! Examples for the OpenAPI document: a value for every parameter, and a body for every error.
 //!
-//! Invariant: the bodies are the service's own, made by the code that refuses.
+//! Invariant: the error bodies come from the code that produces the errors.
 
 use axum::http::StatusCode;
 use chrono::NaiveDate;
@@ -12,7 +12,7 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Values by name, without min_ and max_: what a schema does not tell, of the market the answers' examples are from.
+/// Example values by name without `min_` and `max_`. They match the market of the example responses.
 const VALUES: &[(&str, &str)] = &[
     ("symbols", r#"["SPY"]"#),
     ("symbol", r#""SPY""#),
@@ -38,7 +38,7 @@ const VALUES: &[(&str, &str)] = &[
     ("amount", "0.25"),
 ];
 
-/// A value that a parameter of this name and schema may have.
+/// Example value for a parameter of this name and schema.
 pub(super) fn parameter(name: &str, schema: &Value) -> Value {
     let plain = name.trim_start_matches("min_").trim_start_matches("max_");
     let known = VALUES.iter().find(|(known, _)| *known == plain);
@@ -62,7 +62,7 @@ fn by_schema(name: &str, schema: &Value) -> Value {
             if name.ends_with("end_date") || name.ends_with("_to") { "2019-12-31" } else { "2019-12-02" }
                 .into()
         }
-        // A least value that leaves something over, and a greatest above it.
+        // A minimum that still matches rows, and a larger maximum.
         (Some("number"), ..) if name.starts_with("min_") => {
             schema["minimum"].as_i64().map_or(2, |least| least.max(2)).into()
         }
@@ -71,7 +71,7 @@ fn by_schema(name: &str, schema: &Value) -> Value {
     }
 }
 
-/// The bodies that a refusal with this status can have, by their code.
+/// Possible error bodies of this status, by code.
 pub(super) fn refusals(status: &str) -> Map<String, Value> {
     let named = |error: &ApiError| {
         let id = RequestId::of_trace("0af7651916cd43dd8448eb211c80319c").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The bodies of refusals, as the document describes them.
+//! Error bodies in the OpenAPI document.
 
 use chrono::NaiveDate;
 use market::decimal::ExactDecimal;

@@ -1,4 +1,4 @@
-//! `GET /v1/health`: whether reads can be served. No key, no I/O of its own, nothing secret.
+//! `GET /v1/health`: health of the service, without a key, I/O or secrets.
 
 use axum::Json;
 use axum::extract::State;
@@ -85,7 +85,7 @@ pub(crate) async fn health(State(app): State<App>) -> Response {
 }
 
 impl Health {
-    /// The state now, without I/O.
+    /// Current health, without I/O.
     pub(crate) fn of(app: &App) -> Self {
         let version = app.projection.pin().ok().map(|generation| generation.version());
         let postgres = if app.projection.reachable() { ComponentStatus::Ok } else { ComponentStatus::Down };

@@ -1,4 +1,4 @@
-//! The OpenAPI document, with what the served figures' rules deviate in while they do.
+//! OpenAPI document with a notice about deviating rules.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::parameters::served_rules::Method;
 
-/// The document's text: plain, and marked with what it was last marked with.
+/// Text of the document: the plain one, and the one with the latest notice.
 #[derive(Debug)]
 pub(super) struct Document {
     document: Value,
@@ -24,7 +24,7 @@ impl Document {
         }
     }
 
-    /// The text while figures of this method are served. It is written once for each.
+    /// Text for this method, serialized once per method.
     pub(super) fn under(&self, method: &Method) -> Bytes {
         if method.is_plain() {
             return self.plain.clone();
@@ -39,7 +39,7 @@ impl Document {
     }
 }
 
-/// Says the deviation for programs (`info.x-method`) and, in the introduction, for people.
+/// Adds the deviation as `info.x-method` and as a paragraph of the introduction.
 fn mark(mut document: Value, method: &Method) -> Value {
     let info = &mut document["info"];
     let introduction = info["description"].as_str().unwrap_or_default();
@@ -48,7 +48,6 @@ fn mark(mut document: Value, method: &Method) -> Value {
     document
 }
 
-/// The deviation as a paragraph of Markdown.
 pub(crate) fn deviation(method: &Method) -> String {
     let rules: Vec<String> =
         method.rules.iter().map(|(name, value)| format!("`{name}` is {value}")).collect();

@@ -1,4 +1,4 @@
-//! `GET /v1/search`: securities by symbol, former symbol, ISIN or name, typing errors included.
+//! `GET /v1/search`: search by symbol, former symbol, ISIN or name, tolerant of typing errors.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ const PAGING: Paging = Paging {
     keys: &["score", "market_cap", "symbol", "name"],
     order: &[("score", Direction::Descending), ("market_cap", Direction::Descending)],
 };
-/// Likeness of names below which they are not alike, thousandths.
+/// Minimum similarity of names, in thousandths.
 const ALIKE: u32 = 350;
 
 text_enum! {
@@ -120,7 +120,7 @@ impl Parameters for SearchParameters {
     }
 }
 
-/// What is looked for, in every form it is compared in.
+/// Search text in all compared forms.
 struct Wanted {
     symbols: Vec<String>,
     isin: String,
@@ -140,7 +140,7 @@ impl Wanted {
         Self { symbols, isin: q.trim().to_uppercase(), trigrams: trigrams(&name), name }
     }
 
-    /// How well a security fits, thousandths, and why.
+    /// Score of a security in thousandths, and the reason.
     fn fit(&self, symbol: &str, known: &Known) -> Option<(u32, Match)> {
         let first = self.symbols.first().map_or("", String::as_str);
         if self.symbols.iter().any(|wanted| wanted == symbol) {
@@ -219,7 +219,7 @@ fn found(
     Ok(Rendered { body: rows::list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
-/// A security that fits, how well, in thousandths, and why.
+/// Matching security, with its score in thousandths and the reason.
 struct Hit<'a> {
     score: u32,
     why: Match,

@@ -1,4 +1,4 @@
-//! `GET /v1/sectors` and `/v1/sectors/{sector}`
+//! `GET /v1/sectors` and `/v1/sectors/{sector}`: statistics by sector.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -163,7 +163,7 @@ async fn sectors<P>(context: &Context<P>) -> Result<(Version, Vec<SectorRow>), A
     Ok((version, present.map(SectorRow::from_row).collect::<Result<_, _>>()?))
 }
 
-/// Sectors and securities of one version; a batch that lands between the two look-ups makes them look again.
+/// Sectors and securities of one version. If the version changes between the two look-ups, both are repeated.
 async fn together<P>(context: &Context<P>) -> Result<(Version, Vec<SectorRow>, Arc<Universe>), ApiError> {
     for _ in 0..5 {
         let universe = context.app.universes.stocks(&context.generation).await?;
@@ -187,7 +187,7 @@ fn top_payers(universe: &Universe, sector: &str, limit: usize) -> Vec<ScreenerRo
             && stock.dividend_yield.is_some_and(|value| !value.0.is_zero())
     };
     let mut payers: Vec<&Member> = universe.members.iter().filter(pays).collect();
-    // Members come by symbol, and the sort is stable.
+    // Members are sorted by symbol, and this sort is stable.
     payers.sort_by(|a, b| {
         (b.stock.dividend_yield, b.stock.market_cap).cmp(&(a.stock.dividend_yield, a.stock.market_cap))
     });

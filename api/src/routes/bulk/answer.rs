@@ -1,4 +1,4 @@
-//! Rows of many symbols in request order, read and written a few symbols at a time, and what is missing of them.
+//! Bulk responses: rows of many symbols in request order, streamed in batches, with the missing symbols.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,9 +17,9 @@ use crate::read::projection::{Generation, Version};
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
 
-/// Symbols in one request, which counts as one call.
+/// Maximum number of symbols per request, which counts as one call.
 pub(super) const MOST: usize = 1_000;
-/// Symbols read at a time.
+/// Symbols per statement.
 const BATCH: usize = 50;
 
 /// Rows in request order.
@@ -73,12 +73,12 @@ pub(crate) struct Summary {
     failed: usize,
 }
 
-/// Symbols in request order, those of one security once, as they are read and written.
+/// Distinct securities in request order, with the progress of the response.
 struct Listed<'a> {
     output: &'a Output,
-    /// The place and canonical name of each.
+    /// Position and canonical symbol of each security.
     known: Vec<(usize, &'a str)>,
-    /// The places of symbols without a row.
+    /// Positions of symbols without a row.
     missing: Vec<usize>,
     returned: usize,
 }
@@ -89,7 +89,7 @@ impl<'a> Listed<'a> {
         for (place, canonical) in resolved.iter().enumerate() {
             match canonical {
                 Some(canonical) if seen.insert(canonical) => known.push((place, canonical.as_str())),
-                // Another spelling of a symbol that is listed already.
+                // Another spelling of a listed symbol.
                 Some(_) => {}
                 None => missing.push(place),
             }
@@ -97,12 +97,12 @@ impl<'a> Listed<'a> {
         Self { output, known, missing, returned: 0 }
     }
 
-    /// What is read at a time.
+    /// Batches of symbols, one per statement.
     fn batches(&self) -> Vec<Vec<(usize, &'a str)>> {
         self.known.chunks(BATCH).map(<[_]>::to_vec).collect()
     }
 
-    /// The rows of a batch in its order, ready to be written.
+    /// Rendered rows of a batch, in its order.
     fn rows<T: Serialize>(
         &mut self,
         batch: &[(usize, &str)],
@@ -124,7 +124,7 @@ impl<'a> Listed<'a> {
         Ok(body)
     }
 
-    /// Accounts for every symbol.
+    /// Meta of the response, which covers every symbol.
     fn meta(mut self, symbols: &SymbolList, version: &Version, depth: Option<Depth>) -> BulkMeta {
         self.missing.sort_unstable();
         let error = |place: usize| {
@@ -141,20 +141,20 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// Writes rows as the request wants them.
+/// Renders rows in the requested format.
 pub(super) type Render<T> = fn(&Output, &[T]) -> Result<Vec<u8>, RenderError>;
 
-/// What an answer of a batch's rows is made of.
+/// Inputs of a bulk response.
 pub(super) struct Asked<'a> {
     pub(super) symbols: &'a SymbolList,
     pub(super) output: &'a Output,
     pub(super) statement: &'a str,
-    /// What the statement takes besides symbols.
+    /// Parameters of the statement after the symbols.
     pub(super) parameters: Vec<&'a (dyn ToSql + Sync)>,
     pub(super) depth: Option<Depth>,
 }
 
-/// Writes the rows that `by_symbol` makes of each batch, all from one snapshot.
+/// Writes the rows that `by_symbol` makes of each batch, from one snapshot.
 pub(super) async fn write<T: Serialize>(
     generation: &Generation,
     outlet: Outlet,

@@ -1,4 +1,4 @@
-//! `GET /v1/bulk/dividends`
+//! `GET /v1/bulk/dividends`: newest dividends of up to 1,000 symbols.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -40,16 +40,16 @@ pub(crate) struct SymbolDividends {
 }
 
 const DIVIDENDS_COLUMNS: &[&str] = &["symbol", "dividends", "has_more", "start_date", "end_date"];
-/// In CSV a row is a dividend.
+/// A CSV row is one dividend.
 static DIVIDEND_COLUMNS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| DividendRow::COLUMNS.iter().copied().chain(["has_more"]).collect());
 
-/// A dividend as a row of CSV.
+/// CSV row of a dividend.
 #[derive(Debug, Serialize)]
 struct DividendLine<'a> {
     #[serde(flatten)]
     dividend: &'a DividendRow,
-    /// Whether the symbol has older ones in the range.
+    /// True if the symbol has older dividends in the range.
     has_more: bool,
 }
 /// What dividends take.
@@ -128,7 +128,7 @@ async fn dividends_of(
     write(&context.generation, outlet, asked, by_symbol, render_dividends).await
 }
 
-/// The dividends of each symbol; none is an empty list.
+/// Dividends of each symbol; an empty list without any.
 fn dividends_by_symbol(
     symbols: &[&str],
     rows: &[Row],
@@ -155,7 +155,7 @@ impl SymbolDividends {
         }
     }
 
-    /// Adds the next older record; with more to come, the next request goes on the day before it.
+    /// Adds the next older record. If more follow, the next request ends on the day before it.
     fn take(&mut self, dividend: DividendRow, has_more: bool, start: NaiveDate) {
         self.has_more = has_more;
         self.start_date = has_more.then_some(start);
@@ -164,7 +164,7 @@ impl SymbolDividends {
     }
 }
 
-/// In CSV a row is a dividend.
+/// Renders symbols in JSON, and one row per dividend in CSV.
 fn render_dividends(output: &Output, symbols: &[SymbolDividends]) -> Result<Vec<u8>, RenderError> {
     if output.format == Format::Json {
         return rows::rows(output, symbols);

@@ -1,4 +1,4 @@
-//! Many symbols in one call (Professional).
+//! Bulk endpoints: many symbols in one call (Professional).
 
 mod answer;
 pub(crate) mod dividends;

@@ -1,4 +1,4 @@
-//! `GET /v1/bulk/quotes` and `/v1/bulk/metrics`
+//! `GET /v1/bulk/quotes` and `/v1/bulk/metrics`: quotes or metrics of up to 1,000 symbols.
 
 use axum::response::Response;
 use market::row::{Metrics, Quote, TableRow};

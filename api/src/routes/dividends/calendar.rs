@@ -1,4 +1,4 @@
-//! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: one list, by payment date or by ex-date (R20).
+//! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: dividends by payment date or ex-date (R20).
 
 use axum::response::Response;
 use chrono::{Days, NaiveDate};
@@ -32,7 +32,7 @@ const EX_DATES_DESCENDING: &str = include_str!("../../../queries/dividends/ex_da
 const PAYMENT_DATES: &str = include_str!("../../../queries/dividends/payment_dates.sql");
 const PAYMENT_DATES_DESCENDING: &str =
     include_str!("../../../queries/dividends/payment_dates_descending.sql");
-/// Longest window, days.
+/// Maximum range in days.
 const LONGEST: i64 = 366;
 const PAGING: Paging = Paging {
     default_limit: 100,

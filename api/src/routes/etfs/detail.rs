@@ -1,4 +1,4 @@
-//! `GET /v1/etfs/{symbol}`
+//! `GET /v1/etfs/{symbol}`: details of one fund.
 
 use axum::response::Response;
 use market::row::{EtfRow, TableRow};
@@ -30,7 +30,7 @@ impl Parameters for DetailParameters {
     }
 }
 
-/// The 404 of a fund nothing is known of.
+/// 404 for an unknown fund.
 pub(super) fn unknown(symbol: &PathSymbol) -> ApiError {
     ApiError::NotFound(format!("No ETF with symbol {}", symbol.text))
 }

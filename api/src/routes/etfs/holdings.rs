@@ -1,4 +1,4 @@
-//! `GET /v1/etfs/{symbol}/holdings`
+//! `GET /v1/etfs/{symbol}/holdings`: positions of one fund's snapshot.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -34,7 +34,7 @@ const PAGING: Paging = Paging {
     keys: &["weight", "rank", "symbol", "name"],
     order: &[("weight", Direction::Descending)],
 };
-/// Days after which a snapshot counts as stale: funds report at least every quarter.
+/// Age in days after which a snapshot is stale. Funds report at least every quarter.
 const STALE_DAYS: i64 = 100;
 
 static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
@@ -136,7 +136,7 @@ impl Parameters for HoldingsParameters {
     }
 }
 
-/// The filters of one request, understood by the words of one fund.
+/// Filters of one request, resolved with the names of one fund.
 struct Kept {
     asset_types: Option<Vec<String>>,
     sectors: Option<Vec<String>>,
@@ -144,8 +144,8 @@ struct Kept {
 }
 
 impl Kept {
-    /// A sector that neither the fund nor any security has is a mistake; asset types are the issuers' own words, of
-    /// which none is.
+    /// Resolves the filters. A sector unknown to the fund and to all securities is an error. Asset types are free text
+    /// of the issuers, so an unknown one matches nothing.
     async fn read(context: &Context<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<Words>();

@@ -1,4 +1,4 @@
-//! `GET /v1/etfs`
+//! `GET /v1/etfs`: filtered list of active funds.
 
 use std::borrow::Cow;
 
@@ -81,7 +81,7 @@ impl Parameters for EtfsParameters {
             asset_class: reader.names(Field::AssetClass),
             category: reader.names(Field::Category),
             strategy: reader.names(Field::Strategy),
-            // One spelling for every vendor; what is no ticker matches nothing.
+            // Normalizes the spelling. An invalid ticker matches nothing.
             related_symbol: related
                 .map(|text| Symbol::parse(&text).map_or(text, |symbol| symbol.to_string())),
             is_leveraged: reader.flag("is_leveraged"),

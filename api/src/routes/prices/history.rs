@@ -1,4 +1,4 @@
-//! `GET /v1/prices/{symbol}`
+//! `GET /v1/prices/{symbol}`: price history of one security.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -30,7 +30,7 @@ const PRICES: &str = include_str!("../../../queries/prices/prices.sql");
 const PAGING: Paging =
     Paging { default_limit: 100, most: 5_000, keys: &["date"], order: &[("date", Direction::Descending)] };
 
-/// Fields of a price row, in their order.
+/// Fields of a price row, in order.
 pub(super) static COLUMNS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| ["symbol", "currency"].into_iter().chain(PricePoint::COLUMNS.iter().copied()).collect());
 
@@ -47,7 +47,6 @@ text_enum! {
 }
 
 impl Span {
-    /// First day of the range; `None` for the tier's whole history.
     fn start(self, today: NaiveDate) -> Option<NaiveDate> {
         let months = |count| today.checked_sub_months(Months::new(count));
         match self {
@@ -234,7 +233,7 @@ fn page(
     Ok(Rendered { body: body.into(), version: series.version, next_cursor })
 }
 
-/// The page's periods out of all in order, and whether more follow.
+/// The page's periods, and true if more follow.
 fn cut<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (&'p [SessionRange], bool) {
     let after = page.after(0).and_then(|day| day.parse::<NaiveDate>().ok()).map(day_number);
     let passed = |period: &SessionRange| {

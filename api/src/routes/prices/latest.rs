@@ -1,4 +1,4 @@
-//! `GET /v1/prices/{symbol}/latest`
+//! `GET /v1/prices/{symbol}/latest`: newest bar of one security.
 
 use std::sync::LazyLock;
 

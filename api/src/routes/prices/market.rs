@@ -1,7 +1,7 @@
-//! `GET /v1/bulk/prices`: the market's bars of a day, or of a few (Professional).
+//! `GET /v1/bulk/prices`: bars of the whole market for one day or a short range (Professional).
 //!
-//! Securities are read in symbol order, a few hundred at a time, and written until the page is full, so a page of the whole
-//! market needs the memory of one such batch and of what its client has not taken.
+//! Securities are read in symbol order, in batches, and written until the page is full. Memory is therefore limited to
+//! one batch and the client's backlog.
 
 use std::ops::Range;
 
@@ -30,11 +30,11 @@ use crate::render::rows;
 use crate::routes::Failures;
 
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
-/// Symbols in one request.
+/// Maximum number of symbols per request.
 const MOST: usize = 1_000;
-/// Days from the first to the last of the longest range.
+/// Maximum distance from the first to the last day.
 const REACH: Days = Days::new(30);
-/// Securities read at a time.
+/// Securities per statement.
 const BATCH: u8 = 250;
 const PAGING: Paging =
     Paging { default_limit: 1_000, most: 10_000, keys: &[], order: &[("symbol", Direction::Ascending)] };
@@ -97,12 +97,12 @@ impl Parameters for MarketPricesParameters {
 }
 
 impl MarketPricesParameters {
-    /// First day; `None` for the market's newest session.
+    /// First day; `None` for the newest session of the market.
     fn first(&self) -> Option<NaiveDate> {
         self.date.or(self.start_date).or(self.end_date.and_then(|end| end.checked_sub_days(REACH)))
     }
 
-    /// Last day; `None` for the market's newest session.
+    /// Last day; `None` for the newest session of the market.
     fn last(&self) -> Option<NaiveDate> {
         self.date.or(self.end_date).or(self.start_date.and_then(|start| start.checked_add_days(REACH)))
     }
@@ -153,7 +153,7 @@ async fn page(context: Context<MarketPricesParameters>, outlet: Outlet) -> Resul
     let mut filled = Filled::new(asked, outlet.begin(version))?;
     loop {
         let exhausted = batch.len() < usize::from(BATCH);
-        // The batch's last security begins the next one, so that nothing is computed with its name.
+        // The batch's last security starts the next batch, so no successor of a symbol is computed.
         let last = if exhausted { None } else { batch.last().map(|series| series.symbol.clone()) };
         for series in batch.iter().take_while(|series| Some(&series.symbol) != last.as_ref()) {
             filled.take(asked, series)?;
@@ -175,7 +175,7 @@ async fn page(context: Context<MarketPricesParameters>, outlet: Outlet) -> Resul
     Ok(body.finish(next_cursor)?)
 }
 
-/// The next securities with bars in the years of the range.
+/// Next securities with bars in the years of the range.
 async fn next(
     context: &Context<MarketPricesParameters>,
     transaction: &Transaction<'_>,
@@ -193,14 +193,14 @@ async fn next(
     Ok((Version::of(first)?, series))
 }
 
-/// A page as it fills up.
+/// Partially filled page.
 struct Filled {
     body: Body,
     count: usize,
     limit: usize,
     /// Symbol and day of the last row.
     last: Option<[Option<String>; 2]>,
-    /// Whether a row was left over.
+    /// True if a row did not fit.
     more: bool,
 }
 
@@ -210,7 +210,7 @@ impl Filled {
         Ok(Self { body, count: 0, limit: asked.page.rows(), last: None, more: false })
     }
 
-    /// Adds the bars of a security that are in the range and behind the cursor, as far as there is room.
+    /// Adds the bars of a security within the range and after the cursor, up to the page limit.
     fn take(&mut self, asked: &MarketPricesParameters, series: &Series) -> Result<(), Gone> {
         let mut sessions = sessions(asked, series);
         let room = self.limit - self.count;
@@ -238,7 +238,7 @@ impl Filled {
     }
 }
 
-/// The sessions of a security in the range and behind the cursor.
+/// Sessions of a security within the range and after the cursor.
 fn sessions(asked: &MarketPricesParameters, series: &Series) -> Range<usize> {
     let days = &series.bars.day;
     let bound = |date: Option<NaiveDate>| date.or(series.version.as_of).map(day_number);

@@ -1,4 +1,4 @@
-//! The bars of one security as columns over all its years, and what adjusts them.
+//! Bars of one security as columns over all years, with their adjustment factors.
 
 use market::bars::PackedBars;
 use market::metrics::AdjustmentFactor;
@@ -10,26 +10,25 @@ use super::write::Whose;
 use crate::error::ApiError;
 use crate::read::projection::Version;
 
-/// Everything a price answer is made of.
+/// Inputs of a price response.
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) version: Version,
     pub(super) symbol: String,
     pub(super) exchange: Option<String>,
     pub(super) currency: Option<String>,
-    /// Sessions since the latest bar.
     pub(super) age_sessions: Option<i32>,
     pub(super) factors: Vec<AdjustmentFactor>,
     pub(super) bars: RawBars,
 }
 
 impl Series {
-    /// What every row of these bars is named with.
+    /// Symbol and currency of every row.
     pub(super) fn whose(&self) -> Whose<'_> {
         Whose { symbol: &self.symbol, currency: self.currency.as_deref() }
     }
 
-    /// Reads the one row of a price statement; `None` for an unknown symbol.
+    /// Reads the single row of a price statement; `None` for an unknown symbol.
     pub(super) fn of(row: &Row) -> Result<Option<Self>, ApiError> {
         let Some(symbol) = row.try_get::<_, Option<String>>("canonical")? else { return Ok(None) };
         let factors: Option<JsonColumn<Vec<AdjustmentFactor>>> = row.try_get("factors")?;

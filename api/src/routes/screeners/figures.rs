@@ -1,11 +1,11 @@
-//! The figures a screener filters and sorts by, each in one place.
+//! Figures that a screener filters and sorts by.
 
 use rust_decimal::Decimal;
 
 use crate::parameters::Bounds;
 use crate::read::universe::Member;
 
-/// A figure: its column, its parameters, what they may be.
+/// Figure with its column, parameters and bounds.
 pub(super) struct Figure {
     pub(super) column: &'static str,
     pub(super) min: &'static str,
@@ -20,7 +20,6 @@ macro_rules! figures {
     };
 }
 
-/// Every figure.
 pub(super) const FIGURES: &[Figure] = figures![
     "dividend_yield" "min_yield" "max_yield" Percent |m| m.stock.dividend_yield.map(|v| v.0),
     "yield_ttm" "min_yield_ttm" "max_yield_ttm" Percent |m| m.figures.screened.yield_ttm.map(|v| v.0),
@@ -37,7 +36,7 @@ pub(super) const FIGURES: &[Figure] = figures![
     "beta" "min_beta" "max_beta" Any |m| m.figures.screened.beta.map(|v| v.0),
 ];
 
-/// What lists of screener rows sort by.
+/// Sort keys of the screeners.
 pub(super) const SORT_KEYS: &[&str] = &[
     "symbol",
     "name",

@@ -97,16 +97,16 @@ pub(crate) struct ScreenerParameters {
     index: Option<String>,
 }
 
-/// A screener: the generic one or a preset.
+/// Screener: the generic one or a preset.
 pub(crate) trait Preset: Send + Sync + 'static {
-    /// Its name in `meta.screener`.
+    /// Name in `meta.screener`.
     const NAME: &'static str;
-    /// Thresholds unless given: a parameter and its value.
+    /// Default thresholds: parameter and value.
     const DEFAULTS: &'static [(&'static str, i64)] = &[];
-    /// The rule that says how many years of increases are needed at least.
+    /// Rule with the minimum number of years of increases.
     const FLOOR: Option<&'static str> = None;
     const LIMITS: (i64, i64) = (100, 1_000);
-    /// What the preset asks besides its thresholds.
+    /// Additional condition of the preset.
     fn admits(_: &Member, _: &Screen<Self>) -> bool
     where
         Self: Sized,
@@ -115,7 +115,7 @@ pub(crate) trait Preset: Send + Sync + 'static {
     }
 }
 
-/// The filters of one request.
+/// Filters of one request.
 #[derive(Debug)]
 pub(crate) struct Screen<P> {
     ranges: Vec<(Option<Decimal>, Option<Decimal>)>,
@@ -186,7 +186,7 @@ impl<P: Preset> Screen<P> {
         }
     }
 
-    /// Whether a security passes.
+    /// True if the security matches all filters.
     pub(super) fn keeps(&self, member: &Member) -> bool {
         let stock = &member.stock;
         let day = stock.next_ex_date;
@@ -210,7 +210,7 @@ impl<P: Preset> Screen<P> {
             && P::admits(member, self)
     }
 
-    /// Whether a security passes the high-yield screen (R18) with the minimum yield and the types of this request.
+    /// True if the security passes the high-yield screen (R18), with this request's minimum yield and types.
     pub(super) fn is_high_yield(&self, member: &Member) -> bool {
         let Member { stock, figures } = member;
         let yields = FIGURES.iter().zip(&self.ranges).find(|(figure, _)| figure.min == "min_yield");
@@ -229,7 +229,7 @@ impl<P: Preset> Screen<P> {
         })
     }
 
-    /// The filters in force, defaults included, by parameter.
+    /// Effective filters by parameter, including defaults.
     pub(super) fn criteria(&self) -> BTreeMap<&'static str, Criterion> {
         let mut criteria = BTreeMap::new();
         let mut put = |name, value: Option<Criterion>| criteria.extend(value.map(|value| (name, value)));

@@ -40,19 +40,19 @@ pub(crate) struct ScreenerMeta {
     criteria: BTreeMap<&'static str, Criterion>,
 }
 
-/// The screener without thresholds.
+/// Screener without default thresholds.
 #[derive(Debug)]
 pub(crate) struct Generic;
 /// High-yield screen (R18).
 #[derive(Debug)]
 pub(crate) struct HighYield;
-/// Growth of at least 10 percent a year over five, yield of at least 2 percent.
+/// Default growth of at least 10 percent a year over five years, and yield of at least 2 percent.
 #[derive(Debug)]
 pub(crate) struct DividendGrowth;
-/// Members of the S&P 500 with 25 years of increases, unless the served rules deviate.
+/// Members of the S&P 500 with at least 25 years of increases, or the number in the served rules.
 #[derive(Debug)]
 pub(crate) struct Aristocrats;
-/// 50 years of increases, unless the served rules deviate.
+/// Securities with at least 50 years of increases, or the number in the served rules.
 #[derive(Debug)]
 pub(crate) struct Kings;
 

@@ -1,4 +1,4 @@
-//! The screener's row.
+//! Row of the screeners.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ pub(crate) struct ScreenerRow {
     figures: ScreenerFigures,
 }
 
-/// Every column, in order.
+/// All columns, in order.
 pub(crate) static COLUMNS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| StockRow::COLUMNS.iter().chain(ScreenerFigures::COLUMNS).copied().collect());
 

@@ -1,4 +1,4 @@
-//! `GET /v1/stocks/{symbol}/dividends`
+//! `GET /v1/stocks/{symbol}/dividends`: dividend records of one security.
 
 use std::borrow::Cow;
 
@@ -25,14 +25,14 @@ const PAGING: Paging = Paging {
     keys: &["ex_date", "payment_date", "amount"],
     order: &[("ex_date", Direction::Descending)],
 };
-/// What `updated_since` conflicts with.
+/// Parameters that conflict with `updated_since`.
 pub(crate) const FILTERS: [&str; 6] =
     ["start_date", "end_date", "type", "status", "include_projected", "sort"];
-/// Statuses one can ask for; projected rows come with `include_projected`.
+/// Accepted values of `status`. Projected rows need `include_projected`.
 pub(crate) const STATUSES: &[DividendStatus] =
     &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
 
-/// Statuses of the rows to show: those that were asked for, else those that are not withdrawn.
+/// Statuses of the returned rows. Without a request for others, these are declared and paid.
 pub(crate) fn statuses(asked: Option<&Vec<DividendStatus>>, include_projected: bool) -> Vec<DividendStatus> {
     let live = || vec![DividendStatus::Declared, DividendStatus::Paid];
     let mut statuses = asked.cloned().unwrap_or_else(live);

@@ -1,4 +1,4 @@
-//! `GET /v1/stocks/{symbol}/fundamentals`
+//! `GET /v1/stocks/{symbol}/fundamentals`: company figures of one security.
 
 use axum::response::Response;
 use market::row::{FundamentalsRow, TableRow};

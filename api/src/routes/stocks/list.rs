@@ -1,4 +1,4 @@
-//! `GET /v1/stocks`
+//! `GET /v1/stocks`: filtered list of stocks and ETFs.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -134,7 +134,7 @@ impl ListParameters {
     }
 }
 
-/// Whether a figure lies between bounds, both inclusive; an unknown one lies between none.
+/// True if the value is within the inclusive bounds. An unknown value is outside of any bound.
 pub(crate) fn within(value: Option<Decimal>, least: Option<Decimal>, most: Option<Decimal>) -> bool {
     let above = least.is_none_or(|least| value.is_some_and(|value| value >= least));
     let below = most.is_none_or(|most| value.is_some_and(|value| value <= most));

@@ -1,4 +1,4 @@
-//! `GET /v1/stocks/{symbol}/metrics`
+//! `GET /v1/stocks/{symbol}/metrics`: dividend metrics of one security, with an optional explanation.
 
 use std::sync::LazyLock;
 
@@ -37,7 +37,7 @@ pub(crate) struct MetricsAnswer {
 }
 
 impl MetricsAnswer {
-    /// What a tier sees of it, whose history begins on `floor`.
+    /// Removes the details before `floor`, the first day of the tier's history.
     fn within(self, floor: NaiveDate) -> Self {
         let explanation = self.explanation.map(|explanation| explanation.since(floor));
         Self { metrics: self.metrics.since(floor), explanation }
@@ -113,7 +113,7 @@ pub(crate) async fn metrics(access: Access<Free, MetricsParameters>) -> Response
 async fn answer(context: &Context<MetricsParameters>) -> Result<(Version, MetricsAnswer), ApiError> {
     let asked = &context.parameters;
     let (version, metrics) = lookup::one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;
-    // Nothing is known of days after the market's own.
+    // The data ends at the market's as-of date.
     let newest = version.as_of.unwrap_or(metrics.as_of);
     let as_of = asked.as_of.map_or(newest, |as_of| as_of.min(newest));
     if as_of == newest && !asked.explain {

@@ -1,4 +1,4 @@
-//! Stocks and ETFs: lists and everything about one of them.
+//! Stocks and ETFs: list, and all resources of one security.
 
 pub(crate) mod dividends;
 pub(crate) mod fundamentals;

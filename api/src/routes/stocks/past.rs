@@ -1,6 +1,6 @@
-//! Metrics as they were on a day, explained: derived from facts when they are asked for.
+//! Metrics of a past day with their explanation, derived from facts on request.
 //!
-//! Invariant: everything is read in one snapshot, so the answer is one version's.
+//! Invariant: all reads share one snapshot, so the response has one version.
 
 use chrono::NaiveDate;
 use market::history::{History, SourcePolicy};
@@ -20,7 +20,7 @@ use crate::read::projection::{Generation, Version};
 const IDENTITY: &str = include_str!("../../../queries/past/identity.sql");
 const SEARCH_PATH: &str = include_str!("../../../queries/past/search_path.sql");
 
-/// Everything an earlier day's figures are derived from.
+/// Inputs of the derivation for a past day.
 struct Facts {
     version: Version,
     policy: SourcePolicy,
@@ -29,7 +29,7 @@ struct Facts {
     benchmark: Option<History>,
 }
 
-/// The metrics of a day, explained when asked for.
+/// Metrics of a day, with an explanation on request.
 pub(super) async fn metrics(
     generation: &Generation,
     symbol: &PathSymbol,

@@ -1,4 +1,4 @@
-//! `GET /v1/stocks/{symbol}/quote`
+//! `GET /v1/stocks/{symbol}/quote`: end-of-day quote of one security.
 
 use axum::response::Response;
 use market::row::{Quote, TableRow};

@@ -1,4 +1,4 @@
-//! `GET /v1/stocks/{symbol}`
+//! `GET /v1/stocks/{symbol}`: profile of one security.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use crate::render::envelope::Single;
 use crate::routes::Failures;
 
 const SNAPSHOT: &str = include_str!("../../../queries/stocks/snapshot.sql");
-/// Parts a client can leave out.
+/// Optional parts of the response.
 const PARTS: &[&str] = &["company", "pricing", "dividends", "coverage"];
 
 static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {

@@ -1,4 +1,4 @@
-//! `GET /v1/stocks/{symbol}/splits`
+//! `GET /v1/stocks/{symbol}/splits`: split records of one security.
 
 use std::borrow::Cow;
 

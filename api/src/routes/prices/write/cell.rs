@@ -1,6 +1,6 @@
-//! The columns of a price row.
+//! Columns of a price row.
 
-/// A column, so that a row costs no comparisons of names.
+/// Column id. It avoids name comparisons per row.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cell {
     Symbol,
@@ -24,7 +24,6 @@ pub(super) enum Cell {
 }
 
 impl Cell {
-    /// The column of this name.
     pub(super) fn named(column: &str) -> Self {
         match column {
             "symbol" => Self::Symbol,

@@ -1,21 +1,21 @@
-//! Integers to decimal digits, for the largest answers of the service.
+//! Integers to decimal digits, optimized for price responses.
 
-/// `a / b` rounded half away from zero.
+/// Divides `a` by `b`, rounded half away from zero.
 pub(super) fn divided(a: i128, b: i128) -> i128 {
     let (magnitude, divisor) = (a.unsigned_abs(), b.unsigned_abs());
     let rounded = match (u64::try_from(magnitude), u64::try_from(divisor)) {
-        // Most numbers are small, and their division ten times faster.
+        // Most numbers fit into 64 bits, whose division is ten times faster.
         (Ok(magnitude), Ok(divisor)) => {
             u128::from(magnitude / divisor + u64::from(magnitude % divisor >= divisor.div_ceil(2)))
         }
         _ => magnitude / divisor + u128::from(magnitude % divisor >= divisor.div_ceil(2)),
     };
-    // A quotient is no larger than its dividend, and only i128::MIN over -1 does not fit, which no price is.
+    // Only i128::MIN / -1 would overflow, and prices never reach it.
     let rounded = rounded.cast_signed();
     if (a < 0) == (b < 0) { rounded } else { -rounded }
 }
 
-/// Writes an integer in exactly so many digits, at most 20.
+/// Writes an integer with leading zeros in `width` digits, at most 20.
 pub(super) fn write_digits(out: &mut Vec<u8>, value: u64, width: usize) {
     let mut buffer = [b'0'; 20];
     let mut rest = value;
@@ -26,7 +26,7 @@ pub(super) fn write_digits(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(&buffer[..width]);
 }
 
-/// Writes an integer in as many digits as it has.
+/// Writes an integer without leading zeros.
 pub(super) fn write_integer(out: &mut Vec<u8>, value: u64) {
     let mut buffer = [0u8; 20];
     let mut start = buffer.len();
@@ -42,7 +42,7 @@ pub(super) fn write_integer(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&buffer[start..]);
 }
 
-/// Writes a fraction of this many places with its point, trailing zeros cut; nothing for 0.
+/// Writes the point and a fraction of `places` digits without trailing zeros. Writes nothing for 0.
 pub(super) fn write_fraction(out: &mut Vec<u8>, fraction: u64, places: u32) {
     if fraction == 0 {
         return;
@@ -56,7 +56,6 @@ pub(super) fn write_fraction(out: &mut Vec<u8>, fraction: u64, places: u32) {
     write_digits(out, fraction, places as usize);
 }
 
-/// The last decimal digit, as a character.
 fn last_digit(value: u64) -> u8 {
     b'0' + (value % 10) as u8
 }

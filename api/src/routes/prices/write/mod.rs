@@ -1,7 +1,6 @@
-//! Price points to bytes, from the columns, without a struct a row: ten years of days as such structs through serde take five
-//! times as long.
+//! Price points to bytes, directly from the columns. Structs and serde take five times as long for ten years of days.
 //!
-//! Invariant: the bytes equal those of [`market::price::PricePoint`] through serde, for every basis and interval.
+//! Invariant: the bytes equal those of [`market::price::PricePoint`] under serde, for every basis and interval.
 
 mod cell;
 mod digits;
@@ -19,10 +18,10 @@ use digits::divided;
 use text::Text;
 use values::Values;
 
-/// Bytes a point takes at most, usually.
+/// Usual maximum bytes of a point.
 const POINT: usize = 320;
 
-/// What every row of a security is named with.
+/// Symbol and currency of a security's rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whose<'a> {
     pub(super) symbol: &'a str,
@@ -33,18 +32,18 @@ fn columns(output: &Output) -> &[&'static str] {
     output.fields.as_deref().unwrap_or(output.columns)
 }
 
-/// Writes points.
+/// Writer of price points.
 pub(super) struct Writer<'a> {
     whose: Whose<'a>,
     cells: Vec<Cell>,
-    /// One per column: what precedes its value.
+    /// Bytes before the value, one entry per column.
     labels: Vec<Vec<u8>>,
     values: Values<'a>,
     text: Text,
 }
 
 impl<'a> Writer<'a> {
-    /// A writer of about so many points.
+    /// Creates a writer with room for `points` points.
     pub(super) fn new(
         adjusted: &'a AdjustedBars<'a>,
         whose: Whose<'a>,
@@ -72,7 +71,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The rows of these periods, in their order: the items of a JSON array, or CSV records.
+    /// Rows of these periods, in order: items of a JSON array, or CSV records.
     pub(super) fn records<'p>(mut self, periods: impl Iterator<Item = &'p SessionRange>) -> Vec<u8> {
         for (index, period) in periods.enumerate() {
             if index > 0 && !self.text.is_csv {

@@ -1,4 +1,4 @@
-//! Values as the bytes of JSON or CSV.
+//! Values as JSON or CSV bytes.
 
 use chrono::Datelike;
 use market::day::date_of;
@@ -7,17 +7,17 @@ use rust_decimal::Decimal;
 
 use super::digits::{write_digits, write_fraction, write_integer};
 
-/// The bytes written so far, and how values stand in them.
+/// Output buffer and value style.
 #[derive(Debug)]
 pub(super) struct Text {
     pub(super) out: Vec<u8>,
-    /// What stands around a decimal.
+    /// Quote around a decimal.
     pub(super) quote: Option<u8>,
     pub(super) is_csv: bool,
 }
 
 impl Text {
-    /// A ticker or a currency code: letters, digits and points, which need no escape.
+    /// Writes a ticker or currency code. Its letters, digits and points need no escape.
     pub(super) fn word(&mut self, value: Option<&str>) {
         let Some(value) = value else { return self.nothing() };
         let quote = (!self.is_csv).then_some(b'"');
@@ -26,14 +26,14 @@ impl Text {
         self.out.extend(quote);
     }
 
-    /// The absence of a value: `null`, or an empty cell.
+    /// Writes a missing value: `null`, or an empty cell.
     pub(super) fn nothing(&mut self) {
         if !self.is_csv {
             self.out.extend_from_slice(b"null");
         }
     }
 
-    /// A price in millionths.
+    /// Writes a price in millionths.
     pub(super) fn price(&mut self, value: Option<Micros>) {
         match value {
             Some(value) => self.scaled(value, 6),
@@ -41,7 +41,7 @@ impl Text {
         }
     }
 
-    /// An integer with this many decimal places, trailing zeros cut.
+    /// Writes an integer with this many decimal places, without trailing zeros.
     pub(super) fn scaled(&mut self, value: i128, places: u32) {
         self.out.extend(self.quote);
         if value < 0 {
@@ -66,7 +66,7 @@ impl Text {
         self.out.extend(self.quote);
     }
 
-    /// A whole number.
+    /// Writes an integer.
     pub(super) fn count(&mut self, value: Option<i64>) {
         match value {
             Some(value) => {
@@ -79,7 +79,7 @@ impl Text {
         }
     }
 
-    /// A decimal, trailing zeros cut.
+    /// Writes a decimal without trailing zeros.
     pub(super) fn decimal(&mut self, value: Option<Decimal>) {
         match value {
             Some(value) => {
@@ -89,7 +89,7 @@ impl Text {
         }
     }
 
-    /// The date of a day number.
+    /// Writes the date of a day number.
     pub(super) fn date(&mut self, day: i32) {
         let date = date_of(day);
         let year = u64::from(date.year().unsigned_abs());
@@ -102,7 +102,7 @@ impl Text {
         self.out.extend((!self.is_csv).then_some(b'"'));
     }
 
-    /// A decimal's digits.
+    /// Writes the digits of a decimal.
     pub(super) fn digits(&mut self, digits: &str) {
         self.out.extend(self.quote);
         self.out.extend_from_slice(digits.as_bytes());

@@ -1,33 +1,34 @@
-//! The values of price points, by what all sessions between two ex-dates share.
+//! Values of price points, with the factors shared by all sessions of a step. A step is the period between two
+//! ex-dates.
 
 use market::bars::MISSING;
 use market::day::day_number;
 use market::price::{AdjustedBars, Micros, PriceBasis, PriceMultiplier, SessionRange, micros};
 use rust_decimal::Decimal;
 
-/// What is the same for all sessions of a step.
+/// Shared values of all sessions of a step.
 #[derive(Clone)]
 pub(super) struct Prepared {
     pub(super) split_factor: String,
     pub(super) total_factor: String,
-    /// By scale.
+    /// Multipliers by scale.
     raw: [Option<PriceMultiplier>; 19],
     all: [Option<PriceMultiplier>; 19],
     asked: [Option<PriceMultiplier>; 19],
 }
 
-/// Computes points; keeps what the sessions of each step share.
+/// Computes price points and caches the shared values of each step.
 pub(super) struct Values<'a> {
     pub(super) adjusted: &'a AdjustedBars<'a>,
     steps: Vec<Option<Prepared>>,
-    /// The session at hand and its step.
+    /// Current session and its step.
     current: (usize, usize),
-    /// Days on which something went ex, in order.
+    /// Ex-dates, in order.
     ex_days: Vec<i32>,
 }
 
 impl<'a> Values<'a> {
-    /// Nothing is prepared yet.
+    /// Creates the values without prepared steps.
     pub(super) fn new(adjusted: &'a AdjustedBars<'a>) -> Self {
         let mut ex_days: Vec<i32> =
             adjusted.factors.iter().map(|factor| day_number(factor.ex_date)).collect();
@@ -36,12 +37,12 @@ impl<'a> Values<'a> {
         Self { adjusted, steps, current: (usize::MAX, 0), ex_days }
     }
 
-    /// What the sessions of a step share, once one of them was prepared.
+    /// Shared values of a step, after one of its sessions was prepared.
     pub(super) fn step(&self, position: usize) -> Option<&Prepared> {
         self.steps.get(position)?.as_ref()
     }
 
-    /// Makes what the period's sessions need; gives the step of its last session.
+    /// Prepares the sessions of a period. Returns the step of its last session.
     pub(super) fn prepare(&mut self, period: &SessionRange) -> usize {
         let bars = self.adjusted.bars;
         let mut position = 0;
@@ -68,12 +69,12 @@ impl<'a> Values<'a> {
         position
     }
 
-    /// A raw value of a session on the requested basis.
+    /// Raw value of a session, converted to the requested basis.
     pub(super) fn asked(&self, session: usize, value: i64) -> Option<Micros> {
         self.on(session, value, self.adjusted.basis)
     }
 
-    /// A raw value of a session on a basis.
+    /// Raw value of a session, converted to a basis.
     pub(super) fn on(&self, session: usize, value: i64, basis: PriceBasis) -> Option<Micros> {
         if value == MISSING {
             return None;
@@ -101,7 +102,7 @@ impl<'a> Values<'a> {
         self.adjusted.cumulative.position(self.adjusted.bars.day[session])
     }
 
-    /// Change of the close; by the difference of the raw closes while both are on one step and scale.
+    /// Change of the close. Within one step and scale it is computed from the raw closes.
     pub(super) fn change(&self, period: &SessionRange) -> Option<Micros> {
         let before = period.start.checked_sub(1)?;
         let difference = self.difference(period.end - 1, before);
@@ -111,7 +112,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The difference of two raw closes and the earlier of them, when nothing happened between them.
+    /// Difference of two raw closes and the earlier close; `None` across steps or scales.
     pub(super) fn difference(&self, last: usize, before: usize) -> Option<(i64, i64)> {
         let bars = self.adjusted.bars;
         let same_step =
@@ -122,7 +123,7 @@ impl<'a> Values<'a> {
         Some((bars.close[last].checked_sub(bars.close[before])?, bars.close[before]))
     }
 
-    /// What went ex in a period: cash a share, and new shares per old one.
+    /// Events of a period: cash per share, and new shares per old share.
     pub(super) fn event(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         let bars = self.adjusted.bars;
         let after = period.start.checked_sub(1).map_or(bars.day[0] - 1, |before| bars.day[before]);
