@@ -1,6 +1,6 @@
-//! API errors, and their only conversion to responses.
+//! API errors and their single conversion to responses.
 //!
-//! Invariant: clients see a code and a sentence; causes go to the log only.
+//! Invariant: clients see a code and a sentence. Causes appear only in the log.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -19,10 +19,10 @@ use crate::read::ReadError;
 use crate::render::body_channel::Gone;
 use crate::render::rows::RenderError;
 
-/// Where a refused client can change its plan.
+/// Page on which a refused client can change its plan.
 pub(crate) const UPGRADE_URL: &str = "/plans";
 
-/// Why a request was not answered as asked.
+/// Reasons for an error response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
     #[error("missing, invalid or expired API key")]
@@ -37,7 +37,7 @@ pub(crate) enum ApiError {
     NotFound(String),
     #[error("method not allowed")]
     MethodNotAllowed { allow: &'static str },
-    /// What is refused before it is known what was asked for.
+    /// Refusal before the endpoint is known.
     #[error("{message}")]
     Refused { status: StatusCode, message: String },
     #[error("invalid parameter")]
@@ -101,7 +101,7 @@ impl ApiError {
         }
     }
 
-    /// The body, without headers.
+    /// Response body, without headers.
     pub(crate) fn body(&self) -> Value {
         let mut body = Map::new();
         body.insert("error".to_owned(), self.message().into());
@@ -154,7 +154,7 @@ impl ApiError {
         }
     }
 
-    /// Seconds after which trying again makes sense.
+    /// Seconds until a retry is useful.
     fn retry_after(&self) -> Option<u64> {
         match self {
             Self::RateLimited { retry_after } | Self::QuotaExceeded { retry_after, .. } => Some(*retry_after),

@@ -1,7 +1,7 @@
-//! The read side: tables to HTTP, behind keys, tiers and limits.
+//! HTTP API over the read tables, with keys, tiers and rate limits.
 //!
-//! Invariants: no route reads facts of the log's server; one answer is one generation and one version; access is in
-//! every handler's signature; nothing a client sends makes a 500; clients never see internals.
+//! Invariants: no route depends on the log server for its data. One response comes from one generation and one version.
+//! Access is part of every handler's signature. No client input causes a 500. Clients never see internals.
 
 mod account;
 mod answer;

@@ -1,7 +1,7 @@
-//! The figures of the API: handles that the parts count with, and what is looked up when somebody reads.
+//! Prometheus metrics of the API: counters and histograms, and gauges that are set at each scrape.
 //!
-//! Invariants: a label is a template, a word of ours or a number of states, so what clients send makes no new series; no
-//! account, key or symbol is in one.
+//! Invariants: a label is a route template, a fixed word or a status code, so clients cannot create new series. Labels
+//! contain no account, key or symbol.
 
 use axum::extract::MatchedPath;
 use axum::http::{Method, StatusCode};
@@ -14,10 +14,10 @@ use prometheus::{
 };
 use telemetry::listener::DURATION_BUCKETS;
 
-/// Buckets of calls decided together.
+/// Histogram buckets of calls per batch.
 const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2048.0, 4096.0];
 
-/// The handles.
+/// Metric handles.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -31,7 +31,7 @@ pub(crate) struct Metrics {
     pool_in_use: IntGaugeVec,
 }
 
-/// What admission counts.
+/// Metrics of the admission.
 #[derive(Debug, Clone)]
 pub(crate) struct AdmissionMetrics {
     pub(crate) passed: IntCounter,
@@ -40,20 +40,20 @@ pub(crate) struct AdmissionMetrics {
     pub(crate) quota: IntCounter,
     pub(crate) invalid_key: IntCounter,
     pub(crate) undecided: IntCounter,
-    /// Calls of a queue.
+    /// Calls per batch.
     pub(crate) batch: Histogram,
-    /// Seconds the store took for a queue.
+    /// Seconds per database round.
     pub(crate) statement: Histogram,
 }
 
-/// What the cache of answers counts.
+/// Metrics of the response cache.
 #[derive(Debug, Clone)]
 pub(crate) struct CacheMetrics {
     pub(crate) hits: IntCounter,
     pub(crate) misses: IntCounter,
 }
 
-/// Connections by what they do.
+/// Client connections by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Connections {
     pub(crate) idle: i64,
@@ -61,17 +61,17 @@ pub(crate) struct Connections {
     pub(crate) working: i64,
 }
 
-/// Connections of one pool to Postgres.
+/// Use of one Postgres pool.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PoolUse {
     pub(crate) waiting: usize,
     pub(crate) in_use: usize,
 }
 
-/// What is looked up when somebody reads.
+/// Gauge values at the time of a scrape.
 #[derive(Debug, Default)]
 pub(crate) struct Levels {
-    /// Calls that wait for a decision.
+    /// Calls waiting for a decision.
     pub(crate) queue: usize,
     pub(crate) connections: Connections,
     pub(crate) reads: PoolUse,
@@ -79,7 +79,7 @@ pub(crate) struct Levels {
 }
 
 impl Metrics {
-    /// The figures at zero.
+    /// Registers all metrics.
     pub(crate) fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
         Ok(Self {
@@ -124,7 +124,7 @@ impl Metrics {
         })
     }
 
-    /// Counts an answer; `route` is none where no route of ours was asked.
+    /// Records a response; `route` is `None` without a matching route.
     pub(crate) fn answered(
         &self,
         route: Option<&MatchedPath>,
@@ -136,12 +136,12 @@ impl Metrics {
         self.requests.with_label_values(&[route, word(method), status.as_str()]).observe(seconds);
     }
 
-    /// Counts the answer to what never became a request.
+    /// Records a refusal before the request was parsed.
     pub(crate) fn refused(&self, status: StatusCode) {
         self.requests.with_label_values(&["none", "other", status.as_str()]).observe(0.0);
     }
 
-    /// All figures, with the levels of now.
+    /// All metrics, with these gauge values.
     pub(crate) fn families(&self, levels: &Levels) -> Vec<MetricFamily> {
         self.queue.set(gauge(levels.queue));
         let Connections { idle, head, working } = levels.connections;
@@ -204,13 +204,13 @@ impl CacheMetrics {
         })
     }
 
-    /// Counts a look into the cache.
+    /// Records a cache look-up.
     pub(crate) fn looked(&self, is_there: bool) {
         if is_there { self.hits.inc() } else { self.misses.inc() }
     }
 }
 
-/// A method of ours by its name; clients may send any word.
+/// Label of a method. Unknown methods share one label, because clients may send any word.
 fn word(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -221,7 +221,7 @@ fn word(method: &Method) -> &'static str {
     }
 }
 
-/// A count of things in memory, which are far fewer than a gauge can say.
+/// Gauge value of a count of objects in memory.
 fn gauge(count: usize) -> i64 {
     let count = (count as u64).cast_signed();
     debug_assert!(count >= 0, "no more than fit into memory");
