@@ -1,7 +1,6 @@
-//! Bytes that rot where the log's server keeps its messages: verify says what is lost, and it is brought back.
+//! Corrupted block files of the log: `ingest verify` names the loss, and a repair or the second copy restores it.
 //!
-//! What the server makes of a damaged file depends on the file and on how it ended: it passes over one message, delivers
-//! nothing at all from a whole file, cuts the log off, or forgets the stream. None of these may look like a whole log.
+//! The server skips a message, cuts a file off at the damage, or forgets the stream. None of these may look like a whole log.
 
 use std::collections::BTreeSet;
 use std::path::Path;

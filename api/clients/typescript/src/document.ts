@@ -627,7 +627,7 @@ export interface components {
             minimum?: number | null;
         } | string;
         /**
-         * @description Whether an amount was declared or is expected from the pattern.
+         * @description Origin of an amount: declared, or estimated from the pattern.
          * @enum {string}
          */
         AmountStatus: "declared" | "estimated";
@@ -770,10 +770,10 @@ export interface components {
         CountryWeight: {
             /** @description Country name. */
             country: string;
-            /** @description Percent. */
+            /** @description Weight, percent. */
             weight: components["schemas"]["Exact"];
         };
-        /** @description First and last days of the data held. */
+        /** @description First and last days of the data. */
         Coverage: {
             /**
              * Format: date
@@ -810,36 +810,36 @@ export interface components {
         };
         /** @description A dividend record. */
         DividendRow: {
-            /** @description Per share on today's share basis. */
+            /** @description Amount per share on today's share basis. */
             adjusted_amount: components["schemas"]["Exact"];
-            /** @description Per share as declared; an estimate on a projected row. */
+            /** @description Amount per share as declared; an estimate for projected records. */
             amount: components["schemas"]["Exact"];
-            /** @description Whether `amount` was declared or is estimated. */
+            /** @description Origin of `amount`: declared or estimated. */
             amount_status: components["schemas"]["AmountStatus"];
             /**
              * Format: decimal
-             * @description Against the previous regular one, split-adjusted, percent.
+             * @description Change against the previous regular amount, split-adjusted, percent.
              */
             change_percent: Decimal | null;
-            /** @description ISO 4217. */
+            /** @description ISO 4217 currency. */
             currency: string;
             /**
              * Format: date
-             * @description Day of the announcement.
+             * @description Declaration date.
              */
             declaration_date: string | null;
             /**
              * Format: date
-             * @description First day a buyer does not get it.
+             * @description First day on which a buyer does not receive it.
              */
             ex_date: string;
             /** @description Payment frequency. */
             frequency: components["schemas"]["Frequency"];
-            /** @description Id of the record, unique over the whole service and stable; null for projected ones. */
+            /** @description Id of the record, unique in the service and stable; null for projected records. */
             id: string | null;
             /**
              * Format: date
-             * @description Day of payment; an estimate on a projected row.
+             * @description Payment date; an estimate for projected records.
              */
             payment_date: string | null;
             /**
@@ -849,12 +849,12 @@ export interface components {
             payments_per_year: number | null;
             /**
              * Format: decimal
-             * @description Multiply into prices before ex_date; null when none applies.
+             * @description Multiplier of prices before ex_date; null if none applies.
              */
             price_factor: Decimal | null;
             /**
              * Format: date
-             * @description Day of the shareholder register.
+             * @description Record date.
              */
             record_date: string | null;
             /**
@@ -862,19 +862,22 @@ export interface components {
              * @description Vendor's revision of the record.
              */
             revision: number;
-            /** @description Feed the record came from. */
+            /** @description Feed of the record. */
             source: string;
             /** @description adjusted_amount / amount. */
             split_factor: components["schemas"]["Exact"];
-            /** @description Where it stands at the market's as-of date. */
+            /** @description Status on the market's as-of date. */
             status: components["schemas"]["DividendStatus"];
             /** @description Canonical ticker. */
             symbol: string;
-            /** @description Type as declared; `special` where the price shows it of a regular one (`special_by_price`). */
+            /**
+             * @description Type as declared; `special` for a regular amount that the price proves to be one
+             *     (`special_by_price`).
+             */
             type: components["schemas"]["DividendType"];
             /**
              * Format: date-time
-             * @description When the record was observed.
+             * @description Observation time of the record.
              */
             updated_at: string;
             /**
@@ -884,17 +887,17 @@ export interface components {
             yield_at_ex: Decimal | null;
         };
         /**
-         * @description Whether the payer pays (R6).
+         * @description Dividend status of a payer (R6).
          * @enum {string}
          */
         DividendState: "active" | "non_payer" | "suspended" | "lapsed";
         /**
-         * @description Where a distribution stands.
+         * @description Status of a distribution.
          * @enum {string}
          */
         DividendStatus: "declared" | "paid" | "cancelled" | "projected";
         /**
-         * @description Distribution types as declared; [`DividendType::class`](crate::measure) decides what they count for (R3).
+         * @description Distribution types as declared; [`DividendType::class`](crate::metrics) maps them to classes (R3).
          * @enum {string}
          */
         DividendType: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
@@ -911,7 +914,7 @@ export interface components {
             asset_class: string | null;
             /**
              * Format: decimal
-             * @description Assets under management, the row's currency.
+             * @description Assets under management, in the row's currency.
              */
             aum: Decimal | null;
             /** @description Category. */
@@ -927,29 +930,29 @@ export interface components {
             domicile: string | null;
             /**
              * Format: decimal
-             * @description Percent a year.
+             * @description Expense ratio, percent a year.
              */
             expense_ratio: Decimal | null;
             /**
              * Format: date
-             * @description Day of the newest snapshot.
+             * @description Date of the newest snapshot.
              */
             holdings_as_of: string | null;
             /**
              * Format: int32
-             * @description Positions in the newest snapshot.
+             * @description Number of positions in the newest snapshot.
              */
             holdings_count: number | null;
             /**
              * Format: date
-             * @description First day of the fund.
+             * @description Inception date.
              */
             inception_date: string | null;
-            /** @description Index it follows. */
+            /** @description Tracked index. */
             index_name: string | null;
-            /** @description Whether it is inverse. */
+            /** @description True for an inverse fund. */
             is_inverse: boolean | null;
-            /** @description Whether it is leveraged. */
+            /** @description True for a leveraged fund. */
             is_leveraged: boolean | null;
             /** @description Issuer of the fund. */
             issuer: string | null;
@@ -965,7 +968,7 @@ export interface components {
             nav: Decimal | null;
             /**
              * Format: date
-             * @description Day of the net asset value.
+             * @description Date of the net asset value.
              */
             nav_date: string | null;
             /**
@@ -973,7 +976,7 @@ export interface components {
              * @description Close over net asset value of the same day, less one, percent.
              */
             premium_discount: Decimal | null;
-            /** @description The security a single-stock fund follows. */
+            /** @description Underlying security of a single-stock fund. */
             related_symbol: string | null;
             /**
              * Format: decimal
@@ -991,7 +994,7 @@ export interface components {
             top_10_weight: Decimal | null;
             /**
              * Format: decimal
-             * @description Percent a year.
+             * @description Turnover, percent a year.
              */
             turnover: Decimal | null;
         };
@@ -1005,7 +1008,7 @@ export interface components {
          * @description Exact decimal: a JSON number, or a string with decimals=string.
          */
         Exact: Decimal;
-        /** @description A decision about one row, as the row stood. */
+        /** @description Decision about one row, with the row as it was decided on. */
         ExplainedDecision: {
             /**
              * Format: date
@@ -1014,48 +1017,48 @@ export interface components {
             date?: string | null;
             /**
              * Format: date-time
-             * @description When it was decided, or taken back.
+             * @description Time of the decision or of its revocation.
              */
             decided_at: string;
             /** @description Vendor's id of the row. */
             id?: string | null;
-            /** @description price, dividend or split. */
+            /** @description Kind of the row: price, dividend or split. */
             kind: string;
-            /** @description Why it was decided so. */
+            /** @description Explanation given for the decision. */
             note: string;
-            /** @description The reason code it was held with. */
+            /** @description Reason code of the quarantine. */
             reason: string;
-            /** @description Whether it was taken back. */
+            /** @description True if the decision was revoked. */
             revoked: boolean;
-            /** @description Feed the row came from. */
+            /** @description Feed of the row. */
             source: string;
-            /** @description Amount a share, close, or new shares of a split: of the row as it was decided on. */
+            /** @description Value of the row at the time of the decision: amount a share, close, or new shares of a split. */
             value: components["schemas"]["Exact"];
-            /** @description What was decided. */
+            /** @description The decision. */
             verdict: components["schemas"]["Verdict"];
         };
-        /** @description How one metric was found. */
+        /** @description Derivation of one metric. */
         ExplainedMetric: {
-            /** @description The formula with its values. */
+            /** @description Formula with its values. */
             formula: string;
             /** @description Name of the field in the metrics row. */
             metric: string;
-            /** @description The observations it rests on. */
+            /** @description Observations that determine the value. */
             observations: components["schemas"]["ExplainedObservation"][];
-            /** @description How many more of them are older than what is listed. */
+            /** @description Number of further observations, older than those listed. */
             older_observations: number;
-            /** @description How the value was rounded. */
+            /** @description Rounding of the value. */
             rounding: string;
-            /** @description The rule it follows, for example R7. */
+            /** @description Rule number, for example R7. */
             rule: string;
-            /** @description The value as served. */
+            /** @description Value as served. */
             value?: string | null;
         };
-        /** @description One observation, used or not. */
+        /** @description One observation, used or unused. */
         ExplainedObservation: {
             /**
              * Format: decimal
-             * @description Per share as declared, or the close.
+             * @description Amount per share as declared, or the close.
              */
             amount?: Decimal | null;
             /** @description ISO 4217 currency of the amount. */
@@ -1067,80 +1070,83 @@ export interface components {
             date?: string | null;
             /** @description Vendor's id of the record. */
             id?: string | null;
-            /** @description dividend, split, price, fundamentals or security. */
+            /** @description Kind of record: dividend, split, price, fundamentals or security. */
             kind: string;
             /**
              * Format: int64
-             * @description Line in the feed's file; 0 where it is not kept.
+             * @description Line in the feed's file; 0 if unknown.
              */
             line: number;
             /**
-             * @description Why it counts or does not: used, superseded, cancelled, duplicate, other_source, overridden, not_yet_known, moved,
-             *     or the reason code it is quarantined with.
+             * @description Status of the observation: used, superseded, cancelled, duplicate, other_source, overridden,
+             *     not_yet_known, moved, or the reason code of its quarantine.
              */
             outcome: string;
-            /** @description The outcome as a sentence. */
+            /** @description Status as a sentence. */
             reason: string;
             /**
              * Format: int64
              * @description Vendor's revision of the record.
              */
             revision: number;
-            /** @description Feed the observation came from. */
+            /** @description Feed of the observation. */
             source: string;
         };
-        /** @description The story of one security's metrics. */
+        /** @description Derivation of one security's metrics. */
         Explanation: {
             /**
              * Format: date
-             * @description Market date the metrics are for.
+             * @description Market date of the metrics.
              */
             as_of: string;
-            /** @description What people decided about held rows. */
+            /** @description Review decisions about quarantined rows. */
             decisions: components["schemas"]["ExplainedDecision"][];
             /**
-             * @description Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its id.
-             *     - `amount_held`: The newest regular amount is held until the next one shows what it was (R28).
-             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date's (R13).
-             *     - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts (R29).
-             *     - `currency_mismatch`: Dividends and prices are in different currencies, so there is no yield (R4).
-             *     - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists what was dropped (R29).
+             * @description Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
+             *     - `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes it (R28).
+             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date (R13).
+             *     - `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
+             *     - `currency_mismatch`: Dividends and prices are in different currencies, so no yield exists (R4).
+             *     - `duplicate_collapsed`: Rows of one payment or split were merged; `explain` lists the dropped rows (R29).
              *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
-             *     - `ex_date_unexpected`: An ex-date is not the one its record date implies (R1).
-             *     - `factor_skipped`: A distribution of the close before it or more, or in another currency, has no price factor (R11).
+             *     - `ex_date_unexpected`: An ex-date differs from the one that its record date implies (R1).
+             *     - `factor_skipped`: A distribution has no price factor: it is at least the close before it, or in another currency (R11).
              *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's (R5).
-             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed: the forward dividend rests on the payment before it (R8).
-             *     - `no_prev_close`: A distribution has no close before it, so no price factor (R11).
+             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed. The forward dividend uses the payment before it (R8).
+             *     - `no_prev_close`: A distribution has no close before it and therefore no price factor (R11).
              *     - `overdue`: The expected ex-date passed without a declaration (R19).
              *     - `price_jump_without_split`: A price moved by a known split ratio without a split (R30).
-             *     - `provisional`: Nothing is known of the security but its rows.
-             *     - `special_by_price`: A regular amount was a special, as the price shows (R28).
+             *     - `provisional`: The security is known only by its rows.
+             *     - `special_by_price`: A regular amount counts as a special, as the price proves (R28).
              *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14).
-             *     - `split_not_in_price`: A split left the price where it was (R30).
-             *     - `streak_seeded`: The increase streak contains years an operator vouches for; the payment streak counts the data alone (R14).
+             *     - `split_not_in_price`: A split did not change the price (R30).
+             *     - `streak_seeded`: The increase streak contains years of an operator's seed; the payment streak counts the data only (R14).
              *     - `ttm_incomplete`: The trailing year is only partly covered (R7).
-             *     - `ttm_payment_count_unusual`: The trailing year holds another number of payments than the frequency says (R7).
+             *     - `ttm_payment_count_unusual`: The number of payments in the trailing year differs from the frequency (R7).
              *     - `unknown_type`: A distribution of unknown type counts as regular (R3).
              *     - `yield_suspect`: The headline yield is above 25 % (R18).
              */
             flags: string[];
-            /** @description Where the frequency came from: `inferred` or `vendor`; null without regular dividends. */
+            /** @description Origin of the frequency: `inferred` or `vendor`; null without regular dividends. */
             frequency_source?: string | null;
-            /** @description Version of the rules, with the parameters that are not their defaults. */
+            /** @description Version of the rules, followed by the parameters that differ from their defaults. */
             method_version: string;
             /** @description One entry per metric, in the order of the metrics row. */
             metrics: components["schemas"]["ExplainedMetric"][];
-            /** @description How many more of them are older than what is listed. */
+            /** @description Number of further unused observations, older than those listed. */
             older_unused: number;
-            /** @description What dividends are measured against: `eps` or `ffo`; null for funds. */
+            /** @description Denominator of the payout ratio: `eps` or `ffo`; null for funds. */
             payout_basis?: string | null;
-            /** @description Why a payout ratio is there or not: `ok`, `not_applicable`, `negative_earnings`, `currency_mismatch`, `missing`. */
+            /**
+             * @description Status of the payout ratio: `ok`, `not_applicable`, `negative_earnings`, `currency_mismatch`,
+             *     `missing`.
+             */
             payout_status: string;
-            /** @description Rows held back from the figures, with the reason. */
+            /** @description Rows excluded from the figures (quarantined), with the reason. */
             quarantined: components["schemas"]["Quarantined"][];
             /** @description Canonical ticker. */
             symbol: string;
-            /** @description Observations that do not count, each with the reason. */
+            /** @description Observations without effect, each with the reason. */
             unused: components["schemas"]["ExplainedObservation"][];
         };
         /** @description A feature of a higher tier. */
@@ -1165,20 +1171,20 @@ export interface components {
             upgrade_url: string;
         };
         /**
-         * @description How the forward dividend was found (R8).
+         * @description Method behind the forward dividend (R8).
          * @enum {string}
          */
         ForwardBasis: "declared" | "last_times_frequency" | "none";
         /**
-         * @description How often a payer pays; `none`: no payments, `unknown`: cannot tell.
+         * @description Payment frequency; `none`: no payments, `unknown`: cannot be determined.
          * @enum {string}
          */
         Frequency: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-        /** @description Fundamentals. Money in `reported_currency`, ratios plain, margins and payouts in percent. */
+        /** @description Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent. */
         FundamentalsRow: {
             /**
              * Format: date
-             * @description Day the figures are as of.
+             * @description Date of the figures.
              */
             as_of: string | null;
             /**
@@ -1188,7 +1194,7 @@ export interface components {
             beta: Decimal | null;
             /**
              * Format: decimal
-             * @description Per share, split-adjusted.
+             * @description Book value per share, split-adjusted.
              */
             book_value_per_share: Decimal | null;
             /** @description Country of domicile. */
@@ -1210,12 +1216,12 @@ export interface components {
             employees: number | null;
             /**
              * Format: int64
-             * @description Whole currency units.
+             * @description Enterprise value, whole currency units.
              */
             enterprise_value: number | null;
             /**
              * Format: decimal
-             * @description Per share, split-adjusted.
+             * @description Earnings per share of twelve months, split-adjusted.
              */
             eps_ttm: Decimal | null;
             /**
@@ -1240,7 +1246,7 @@ export interface components {
             fiscal_period_end: string | null;
             /**
              * Format: int64
-             * @description Shares.
+             * @description Freely traded shares.
              */
             float_shares: number | null;
             /**
@@ -1250,12 +1256,12 @@ export interface components {
             forward_pe: Decimal | null;
             /**
              * Format: decimal
-             * @description Money of twelve months.
+             * @description Free cash flow of twelve months.
              */
             free_cash_flow_ttm: Decimal | null;
             /**
              * Format: decimal
-             * @description Percent.
+             * @description Gross margin, percent.
              */
             gross_margin: Decimal | null;
             /** @description Industry name. */
@@ -1272,24 +1278,24 @@ export interface components {
             ipo_date: string | null;
             /**
              * Format: int64
-             * @description Whole currency units (R24).
+             * @description Market capitalisation, whole currency units (R24).
              */
             market_cap: number | null;
             /** @description Name of the company or fund. */
             name: string;
             /**
              * Format: decimal
-             * @description Money of twelve months.
+             * @description Net income of twelve months.
              */
             net_income_ttm: Decimal | null;
             /**
              * Format: decimal
-             * @description Percent.
+             * @description Net margin, percent.
              */
             net_margin: Decimal | null;
             /**
              * Format: decimal
-             * @description Percent.
+             * @description Operating margin, percent.
              */
             operating_margin: Decimal | null;
             /**
@@ -1317,11 +1323,11 @@ export interface components {
              * @description Price over sales.
              */
             ps_ratio: Decimal | null;
-            /** @description ISO 4217. */
+            /** @description ISO 4217 currency of the money. */
             reported_currency: string | null;
             /**
              * Format: decimal
-             * @description Money of twelve months.
+             * @description Revenue of twelve months.
              */
             revenue_ttm: Decimal | null;
             /**
@@ -1338,14 +1344,14 @@ export interface components {
             sector: string | null;
             /**
              * Format: int64
-             * @description Shares.
+             * @description Shares outstanding.
              */
             shares_outstanding: number | null;
             /** @description Canonical ticker. */
             symbol: string;
             /**
              * Format: date-time
-             * @description When the newest fact behind the row was observed.
+             * @description Observation time of the newest fact behind the row.
              */
             updated_at: string;
             /** @description Website. */
@@ -1438,20 +1444,20 @@ export interface components {
             weight_total?: Decimal | null;
         };
         /**
-         * @description Why a row is held back from every figure (R28, R30).
+         * @description Reason for the exclusion (quarantine) of a row from all figures (R28, R30).
          *     - `amount_exceeds_price`: Cash of at least the close before its ex-date.
-         *     - `amount_outlier`: An isolated regular amount of at least 10 times the median before it.
-         *     - `confirmed`: A person confirmed that it is wrong: it stays held whatever its neighbours say.
-         *     - `far_future_ex_date`: An ex-date more than 400 days ahead of the newest session.
-         *     - `high_below_low`: A high below its low.
-         *     - `negative_price`: A negative open, high, low or average price.
-         *     - `negative_volume`: A negative volume.
-         *     - `no_ex_date`: Neither an ex-date nor a record date.
-         *     - `no_share_change`: A split that changes nothing.
-         *     - `non_positive_amount`: An amount of 0 or less.
-         *     - `non_positive_close`: A close of 0 or less.
-         *     - `non_positive_ratio`: A split of or into 0 shares or less.
-         *     - `price_unit_error`: A bar 100 times away from the sessions on both sides.
+         *     - `amount_outlier`: Isolated regular amount of at least 10 times the median before it.
+         *     - `confirmed`: Confirmed to be wrong by a review decision; it stays excluded even if its neighbours change.
+         *     - `far_future_ex_date`: Ex-date more than 400 days after the newest session.
+         *     - `high_below_low`: High below the low.
+         *     - `negative_price`: Negative open, high, low or average price.
+         *     - `negative_volume`: Negative volume.
+         *     - `no_ex_date`: Missing ex-date and record date.
+         *     - `no_share_change`: Split without an effect.
+         *     - `non_positive_amount`: Amount of 0 or less.
+         *     - `non_positive_close`: Close of 0 or less.
+         *     - `non_positive_ratio`: Split of or into 0 shares or less.
+         *     - `price_unit_error`: Bar 100 times away from the sessions on both sides.
          * @enum {string}
          */
         HoldReason: "amount_exceeds_price" | "amount_outlier" | "confirmed" | "far_future_ex_date" | "high_below_low" | "negative_price" | "negative_volume" | "no_ex_date" | "no_share_change" | "non_positive_amount" | "non_positive_close" | "non_positive_ratio" | "price_unit_error";
@@ -1463,7 +1469,7 @@ export interface components {
             cusip?: string | null;
             /** @description Financial instrument global identifier. */
             figi?: string | null;
-            /** @description Symbols it traded under before, with the days it held them. */
+            /** @description Former symbols with the days of their use. */
             former_symbols: Record<string, never>[];
             /** @description ISIN. */
             isin?: string | null;
@@ -1511,18 +1517,18 @@ export interface components {
             /** @description The first wrong one. */
             param?: string | null;
         };
-        /** @description The newest regular or special distribution that has gone ex. */
+        /** @description The newest regular or special distribution with a passed ex-date. */
         LastDividend: {
-            /** @description Per share, as declared. */
+            /** @description Amount per share as declared. */
             amount: components["schemas"]["Exact"];
             /**
              * Format: date
-             * @description First day a buyer did not get it.
+             * @description First day on which a buyer did not receive it.
              */
             ex_date: string;
             /**
              * Format: date
-             * @description Day of payment, when it is known.
+             * @description Payment date, if known.
              */
             payment_date?: string | null;
             /** @description Type as declared. */
@@ -1702,7 +1708,7 @@ export interface components {
             annual_totals?: components["schemas"]["AnnualTotal"][];
             /**
              * Format: date
-             * @description Market date the metrics are for.
+             * @description Market date of the metrics.
              */
             as_of: string;
             /**
@@ -1715,13 +1721,13 @@ export interface components {
              * @description Forward yield plus five-year growth (R16).
              */
             chowder_number: Decimal | null;
-            /** @description Whether the Chowder number passes its threshold. */
+            /** @description True if the Chowder number passes its threshold. */
             chowder_pass: boolean | null;
-            /** @description ISO 4217 currency of the dividends and every figure made of them. */
+            /** @description ISO 4217 currency of the dividends and all figures computed from them. */
             currency: string;
             /**
              * Format: int32
-             * @description Cuts of the regular rate in ten years.
+             * @description Number of cuts of the regular rate in ten years.
              */
             cuts_10y: number;
             /**
@@ -1729,7 +1735,7 @@ export interface components {
              * @description Earnings over dividends, a ratio.
              */
             dividend_cover: Decimal | null;
-            /** @description Whether the payer pays (R6). */
+            /** @description Dividend status of the payer (R6). */
             dividend_status: components["schemas"]["DividendState"];
             /**
              * Format: decimal
@@ -1738,17 +1744,17 @@ export interface components {
             dividend_yield: Decimal | null;
             /**
              * Format: decimal
-             * @description Indicated dividends of the next 12 months (R8); null when there is no forward figure.
+             * @description Forward (indicated) dividends of the next 12 months (R8); null without a forward figure.
              */
             dps_forward: Decimal | null;
             /**
              * Format: decimal
-             * @description Regular dividends gone ex in the last 12 months (R7).
+             * @description Regular dividends with an ex-date in the last 12 months (R7).
              */
             dps_ttm: Decimal | null;
             /**
              * Format: decimal
-             * @description The same with specials and capital gains.
+             * @description Regular and special dividends, capital gains included, with an ex-date in the last 12 months.
              */
             dps_ttm_total: Decimal | null;
             /**
@@ -1762,32 +1768,32 @@ export interface components {
              */
             first_payment_date: string | null;
             /**
-             * @description Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its id.
-             *     - `amount_held`: The newest regular amount is held until the next one shows what it was (R28).
-             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date's (R13).
-             *     - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts (R29).
-             *     - `currency_mismatch`: Dividends and prices are in different currencies, so there is no yield (R4).
-             *     - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists what was dropped (R29).
+             * @description Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
+             *     - `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes it (R28).
+             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date (R13).
+             *     - `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
+             *     - `currency_mismatch`: Dividends and prices are in different currencies, so no yield exists (R4).
+             *     - `duplicate_collapsed`: Rows of one payment or split were merged; `explain` lists the dropped rows (R29).
              *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
-             *     - `ex_date_unexpected`: An ex-date is not the one its record date implies (R1).
-             *     - `factor_skipped`: A distribution of the close before it or more, or in another currency, has no price factor (R11).
+             *     - `ex_date_unexpected`: An ex-date differs from the one that its record date implies (R1).
+             *     - `factor_skipped`: A distribution has no price factor: it is at least the close before it, or in another currency (R11).
              *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's (R5).
-             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed: the forward dividend rests on the payment before it (R8).
-             *     - `no_prev_close`: A distribution has no close before it, so no price factor (R11).
+             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed. The forward dividend uses the payment before it (R8).
+             *     - `no_prev_close`: A distribution has no close before it and therefore no price factor (R11).
              *     - `overdue`: The expected ex-date passed without a declaration (R19).
              *     - `price_jump_without_split`: A price moved by a known split ratio without a split (R30).
-             *     - `provisional`: Nothing is known of the security but its rows.
-             *     - `special_by_price`: A regular amount was a special, as the price shows (R28).
+             *     - `provisional`: The security is known only by its rows.
+             *     - `special_by_price`: A regular amount counts as a special, as the price proves (R28).
              *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14).
-             *     - `split_not_in_price`: A split left the price where it was (R30).
-             *     - `streak_seeded`: The increase streak contains years an operator vouches for; the payment streak counts the data alone (R14).
+             *     - `split_not_in_price`: A split did not change the price (R30).
+             *     - `streak_seeded`: The increase streak contains years of an operator's seed; the payment streak counts the data only (R14).
              *     - `ttm_incomplete`: The trailing year is only partly covered (R7).
-             *     - `ttm_payment_count_unusual`: The trailing year holds another number of payments than the frequency says (R7).
+             *     - `ttm_payment_count_unusual`: The number of payments in the trailing year differs from the frequency (R7).
              *     - `unknown_type`: A distribution of unknown type counts as regular (R3).
              *     - `yield_suspect`: The headline yield is above 25 % (R18).
              */
             flags?: string[];
-            /** @description How dps_forward was found. */
+            /** @description Method behind dps_forward. */
             forward_basis: components["schemas"]["ForwardBasis"];
             /** @description Payment frequency (R5). */
             frequency: components["schemas"]["Frequency"];
@@ -1832,7 +1838,7 @@ export interface components {
             latest_increase_date: string | null;
             /**
              * Format: decimal
-             * @description Its size, percent.
+             * @description Size of the newest increase, percent.
              */
             latest_increase_percent: Decimal | null;
             /** @description Version of the rules. */
@@ -1841,12 +1847,12 @@ export interface components {
             next?: components["schemas"]["NextDividend"] | null;
             /**
              * Format: int32
-             * @description Regular ex-dates known, up to the as-of date.
+             * @description Number of known regular ex-dates up to the as-of date.
              */
             payment_count: number;
             /**
              * Format: int32
-             * @description Consecutive years with a regular payment, in the data alone: it may be less than a seeded increase streak
+             * @description Consecutive years with a regular payment in the data. It may be less than a seeded increase streak
              *     (`streak_seeded`).
              */
             payment_streak_years: number;
@@ -1865,20 +1871,23 @@ export interface components {
              * @description Latest raw close in `price_currency`, carried through splits since.
              */
             price: Decimal | null;
-            /** @description ISO 4217 currency of `price`; in another one than the dividends' there is no yield (`currency_mismatch`). */
+            /**
+             * @description ISO 4217 currency of `price`. If it differs from the dividends', no yield exists
+             *     (`currency_mismatch`).
+             */
             price_currency: string;
             /**
              * Format: date
              * @description Session of that close.
              */
             price_date: string | null;
-            /** @description Rows held back from the figures, with the reason, within the tier's depth. */
+            /** @description Rows excluded from the figures (quarantined), with the reason, within the tier's depth. */
             quarantined?: components["schemas"]["Quarantined"][];
             /** @description Safety label (R18). */
             safety: components["schemas"]["Safety"] | null;
-            /** @description Whether the indicated dividend is below the last complete year's. */
+            /** @description True if the forward dividend is below the total of the last complete year. */
             streak_at_risk: boolean;
-            /** @description Whether the streak may be longer than the data. */
+            /** @description True if the streak may be longer than the data. */
             streak_lower_bound: boolean;
             /**
              * Format: int32
@@ -1899,11 +1908,14 @@ export interface components {
              * @description Total return of five years, percent, not annualised (R12).
              */
             total_return_5y: Decimal | null;
-            /** @description Whether the TTM window is covered whole; false when listed, or known, for less than 12 months. Nothing is annualised. */
+            /**
+             * @description True if the TTM window is fully covered; false if listed, or known, for less than 12 months.
+             *     Nothing is annualised.
+             */
             ttm_complete: boolean;
             /**
              * Format: int32
-             * @description Regular ex-dates in the TTM window.
+             * @description Number of regular ex-dates in the TTM window.
              */
             ttm_payment_count: number;
             /**
@@ -1918,22 +1930,22 @@ export interface components {
             yield_5y_avg: Decimal | null;
             /**
              * Format: decimal
-             * @description Highest of them.
+             * @description Highest of the month-end TTM yields of five years, percent.
              */
             yield_5y_high: Decimal | null;
             /**
              * Format: decimal
-             * @description Lowest of them.
+             * @description Lowest of the month-end TTM yields of five years, percent.
              */
             yield_5y_low: Decimal | null;
-            /** @description What the headline rests on. */
+            /** @description Basis of the headline yield. */
             yield_basis: components["schemas"]["YieldBasis"] | null;
             /**
              * Format: decimal
              * @description dps_forward / price, percent.
              */
             yield_forward: Decimal | null;
-            /** @description Whether the yield looks like a trap (R18). */
+            /** @description True if the yield looks like a trap (R18). */
             yield_trap_risk: boolean | null;
             /**
              * Format: decimal
@@ -1955,24 +1967,24 @@ export interface components {
         NextDividend: {
             /**
              * Format: decimal
-             * @description Per share, as declared; an estimate when projected.
+             * @description Amount per share as declared; an estimate for a projected date.
              */
             amount?: Decimal | null;
             /**
              * Format: date
-             * @description First day a buyer does not get it.
+             * @description First day on which a buyer does not receive it.
              */
             ex_date: string;
             /**
              * Format: date
-             * @description Day of payment, when it is known; an estimate when projected.
+             * @description Payment date, if known; an estimate for a projected date.
              */
             payment_date?: string | null;
-            /** @description Whether it was announced: then amount and payment date are declared, else estimated. */
+            /** @description Status: for `declared` the amount and payment date are declared, otherwise estimated. */
             status: components["schemas"]["NextStatus"];
         };
         /**
-         * @description Whether the next ex-date was announced or is expected from the pattern (R19).
+         * @description Origin of the next ex-date: announced, or projected from the pattern (R19).
          * @enum {string}
          */
         NextStatus: "declared" | "projected";
@@ -2013,7 +2025,7 @@ export interface components {
             change: Decimal | null;
             /**
              * Format: decimal
-             * @description The same, percent.
+             * @description Change of the close against the session before the period, percent.
              */
             change_percent: Decimal | null;
             /** @description Last price. */
@@ -2107,11 +2119,11 @@ export interface components {
              */
             total_return?: Decimal | null;
         };
-        /** @description The quote's price fields inside a snapshot; the row's currency. */
+        /** @description Price fields of the quote in a snapshot, in the row's currency. */
         Pricing: {
             /**
              * Format: int64
-             * @description Shares.
+             * @description Mean volume of the newest 30 sessions, shares.
              */
             avg_volume_30d: number | null;
             /**
@@ -2121,7 +2133,7 @@ export interface components {
             change: Decimal | null;
             /**
              * Format: decimal
-             * @description Percent.
+             * @description Change, percent.
              */
             change_percent: Decimal | null;
             /**
@@ -2141,7 +2153,7 @@ export interface components {
             open: Decimal | null;
             /**
              * Format: decimal
-             * @description Close of the session before, on the latest session's share basis.
+             * @description Close of the previous session, on the latest session's share basis.
              */
             previous_close: Decimal | null;
             /**
@@ -2166,7 +2178,7 @@ export interface components {
             sma_200: Decimal | null;
             /**
              * Format: int64
-             * @description Shares.
+             * @description Shares traded in the latest session.
              */
             volume: number | null;
             /**
@@ -2176,7 +2188,7 @@ export interface components {
             year_high: Decimal | null;
             /**
              * Format: date
-             * @description Its session.
+             * @description Session of the highest price.
              */
             year_high_date: string | null;
             /**
@@ -2186,7 +2198,7 @@ export interface components {
             year_low: Decimal | null;
             /**
              * Format: date
-             * @description Its session.
+             * @description Session of the lowest price.
              */
             year_low_date: string | null;
         };
@@ -2210,7 +2222,7 @@ export interface components {
              */
             lag_seconds: number | null;
         };
-        /** @description A held row: it comes back by itself when its neighbours change. */
+        /** @description A quarantined row. It returns to the figures when its neighbours change and no longer contradict it. */
         Quarantined: {
             /**
              * Format: date
@@ -2219,18 +2231,18 @@ export interface components {
             date?: string | null;
             /** @description Vendor's id of the row. */
             id?: string | null;
-            /** @description price, dividend or split. */
+            /** @description Kind of row: price, dividend or split. */
             kind: string;
             /**
              * Format: int64
              * @description Line in that feed's file.
              */
             line: number;
-            /** @description A sentence that says what was seen. */
+            /** @description Observed fault, as a sentence. */
             message: string;
             /** @description Stable reason code. */
             reason: components["schemas"]["HoldReason"];
-            /** @description Feed the row came from. */
+            /** @description Feed of the row. */
             source: string;
             /** @description Canonical ticker. */
             symbol: string;
@@ -2254,7 +2266,7 @@ export interface components {
         Quote: {
             /**
              * Format: decimal
-             * @description Dividends a year per share behind the headline yield, in `dividend_currency`.
+             * @description Annual dividend per share behind the headline yield, in `dividend_currency`.
              */
             annual_dividend: Decimal | null;
             /**
@@ -2272,7 +2284,7 @@ export interface components {
              * @description change / previous_close, percent.
              */
             change_percent: Decimal | null;
-            /** @description ISO 4217. */
+            /** @description ISO 4217 currency. */
             currency: string;
             /**
              * Format: decimal
@@ -2284,7 +2296,7 @@ export interface components {
              * @description Low of the latest session.
              */
             day_low: Decimal | null;
-            /** @description ISO 4217 currency of the dividends; null when none was ever paid. */
+            /** @description ISO 4217 currency of the dividends; null for non-payers. */
             dividend_currency: string | null;
             /**
              * Format: decimal
@@ -2300,7 +2312,7 @@ export interface components {
             exchange: string | null;
             /**
              * Format: int64
-             * @description Whole currency units (R24).
+             * @description Market capitalisation, whole currency units (R24).
              */
             market_cap: number | null;
             /** @description Name of the company or fund. */
@@ -2317,12 +2329,12 @@ export interface components {
             pe_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Close of the session before, on the latest session's share basis.
+             * @description Close of the previous session, on the latest session's share basis.
              */
             previous_close: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest close, carried through splits since; null without any price.
+             * @description Latest close, carried through splits since; null without a price.
              */
             price: Decimal | null;
             /**
@@ -2334,7 +2346,7 @@ export interface components {
             sector: string | null;
             /**
              * Format: int64
-             * @description Shares outstanding, brought through splits.
+             * @description Shares outstanding, adjusted for splits.
              */
             shares_outstanding: number | null;
             /**
@@ -2353,7 +2365,7 @@ export interface components {
             symbol: string;
             /**
              * Format: date-time
-             * @description When the newest fact behind the row was observed.
+             * @description Observation time of the newest fact behind the row.
              */
             updated_at: string;
             /**
@@ -2368,7 +2380,7 @@ export interface components {
             year_high: Decimal | null;
             /**
              * Format: date
-             * @description Its session.
+             * @description Session of the highest price.
              */
             year_high_date: string | null;
             /**
@@ -2378,12 +2390,12 @@ export interface components {
             year_low: Decimal | null;
             /**
              * Format: date
-             * @description Its session.
+             * @description Session of the lowest price.
              */
             year_low_date: string | null;
         };
         /**
-         * @description What the quote rests on: end-of-day bars.
+         * @description Data source of the quote: end-of-day bars.
          * @enum {string}
          */
         QuoteSource: "eod";
@@ -2399,11 +2411,11 @@ export interface components {
             /** @description What the page rests on. */
             meta: components["schemas"]["ScreenerMeta"];
         };
-        /** @description What a screener shows beside the stock row. */
+        /** @description Figures of a screener in addition to the stock row. */
         ScreenerFigures: {
             /**
              * Format: decimal
-             * @description Against the benchmark.
+             * @description Beta against the benchmark.
              */
             beta: Decimal | null;
             /**
@@ -2413,17 +2425,17 @@ export interface components {
             growth_1y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth a year, percent.
+             * @description Compound growth a year over 3 years, percent.
              */
             growth_3y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth a year, percent.
+             * @description Compound growth a year over 5 years, percent.
              */
             growth_5y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth a year, percent.
+             * @description Compound growth a year over 10 years, percent.
              */
             growth_10y: Decimal | null;
             /** @description Dividend Aristocrat (R15). */
@@ -2447,12 +2459,12 @@ export interface components {
             pe_ratio: Decimal | null;
             /**
              * Format: int64
-             * @description Shares of the latest session.
+             * @description Shares traded in the latest session.
              */
             volume: number | null;
             /**
              * Format: decimal
-             * @description Indicated yield, percent.
+             * @description Forward yield, percent.
              */
             yield_forward: Decimal | null;
             /**
@@ -2505,7 +2517,7 @@ export interface components {
             /** @description Active stocks by yield, then market capitalisation, then symbol; suspect yields left out. */
             top_payers?: components["schemas"]["ScreenerRow"][];
         };
-        /** @description A sector and its statistics. Yields and growth in percent; suspects and ETFs are left out. */
+        /** @description A sector and its statistics. Yields and growth in percent; suspect yields and ETFs are excluded. */
         SectorRow: {
             /**
              * Format: int32
@@ -2581,12 +2593,12 @@ export interface components {
             median_yield: Decimal | null;
             /**
              * Format: int32
-             * @description Those with a headline yield above zero.
+             * @description Number of stocks with a headline yield above zero.
              */
             payer_count: number;
             /** @description Name of the sector. */
             sector: string;
-            /** @description The name for paths: lower case, hyphens. */
+            /** @description Slug for paths: lower case, hyphens. */
             slug: string;
             /**
              * Format: int32
@@ -2603,7 +2615,7 @@ export interface components {
         SectorWeight: {
             /** @description Sector name. */
             sector: string;
-            /** @description Percent. */
+            /** @description Weight, percent. */
             weight: components["schemas"]["Exact"];
         };
         /**
@@ -2620,7 +2632,7 @@ export interface components {
         };
         /** @description One resource. */
         Single_FundamentalsRow: {
-            /** @description Fundamentals. Money in `reported_currency`, ratios plain, margins and payouts in percent. */
+            /** @description Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent. */
             data: components["schemas"]["FundamentalsRow"];
             /** @description What the answer rests on. */
             meta: components["schemas"]["Meta"];
@@ -2675,11 +2687,11 @@ export interface components {
         };
         /** @description A split record. */
         SplitRow: {
-            /** @description The same with all later effective splits. */
+            /** @description Price factor of this split and all later effective splits. */
             cumulative_price_factor: components["schemas"]["Exact"];
             /**
              * Format: date
-             * @description Day of the announcement.
+             * @description Declaration date.
              */
             declaration_date: string | null;
             /**
@@ -2693,10 +2705,10 @@ export interface components {
             id: string;
             /**
              * Format: date
-             * @description Day the new shares are delivered.
+             * @description Delivery date of the new shares.
              */
             payable_date: string | null;
-            /** @description from / to: multiply into earlier prices. */
+            /** @description from / to: the multiplier of earlier prices. */
             price_factor: components["schemas"]["Exact"];
             /** @description to / from: 4 for 4:1. */
             ratio: components["schemas"]["Exact"];
@@ -2705,7 +2717,7 @@ export interface components {
              * @description Vendor's revision of the record.
              */
             revision: number;
-            /** @description Where it stands. */
+            /** @description Status of the split. */
             status: components["schemas"]["SplitStatus"];
             /** @description Canonical ticker. */
             symbol: string;
@@ -2713,16 +2725,16 @@ export interface components {
             text: string;
             /** @description New shares. */
             to_shares: components["schemas"]["Exact"];
-            /** @description Direction. */
+            /** @description Direction of the split. */
             type: components["schemas"]["SplitType"];
             /**
              * Format: date-time
-             * @description When the record was observed.
+             * @description Observation time of the record.
              */
             updated_at: string;
         };
         /**
-         * @description Where a split stands at the market's as-of date.
+         * @description Status of a split on the market's as-of date.
          * @enum {string}
          */
         SplitStatus: "announced" | "effective" | "cancelled";
@@ -2740,35 +2752,35 @@ export interface components {
         StockDividends: {
             /**
              * Format: decimal
-             * @description Per share and year, in `currency`.
+             * @description Annual amount per share, in `currency`.
              */
             annual_amount: Decimal | null;
-            /** @description ISO 4217 currency of the amounts; null when none was ever paid. */
+            /** @description ISO 4217 currency of the amounts; null for non-payers. */
             currency: string | null;
             /** @description Payment frequency (R5). */
             frequency: components["schemas"]["Frequency"] | null;
             /**
              * Format: decimal
-             * @description Percent a year.
+             * @description Five-year growth, percent a year.
              */
             growth_5y: Decimal | null;
-            /** @description The newest one that has gone ex. */
+            /** @description The newest distribution with a passed ex-date. */
             last?: components["schemas"]["LastDividend"] | null;
             /** @description The next ex-dividend date (R19). */
             next?: components["schemas"]["NextDividend"] | null;
             /**
              * Format: decimal
-             * @description Percent.
+             * @description Payout ratio, percent.
              */
             payout_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Percent.
+             * @description Forward yield, percent.
              */
             yield_forward: Decimal | null;
             /**
              * Format: decimal
-             * @description Percent.
+             * @description Trailing yield, percent.
              */
             yield_ttm: Decimal | null;
         };
@@ -2776,19 +2788,22 @@ export interface components {
         StockRow: {
             /**
              * Format: decimal
-             * @description Dividends a year per share behind the headline yield, in `dividend_currency`.
+             * @description Annual dividend per share behind the headline yield, in `dividend_currency`.
              */
             annual_dividend: Decimal | null;
             /** @description Country of domicile. */
             country: string | null;
-            /** @description ISO 4217 currency of prices and every other money figure but `annual_dividend`. */
+            /** @description ISO 4217 currency of prices and all money figures except `annual_dividend`. */
             currency: string;
             /**
              * Format: date
-             * @description Last day of trading, when delisted.
+             * @description Last trading day of a delisted security.
              */
             delisted_on: string | null;
-            /** @description ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency` there is no yield. */
+            /**
+             * @description ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
+             *     exists.
+             */
             dividend_currency: string | null;
             /**
              * Format: decimal
@@ -2797,11 +2812,11 @@ export interface components {
             dividend_yield: Decimal | null;
             /** @description Market identifier code of the primary listing. */
             exchange: string | null;
-            /** @description Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told. */
+            /** @description Payment frequency: `none` for non-payers, `unknown` if it cannot be determined. */
             frequency: components["schemas"]["Frequency"] | null;
             /**
              * Format: int32
-             * @description Rows held back from the figures as contradicted by their neighbours; `metrics` names them.
+             * @description Number of rows excluded from the figures because neighbours contradict them; `metrics` lists them.
              */
             held_rows: number;
             /**
@@ -2811,7 +2826,7 @@ export interface components {
             increase_streak_years: number | null;
             /** @description Industry name. */
             industry: string | null;
-            /** @description Whether the security still trades. */
+            /** @description True if the security still trades. */
             is_active: boolean;
             /**
              * Format: int64
@@ -2825,7 +2840,7 @@ export interface components {
              * @description Next ex-dividend date, declared or projected (R19).
              */
             next_ex_date: string | null;
-            /** @description Whether regular dividends are being paid. */
+            /** @description True if the security currently pays regular dividends. */
             pays_dividend: boolean;
             /**
              * Format: decimal
@@ -2845,10 +2860,10 @@ export interface components {
             type: components["schemas"]["SecurityType"];
             /**
              * Format: date-time
-             * @description When the newest fact behind the row was observed.
+             * @description Observation time of the newest fact behind the row.
              */
             updated_at: string;
-            /** @description What the headline yield rests on. */
+            /** @description Basis of the headline yield. */
             yield_basis: components["schemas"]["YieldBasis"] | null;
         };
         /** @description Counts of symbols. */
@@ -2885,9 +2900,9 @@ export interface components {
          */
         Tier: "free" | "starter" | "premium" | "professional";
         /**
-         * @description What a person decided about a held row.
-         *     - `release`: The row is right: it counts.
-         *     - `confirm`: The row is wrong: it stays held, also when its neighbours change.
+         * @description Decision about a quarantined row.
+         *     - `release`: The row is right and counts.
+         *     - `confirm`: The row is wrong and stays quarantined, even if its neighbours change.
          * @enum {string}
          */
         Verdict: "release" | "confirm";
@@ -2901,7 +2916,7 @@ export interface components {
             param?: string | null;
         };
         /**
-         * @description What the headline yield rests on (R9).
+         * @description Basis of the headline yield (R9).
          * @enum {string}
          */
         YieldBasis: "forward" | "ttm";

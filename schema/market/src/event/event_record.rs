@@ -81,10 +81,13 @@ dated! {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::*;
+    use super::EventRecord;
+    use crate::event::{
+        Decision, Dividend, Etf, Fundamentals, HoldingSnapshot, MarketSession, Security, Split,
+    };
 
     /// `kind symbol day`, `-` where it names none.
-    fn told<T: EventRecord>(record: Value) -> String {
+    fn describe<T: EventRecord>(record: Value) -> String {
         let record: T = serde_json::from_value(record).unwrap();
         let symbol = record.symbol().map_or("-".to_owned(), ToString::to_string);
         let day = record.date().map_or("-".to_owned(), |day| day.to_string());
@@ -92,30 +95,30 @@ mod tests {
     }
 
     #[test]
-    fn a_record_tells_whom_it_concerns_and_on_which_day_they_held_the_symbol() {
+    fn a_record_names_its_symbol_and_the_day_of_its_tenure() {
         let paid = json!({ "symbol": "LIFE", "amount": "0.46", "currency": "USD", "type": "regular",
             "amount_basis": "raw", "record_date": "2023-06-16", "payment_date": "2023-07-03" });
-        assert_eq!(told::<Dividend>(paid.clone()), "dividend LIFE 2023-06-16");
+        assert_eq!(describe::<Dividend>(paid.clone()), "dividend LIFE 2023-06-16");
         let mut dated = paid;
         dated["ex_date"] = json!("2023-06-15");
-        assert_eq!(told::<Dividend>(dated), "dividend LIFE 2023-06-15");
+        assert_eq!(describe::<Dividend>(dated), "dividend LIFE 2023-06-15");
         let split = json!({ "symbol": "LIFE", "ex_date": "2012-08-13", "from": "1", "to": "2",
             "declaration_date": "2012-07-10" });
-        assert_eq!(told::<Split>(split), "split LIFE 2012-08-13");
+        assert_eq!(describe::<Split>(split), "split LIFE 2012-08-13");
         let figures = json!({ "symbol": "LIFE", "as_of": "2024-03-29", "eps_as_of": "2023-12-31" });
-        assert_eq!(told::<Fundamentals>(figures), "fundamentals LIFE 2024-03-29");
+        assert_eq!(describe::<Fundamentals>(figures), "fundamentals LIFE 2024-03-29");
         let fund = json!({ "symbol": "FUND", "as_of": "2024-03-29", "inception_date": "1993-01-22" });
-        assert_eq!(told::<Etf>(fund), "etf FUND 2024-03-29");
+        assert_eq!(describe::<Etf>(fund), "etf FUND 2024-03-29");
         let positions = json!({ "symbol": "FUND", "as_of": "2024-03-29", "holdings": [] });
-        assert_eq!(told::<HoldingSnapshot>(positions), "holding FUND 2024-03-29");
+        assert_eq!(describe::<HoldingSnapshot>(positions), "holding FUND 2024-03-29");
         // A company is itself on any day, and a decision is about a row, whichever day it is of.
         let company = json!({ "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD",
             "status": "active", "ipo_date": "1962-01-02" });
-        assert_eq!(told::<Security>(company), "security LIFE -");
+        assert_eq!(describe::<Security>(company), "security LIFE -");
         let decided = json!({ "symbol": "LIFE", "verdict": "release", "kind": "dividend", "source": "a",
             "date": "2023-06-15", "value": "0.46", "reason": "amount_outlier", "note": "declared so" });
-        assert_eq!(told::<Decision>(decided), "decision LIFE -");
+        assert_eq!(describe::<Decision>(decided), "decision LIFE -");
         // A session is the whole market's.
-        assert_eq!(told::<MarketSession>(json!({ "date": "2024-06-28" })), "session - 2024-06-28");
+        assert_eq!(describe::<MarketSession>(json!({ "date": "2024-06-28" })), "session - 2024-06-28");
     }
 }

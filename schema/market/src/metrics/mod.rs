@@ -38,13 +38,13 @@ use chrono::NaiveDate;
 
 pub use context::DerivationContext;
 pub use derivation::Derivation;
-pub use derivation::DerivedRows;
 pub use explain::{
     ExplainedDecision, ExplainedMetric, ExplainedObservation, Explanation, explain, explain_session,
 };
 pub use prices::adjustment::AdjustmentFactor;
 pub use prices::risk::MonthlyReturns;
 pub use prices::total_return::{CloseSeries, total_return};
+pub use rows::DerivedRows;
 pub use rules::{METHOD_VERSION, ParameterDeviation, Rules};
 
 use crate::event::{DecidedRow, Decision};

@@ -84,30 +84,31 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     """A dividend record with its security and its place in the calendar."""
 
     id: str | None = None
-    """Id of the record, unique over the whole service and stable; null for projected ones."""
+    """Id of the record, unique in the service and stable; null for projected records."""
     symbol: str
     """Canonical ticker."""
     ex_date: dt.date
-    """First day a buyer does not get it."""
+    """First day on which a buyer does not receive it."""
     payment_date: dt.date | None = None
-    """Day of payment; an estimate on a projected row."""
+    """Payment date; an estimate for projected records."""
     record_date: dt.date | None = None
-    """Day of the shareholder register."""
+    """Record date."""
     declaration_date: dt.date | None = None
-    """Day of the announcement."""
+    """Declaration date."""
     amount: Decimal
-    """Per share as declared; an estimate on a projected row."""
+    """Amount per share as declared; an estimate for projected records."""
     amount_status: str
-    """Whether `amount` was declared or is estimated.
+    """Origin of `amount`: declared or estimated.
 
     One of: declared, estimated.
     """
     adjusted_amount: Decimal
-    """Per share on today's share basis."""
+    """Amount per share on today's share basis."""
     currency: str
-    """ISO 4217."""
+    """ISO 4217 currency."""
     type: str
-    """Type as declared; `special` where the price shows it of a regular one (`special_by_price`).
+    """Type as declared; `special` for a regular amount that the price proves to be one
+    (`special_by_price`).
 
     One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
@@ -121,24 +122,24 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     payments_per_year: int | None = None
     """Payments a year."""
     status: str
-    """Where it stands at the market's as-of date.
+    """Status on the market's as-of date.
 
     One of: declared, paid, cancelled, projected.
     """
     split_factor: Decimal
     """adjusted_amount / amount."""
     price_factor: Decimal | None = None
-    """Multiply into prices before ex_date; null when none applies."""
+    """Multiplier of prices before ex_date; null if none applies."""
     yield_at_ex: Decimal | None = None
     """amount x payments_per_year / close before the ex-date, percent."""
     change_percent: Decimal | None = None
-    """Against the previous regular one, split-adjusted, percent."""
+    """Change against the previous regular amount, split-adjusted, percent."""
     source: str
-    """Feed the record came from."""
+    """Feed of the record."""
     revision: int
     """Vendor's revision of the record."""
     updated_at: dt.datetime
-    """When the record was observed."""
+    """Observation time of the record."""
     name: str
     """Name of the company or fund."""
     exchange: str | None = None
@@ -253,11 +254,11 @@ class CountryWeight(Struct, frozen=True, kw_only=True):
     country: str
     """Country name."""
     weight: Decimal
-    """Percent."""
+    """Weight, percent."""
 
 
 class Coverage(Struct, frozen=True, kw_only=True):
-    """First and last days of the data held."""
+    """First and last days of the data."""
 
     dividends_from: dt.date | None = None
     """First ex-date."""
@@ -285,30 +286,31 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     """A dividend record."""
 
     id: str | None = None
-    """Id of the record, unique over the whole service and stable; null for projected ones."""
+    """Id of the record, unique in the service and stable; null for projected records."""
     symbol: str
     """Canonical ticker."""
     ex_date: dt.date
-    """First day a buyer does not get it."""
+    """First day on which a buyer does not receive it."""
     payment_date: dt.date | None = None
-    """Day of payment; an estimate on a projected row."""
+    """Payment date; an estimate for projected records."""
     record_date: dt.date | None = None
-    """Day of the shareholder register."""
+    """Record date."""
     declaration_date: dt.date | None = None
-    """Day of the announcement."""
+    """Declaration date."""
     amount: Decimal
-    """Per share as declared; an estimate on a projected row."""
+    """Amount per share as declared; an estimate for projected records."""
     amount_status: str
-    """Whether `amount` was declared or is estimated.
+    """Origin of `amount`: declared or estimated.
 
     One of: declared, estimated.
     """
     adjusted_amount: Decimal
-    """Per share on today's share basis."""
+    """Amount per share on today's share basis."""
     currency: str
-    """ISO 4217."""
+    """ISO 4217 currency."""
     type: str
-    """Type as declared; `special` where the price shows it of a regular one (`special_by_price`).
+    """Type as declared; `special` for a regular amount that the price proves to be one
+    (`special_by_price`).
 
     One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
@@ -322,24 +324,24 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     payments_per_year: int | None = None
     """Payments a year."""
     status: str
-    """Where it stands at the market's as-of date.
+    """Status on the market's as-of date.
 
     One of: declared, paid, cancelled, projected.
     """
     split_factor: Decimal
     """adjusted_amount / amount."""
     price_factor: Decimal | None = None
-    """Multiply into prices before ex_date; null when none applies."""
+    """Multiplier of prices before ex_date; null if none applies."""
     yield_at_ex: Decimal | None = None
     """amount x payments_per_year / close before the ex-date, percent."""
     change_percent: Decimal | None = None
-    """Against the previous regular one, split-adjusted, percent."""
+    """Change against the previous regular amount, split-adjusted, percent."""
     source: str
-    """Feed the record came from."""
+    """Feed of the record."""
     revision: int
     """Vendor's revision of the record."""
     updated_at: dt.datetime
-    """When the record was observed."""
+    """Observation time of the record."""
 
 
 class ErrorBody(Struct, frozen=True, kw_only=True):
@@ -372,11 +374,11 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and every other money figure but `annual_dividend`."""
+    """ISO 4217 currency of prices and all money figures except `annual_dividend`."""
     is_active: bool
-    """Whether the security still trades."""
+    """True if the security still trades."""
     delisted_on: dt.date | None = None
-    """Last day of trading, when delisted."""
+    """Last trading day of a delisted security."""
     price: Decimal | None = None
     """Latest raw close, carried through splits since."""
     price_date: dt.date | None = None
@@ -384,21 +386,21 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
     pays_dividend: bool
-    """Whether regular dividends are being paid."""
+    """True if the security currently pays regular dividends."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
-    """What the headline yield rests on.
+    """Basis of the headline yield.
 
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Dividends a year per share behind the headline yield, in `dividend_currency`."""
+    """Annual dividend per share behind the headline yield, in `dividend_currency`."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency`
-    there is no yield."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
+    exists."""
     frequency: str | None = None
-    """Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told.
+    """Payment frequency: `none` for non-payers, `unknown` if it cannot be determined.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
@@ -408,9 +410,10 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Rows held back from the figures as contradicted by their neighbours; `metrics` names them."""
+    """Number of rows excluded from the figures because neighbours contradict them; `metrics` lists
+    them."""
     updated_at: dt.datetime
-    """When the newest fact behind the row was observed."""
+    """Observation time of the newest fact behind the row."""
     issuer: str | None = None
     """Issuer of the fund."""
     asset_class: str | None = None
@@ -420,19 +423,19 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     strategy: str | None = None
     """Strategy."""
     index_name: str | None = None
-    """Index it follows."""
+    """Tracked index."""
     domicile: str | None = None
     """Domicile."""
     inception_date: dt.date | None = None
-    """First day of the fund."""
+    """Inception date."""
     expense_ratio: Decimal | None = None
-    """Percent a year."""
+    """Expense ratio, percent a year."""
     aum: Decimal | None = None
-    """Assets under management, the row's currency."""
+    """Assets under management, in the row's currency."""
     nav: Decimal | None = None
     """Net asset value per share."""
     nav_date: dt.date | None = None
-    """Day of the net asset value."""
+    """Date of the net asset value."""
     premium_discount: Decimal | None = None
     """Close over net asset value of the same day, less one, percent."""
     distribution_yield_ttm: Decimal | None = None
@@ -440,21 +443,21 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     sec_yield_30d: Decimal | None = None
     """SEC 30-day yield, percent."""
     is_leveraged: bool | None = None
-    """Whether it is leveraged."""
+    """True for a leveraged fund."""
     is_inverse: bool | None = None
-    """Whether it is inverse."""
+    """True for an inverse fund."""
     leverage_factor: Decimal | None = None
     """Leverage factor."""
     related_symbol: str | None = None
-    """The security a single-stock fund follows."""
+    """Underlying security of a single-stock fund."""
     holdings_count: int | None = None
-    """Positions in the newest snapshot."""
+    """Number of positions in the newest snapshot."""
     holdings_as_of: dt.date | None = None
-    """Day of the newest snapshot."""
+    """Date of the newest snapshot."""
     top_10_weight: Decimal | None = None
     """Weight of the ten largest positions, percent."""
     turnover: Decimal | None = None
-    """Percent a year."""
+    """Turnover, percent a year."""
     sector_weights: list[SectorWeight] = field(default_factory=list)
     """Weights by sector, largest first."""
     country_weights: list[CountryWeight] = field(default_factory=list)
@@ -462,57 +465,57 @@ class EtfRow(Struct, frozen=True, kw_only=True):
 
 
 class ExplainedDecision(Struct, frozen=True, kw_only=True):
-    """A decision about one row, as the row stood."""
+    """Decision about one row, with the row as it was decided on."""
 
     date: dt.date | None = None
     """Ex-date or session of the row."""
     decided_at: dt.datetime
-    """When it was decided, or taken back."""
+    """Time of the decision or of its revocation."""
     id: str | None = None
     """Vendor's id of the row."""
     kind: str
-    """price, dividend or split."""
+    """Kind of the row: price, dividend or split."""
     note: str
-    """Why it was decided so."""
+    """Explanation given for the decision."""
     reason: str
-    """The reason code it was held with."""
+    """Reason code of the quarantine."""
     revoked: bool
-    """Whether it was taken back."""
+    """True if the decision was revoked."""
     source: str
-    """Feed the row came from."""
+    """Feed of the row."""
     value: Decimal
-    """Amount a share, close, or new shares of a split: of the row as it was decided on."""
+    """Value of the row at the time of the decision: amount a share, close, or new shares of a split."""
     verdict: str
-    """What was decided.
+    """The decision.
 
     One of: release, confirm.
     """
 
 
 class ExplainedMetric(Struct, frozen=True, kw_only=True):
-    """How one metric was found."""
+    """Derivation of one metric."""
 
     formula: str
-    """The formula with its values."""
+    """Formula with its values."""
     metric: str
     """Name of the field in the metrics row."""
     observations: list[ExplainedObservation]
-    """The observations it rests on."""
+    """Observations that determine the value."""
     older_observations: int
-    """How many more of them are older than what is listed."""
+    """Number of further observations, older than those listed."""
     rounding: str
-    """How the value was rounded."""
+    """Rounding of the value."""
     rule: str
-    """The rule it follows, for example R7."""
+    """Rule number, for example R7."""
     value: str | None = None
-    """The value as served."""
+    """Value as served."""
 
 
 class ExplainedObservation(Struct, frozen=True, kw_only=True):
-    """One observation, used or not."""
+    """One observation, used or unused."""
 
     amount: Decimal | None = None
-    """Per share as declared, or the close."""
+    """Amount per share as declared, or the close."""
     currency: str | None = None
     """ISO 4217 currency of the amount."""
     date: dt.date | None = None
@@ -520,70 +523,70 @@ class ExplainedObservation(Struct, frozen=True, kw_only=True):
     id: str | None = None
     """Vendor's id of the record."""
     kind: str
-    """dividend, split, price, fundamentals or security."""
+    """Kind of record: dividend, split, price, fundamentals or security."""
     line: int
-    """Line in the feed's file; 0 where it is not kept."""
+    """Line in the feed's file; 0 if unknown."""
     outcome: str
-    """Why it counts or does not: used, superseded, cancelled, duplicate, other_source, overridden,
-    not_yet_known, moved, or the reason code it is quarantined with."""
+    """Status of the observation: used, superseded, cancelled, duplicate, other_source, overridden,
+    not_yet_known, moved, or the reason code of its quarantine."""
     reason: str
-    """The outcome as a sentence."""
+    """Status as a sentence."""
     revision: int
     """Vendor's revision of the record."""
     source: str
-    """Feed the observation came from."""
+    """Feed of the observation."""
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """The story of one security's metrics."""
+    """Derivation of one security's metrics."""
 
     as_of: dt.date
-    """Market date the metrics are for."""
+    """Market date of the metrics."""
     decisions: list[ExplainedDecision]
-    """What people decided about held rows."""
+    """Review decisions about quarantined rows."""
     flags: list[str]
-    """Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its
-    id. - `amount_held`: The newest regular amount is held until the next one shows what it was
-    (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date's
-    (R13). - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts
-    (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so there is no
-    yield (R4). - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists
-    what was dropped (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
-    `ex_date_unexpected`: An ex-date is not the one its record date implies (R1). -
-    `factor_skipped`: A distribution of the close before it or more, or in another currency, has no
-    price factor (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
-    vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times the median
-    before it and unconfirmed: the forward dividend rests on the payment before it (R8). -
-    `no_prev_close`: A distribution has no close before it, so no price factor (R11). - `overdue`:
-    The expected ex-date passed without a declaration (R19). - `price_jump_without_split`: A price
-    moved by a known split ratio without a split (R30). - `provisional`: Nothing is known of the
-    security but its rows. - `special_by_price`: A regular amount was a special, as the price shows
-    (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it
-    (R14). - `split_not_in_price`: A split left the price where it was (R30). - `streak_seeded`: The
-    increase streak contains years an operator vouches for; the payment streak counts the data alone
-    (R14). - `ttm_incomplete`: The trailing year is only partly covered (R7). -
-    `ttm_payment_count_unusual`: The trailing year holds another number of payments than the
-    frequency says (R7). - `unknown_type`: A distribution of unknown type counts as regular (R3). -
-    `yield_suspect`: The headline yield is above 25 % (R18)."""
+    """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
+    `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes
+    it (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date
+    (R13). - `conflicting_duplicate`: Rows of one payment had different amounts; the later one
+    counts (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so no
+    yield exists (R4). - `duplicate_collapsed`: Rows of one payment or split were merged; `explain`
+    lists the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date
+    (R1). - `ex_date_unexpected`: An ex-date differs from the one that its record date implies (R1).
+    - `factor_skipped`: A distribution has no price factor: it is at least the close before it, or
+    in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
+    overruled the vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times
+    the median before it and unconfirmed. The forward dividend uses the payment before it (R8). -
+    `no_prev_close`: A distribution has no close before it and therefore no price factor (R11). -
+    `overdue`: The expected ex-date passed without a declaration (R19). -
+    `price_jump_without_split`: A price moved by a known split ratio without a split (R30). -
+    `provisional`: The security is known only by its rows. - `special_by_price`: A regular amount
+    counts as a special, as the price proves (R28). - `spin_off_review`: The streak spans a spin-
+    off, which neither counts nor breaks it (R14). - `split_not_in_price`: A split did not change
+    the price (R30). - `streak_seeded`: The increase streak contains years of an operator's seed;
+    the payment streak counts the data only (R14). - `ttm_incomplete`: The trailing year is only
+    partly covered (R7). - `ttm_payment_count_unusual`: The number of payments in the trailing year
+    differs from the frequency (R7). - `unknown_type`: A distribution of unknown type counts as
+    regular (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
     frequency_source: str | None = None
-    """Where the frequency came from: `inferred` or `vendor`; null without regular dividends."""
+    """Origin of the frequency: `inferred` or `vendor`; null without regular dividends."""
     method_version: str
-    """Version of the rules, with the parameters that are not their defaults."""
+    """Version of the rules, followed by the parameters that differ from their defaults."""
     metrics: list[ExplainedMetric]
     """One entry per metric, in the order of the metrics row."""
     older_unused: int
-    """How many more of them are older than what is listed."""
+    """Number of further unused observations, older than those listed."""
     payout_basis: str | None = None
-    """What dividends are measured against: `eps` or `ffo`; null for funds."""
+    """Denominator of the payout ratio: `eps` or `ffo`; null for funds."""
     payout_status: str
-    """Why a payout ratio is there or not: `ok`, `not_applicable`, `negative_earnings`,
-    `currency_mismatch`, `missing`."""
+    """Status of the payout ratio: `ok`, `not_applicable`, `negative_earnings`, `currency_mismatch`,
+    `missing`."""
     quarantined: list[Quarantined]
-    """Rows held back from the figures, with the reason."""
+    """Rows excluded from the figures (quarantined), with the reason."""
     symbol: str
     """Canonical ticker."""
     unused: list[ExplainedObservation]
-    """Observations that do not count, each with the reason."""
+    """Observations without effect, each with the reason."""
 
 
 class FeatureNotAvailableBody(Struct, frozen=True, kw_only=True):
@@ -607,7 +610,7 @@ class FeatureNotAvailableBody(Struct, frozen=True, kw_only=True):
 
 
 class FundamentalsRow(Struct, frozen=True, kw_only=True):
-    """Fundamentals. Money in `reported_currency`, ratios plain, margins and payouts in percent."""
+    """Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent."""
 
     symbol: str
     """Canonical ticker."""
@@ -626,13 +629,13 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     ipo_date: dt.date | None = None
     """Day of the initial public offering."""
     market_cap: int | None = None
-    """Whole currency units (R24)."""
+    """Market capitalisation, whole currency units (R24)."""
     enterprise_value: int | None = None
-    """Whole currency units."""
+    """Enterprise value, whole currency units."""
     shares_outstanding: int | None = None
-    """Shares."""
+    """Shares outstanding."""
     float_shares: int | None = None
-    """Shares."""
+    """Freely traded shares."""
     pe_ratio: Decimal | None = None
     """Price over EPS (R24)."""
     forward_pe: Decimal | None = None
@@ -646,23 +649,23 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     ev_to_ebitda: Decimal | None = None
     """Enterprise value over EBITDA."""
     eps_ttm: Decimal | None = None
-    """Per share, split-adjusted."""
+    """Earnings per share of twelve months, split-adjusted."""
     book_value_per_share: Decimal | None = None
-    """Per share, split-adjusted."""
+    """Book value per share, split-adjusted."""
     fcf_per_share: Decimal | None = None
     """Free cash flow per share."""
     revenue_ttm: Decimal | None = None
-    """Money of twelve months."""
+    """Revenue of twelve months."""
     net_income_ttm: Decimal | None = None
-    """Money of twelve months."""
+    """Net income of twelve months."""
     free_cash_flow_ttm: Decimal | None = None
-    """Money of twelve months."""
+    """Free cash flow of twelve months."""
     gross_margin: Decimal | None = None
-    """Percent."""
+    """Gross margin, percent."""
     operating_margin: Decimal | None = None
-    """Percent."""
+    """Operating margin, percent."""
     net_margin: Decimal | None = None
-    """Percent."""
+    """Net margin, percent."""
     roe: Decimal | None = None
     """Return on equity, percent."""
     roa: Decimal | None = None
@@ -682,11 +685,11 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     fiscal_period_end: dt.date | None = None
     """End of the newest fiscal period."""
     reported_currency: str | None = None
-    """ISO 4217."""
+    """ISO 4217 currency of the money."""
     as_of: dt.date | None = None
-    """Day the figures are as of."""
+    """Date of the figures."""
     updated_at: dt.datetime
-    """When the newest fact behind the row was observed."""
+    """Observation time of the newest fact behind the row."""
 
 
 class Health(Struct, frozen=True, kw_only=True):
@@ -801,7 +804,7 @@ class Identifiers(Struct, frozen=True, kw_only=True):
     figi: str | None = None
     """Financial instrument global identifier."""
     former_symbols: list[dict[str, Any]]
-    """Symbols it traded under before, with the days it held them."""
+    """Former symbols with the days of their use."""
     isin: str | None = None
     """ISIN."""
 
@@ -842,14 +845,14 @@ class InvalidParameterBody(Struct, frozen=True, kw_only=True):
 
 
 class LastDividend(Struct, frozen=True, kw_only=True):
-    """The newest regular or special distribution that has gone ex."""
+    """The newest regular or special distribution with a passed ex-date."""
 
     amount: Decimal
-    """Per share, as declared."""
+    """Amount per share as declared."""
     ex_date: dt.date
-    """First day a buyer did not get it."""
+    """First day on which a buyer did not receive it."""
     payment_date: dt.date | None = None
-    """Day of payment, when it is known."""
+    """Payment date, if known."""
     type: str
     """Type as declared.
 
@@ -902,7 +905,7 @@ class LatestPrice(Struct, frozen=True, kw_only=True):
     change: Decimal | None = None
     """Change of the close against the session before the period."""
     change_percent: Decimal | None = None
-    """The same, percent."""
+    """Change of the close against the session before the period, percent."""
 
 
 class LimitedBody(Struct, frozen=True, kw_only=True):
@@ -1076,36 +1079,36 @@ class Metrics(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     currency: str
-    """ISO 4217 currency of the dividends and every figure made of them."""
+    """ISO 4217 currency of the dividends and all figures computed from them."""
     price_currency: str
-    """ISO 4217 currency of `price`; in another one than the dividends' there is no yield
+    """ISO 4217 currency of `price`. If it differs from the dividends', no yield exists
     (`currency_mismatch`)."""
     as_of: dt.date
-    """Market date the metrics are for."""
+    """Market date of the metrics."""
     price: Decimal | None = None
     """Latest raw close in `price_currency`, carried through splits since."""
     price_date: dt.date | None = None
     """Session of that close."""
     dividend_status: str
-    """Whether the payer pays (R6).
+    """Dividend status of the payer (R6).
 
     One of: active, non_payer, suspended, lapsed.
     """
     dps_ttm: Decimal | None = None
-    """Regular dividends gone ex in the last 12 months (R7)."""
+    """Regular dividends with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
-    """The same with specials and capital gains."""
+    """Regular and special dividends, capital gains included, with an ex-date in the last 12 months."""
     dps_forward: Decimal | None = None
-    """Indicated dividends of the next 12 months (R8); null when there is no forward figure."""
+    """Forward (indicated) dividends of the next 12 months (R8); null without a forward figure."""
     forward_basis: str
-    """How dps_forward was found.
+    """Method behind dps_forward.
 
     One of: declared, last_times_frequency, none.
     """
     dividend_yield: Decimal | None = None
     """Headline yield, percent (R9)."""
     yield_basis: str | None = None
-    """What the headline rests on.
+    """Basis of the headline yield.
 
     One of: forward, ttm.
     """
@@ -1118,13 +1121,13 @@ class Metrics(Struct, frozen=True, kw_only=True):
     yield_5y_avg: Decimal | None = None
     """Mean of the month-end TTM yields of five years, percent."""
     yield_5y_high: Decimal | None = None
-    """Highest of them."""
+    """Highest of the month-end TTM yields of five years, percent."""
     yield_5y_low: Decimal | None = None
-    """Lowest of them."""
+    """Lowest of the month-end TTM yields of five years, percent."""
     ttm_payment_count: int
-    """Regular ex-dates in the TTM window."""
+    """Number of regular ex-dates in the TTM window."""
     ttm_complete: bool
-    """Whether the TTM window is covered whole; false when listed, or known, for less than 12 months.
+    """True if the TTM window is fully covered; false if listed, or known, for less than 12 months.
     Nothing is annualised."""
     frequency: str
     """Payment frequency (R5).
@@ -1151,26 +1154,26 @@ class Metrics(Struct, frozen=True, kw_only=True):
     increase_streak_years: int
     """Consecutive years of increases (R14)."""
     streak_lower_bound: bool
-    """Whether the streak may be longer than the data."""
+    """True if the streak may be longer than the data."""
     streak_at_risk: bool
-    """Whether the indicated dividend is below the last complete year's."""
+    """True if the forward dividend is below the total of the last complete year."""
     payment_streak_years: int
-    """Consecutive years with a regular payment, in the data alone: it may be less than a seeded
-    increase streak (`streak_seeded`)."""
+    """Consecutive years with a regular payment in the data. It may be less than a seeded increase
+    streak (`streak_seeded`)."""
     streak_started: int | None = None
     """First year of the increase streak."""
     latest_increase_date: dt.date | None = None
     """Ex-date of the newest increase of the regular rate."""
     latest_increase_percent: Decimal | None = None
-    """Its size, percent."""
+    """Size of the newest increase, percent."""
     last_cut_date: dt.date | None = None
     """Ex-date of the newest cut of the regular rate."""
     cuts_10y: int
-    """Cuts of the regular rate in ten years."""
+    """Number of cuts of the regular rate in ten years."""
     first_payment_date: dt.date | None = None
     """First regular ex-date known."""
     payment_count: int
-    """Regular ex-dates known, up to the as-of date."""
+    """Number of known regular ex-dates up to the as-of date."""
     is_dividend_aristocrat: bool
     """S&P Dividend Aristocrat by rule (R15)."""
     is_dividend_king: bool
@@ -1185,14 +1188,14 @@ class Metrics(Struct, frozen=True, kw_only=True):
     chowder_number: Decimal | None = None
     """Forward yield plus five-year growth (R16)."""
     chowder_pass: bool | None = None
-    """Whether the Chowder number passes its threshold."""
+    """True if the Chowder number passes its threshold."""
     safety: str | None = None
     """Safety label (R18).
 
     One of: safe, borderline, unsafe.
     """
     yield_trap_risk: bool | None = None
-    """Whether the yield looks like a trap (R18)."""
+    """True if the yield looks like a trap (R18)."""
     total_return_1y: Decimal | None = None
     """Total return of one year, percent (R12)."""
     total_return_5y: Decimal | None = None
@@ -1205,31 +1208,31 @@ class Metrics(Struct, frozen=True, kw_only=True):
     """Split-adjusted regular dividends by calendar year, of the years that begin within the tier's
     depth."""
     flags: list[str] = field(default_factory=list)
-    """Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its
-    id. - `amount_held`: The newest regular amount is held until the next one shows what it was
-    (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date's
-    (R13). - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts
-    (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so there is no
-    yield (R4). - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists
-    what was dropped (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
-    `ex_date_unexpected`: An ex-date is not the one its record date implies (R1). -
-    `factor_skipped`: A distribution of the close before it or more, or in another currency, has no
-    price factor (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
-    vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times the median
-    before it and unconfirmed: the forward dividend rests on the payment before it (R8). -
-    `no_prev_close`: A distribution has no close before it, so no price factor (R11). - `overdue`:
-    The expected ex-date passed without a declaration (R19). - `price_jump_without_split`: A price
-    moved by a known split ratio without a split (R30). - `provisional`: Nothing is known of the
-    security but its rows. - `special_by_price`: A regular amount was a special, as the price shows
-    (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it
-    (R14). - `split_not_in_price`: A split left the price where it was (R30). - `streak_seeded`: The
-    increase streak contains years an operator vouches for; the payment streak counts the data alone
-    (R14). - `ttm_incomplete`: The trailing year is only partly covered (R7). -
-    `ttm_payment_count_unusual`: The trailing year holds another number of payments than the
-    frequency says (R7). - `unknown_type`: A distribution of unknown type counts as regular (R3). -
-    `yield_suspect`: The headline yield is above 25 % (R18)."""
+    """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
+    `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes
+    it (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date
+    (R13). - `conflicting_duplicate`: Rows of one payment had different amounts; the later one
+    counts (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so no
+    yield exists (R4). - `duplicate_collapsed`: Rows of one payment or split were merged; `explain`
+    lists the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date
+    (R1). - `ex_date_unexpected`: An ex-date differs from the one that its record date implies (R1).
+    - `factor_skipped`: A distribution has no price factor: it is at least the close before it, or
+    in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
+    overruled the vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times
+    the median before it and unconfirmed. The forward dividend uses the payment before it (R8). -
+    `no_prev_close`: A distribution has no close before it and therefore no price factor (R11). -
+    `overdue`: The expected ex-date passed without a declaration (R19). -
+    `price_jump_without_split`: A price moved by a known split ratio without a split (R30). -
+    `provisional`: The security is known only by its rows. - `special_by_price`: A regular amount
+    counts as a special, as the price proves (R28). - `spin_off_review`: The streak spans a spin-
+    off, which neither counts nor breaks it (R14). - `split_not_in_price`: A split did not change
+    the price (R30). - `streak_seeded`: The increase streak contains years of an operator's seed;
+    the payment streak counts the data only (R14). - `ttm_incomplete`: The trailing year is only
+    partly covered (R7). - `ttm_payment_count_unusual`: The number of payments in the trailing year
+    differs from the frequency (R7). - `unknown_type`: A distribution of unknown type counts as
+    regular (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
-    """Rows held back from the figures, with the reason, within the tier's depth."""
+    """Rows excluded from the figures (quarantined), with the reason, within the tier's depth."""
     method_version: str
     """Version of the rules."""
 
@@ -1240,36 +1243,36 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     currency: str
-    """ISO 4217 currency of the dividends and every figure made of them."""
+    """ISO 4217 currency of the dividends and all figures computed from them."""
     price_currency: str
-    """ISO 4217 currency of `price`; in another one than the dividends' there is no yield
+    """ISO 4217 currency of `price`. If it differs from the dividends', no yield exists
     (`currency_mismatch`)."""
     as_of: dt.date
-    """Market date the metrics are for."""
+    """Market date of the metrics."""
     price: Decimal | None = None
     """Latest raw close in `price_currency`, carried through splits since."""
     price_date: dt.date | None = None
     """Session of that close."""
     dividend_status: str
-    """Whether the payer pays (R6).
+    """Dividend status of the payer (R6).
 
     One of: active, non_payer, suspended, lapsed.
     """
     dps_ttm: Decimal | None = None
-    """Regular dividends gone ex in the last 12 months (R7)."""
+    """Regular dividends with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
-    """The same with specials and capital gains."""
+    """Regular and special dividends, capital gains included, with an ex-date in the last 12 months."""
     dps_forward: Decimal | None = None
-    """Indicated dividends of the next 12 months (R8); null when there is no forward figure."""
+    """Forward (indicated) dividends of the next 12 months (R8); null without a forward figure."""
     forward_basis: str
-    """How dps_forward was found.
+    """Method behind dps_forward.
 
     One of: declared, last_times_frequency, none.
     """
     dividend_yield: Decimal | None = None
     """Headline yield, percent (R9)."""
     yield_basis: str | None = None
-    """What the headline rests on.
+    """Basis of the headline yield.
 
     One of: forward, ttm.
     """
@@ -1282,13 +1285,13 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     yield_5y_avg: Decimal | None = None
     """Mean of the month-end TTM yields of five years, percent."""
     yield_5y_high: Decimal | None = None
-    """Highest of them."""
+    """Highest of the month-end TTM yields of five years, percent."""
     yield_5y_low: Decimal | None = None
-    """Lowest of them."""
+    """Lowest of the month-end TTM yields of five years, percent."""
     ttm_payment_count: int
-    """Regular ex-dates in the TTM window."""
+    """Number of regular ex-dates in the TTM window."""
     ttm_complete: bool
-    """Whether the TTM window is covered whole; false when listed, or known, for less than 12 months.
+    """True if the TTM window is fully covered; false if listed, or known, for less than 12 months.
     Nothing is annualised."""
     frequency: str
     """Payment frequency (R5).
@@ -1315,26 +1318,26 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     increase_streak_years: int
     """Consecutive years of increases (R14)."""
     streak_lower_bound: bool
-    """Whether the streak may be longer than the data."""
+    """True if the streak may be longer than the data."""
     streak_at_risk: bool
-    """Whether the indicated dividend is below the last complete year's."""
+    """True if the forward dividend is below the total of the last complete year."""
     payment_streak_years: int
-    """Consecutive years with a regular payment, in the data alone: it may be less than a seeded
-    increase streak (`streak_seeded`)."""
+    """Consecutive years with a regular payment in the data. It may be less than a seeded increase
+    streak (`streak_seeded`)."""
     streak_started: int | None = None
     """First year of the increase streak."""
     latest_increase_date: dt.date | None = None
     """Ex-date of the newest increase of the regular rate."""
     latest_increase_percent: Decimal | None = None
-    """Its size, percent."""
+    """Size of the newest increase, percent."""
     last_cut_date: dt.date | None = None
     """Ex-date of the newest cut of the regular rate."""
     cuts_10y: int
-    """Cuts of the regular rate in ten years."""
+    """Number of cuts of the regular rate in ten years."""
     first_payment_date: dt.date | None = None
     """First regular ex-date known."""
     payment_count: int
-    """Regular ex-dates known, up to the as-of date."""
+    """Number of known regular ex-dates up to the as-of date."""
     is_dividend_aristocrat: bool
     """S&P Dividend Aristocrat by rule (R15)."""
     is_dividend_king: bool
@@ -1349,14 +1352,14 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     chowder_number: Decimal | None = None
     """Forward yield plus five-year growth (R16)."""
     chowder_pass: bool | None = None
-    """Whether the Chowder number passes its threshold."""
+    """True if the Chowder number passes its threshold."""
     safety: str | None = None
     """Safety label (R18).
 
     One of: safe, borderline, unsafe.
     """
     yield_trap_risk: bool | None = None
-    """Whether the yield looks like a trap (R18)."""
+    """True if the yield looks like a trap (R18)."""
     total_return_1y: Decimal | None = None
     """Total return of one year, percent (R12)."""
     total_return_5y: Decimal | None = None
@@ -1369,31 +1372,31 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     """Split-adjusted regular dividends by calendar year, of the years that begin within the tier's
     depth."""
     flags: list[str] = field(default_factory=list)
-    """Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its
-    id. - `amount_held`: The newest regular amount is held until the next one shows what it was
-    (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date's
-    (R13). - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts
-    (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so there is no
-    yield (R4). - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists
-    what was dropped (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
-    `ex_date_unexpected`: An ex-date is not the one its record date implies (R1). -
-    `factor_skipped`: A distribution of the close before it or more, or in another currency, has no
-    price factor (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
-    vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times the median
-    before it and unconfirmed: the forward dividend rests on the payment before it (R8). -
-    `no_prev_close`: A distribution has no close before it, so no price factor (R11). - `overdue`:
-    The expected ex-date passed without a declaration (R19). - `price_jump_without_split`: A price
-    moved by a known split ratio without a split (R30). - `provisional`: Nothing is known of the
-    security but its rows. - `special_by_price`: A regular amount was a special, as the price shows
-    (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it
-    (R14). - `split_not_in_price`: A split left the price where it was (R30). - `streak_seeded`: The
-    increase streak contains years an operator vouches for; the payment streak counts the data alone
-    (R14). - `ttm_incomplete`: The trailing year is only partly covered (R7). -
-    `ttm_payment_count_unusual`: The trailing year holds another number of payments than the
-    frequency says (R7). - `unknown_type`: A distribution of unknown type counts as regular (R3). -
-    `yield_suspect`: The headline yield is above 25 % (R18)."""
+    """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
+    `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes
+    it (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date
+    (R13). - `conflicting_duplicate`: Rows of one payment had different amounts; the later one
+    counts (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so no
+    yield exists (R4). - `duplicate_collapsed`: Rows of one payment or split were merged; `explain`
+    lists the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date
+    (R1). - `ex_date_unexpected`: An ex-date differs from the one that its record date implies (R1).
+    - `factor_skipped`: A distribution has no price factor: it is at least the close before it, or
+    in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
+    overruled the vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times
+    the median before it and unconfirmed. The forward dividend uses the payment before it (R8). -
+    `no_prev_close`: A distribution has no close before it and therefore no price factor (R11). -
+    `overdue`: The expected ex-date passed without a declaration (R19). -
+    `price_jump_without_split`: A price moved by a known split ratio without a split (R30). -
+    `provisional`: The security is known only by its rows. - `special_by_price`: A regular amount
+    counts as a special, as the price proves (R28). - `spin_off_review`: The streak spans a spin-
+    off, which neither counts nor breaks it (R14). - `split_not_in_price`: A split did not change
+    the price (R30). - `streak_seeded`: The increase streak contains years of an operator's seed;
+    the payment streak counts the data only (R14). - `ttm_incomplete`: The trailing year is only
+    partly covered (R7). - `ttm_payment_count_unusual`: The number of payments in the trailing year
+    differs from the frequency (R7). - `unknown_type`: A distribution of unknown type counts as
+    regular (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
-    """Rows held back from the figures, with the reason, within the tier's depth."""
+    """Rows excluded from the figures (quarantined), with the reason, within the tier's depth."""
     method_version: str
     """Version of the rules."""
     explanation: Explanation | None = None
@@ -1404,13 +1407,13 @@ class NextDividend(Struct, frozen=True, kw_only=True):
     """The next ex-dividend date."""
 
     amount: Decimal | None = None
-    """Per share, as declared; an estimate when projected."""
+    """Amount per share as declared; an estimate for a projected date."""
     ex_date: dt.date
-    """First day a buyer does not get it."""
+    """First day on which a buyer does not receive it."""
     payment_date: dt.date | None = None
-    """Day of payment, when it is known; an estimate when projected."""
+    """Payment date, if known; an estimate for a projected date."""
     status: str
-    """Whether it was announced: then amount and payment date are declared, else estimated.
+    """Status: for `declared` the amount and payment date are declared, otherwise estimated.
 
     One of: declared, projected.
     """
@@ -1448,7 +1451,7 @@ class PricePoint(Struct, frozen=True, kw_only=True):
     change: Decimal | None = None
     """Change of the close against the session before the period."""
     change_percent: Decimal | None = None
-    """The same, percent."""
+    """Change of the close against the session before the period, percent."""
     close: Decimal
     """Last price."""
     date: dt.date
@@ -1515,7 +1518,7 @@ class PriceRow(Struct, frozen=True, kw_only=True):
     change: Decimal | None = None
     """Change of the close against the session before the period."""
     change_percent: Decimal | None = None
-    """The same, percent."""
+    """Change of the close against the session before the period, percent."""
 
 
 class PricesAnswer(Struct, frozen=True, kw_only=True):
@@ -1578,14 +1581,14 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
 
 
 class Pricing(Struct, frozen=True, kw_only=True):
-    """The quote's price fields inside a snapshot; the row's currency."""
+    """Price fields of the quote in a snapshot, in the row's currency."""
 
     avg_volume_30d: int | None = None
-    """Shares."""
+    """Mean volume of the newest 30 sessions, shares."""
     change: Decimal | None = None
     """price - previous_close."""
     change_percent: Decimal | None = None
-    """Percent."""
+    """Change, percent."""
     day_high: Decimal | None = None
     """High of the latest session."""
     day_low: Decimal | None = None
@@ -1593,7 +1596,7 @@ class Pricing(Struct, frozen=True, kw_only=True):
     open: Decimal | None = None
     """Open of the latest session."""
     previous_close: Decimal | None = None
-    """Close of the session before, on the latest session's share basis."""
+    """Close of the previous session, on the latest session's share basis."""
     price: Decimal | None = None
     """Latest raw close, carried through splits since, in the row's currency."""
     price_date: dt.date | None = None
@@ -1603,15 +1606,15 @@ class Pricing(Struct, frozen=True, kw_only=True):
     sma_50: Decimal | None = None
     """Mean split-adjusted close of the newest 50 sessions."""
     volume: int | None = None
-    """Shares."""
+    """Shares traded in the latest session."""
     year_high: Decimal | None = None
     """Highest split-adjusted intraday price of the last 12 months (R22)."""
     year_high_date: dt.date | None = None
-    """Its session."""
+    """Session of the highest price."""
     year_low: Decimal | None = None
     """Lowest split-adjusted intraday price of the last 12 months (R22)."""
     year_low_date: dt.date | None = None
-    """Its session."""
+    """Session of the lowest price."""
 
 
 class ProjectionHealth(Struct, frozen=True, kw_only=True):
@@ -1628,18 +1631,19 @@ class ProjectionHealth(Struct, frozen=True, kw_only=True):
 
 
 class Quarantined(Struct, frozen=True, kw_only=True):
-    """A held row: it comes back by itself when its neighbours change."""
+    """A quarantined row. It returns to the figures when its neighbours change and no longer contradict
+    it."""
 
     date: dt.date | None = None
     """Ex-date or session of the row."""
     id: str | None = None
     """Vendor's id of the row."""
     kind: str
-    """price, dividend or split."""
+    """Kind of row: price, dividend or split."""
     line: int
     """Line in that feed's file."""
     message: str
-    """A sentence that says what was seen."""
+    """Observed fault, as a sentence."""
     reason: str
     """Stable reason code.
 
@@ -1648,7 +1652,7 @@ class Quarantined(Struct, frozen=True, kw_only=True):
     non_positive_close, non_positive_ratio, price_unit_error.
     """
     source: str
-    """Feed the row came from."""
+    """Feed of the row."""
     symbol: str
     """Canonical ticker."""
 
@@ -1676,9 +1680,9 @@ class Quote(Struct, frozen=True, kw_only=True):
     sector: str | None = None
     """Sector name."""
     currency: str
-    """ISO 4217."""
+    """ISO 4217 currency."""
     price: Decimal | None = None
-    """Latest close, carried through splits since; null without any price."""
+    """Latest close, carried through splits since; null without a price."""
     open: Decimal | None = None
     """Open of the latest session."""
     day_high: Decimal | None = None
@@ -1686,7 +1690,7 @@ class Quote(Struct, frozen=True, kw_only=True):
     day_low: Decimal | None = None
     """Low of the latest session."""
     previous_close: Decimal | None = None
-    """Close of the session before, on the latest session's share basis."""
+    """Close of the previous session, on the latest session's share basis."""
     change: Decimal | None = None
     """price - previous_close."""
     change_percent: Decimal | None = None
@@ -1702,15 +1706,15 @@ class Quote(Struct, frozen=True, kw_only=True):
     year_high: Decimal | None = None
     """Highest split-adjusted intraday price of the last 12 months (R22)."""
     year_high_date: dt.date | None = None
-    """Its session."""
+    """Session of the highest price."""
     year_low: Decimal | None = None
     """Lowest split-adjusted intraday price of the last 12 months (R22)."""
     year_low_date: dt.date | None = None
-    """Its session."""
+    """Session of the lowest price."""
     market_cap: int | None = None
-    """Whole currency units (R24)."""
+    """Market capitalisation, whole currency units (R24)."""
     shares_outstanding: int | None = None
-    """Shares outstanding, brought through splits."""
+    """Shares outstanding, adjusted for splits."""
     pe_ratio: Decimal | None = None
     """Price over split-adjusted diluted EPS of twelve months; null when EPS <= 0."""
     eps_ttm: Decimal | None = None
@@ -1718,9 +1722,9 @@ class Quote(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     annual_dividend: Decimal | None = None
-    """Dividends a year per share behind the headline yield, in `dividend_currency`."""
+    """Annual dividend per share behind the headline yield, in `dividend_currency`."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null when none was ever paid."""
+    """ISO 4217 currency of the dividends; null for non-payers."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     source: str
@@ -1729,7 +1733,7 @@ class Quote(Struct, frozen=True, kw_only=True):
     One of: eod.
     """
     updated_at: dt.datetime
-    """When the newest fact behind the row was observed."""
+    """Observation time of the newest fact behind the row."""
 
 
 class ScreenerAnswer(Struct, frozen=True, kw_only=True):
@@ -1742,18 +1746,18 @@ class ScreenerAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ScreenerFigures(Struct, frozen=True, kw_only=True):
-    """What a screener shows beside the stock row."""
+    """Figures of a screener in addition to the stock row."""
 
     beta: Decimal | None = None
-    """Against the benchmark."""
+    """Beta against the benchmark."""
     growth_10y: Decimal | None = None
-    """Compound growth a year, percent."""
+    """Compound growth a year over 10 years, percent."""
     growth_1y: Decimal | None = None
     """Growth of the last complete year, percent."""
     growth_3y: Decimal | None = None
-    """Compound growth a year, percent."""
+    """Compound growth a year over 3 years, percent."""
     growth_5y: Decimal | None = None
-    """Compound growth a year, percent."""
+    """Compound growth a year over 5 years, percent."""
     is_dividend_aristocrat: bool
     """Dividend Aristocrat (R15)."""
     is_dividend_king: bool
@@ -1765,9 +1769,9 @@ class ScreenerFigures(Struct, frozen=True, kw_only=True):
     pe_ratio: Decimal | None = None
     """Price over earnings, a ratio."""
     volume: int | None = None
-    """Shares of the latest session."""
+    """Shares traded in the latest session."""
     yield_forward: Decimal | None = None
-    """Indicated yield, percent."""
+    """Forward yield, percent."""
     yield_ttm: Decimal | None = None
     """Trailing regular yield, percent."""
 
@@ -1826,11 +1830,11 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and every other money figure but `annual_dividend`."""
+    """ISO 4217 currency of prices and all money figures except `annual_dividend`."""
     is_active: bool
-    """Whether the security still trades."""
+    """True if the security still trades."""
     delisted_on: dt.date | None = None
-    """Last day of trading, when delisted."""
+    """Last trading day of a delisted security."""
     price: Decimal | None = None
     """Latest raw close, carried through splits since."""
     price_date: dt.date | None = None
@@ -1838,21 +1842,21 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
     pays_dividend: bool
-    """Whether regular dividends are being paid."""
+    """True if the security currently pays regular dividends."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
-    """What the headline yield rests on.
+    """Basis of the headline yield.
 
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Dividends a year per share behind the headline yield, in `dividend_currency`."""
+    """Annual dividend per share behind the headline yield, in `dividend_currency`."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency`
-    there is no yield."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
+    exists."""
     frequency: str | None = None
-    """Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told.
+    """Payment frequency: `none` for non-payers, `unknown` if it cannot be determined.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
@@ -1862,31 +1866,32 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Rows held back from the figures as contradicted by their neighbours; `metrics` names them."""
+    """Number of rows excluded from the figures because neighbours contradict them; `metrics` lists
+    them."""
     updated_at: dt.datetime
-    """When the newest fact behind the row was observed."""
+    """Observation time of the newest fact behind the row."""
     yield_ttm: Decimal | None = None
     """Trailing regular yield, percent."""
     yield_forward: Decimal | None = None
-    """Indicated yield, percent."""
+    """Forward yield, percent."""
     payout_ratio: Decimal | None = None
     """Payout ratio, percent."""
     growth_1y: Decimal | None = None
     """Growth of the last complete year, percent."""
     growth_3y: Decimal | None = None
-    """Compound growth a year, percent."""
+    """Compound growth a year over 3 years, percent."""
     growth_5y: Decimal | None = None
-    """Compound growth a year, percent."""
+    """Compound growth a year over 5 years, percent."""
     growth_10y: Decimal | None = None
-    """Compound growth a year, percent."""
+    """Compound growth a year over 10 years, percent."""
     payment_streak_years: int | None = None
     """Consecutive years with a regular payment."""
     pe_ratio: Decimal | None = None
     """Price over earnings, a ratio."""
     beta: Decimal | None = None
-    """Against the benchmark."""
+    """Beta against the benchmark."""
     volume: int | None = None
-    """Shares of the latest session."""
+    """Shares traded in the latest session."""
     is_dividend_aristocrat: bool
     """Dividend Aristocrat (R15)."""
     is_dividend_king: bool
@@ -1932,11 +1937,11 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     sector: str
     """Name of the sector."""
     slug: str
-    """The name for paths: lower case, hyphens."""
+    """Slug for paths: lower case, hyphens."""
     stock_count: int
     """Active listed stocks."""
     payer_count: int
-    """Those with a headline yield above zero."""
+    """Number of stocks with a headline yield above zero."""
     etf_count: int
     """Active ETFs of the sector."""
     market_cap: int | None = None
@@ -1974,16 +1979,16 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
 
 
 class SectorRow(Struct, frozen=True, kw_only=True):
-    """A sector and its statistics. Yields and growth in percent; suspects and ETFs are left out."""
+    """A sector and its statistics. Yields and growth in percent; suspect yields and ETFs are excluded."""
 
     sector: str
     """Name of the sector."""
     slug: str
-    """The name for paths: lower case, hyphens."""
+    """Slug for paths: lower case, hyphens."""
     stock_count: int
     """Active listed stocks."""
     payer_count: int
-    """Those with a headline yield above zero."""
+    """Number of stocks with a headline yield above zero."""
     etf_count: int
     """Active ETFs of the sector."""
     market_cap: int | None = None
@@ -2024,7 +2029,7 @@ class SectorWeight(Struct, frozen=True, kw_only=True):
     sector: str
     """Sector name."""
     weight: Decimal
-    """Percent."""
+    """Weight, percent."""
 
 
 class SingleEtfRow(Struct, frozen=True, kw_only=True):
@@ -2040,7 +2045,7 @@ class SingleFundamentalsRow(Struct, frozen=True, kw_only=True):
     """One resource."""
 
     data: FundamentalsRow
-    """Fundamentals. Money in `reported_currency`, ratios plain, margins and payouts in percent."""
+    """Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent."""
     meta: Meta
     """What the answer rests on."""
 
@@ -2111,11 +2116,11 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and every other money figure but `annual_dividend`."""
+    """ISO 4217 currency of prices and all money figures except `annual_dividend`."""
     is_active: bool
-    """Whether the security still trades."""
+    """True if the security still trades."""
     delisted_on: dt.date | None = None
-    """Last day of trading, when delisted."""
+    """Last trading day of a delisted security."""
     price: Decimal | None = None
     """Latest raw close, carried through splits since."""
     price_date: dt.date | None = None
@@ -2123,21 +2128,21 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
     pays_dividend: bool
-    """Whether regular dividends are being paid."""
+    """True if the security currently pays regular dividends."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
-    """What the headline yield rests on.
+    """Basis of the headline yield.
 
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Dividends a year per share behind the headline yield, in `dividend_currency`."""
+    """Annual dividend per share behind the headline yield, in `dividend_currency`."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency`
-    there is no yield."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
+    exists."""
     frequency: str | None = None
-    """Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told.
+    """Payment frequency: `none` for non-payers, `unknown` if it cannot be determined.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
@@ -2147,9 +2152,10 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Rows held back from the figures as contradicted by their neighbours; `metrics` names them."""
+    """Number of rows excluded from the figures because neighbours contradict them; `metrics` lists
+    them."""
     updated_at: dt.datetime
-    """When the newest fact behind the row was observed."""
+    """Observation time of the newest fact behind the row."""
     identifiers: Identifiers | None = None
     """Identifiers of the security."""
     company: Company | None = None
@@ -2172,9 +2178,9 @@ class SplitRow(Struct, frozen=True, kw_only=True):
     ex_date: dt.date
     """First day on the new share basis."""
     declaration_date: dt.date | None = None
-    """Day of the announcement."""
+    """Declaration date."""
     payable_date: dt.date | None = None
-    """Day the new shares are delivered."""
+    """Delivery date of the new shares."""
     from_shares: Decimal
     """Old shares."""
     to_shares: Decimal
@@ -2184,32 +2190,32 @@ class SplitRow(Struct, frozen=True, kw_only=True):
     text: str
     """to:from as text, for example 4:1."""
     type: str
-    """Direction.
+    """Direction of the split.
 
     One of: forward, reverse, stock_dividend.
     """
     price_factor: Decimal
-    """from / to: multiply into earlier prices."""
+    """from / to: the multiplier of earlier prices."""
     cumulative_price_factor: Decimal
-    """The same with all later effective splits."""
+    """Price factor of this split and all later effective splits."""
     status: str
-    """Where it stands.
+    """Status of the split.
 
     One of: announced, effective, cancelled.
     """
     revision: int
     """Vendor's revision of the record."""
     updated_at: dt.datetime
-    """When the record was observed."""
+    """Observation time of the record."""
 
 
 class StockDividends(Struct, frozen=True, kw_only=True):
     """Dividend figures inside a snapshot."""
 
     annual_amount: Decimal | None = None
-    """Per share and year, in `currency`."""
+    """Annual amount per share, in `currency`."""
     currency: str | None = None
-    """ISO 4217 currency of the amounts; null when none was ever paid."""
+    """ISO 4217 currency of the amounts; null for non-payers."""
     frequency: str | None = None
     """Payment frequency (R5).
 
@@ -2217,17 +2223,17 @@ class StockDividends(Struct, frozen=True, kw_only=True):
     semi_annual, annual, irregular, none, unknown.
     """
     growth_5y: Decimal | None = None
-    """Percent a year."""
+    """Five-year growth, percent a year."""
     last: LastDividend | None = None
-    """The newest one that has gone ex."""
+    """The newest distribution with a passed ex-date."""
     next: NextDividend | None = None
     """The next ex-dividend date (R19)."""
     payout_ratio: Decimal | None = None
-    """Percent."""
+    """Payout ratio, percent."""
     yield_forward: Decimal | None = None
-    """Percent."""
+    """Forward yield, percent."""
     yield_ttm: Decimal | None = None
-    """Percent."""
+    """Trailing yield, percent."""
 
 
 class StockRow(Struct, frozen=True, kw_only=True):
@@ -2251,11 +2257,11 @@ class StockRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and every other money figure but `annual_dividend`."""
+    """ISO 4217 currency of prices and all money figures except `annual_dividend`."""
     is_active: bool
-    """Whether the security still trades."""
+    """True if the security still trades."""
     delisted_on: dt.date | None = None
-    """Last day of trading, when delisted."""
+    """Last trading day of a delisted security."""
     price: Decimal | None = None
     """Latest raw close, carried through splits since."""
     price_date: dt.date | None = None
@@ -2263,21 +2269,21 @@ class StockRow(Struct, frozen=True, kw_only=True):
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
     pays_dividend: bool
-    """Whether regular dividends are being paid."""
+    """True if the security currently pays regular dividends."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
-    """What the headline yield rests on.
+    """Basis of the headline yield.
 
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Dividends a year per share behind the headline yield, in `dividend_currency`."""
+    """Annual dividend per share behind the headline yield, in `dividend_currency`."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency`
-    there is no yield."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
+    exists."""
     frequency: str | None = None
-    """Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told.
+    """Payment frequency: `none` for non-payers, `unknown` if it cannot be determined.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
@@ -2287,9 +2293,10 @@ class StockRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Rows held back from the figures as contradicted by their neighbours; `metrics` names them."""
+    """Number of rows excluded from the figures because neighbours contradict them; `metrics` lists
+    them."""
     updated_at: dt.datetime
-    """When the newest fact behind the row was observed."""
+    """Observation time of the newest fact behind the row."""
 
 
 class Summary(Struct, frozen=True, kw_only=True):

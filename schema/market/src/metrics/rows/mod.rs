@@ -1,5 +1,6 @@
 //! Conversion of computed metrics to rows: the only place that rounds.
 
+mod derived;
 mod dividend;
 mod fundamentals;
 mod id;
@@ -11,12 +12,12 @@ mod rounded;
 mod split;
 mod stock;
 
+pub use derived::DerivedRows;
 pub(crate) use dividend::fingerprints as dividend_fingerprints;
 pub(crate) use metrics::metrics;
 pub(crate) use quarantine::{quarantined, quarantined_with_keys};
 
 use super::computed::ComputedMetrics;
-use super::derivation::DerivedRows;
 use super::prices::adjustment::AdjustmentFactor;
 
 /// Builds all rows.

@@ -1,0 +1,42 @@
+//! Derived rows: everything that is served about one security.
+
+use crate::bars::Bars;
+use crate::metrics::prices::adjustment::AdjustmentFactor;
+use crate::row::{self, SplitStatus};
+
+/// All rows of one security.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DerivedRows {
+    /// Row of lists and screeners.
+    pub stock: row::Stock,
+    /// Latest price and yield.
+    pub quote: row::Quote,
+    /// Company figures; `None` for a provisional security without reported figures.
+    pub fundamentals: Option<row::FundamentalsRow>,
+    /// Dividend metrics.
+    pub metrics: row::Metrics,
+    /// True if a dividend was paid, is declared or is projected.
+    pub has_dividends: bool,
+    /// Dividends by ex-date, with cancelled ones and projections of the next 366 days.
+    pub dividends: Vec<row::DividendRow>,
+    /// Splits by ex-date, with announced and cancelled ones.
+    pub splits: Vec<row::SplitRow>,
+    /// Raw bars up to the as-of date, one per session, without versions.
+    pub bars: Bars,
+    /// Adjustment factors by ex-date, up to the as-of date.
+    pub factors: Vec<AdjustmentFactor>,
+    /// Quarantined rows with their reasons.
+    pub quarantined: Vec<row::Quarantined>,
+}
+
+impl DerivedRows {
+    /// True if the security has any live row, quarantined rows included. A security with only withdrawn rows
+    /// is not listed.
+    pub fn has_live_rows(&self) -> bool {
+        !self.bars.is_empty()
+            || self.fundamentals.is_some()
+            || !self.quarantined.is_empty()
+            || self.has_dividends
+            || self.splits.iter().any(|row| row.status != SplitStatus::Cancelled)
+    }
+}
