@@ -1,8 +1,9 @@
-//! The log in a file, the second copy.
+//! Log archive: a file copy of the whole log.
 //!
-//! The file is one zstd stream of records, each a length and a postcard body: a beginning with the stream's identity,
-//! every message as it was published, an end with count and digest. An imported log has the same identity and the same
-//! sequence numbers, so facts folded from the original go on with it.
+//! The file is one zstd stream of records, each a length and a postcard body. The first record has the stream's
+//! identity, the last one the message count and a digest. The records between them are the messages as published.
+//!
+//! An imported log keeps the identity and the sequence numbers. Projections of the original therefore stay valid.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::stream::StreamError;
 
-/// Why the log could not be copied.
+/// Errors of exporting and importing a log.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
@@ -35,7 +36,6 @@ pub enum ArchiveError {
     Refused(String),
 }
 
-/// One part of the file.
 #[derive(Debug, Serialize, Deserialize)]
 enum Record {
     Beginning { layout: u32, genesis: String },
@@ -44,13 +44,13 @@ enum Record {
 }
 
 const LAYOUT: u32 = 1;
-/// More than any message of the log.
+/// Size limit of a record in bytes, above that of any log message.
 const LARGEST: usize = 64 << 20;
 
 /// One message of the file.
 #[derive(Debug)]
 pub struct Archived {
-    /// Its number in the original.
+    /// Sequence in the original log.
     pub sequence: u64,
     /// Last token of its subject.
     pub kind: String,
@@ -60,7 +60,7 @@ pub struct Archived {
     pub body: Vec<u8>,
 }
 
-/// A file in the making; it appears under its name only when it is whole.
+/// Writer of an archive. The file gets its final name only after the last record.
 pub struct Writer {
     out: zstd::Encoder<'static, BufWriter<File>>,
     digest: blake3::Hasher,
@@ -70,7 +70,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a file, which must not exist yet, for the log of this identity.
+    /// Creates an archive for the log with this identity. Fails if the file exists.
     pub fn create(path: &Path, genesis: String) -> Result<Self, ArchiveError> {
         if path.exists() {
             let path = path.display();
@@ -88,7 +88,7 @@ impl Writer {
         Ok(archive)
     }
 
-    /// Adds a message, as it is stored.
+    /// Appends a message, as stored in the log.
     pub fn message(
         &mut self,
         sequence: u64,
@@ -104,7 +104,7 @@ impl Writer {
         })
     }
 
-    /// Ends the file, on disk; gives the count of its messages.
+    /// Writes the last record and syncs the file to disk. Returns the number of messages.
     pub fn finish(mut self) -> Result<u64, ArchiveError> {
         let (messages, digest) = (self.messages, *self.digest.finalize().as_bytes());
         self.write(&Record::End { messages, digest })?;
@@ -137,16 +137,16 @@ fn headers_of(headers: Option<&HeaderMap>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A file that is read.
+/// Reader of an archive.
 pub struct Reader {
     input: zstd::Decoder<'static, BufReader<File>>,
     path: String,
-    /// Identity of the log.
+    /// Identity of the exported log.
     pub genesis: String,
 }
 
 impl Reader {
-    /// Opens a file after reading it to its end; an error unless it is whole.
+    /// Reads a file to its end to verify it, then opens it again. Fails if the file is incomplete or damaged.
     pub fn open_whole(path: &Path) -> Result<Self, ArchiveError> {
         let mut reader = Self::open(path)?;
         let (mut messages, mut digest) = (0, blake3::Hasher::new());
@@ -169,7 +169,7 @@ impl Reader {
         }
     }
 
-    /// The next message; none at the end.
+    /// Returns the next message; `None` at the end.
     pub fn next_message(&mut self) -> Result<Option<Archived>, ArchiveError> {
         Ok(match self.next_record()?.0 {
             Record::Message { sequence, kind, headers, body } => {
@@ -198,7 +198,7 @@ impl Reader {
         ArchiveError::NotWhole { path: self.path.clone(), reason: reason.to_string() }
     }
 
-    /// The next record and its bytes.
+    /// Reads the next record; also returns its bytes.
     fn next_record(&mut self) -> Result<(Record, Vec<u8>), ArchiveError> {
         let mut length = [0; 4];
         self.input.read_exact(&mut length).map_err(|error| self.not_whole(error))?;

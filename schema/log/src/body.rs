@@ -1,4 +1,4 @@
-//! A frame's rows, by kind: the one list of the kinds, and what each kind's rows can do.
+//! Bodies of record batches: the list of kinds and the operations on each kind's rows.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -17,27 +17,27 @@ use crate::columns::{PriceSeries, bars_json, decode_columns, encode_columns};
 use crate::error::{FrameError, RecordError};
 use crate::id::FrameId;
 
-/// What the rows of every kind can do.
+/// Operations on the rows of one kind.
 trait Rows: Sized {
     /// Number of rows.
     fn count(&self) -> usize;
-    /// The bytes of a body, and how they are written.
+    /// Encodes the rows; returns the codec and the bytes.
     fn encode(&self) -> Result<(Codec, Bytes), FrameError>;
-    /// Reads a body.
+    /// Decodes a body.
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError>;
-    /// The rows for people, as a JSON array; a manifest is one object.
+    /// Rows as a JSON array for display; a manifest is one object.
     fn json(&self) -> Result<Value, FrameError>;
     /// Number of rows, or of symbols in prices.
     fn items(&self) -> usize;
     /// Line of the first row in its file, where rows have one.
     fn first_line(&self) -> Option<u64>;
-    /// What the rows of a frame observe, each with its symbol, which is empty for the whole market.
+    /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
     fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError>;
-    /// The rows in two halves; `None` when they cannot be parted.
+    /// Splits the rows in two halves; `None` if they cannot be split.
     fn halves(&self) -> Option<(Self, Self)>;
 }
 
-/// Declares the body of a frame: a kind, the variant that holds its rows, and their type.
+/// Declares `Body`: for each kind the variant and the type of its rows.
 macro_rules! bodies {
     ($($kind:ident => $body:ident($rows:ty)),* $(,)?) => {
         /// The rows of a frame, by kind.
@@ -57,28 +57,27 @@ macro_rules! bodies {
                 match self { $(Self::$body(rows) => rows.count()),* }
             }
 
-            /// The body's bytes and how they are written.
+            /// Encodes the body; returns the codec and the bytes.
             pub fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
                 match self { $(Self::$body(rows) => rows.encode()),* }
             }
 
-            /// Reads the rows of a kind.
             pub(crate) fn decode(kind: Kind, codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
                 Ok(match kind { $(Kind::$kind => Self::$body(<$rows>::decode(codec, bytes)?)),* })
             }
 
-            /// The rows as every command shows them to people, in their order; of prices, one per bar.
+            /// Rows as JSON, in their order, as every command displays them. Prices have one object per bar.
             pub fn rows_json(&self) -> Result<Value, FrameError> {
                 match self { $(Self::$body(rows) => rows.json()),* }
             }
 
-            /// Number of items that can be set aside alone: rows, or all bars of one symbol.
+            /// Number of items that can be quarantined separately: rows, or all bars of one symbol.
             pub fn items(&self) -> usize {
                 match self { $(Self::$body(rows) => rows.items()),* }
             }
 
-            /// What the rows observe, each with its symbol, which is empty for the whole market. Prices, refused rows
-            /// and manifests are no records.
+            /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
+            /// Prices, rejects and manifests give no observations.
             pub fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
                 match self { $(Self::$body(rows) => rows.observations(frame)),* }
             }
@@ -88,7 +87,7 @@ macro_rules! bodies {
                 match self { $(Self::$body(rows) => rows.first_line()),* }
             }
 
-            /// The rows in two halves; `None` for a single row. The unit of prices is one symbol's series.
+            /// Splits the rows in two halves; `None` for a single row. Prices are split by symbol.
             pub fn halves(&self) -> Option<(Self, Self)> {
                 match self {
                     $(Self::$body(rows) => {
@@ -145,10 +144,10 @@ impl Rows for Vec<PriceSeries> {
     }
 }
 
-/// A row that is one JSON object.
+/// Row encoded as one JSON object.
 trait JsonRow: Serialize + DeserializeOwned + Clone {
     fn line(&self) -> u64;
-    /// What it observes; `None` for a row that is no record.
+    /// The row's observation; `None` for kinds without records.
     fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, RecordError>;
 }
 

@@ -7,30 +7,29 @@ use serde::de::DeserializeOwned;
 use crate::error::FrameError;
 use crate::limits::MAX_BYTES;
 
-/// The header that names the codec.
+/// Name of the codec header.
 pub(crate) const CODEC: &str = "Dds-Codec";
 
-/// JSON from this many bytes on is compressed.
+/// Size in bytes from which JSON is compressed.
 const COMPRESSED_FROM: usize = 4096;
 
-/// How the body bytes are written.
+/// Encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
     /// JSON, for all other kinds.
     Json,
-    /// JSON compressed with zstd, for large ones.
+    /// JSON compressed with zstd, for large bodies.
     JsonZstd,
-    /// Several frames' bodies behind each other, each written as it says itself ([`crate::shared`]).
+    /// Bodies of several batches in sequence, each with its own codec ([`crate::shared`]).
     Shared,
-    /// Columns of blocks (`market::bars`), for prices.
+    /// Blocks of packed columns (`market::bars`), for prices.
     Blocks,
 }
 
 impl Codec {
-    /// Every codec, in their order.
+    /// All codecs, in declaration order.
     pub const ALL: [Self; 4] = [Self::Json, Self::JsonZstd, Self::Shared, Self::Blocks];
 
-    /// Its word in a header.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Json => "json",
@@ -40,7 +39,6 @@ impl Codec {
         }
     }
 
-    /// The codec of a header's word.
     pub(crate) fn parse(word: &str) -> Result<Self, FrameError> {
         Self::ALL
             .into_iter()
@@ -49,7 +47,7 @@ impl Codec {
     }
 }
 
-/// Rows as JSON.
+/// Encodes rows as JSON, compressed above a size.
 pub(crate) fn encode_json(rows: &impl Serialize) -> Result<(Codec, Bytes), FrameError> {
     let json = serde_json::to_vec(rows)?;
     if json.len() < COMPRESSED_FROM {
@@ -58,7 +56,7 @@ pub(crate) fn encode_json(rows: &impl Serialize) -> Result<(Codec, Bytes), Frame
     Ok((Codec::JsonZstd, zstd::bulk::compress(&json, 3).map_err(FrameError::Compression)?.into()))
 }
 
-/// Rows from JSON.
+/// Decodes rows from JSON.
 pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Result<T, FrameError> {
     match codec {
         Codec::Json => Ok(serde_json::from_slice(bytes)?),
@@ -67,14 +65,14 @@ pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Re
     }
 }
 
-/// Bytes of a message's body once it is unpacked, as its packer noted them; the body is not unpacked for that.
+/// Uncompressed size of a body, read from the zstd frame header without decompression.
 pub fn unpacked_length(payload: &[u8]) -> usize {
     let noted = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
     let noted = noted.and_then(|length| usize::try_from(length).ok());
     noted.map_or(payload.len(), |noted| noted.clamp(payload.len(), MAX_BYTES.max(payload.len())))
 }
 
-/// Inflates at most [`MAX_BYTES`], whatever size the bytes claim, and fails beyond.
+/// Decompresses at most [`MAX_BYTES`]. Fails above that, whatever size the frame header states.
 fn decompress(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
     use std::io::Read;
     let mut json = Vec::new();

@@ -1,4 +1,4 @@
-//! Price frames: a series of packed columns per symbol, and the same as JSON rows for people and for repair.
+//! Price batches: packed columns per symbol, and the same bars as JSON rows for display and repair.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -11,12 +11,12 @@ use market::symbol::Symbol;
 
 use crate::error::FrameError;
 
-/// The bars of one symbol within a price frame.
+/// Bars of one symbol within a price batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceSeries {
-    /// As the feed names it, in entry form.
+    /// Symbol as the feed names it, in entry form.
     pub symbol: Symbol,
-    /// Its bars, in the order of the file.
+    /// Bars in file order.
     pub bars: Bars,
 }
 

@@ -1,4 +1,4 @@
-//! A frame's headers: what it is and where its rows came from, readable without its body.
+//! Envelope of a record batch: identity and provenance in headers, readable without the body.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ fn schema_of(kind: Kind, version: u32) -> String {
     format!("{kind}.v{version}")
 }
 
-/// A frame's headers, readable without its body.
+/// Headers of a record batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     /// Identity of the frame.
@@ -38,7 +38,7 @@ pub struct Envelope {
     pub kind: Kind,
     /// Version of the body.
     pub version: u32,
-    /// How its body is written.
+    /// Codec of the body.
     pub codec: Codec,
     /// Feed the rows came from.
     pub source: String,
@@ -55,7 +55,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// The headers as published.
+    /// Encodes the headers.
     pub fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(MESSAGE_ID, self.id.to_string().as_str());
@@ -70,7 +70,7 @@ impl Envelope {
         headers
     }
 
-    /// Reads the headers.
+    /// Parses the headers.
     pub fn read(headers: Option<&HeaderMap>) -> Result<Self, FrameError> {
         let fields: HashMap<&'static str, &str> =
             [MESSAGE_ID, SCHEMA, SOURCE, RUN, CHUNK, ROWS, CODEC, FILE, LINE]
@@ -78,7 +78,7 @@ impl Envelope {
                 .filter_map(|name| Some((name, headers?.get(name)?.as_str())))
                 .collect();
         let text = |name: &'static str| fields.get(name).copied().ok_or(FrameError::Header(name));
-        // Postgres counts no further than its bigint.
+        // Larger numbers do not fit Postgres' bigint.
         let number = |name: &'static str| {
             let number = text(name)?.parse::<i64>().ok().and_then(|number| u64::try_from(number).ok());
             number.ok_or(FrameError::Header(name))
@@ -103,7 +103,7 @@ impl Envelope {
     }
 }
 
-/// Refuses a version beyond the newest.
+/// Rejects a version above [`BODY_VERSION`].
 pub(crate) fn check_version(kind: Kind, found: u32) -> Result<(), FrameError> {
     match found {
         ..=BODY_VERSION => Ok(()),
@@ -111,7 +111,7 @@ pub(crate) fn check_version(kind: Kind, found: u32) -> Result<(), FrameError> {
     }
 }
 
-/// Header values hold no control characters; anything else would break the message.
+/// Replaces control characters by spaces; they would corrupt the header block.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

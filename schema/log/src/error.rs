@@ -6,7 +6,7 @@ use market::records::PackedRecordsError;
 
 use crate::limits::MAX_BYTES;
 
-/// Why a message is not a frame this version can read.
+/// Errors of decoding a message.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
@@ -28,7 +28,7 @@ pub enum FrameError {
     Compression(std::io::Error),
 }
 
-/// A record that facts cannot hold.
+/// Error for a record that cannot be packed into facts.
 #[derive(Debug, thiserror::Error)]
 #[error("a row of {symbol} cannot be stored")]
 pub struct RecordError {
@@ -39,7 +39,7 @@ pub struct RecordError {
 }
 
 impl FrameError {
-    /// True if reading must stop (a newer program's data) rather than set the message aside (damage).
+    /// True if the reader must stop, for data of a newer version. Damaged messages are set aside instead.
     pub fn stops_reader(&self) -> bool {
         matches!(self, Self::NewerVersion { .. } | Self::UnknownCodec(_))
     }

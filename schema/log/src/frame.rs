@@ -1,7 +1,7 @@
-//! A frame: many rows of one kind, one message of the log; small frames share one (`shared.rs`).
+//! Record batch: rows of one kind in one log message. Small batches share a message (`shared.rs`).
 //!
-//! Cutting a feed into frames is deterministic and a frame's id is a hash of where its rows came from, so loading
-//! a feed again gives the same ids. A stored frame is never edited; a frame of a newer version stops the reader.
+//! Batches are cut deterministically, and a batch id is a hash of the rows' provenance. Loading a feed again
+//! therefore gives the same ids. A stored batch is never edited. A batch of a newer version stops the reader.
 
 use async_nats::HeaderMap;
 use bytes::Bytes;
@@ -14,10 +14,10 @@ pub use crate::error::{FrameError, RecordError};
 pub use crate::id::FrameId;
 pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 
-/// Rows of one kind with their provenance: one message of the log, or one of several in a shared one.
+/// Rows of one kind with their provenance. A batch is one message of the log, or one of several in a shared message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// Its identity, by which a repetition is known.
+    /// Identity, used for deduplication.
     pub id: FrameId,
     /// Feed the rows came from (`--source`).
     pub source: String,
@@ -34,7 +34,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Headers and body as published.
+    /// Encodes headers and body.
     pub fn encode(&self) -> Result<(HeaderMap, Bytes), FrameError> {
         let (codec, body) = self.body.encode()?;
         let headers = self.envelope(codec).headers();
@@ -56,7 +56,7 @@ impl Frame {
         }
     }
 
-    /// The frame of an envelope and its body's bytes.
+    /// Decodes a batch from its envelope and body.
     pub(crate) fn of(envelope: Envelope, payload: &[u8]) -> Result<Self, FrameError> {
         let mut body = Body::decode(envelope.kind, envelope.codec, payload)?;
         if let Body::Prices(series) = &mut body {

@@ -1,10 +1,10 @@
-//! Identity of a frame: where its rows came from, as a hash, so that loading a feed again gives the same ids.
+//! Batch id: a hash of the rows' provenance. Loading a feed again gives the same ids.
 
 use std::fmt;
 
 use crate::error::FrameError;
 
-/// The header that bears it; JetStream stores a message of a known id only once.
+/// Name of the message id header. JetStream stores a message of a known id only once.
 pub(crate) const MESSAGE_ID: &str = "Nats-Msg-Id";
 
 /// Identity of a frame: hash of source, input digest, chunk number and schema.

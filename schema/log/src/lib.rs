@@ -1,6 +1,6 @@
-//! The event log: how rows become messages of JetStream, and where they are.
+//! Event log: encoding of rows as JetStream messages, and the stream itself.
 //!
-//! Invariant: a stored frame is never edited; whatever reads the log can read every frame ever written to it.
+//! Invariant: a stored batch is never edited. Every reader decodes every batch ever written.
 
 pub mod archive;
 mod body;

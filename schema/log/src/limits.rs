@@ -1,6 +1,6 @@
 //! Size limits of record batches.
 
-/// Frames aim at this many bytes of body …
+/// Target size of a body, in bytes.
 pub const TARGET_BYTES: usize = 256 * 1024;
-/// … and never hold more than this, decompressed (a reader's guard against bombs).
+/// Maximum size of a decompressed body, in bytes. It protects readers from decompression bombs.
 pub const MAX_BYTES: usize = 64 * 1024 * 1024;

@@ -5,12 +5,12 @@ use std::fmt;
 use async_nats::jetstream::stream::Info;
 use serde::Serialize;
 
-/// A replica that does not have every message of the stream, or cannot say so.
+/// Replica that lacks messages of the stream, or does not report its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LaggingReplica {
-    /// Name of its server; none when no server keeps the replica.
+    /// Server name; `None` if the replica has no server.
     pub node: Option<String>,
-    /// True if the leader has lost contact with the server.
+    /// True if the leader has no contact with the server.
     pub offline: bool,
     /// Operations of the leader that the replica has not applied.
     pub lag: u64,
@@ -26,7 +26,7 @@ impl fmt::Display for LaggingReplica {
     }
 }
 
-/// The replicas that are not current, as the leader sees them.
+/// Replicas that are not current, according to the leader.
 pub fn lagging(info: &Info) -> Vec<LaggingReplica> {
     let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
     let mut lagging: Vec<LaggingReplica> = peers

@@ -1,4 +1,4 @@
-//! An exported log written back into a stream, with its identity and its sequence numbers.
+//! Import of an exported log into a stream, with the original identity and sequence numbers.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -13,22 +13,22 @@ use bytes::Bytes;
 use crate::archive::{ArchiveError, Archived, Reader};
 use crate::stream::{RESTORE_WINDOW, StreamSettings};
 
-/// Messages on the way at once.
+/// Maximum number of unacknowledged messages.
 const WINDOW: usize = 64;
 const MESSAGE_ID: &str = "Nats-Msg-Id";
 
-/// What was imported.
+/// Result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Imported {
-    /// Messages of the file.
+    /// Messages in the file.
     pub messages: u64,
-    /// Sequences of the original that no longer exist; those after them got other numbers.
+    /// Sequences missing in the original. Messages after them got other numbers.
     pub gaps: u64,
-    /// Messages that were there before: an interrupted import had written them.
+    /// Messages that an interrupted import had already written.
     pub there_before: u64,
 }
 
-/// Writes an exported log into the stream, which must be empty or hold its beginning.
+/// Imports an exported log into a stream. The stream must be empty or contain the beginning of the same log.
 pub async fn import(path: &Path, settings: &StreamSettings) -> Result<Imported, ArchiveError> {
     let mut reader = Reader::open_whole(path)?;
     let context = settings.connect("import").await?;
@@ -53,7 +53,7 @@ pub async fn import(path: &Path, settings: &StreamSettings) -> Result<Imported, 
     Ok(Imported { messages: import.position, gaps, there_before })
 }
 
-/// True if the server refuses a message because it has no room: another try is refused as well.
+/// True if the server rejects a message for lack of space. Retries fail as well.
 pub fn is_full(error: &PublishError) -> bool {
     let told = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
     let full = [
@@ -67,7 +67,7 @@ pub fn is_full(error: &PublishError) -> bool {
 struct Import<'a> {
     context: Context,
     settings: &'a StreamSettings,
-    /// When a message id was sent: the log recognises a repetition only within its window.
+    /// Send time by message id. The server deduplicates ids only within its window.
     sent: HashMap<String, Instant>,
     position: u64,
     waiting: Vec<(u64, PublishAckFuture)>,
@@ -100,7 +100,7 @@ impl Import<'_> {
         if self.waiting.len() >= WINDOW { self.settle().await } else { Ok(()) }
     }
 
-    /// Waits until everything sent is on disk, where it belongs.
+    /// Waits until all sent messages are on disk, and checks their sequences.
     async fn settle(&mut self) -> Result<(), ArchiveError> {
         for (sequence, sent) in self.waiting.drain(..) {
             let acknowledged = sent.await.map_err(|error| {

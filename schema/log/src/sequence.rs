@@ -2,22 +2,23 @@
 
 use std::fmt;
 
-/// The number of a message in the log, from 1; 0 is before the first. It fits JetStream's and Postgres' integers alike.
+/// Sequence number of a message in the log, from 1; 0 is before the first message. It fits the integers of both
+/// JetStream and Postgres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Sequence(i64);
 
-/// A number that cannot be a position in the log.
+/// Error for a number outside the range of sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is no position in the log")]
 pub struct SequenceError(pub i128);
 
 impl Sequence {
-    /// As JetStream counts.
+    /// Sequence as JetStream's integer.
     pub fn number(self) -> u64 {
         self.0.unsigned_abs()
     }
 
-    /// As Postgres stores it.
+    /// Sequence as Postgres' bigint.
     pub fn bigint(self) -> i64 {
         self.0
     }

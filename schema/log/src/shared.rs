@@ -1,8 +1,8 @@
 //! Multi-batch messages: several small record batches of one kind in one message.
 //!
-//! Each frame keeps the id, file and line it would have alone, so a feed loaded again is recognised frame by frame,
-//! whatever its frames shared a message with. What their headers would say stands in one header, by which ids are read
-//! without bodies.
+//! Each batch keeps the id, file and line that it would have in a message of its own. A repeated load is therefore
+//! deduplicated batch by batch, independently of how batches were combined. One header has the envelopes of all
+//! batches, so that ids are read without the bodies.
 
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
@@ -15,14 +15,14 @@ use crate::frame::Frame;
 use crate::id::FrameId;
 use crate::limits::TARGET_BYTES;
 
-/// What the headers of each frame would say, as a JSON array.
+/// Name of the header with the envelopes of all batches, as a JSON array.
 const FRAMES: &str = "Dds-Frames";
-/// A message with this much in it is full, and still has room for a frame as large as frames aim at.
+/// Uncompressed size at which a message is full. A batch of the target size still fits.
 const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
-/// Servers take 64 KiB of headers, of which a file's name may be some.
+/// Header size at which a message is full. Servers accept 64 KiB of headers, including file names.
 const ENOUGH_HEADERS: usize = 32 * 1024;
 
-/// A frame of a shared message: what its own headers would say, and the length of its body.
+/// Envelope of one batch in a shared message, and the length of its body.
 #[derive(Serialize, Deserialize)]
 struct Member {
     id: String,
@@ -35,22 +35,22 @@ struct Member {
     bytes: usize,
 }
 
-/// Frames of one kind and run that wait to leave in one message.
+/// Batches of one kind and run that wait for a shared message.
 #[derive(Debug, Default)]
 pub struct Shared {
     frames: Vec<(Envelope, Bytes)>,
-    /// What their headers would say, each as JSON.
+    /// Envelopes as JSON.
     members: Vec<String>,
-    /// Bytes the bodies take once they are unpacked, and the members take as they are.
+    /// Uncompressed size of the bodies, and size of the envelopes, in bytes.
     unpacked: usize,
     headers: usize,
 }
 
 impl Shared {
-    /// Adds a frame.
+    /// Adds a batch.
     ///
     /// # Errors
-    /// Headers that JSON cannot hold, which no envelope has.
+    /// The envelope cannot be encoded as JSON.
     pub fn add(&mut self, envelope: Envelope, body: Bytes) -> Result<(), FrameError> {
         let member = serde_json::to_string(&member(&envelope, &body))?;
         self.unpacked += unpacked_length(&body);
@@ -60,12 +60,13 @@ impl Shared {
         Ok(())
     }
 
-    /// True if no other frame is to be waited for.
+    /// True if the message must be sent now.
     pub fn is_full(&self) -> bool {
         self.unpacked >= ENOUGH_BYTES || self.headers >= ENOUGH_HEADERS
     }
 
-    /// The message's headers and body, after which nothing waits; a frame alone is written as ever. `None` without one.
+    /// Takes the headers and body of the message, and empties the buffer. A single batch gets its ordinary message.
+    /// Returns `None` if there is no batch.
     pub fn take(&mut self) -> Option<(HeaderMap, Bytes)> {
         let Self { mut frames, members, .. } = std::mem::take(self);
         if frames.len() < 2 {
@@ -99,7 +100,7 @@ fn member(envelope: &Envelope, body: &Bytes) -> Member {
     }
 }
 
-/// The frames of a shared message, by its own envelope and headers: each one's envelope and the length of its body.
+/// Envelopes and body lengths of all batches in a shared message.
 fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelope, usize)>, FrameError> {
     let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(FrameError::Header(FRAMES))?;
     let members: Vec<Member> = serde_json::from_str(text.as_str()).map_err(|_| FrameError::Header(FRAMES))?;
@@ -110,7 +111,7 @@ fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelop
         if codec == Codec::Shared {
             return Err(FrameError::Header(FRAMES));
         }
-        // Postgres counts no further than its bigint.
+        // Larger numbers do not fit Postgres' bigint.
         if [chunk, rows, line].iter().any(|number| i64::try_from(*number).is_err()) {
             return Err(FrameError::Header(FRAMES));
         }
@@ -120,7 +121,7 @@ fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelop
 }
 
 impl Envelope {
-    /// The envelopes of all frames of a message.
+    /// Reads the envelopes of all batches in a message.
     ///
     /// # Errors
     /// Headers that are missing, malformed or of a newer version.
@@ -134,10 +135,10 @@ impl Envelope {
 }
 
 impl Frame {
-    /// Reads all frames of a message.
+    /// Decodes all batches of a message.
     ///
     /// # Errors
-    /// A message that is damaged, or of a newer version ([`FrameError::NewerVersion`]).
+    /// The message is damaged, or of a newer version ([`FrameError::NewerVersion`]).
     pub fn decode(headers: Option<&HeaderMap>, payload: &[u8]) -> Result<Vec<Self>, FrameError> {
         let whole = Envelope::read(headers)?;
         if whole.codec != Codec::Shared {

@@ -1,7 +1,7 @@
-//! The log's names and its connection: one JetStream stream, one subject per kind.
+//! JetStream stream of the log: names, configuration and connection. Each kind has its own subject.
 //!
-//! Invariants: file storage without compression, no age or size limit, new messages refused rather than old ones dropped,
-//! deletes and purges denied; a server that does not know `sync_interval` is refused.
+//! Invariants: the stream uses file storage without compression, and has no age or size limit. A full stream rejects
+//! new messages and keeps the old ones. Deletes and purges are denied. A server without `sync_interval` is rejected.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,19 +31,19 @@ pub struct StreamSettings {
     pub nats_replicas: usize,
 }
 
-/// Oldest NATS server whose guarantees the service relies on.
+/// Oldest supported version of NATS server.
 pub const MINIMUM_SERVER: (u64, u64) = (2, 10);
-/// How long a message sent again is recognised by its id.
+/// Deduplication window of the stream.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
-/// The same while an exported log is written back.
+/// Deduplication window during an import.
 pub const RESTORE_WINDOW: Duration = Duration::from_millis(100);
-/// Hint for the owner of a compressed stream.
+/// Hint for the operator of a compressed stream.
 pub const COPY_HINT: &str = "copy the log into an uncompressed stream with ingest export, then ingest import \
      --nats-stream OTHER --nats-subject-prefix other";
-/// Metadata key under which the stream's identity is kept.
+/// Metadata key of the stream's identity.
 pub const GENESIS: &str = "genesis_id";
 
-/// Why the log cannot be used.
+/// Errors of opening and configuring the stream.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
@@ -70,19 +70,19 @@ pub enum StreamError {
 }
 
 impl StreamError {
-    /// Whether the same may succeed a moment later.
+    /// True if a retry may succeed.
     fn is_transient(&self) -> bool {
         matches!(self, Self::Unanswered { .. })
     }
 }
 
 impl StreamSettings {
-    /// The subject of a kind.
+    /// Subject of a kind.
     pub fn subject(&self, kind: Kind) -> String {
         format!("{}.{kind}", self.nats_subject_prefix)
     }
 
-    /// Connects, refusing servers that are too old.
+    /// Connects to NATS. Fails if the server is too old.
     pub async fn connect(&self, name: &str) -> Result<jetstream::Context, StreamError> {
         let (url, lost) = (redact(&self.nats_url), AtomicBool::new(false));
         let client = async_nats::ConnectOptions::new()
@@ -104,9 +104,9 @@ impl StreamSettings {
         Ok(context)
     }
 
-    /// The stream, created when it does not exist yet; its identity is drawn once.
+    /// Opens the stream, and creates it with a new identity if it does not exist.
     ///
-    /// A request that no server answers is made again for a while: a cluster that lost a node elects another leader.
+    /// Unanswered requests are retried: a cluster that lost a node elects another leader first.
     pub async fn open(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
         let opened = (|| self.open_once(context)).retry(retries).when(StreamError::is_transient).await?;
@@ -114,7 +114,7 @@ impl StreamSettings {
         Ok(opened)
     }
 
-    /// The stream, which has to exist already.
+    /// Opens the stream. Fails if it does not exist.
     pub async fn existing(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
         let found = (|| self.existing_once(context)).retry(retries).when(StreamError::is_transient).await?;
@@ -136,7 +136,8 @@ impl StreamSettings {
     async fn open_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         match self.existing_once(context).await {
             Err(StreamError::Absent { .. }) => {
-                // Two creators race for the same name with different identities; the loser takes the winner's.
+                // Two processes may create the stream at once with different identities. The loser uses the
+                // winner's.
                 let created = context.create_stream(self.config()).await;
                 match created {
                     Ok(stream) => Ok(stream),
@@ -147,10 +148,10 @@ impl StreamSettings {
         }
     }
 
-    /// The stream an exported log is written into: one with the log's identity, made when there is none. An empty one
-    /// takes the identity, since nothing can have been folded from it.
+    /// Opens the stream for an import, and creates it if it does not exist. An existing stream must have the log's
+    /// identity or be empty. An empty stream takes the identity, since no projection can depend on it.
     ///
-    /// Until [`StreamSettings::restored`], repetitions are recognised for a moment only: a log may hold a message twice.
+    /// Until [`StreamSettings::restored`], the deduplication window is short: a log may contain a message twice.
     pub async fn restore(
         &self,
         context: &jetstream::Context,
@@ -165,7 +166,7 @@ impl StreamSettings {
                     "it holds messages of another log; import into a stream that is empty or does not exist yet: --nats-stream OTHER --nats-subject-prefix other",
                 ))
             }
-            // nats-server goes on compressing after an update of the setting.
+            // nats-server keeps compressing after an update of this setting.
             Ok(stream) if is_compressed(&stream) => Err(self.unavailable(
                 "it is compressed; import into a stream that does not exist yet: --nats-stream OTHER --nats-subject-prefix other",
             )),
@@ -177,7 +178,7 @@ impl StreamSettings {
         }
     }
 
-    /// Ends what [`StreamSettings::restore`] began.
+    /// Restores the deduplication window after [`StreamSettings::restore`].
     pub async fn restored(&self, context: &jetstream::Context) -> Result<(), StreamError> {
         let stream = context.get_stream(&self.nats_stream).await.map_err(|error| self.unavailable(error))?;
         let config =
@@ -203,7 +204,7 @@ impl StreamSettings {
             discard: stream::DiscardPolicy::New,
             deny_delete: true,
             deny_purge: true,
-            // A kill of nats-server while it packs or truncates a compressed block damages the block.
+            // If nats-server is killed while it packs or truncates a compressed block, the block is damaged.
             compression: Some(stream::Compression::None),
             num_replicas: self.nats_replicas,
             duplicate_window: DUPLICATE_WINDOW,
@@ -213,18 +214,18 @@ impl StreamSettings {
     }
 }
 
-/// The stream's identity: a stream deleted and made again is another one.
+/// The stream's identity. A stream that is deleted and created again gets another one.
 pub fn genesis(stream: &stream::Stream) -> Result<String, StreamError> {
     let config = &stream.cached_info().config;
     config.metadata.get(GENESIS).cloned().ok_or_else(|| StreamError::NotOurs { stream: config.name.clone() })
 }
 
-/// Whether nats-server compresses the stream's block files.
+/// True if nats-server compresses the stream's block files.
 pub fn is_compressed(stream: &stream::Stream) -> bool {
     stream.cached_info().config.compression == Some(stream::Compression::S2)
 }
 
-/// Warns once per process.
+/// Logs a warning about compression, once per process.
 fn warn_of_compression(stream: &stream::Stream) {
     static WARNED: Once = Once::new();
     if is_compressed(stream) {
@@ -239,7 +240,7 @@ fn warn_of_compression(stream: &stream::Stream) {
     }
 }
 
-/// Says at once that the server is lost, and when it is back.
+/// Logs the loss and the recovery of the connection.
 fn say(url: &str, lost: &AtomicBool, event: &async_nats::Event) {
     match event {
         async_nats::Event::Disconnected if !lost.swap(true, Ordering::Relaxed) => {
@@ -257,7 +258,7 @@ fn version_of(text: &str) -> Option<(u64, u64)> {
     Some((parts.next()??, parts.next()??))
 }
 
-/// A NATS URL without its credentials, for messages.
+/// Removes the credentials from a NATS URL, for messages.
 fn redact(url: &str) -> String {
     url.split(',')
         .map(|one| match one.rsplit_once('@') {

@@ -8,13 +8,13 @@ const UNPACK: &str = include_str!("../generation/unpack.sql");
 const ANALYST: &str = include_str!("../generation/analyst.sql");
 const POINT: &str = "select control.point_analysts()";
 
-/// The schema that holds a generation's views.
+/// Name of the schema with a generation's views.
 pub fn analyst_schema(id: i32) -> String {
     format!("analyst_g{id}")
 }
 
-/// Gives a generation, whose tables are in `schema`, its views, inside the caller's transaction; the search path is the
-/// generation's again afterwards.
+/// Creates the views of a generation whose tables are in `schema`, inside the caller's transaction. Afterwards the
+/// search path is the generation's again.
 pub(crate) async fn open(client: &impl GenericClient, id: i32, schema: &str) -> Result<(), DbError> {
     let views = analyst_schema(id);
     let enter = "select set_config('search_path', $1, true)";
@@ -27,7 +27,7 @@ pub(crate) async fn open(client: &impl GenericClient, id: i32, schema: &str) -> 
     Ok(())
 }
 
-/// Lets analysts' new sessions begin in the served generation; whoever changes which one that is calls it.
+/// Points new sessions of analysts to the served generation. Call it after every change of the served generation.
 pub async fn point(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.execute(POINT, &[]).await?;
     Ok(())

@@ -1,6 +1,6 @@
-//! The one way rows get into Postgres: binary COPY. Rows are encoded wherever their values are at hand, on any thread.
+//! Binary COPY, the only way of writing rows to Postgres. Rows can be encoded on any thread.
 //!
-//! The format is PostgreSQL's: a signature, tuples of length-prefixed values, a trailer
+//! PostgreSQL's format has a signature, tuples of length-prefixed values, and a trailer
 //! (<https://www.postgresql.org/docs/current/sql-copy.html>, "Binary Format").
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -12,17 +12,17 @@ use crate::error::DbError;
 pub use crate::error::EncodeError;
 use market::row::TableRow;
 
-/// A row as it is copied into its table.
+/// Row type of a table that is written with COPY.
 pub trait CopyRow {
-    /// The COPY statement, whose columns are the fields.
+    /// COPY statement, with the fields as columns.
     const STATEMENT: &'static str;
     /// Column types, in field order.
     const TYPES: &'static [Type];
-    /// The values, in field order.
+    /// Values, in field order.
     fn values(&self) -> Vec<&(dyn ToSql + Sync)>;
 }
 
-/// Declares a struct whose fields are columns of a table that rows are copied into.
+/// Declares a struct whose fields are the columns of a COPY statement.
 #[macro_export]
 macro_rules! copy_row {
     ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$life:lifetime>)? in $table:literal {
@@ -51,12 +51,12 @@ macro_rules! copy_row {
 }
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
-/// Bytes of an encoded row, seldom more.
+/// Capacity reserved per row, in bytes.
 const ROW: usize = 1024;
-/// Bytes sent at a time.
+/// Bytes sent at once.
 const PIECE: usize = 1 << 17;
 
-/// Appends one row of values.
+/// Appends one encoded row.
 pub fn encode_values(
     types: &[Type],
     values: &[&(dyn ToSql + Sync)],
@@ -81,7 +81,7 @@ pub fn encode_values(
     Ok(())
 }
 
-/// Rows of one type.
+/// Encodes rows of one type.
 pub fn encode_rows<'a, T: TableRow + 'a>(
     rows: impl IntoIterator<Item = &'a T>,
 ) -> Result<Bytes, EncodeError> {
@@ -93,7 +93,7 @@ pub fn encode_rows<'a, T: TableRow + 'a>(
     Ok(out.freeze())
 }
 
-/// Writes encoded rows. `statement` is the COPY statement; its columns are the rows'.
+/// Writes encoded rows. `statement` is the COPY statement with the rows' columns.
 pub async fn copy_encoded(
     transaction: &Transaction<'_>,
     statement: &(impl ToStatement + ?Sized),
@@ -103,7 +103,7 @@ pub async fn copy_encoded(
     pin_mut!(sink);
     let mut piece = BytesMut::with_capacity(PIECE);
     piece.put_slice(SIGNATURE);
-    // No flags, no extension.
+    // Flags and extension length of the COPY header, both zero.
     piece.put_u64(0);
     for rows in rows {
         let rows = rows?;
@@ -121,7 +121,7 @@ pub async fn copy_encoded(
     Ok(sink.as_mut().finish().await?)
 }
 
-/// Writes rows of one type.
+/// Encodes and writes rows of one type.
 pub async fn copy_rows<'a, T: TableRow + 'a>(
     transaction: &Transaction<'_>,
     statement: &str,
@@ -130,7 +130,7 @@ pub async fn copy_rows<'a, T: TableRow + 'a>(
     copy_values(transaction, statement, T::types(), rows.into_iter().map(TableRow::values)).await
 }
 
-/// Writes rows into their table.
+/// Writes rows to the table of their type.
 pub async fn copy_into<'a, T: CopyRow + 'a>(
     transaction: &Transaction<'_>,
     rows: impl IntoIterator<Item = &'a T>,
@@ -138,7 +138,7 @@ pub async fn copy_into<'a, T: CopyRow + 'a>(
     copy_values(transaction, T::STATEMENT, T::TYPES, rows.into_iter().map(CopyRow::values)).await
 }
 
-/// Writes tuples of values.
+/// Encodes and writes tuples of values.
 pub async fn copy_values<'a>(
     transaction: &Transaction<'_>,
     statement: &str,

@@ -1,4 +1,4 @@
-//! Postgres: where it is, its migrations, its generations. Rows get in by [`crate::copy`].
+//! Postgres connections, roles, migrations and generations. Rows are written with [`crate::copy`].
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::{analysts, schema, tls};
 pub use crate::error::{DbError, error_chain, is_for_room};
 pub use crate::schema::{newest_schema, refuse_newer};
 
-/// Login role of the projector: writes facts and read tables, cannot see accounts.
+/// Login role of the projector. It writes facts and read tables; it has no access to accounts.
 pub const PROJECTOR_ROLE: &str = "dds_projector";
-/// Login role of the API: reads facts and read tables, writes only its own counters.
+/// Login role of the API. It reads facts and read tables, and writes only counters.
 pub const API_ROLE: &str = "dds_api";
-/// Login role of the dashboard: accounts, keys and sessions, nothing of the market.
+/// Login role of the dashboard. It has access to accounts, keys and sessions, but not to market data.
 pub const DASHBOARD_ROLE: &str = "dds_dashboard";
-/// Login role of analysts: reads the generations' plain columns, and nothing else.
+/// Login role of analysts. It reads only the generations' plain columns.
 pub const ANALYST_ROLE: &str = "dds_analyst";
 
 /// Where the database is.
@@ -36,7 +36,7 @@ const RECORDS: &str = include_str!("../generation/records.sql");
 const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
-/// The connection settings of one role: its own URL, else the owner's with the role's name.
+/// Connection settings of one role: its own URL, or the owner's URL with the role's name.
 pub fn config_for(
     own: Option<&str>,
     owner: Option<&str>,
@@ -51,8 +51,8 @@ pub fn config_for(
     Ok(bounded(config, role))
 }
 
-/// Connection settings for reads from any of some servers of one database: replicas, of which one is taken at random for
-/// each connection. User, password and database are those of the first address.
+/// Connection settings for read replicas of one database. Each connection goes to a random replica. User, password
+/// and database are taken from the first URL.
 pub fn replicas_config(urls: &[String], variable: &'static str) -> Result<Config, DbError> {
     let parse = |url: &String| Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source });
     let (first, others) = urls.split_first().ok_or(DbError::NotConfigured { variable })?;
@@ -64,7 +64,7 @@ pub fn replicas_config(urls: &[String], variable: &'static str) -> Result<Config
                 Host::Tcp(name) => config.host(name),
                 Host::Unix(path) => config.host_path(path),
             };
-            // One port may stand for all hosts of an address.
+            // One port may apply to all hosts of a URL.
             let port = other.get_ports().get(index).or(other.get_ports().first());
             config.port(port.copied().unwrap_or(5432));
         }
@@ -73,7 +73,7 @@ pub fn replicas_config(urls: &[String], variable: &'static str) -> Result<Config
     Ok(bounded(config, API_ROLE))
 }
 
-/// The owner's connection settings.
+/// Connection settings of the owner.
 pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
     let url = settings.database_url.as_deref().ok_or(DbError::NotConfigured { variable: "DATABASE_URL" })?;
     let config =
@@ -81,7 +81,7 @@ pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
     Ok(bounded(config, "dds_owner"))
 }
 
-/// No wait without an end: connecting and dead peers are bounded. TLS is what the URL says.
+/// Sets timeouts for connecting and for dead peers. TLS follows the URL.
 fn bounded(mut config: Config, name: &str) -> Config {
     tls::as_demanded(&mut config);
     config.connect_timeout(Duration::from_secs(5)).tcp_user_timeout(Duration::from_secs(30));
@@ -91,7 +91,7 @@ fn bounded(mut config: Config, name: &str) -> Config {
     config
 }
 
-/// Opens one connection; its driver runs until the client is dropped.
+/// Opens one connection. Its driver task runs until the client is dropped.
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
     let place =
         || format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""));
@@ -107,10 +107,10 @@ pub async fn connect(config: &Config) -> Result<Client, DbError> {
     Ok(client)
 }
 
-/// Brings the database to the newest schema and makes sure a first generation exists. Idempotent.
+/// Migrates the database to the newest schema, and creates the first generation if none exists. Idempotent.
 pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> Result<(), DbError> {
     let mut client = connect(config).await?;
-    // One migration at a time, whoever starts them.
+    // Only one process migrates at a time.
     client.batch_execute("select pg_advisory_lock(7401)").await?;
     refuse_newer(&client).await?;
     Runner::new(&schema::migrations()?).run_async(&mut client).await?;
@@ -129,17 +129,18 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     Ok(())
 }
 
-/// Lets the roles use this database; part of [`migrate`], and due after a database was copied.
+/// Grants the roles access to this database. [`migrate`] calls it; a copied database needs it again.
 pub async fn grant_database(owner: &Client) -> Result<(), DbError> {
     Ok(owner.batch_execute(DATABASE_GRANTS).await?)
 }
 
-/// The schema that holds a generation's read tables.
+/// Name of the schema with a generation's read tables.
 pub fn generation_schema(id: i32) -> String {
     format!("read_g{id}")
 }
 
-/// Makes a fact set's schema and tables and registers it, inside the caller's transaction. `name` is an identifier.
+/// Creates and registers a fact set's schema and tables, inside the caller's transaction. `name` must be an SQL
+/// identifier.
 pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<(), DbError> {
     client.batch_execute(&format!("create schema {name}")).await?;
     client.execute("select set_config('search_path', $1, true)", &[&name]).await?;
@@ -149,7 +150,7 @@ pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<
     Ok(())
 }
 
-/// Makes a generation's schema and tables and registers it, inside the caller's transaction.
+/// Creates and registers a generation's schema and tables, inside the caller's transaction.
 pub async fn create_generation(
     client: &impl GenericClient,
     id: i32,
@@ -177,7 +178,8 @@ pub async fn create_generation(
     analysts::open(client, id, &schema).await
 }
 
-/// Gives the generation that the search path names first what only its readers need, once it has its first rows.
+/// Creates the readers' indexes of the first generation in the search path. Call it after the first rows are
+/// written.
 pub async fn index_generation(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(READ_INDEXES).await
 }

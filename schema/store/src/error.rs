@@ -1,9 +1,9 @@
-//! Database errors, with the message of Postgres and a hint.
+//! Database errors, with the Postgres message and a hint.
 
 use postgres_types::Type;
 use tokio_postgres::error::SqlState;
 
-/// Why the database cannot be used.
+/// Errors of database access.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
@@ -30,7 +30,7 @@ pub enum DbError {
 }
 
 impl DbError {
-    /// True if the server could not be reached, in contrast to having refused something.
+    /// True if the server is unreachable; false if it rejected a statement.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
@@ -40,7 +40,7 @@ impl DbError {
     }
 }
 
-/// Why a row has no form in its table's types.
+/// Errors of encoding a row for COPY.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
@@ -50,7 +50,7 @@ pub enum EncodeError {
     TooManyColumns(usize),
 }
 
-/// An error with all its causes; tokio-postgres alone prints only "db error".
+/// Formats an error with all its causes; tokio-postgres alone prints only "db error".
 pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -62,7 +62,7 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// True if an error comes from a Postgres that has no room left.
+/// True if Postgres reports a full disk.
 pub fn is_for_room(error: &(dyn std::error::Error + 'static)) -> bool {
     let of_postgres = error.downcast_ref::<tokio_postgres::Error>();
     of_postgres.and_then(tokio_postgres::Error::code) == Some(&SqlState::DISK_FULL)

@@ -1,6 +1,6 @@
-//! Reading the facts that concern the whole market; [`crate::history`] reads those of a security.
+//! Queries for facts of the whole market; [`crate::history`] has those of one security.
 //!
-//! Names are unqualified, so the connection's `search_path` says which fact set is read.
+//! Table names are unqualified: the connection's `search_path` selects the fact set.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use market::history::{Observation, PolicyRule, SourcePolicy};
 use market::records::{self, PackedRecordsError, Records, newest_session};
 use market::symbol::Symbol;
 
-/// Why facts could not be read.
+/// Errors of reading facts.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum FactsError {
@@ -32,7 +32,7 @@ const SESSIONS: &str = include_str!("../queries/sessions.sql");
 const KNOWN_SYMBOLS: &str = include_str!("../queries/known_symbols.sql");
 const POLICY: &str = include_str!("../queries/source_policy.sql");
 
-/// Every security record of every source.
+/// Loads the security records of all sources.
 pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observation<Security>>, FactsError> {
     let mut securities = Vec::new();
     for row in client.query(SECURITIES, &[]).await? {
@@ -43,7 +43,7 @@ pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observat
     Ok(securities)
 }
 
-/// The newest session that any source announced, beside those that have bars.
+/// Loads the newest session that a source announced. Sessions known only from bars are not included.
 pub async fn load_newest_session(client: &impl GenericClient) -> Result<Option<NaiveDate>, FactsError> {
     let mut newest = None;
     for row in client.query(SESSIONS, &[]).await? {
@@ -54,7 +54,7 @@ pub async fn load_newest_session(client: &impl GenericClient) -> Result<Option<N
     Ok(newest)
 }
 
-/// A row of `records`, unpacked.
+/// Unpacks a row of `records`.
 pub fn unpack_records(row: &Row) -> Result<Records, FactsError> {
     Records::unpack(row.try_get("kind")?, row.try_get("packed")?).map_err(|source| {
         let symbol = row.try_get("symbol").unwrap_or("?").to_owned();
@@ -62,13 +62,13 @@ pub fn unpack_records(row: &Row) -> Result<Records, FactsError> {
     })
 }
 
-/// Every symbol any fact names.
+/// Loads all symbols named in facts.
 pub async fn load_known_symbols(client: &impl GenericClient) -> Result<BTreeSet<Symbol>, FactsError> {
     let rows = client.query(KNOWN_SYMBOLS, &[]).await?;
     rows.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.parse().ok())).filter_map(Result::transpose).collect()
 }
 
-/// The source policy.
+/// Loads the source policy.
 pub async fn load_policy(client: &impl GenericClient) -> Result<SourcePolicy, FactsError> {
     let rows = client.query(POLICY, &[]).await?;
     let rules = rows.iter().map(|row| {
@@ -83,7 +83,7 @@ pub async fn load_policy(client: &impl GenericClient) -> Result<SourcePolicy, Fa
     Ok(SourcePolicy { rules: rules.collect::<Result<_, tokio_postgres::Error>>()? })
 }
 
-/// The packed columns of a bars row.
+/// Packed columns of a `bars` row.
 pub fn packed(row: &Row) -> Result<PackedBars, tokio_postgres::Error> {
     Ok(PackedBars {
         days: row.try_get("days")?,

@@ -1,4 +1,4 @@
-//! Reading a table's rows into their structs.
+//! Mapping of table rows to structs.
 
 use std::cell::Cell;
 
@@ -6,10 +6,10 @@ use market::row::{ColumnReader, TableRow};
 use tokio_postgres::types::FromSql;
 use tokio_postgres::{Column, Error, Row};
 
-/// A row of an answer of Postgres, by column name.
+/// Postgres row, read by column name.
 struct Fetched<'a> {
     row: &'a Row,
-    /// Where the next column is expected.
+    /// Position of the next expected column.
     expected: Cell<usize>,
 }
 
@@ -23,8 +23,8 @@ impl ColumnReader for Fetched<'_> {
     }
 }
 
-/// Where a column of this name is. The place where it is expected is looked at first: rows are nearly always read in the
-/// order of their columns.
+/// Position of the column with this name. The expected position is checked first, because rows are usually read in
+/// column order.
 pub fn place(row: &Row, name: &str, expected: usize) -> Option<usize> {
     let is_it = |column: &Column| column.name() == name;
     match row.columns().get(expected).is_some_and(is_it) {
@@ -33,7 +33,7 @@ pub fn place(row: &Row, name: &str, expected: usize) -> Option<usize> {
     }
 }
 
-/// A struct that is read from a row by its columns' names.
+/// Struct that is read from a row by column names.
 pub trait FromRow: Sized {
     /// Reads the columns by name.
     fn from_row(row: &Row) -> Result<Self, Error>;

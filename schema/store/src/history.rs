@@ -1,7 +1,7 @@
 //! Loader of a security's history from the packed facts of its symbols.
 //!
-//! Used by the projector for every touched security and by the API to answer for a past date; names are unqualified, so
-//! the connection's `search_path` says which fact set is read.
+//! The projector loads each touched security; the API loads a security to answer for a past date. Table names are
+//! unqualified: the connection's `search_path` selects the fact set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,19 +20,19 @@ const RECORDS: &str = include_str!("../queries/records_of_symbols.sql");
 const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
 const BARS_TO_DERIVE: &str = include_str!("../queries/bars_to_derive.sql");
 
-/// Sessions of a year, about.
+/// Approximate number of sessions in a year.
 const BARS_OF_YEAR: usize = 252;
 
-/// Facts by symbol; a symbol that nobody said anything of has empty ones.
+/// Facts by symbol. A symbol without facts has an empty entry.
 pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
 
-/// Symbol, year and digest of bars whose closes suffice.
+/// Symbol, year and digest of bars of which only closes are needed.
 pub type ServedYear<'a> = (&'a str, i32, i64);
 
-/// Reads the facts of some symbols.
+/// Fetches the facts of some symbols.
 ///
 /// # Errors
-/// When Postgres cannot answer.
+/// Postgres rejects the query or is unreachable.
 pub async fn fetch_facts(
     client: &impl GenericClient,
     symbols: &[&str],
@@ -43,10 +43,10 @@ pub async fn fetch_facts(
     by_symbol(symbols, &records, &bars)
 }
 
-/// Reads the same, but of some years no more than the closes.
+/// Fetches the facts of some symbols, with only the closes of the years in `closes`.
 ///
 /// # Errors
-/// When Postgres cannot answer.
+/// Postgres rejects the query or is unreachable.
 pub async fn fetch_facts_to_derive(
     client: &impl GenericClient,
     symbols: &[&str],
@@ -76,7 +76,7 @@ fn by_symbol(
     }
     for row in bars {
         let of_symbol = facts.entry(row.try_get("symbol")?).or_default();
-        // Nothing is packed together that was just read.
+        // Freshly read years are not packed together, so the insertion succeeds.
         let _ = of_symbol.put_year(
             row.try_get("source")?,
             row.try_get("year")?,
@@ -97,17 +97,17 @@ fn columns(row: &Row) -> Result<Columns, tokio_postgres::Error> {
     })
 }
 
-/// The symbols under which a security's facts are, each once.
+/// Distinct symbols under which the facts of some securities are stored.
 pub fn symbols_of<'a>(identities: impl IntoIterator<Item = &'a Identity>) -> Vec<&'a str> {
     let spans = identities.into_iter().flat_map(|identity| &identity.spans);
     let symbols: BTreeSet<&str> = spans.map(|span| span.symbol.as_str()).collect();
     symbols.into_iter().collect()
 }
 
-/// The histories of some securities, in their order.
+/// Loads the histories of some securities, in their order.
 ///
 /// # Errors
-/// When Postgres cannot answer, or what it stores is damaged.
+/// Postgres rejects the query or is unreachable, or the stored facts are damaged.
 pub async fn load_histories(
     client: &impl GenericClient,
     identities: &[&Identity],
@@ -116,19 +116,20 @@ pub async fn load_histories(
     identities.iter().map(|identity| whole_history(identity, &facts)).collect()
 }
 
-/// The whole history of a security, from facts of its symbols.
+/// Builds the whole history of a security from the facts of its symbols.
 ///
 /// # Errors
-/// When they are damaged.
+/// The facts are damaged.
 pub fn whole_history(identity: &Identity, facts: &FactsBySymbol) -> Result<History, FactsError> {
     history(identity, facts, |_, _| false)
 }
 
-/// The history of a security. Where `closes` accepts a year and digest of its own symbol, only the closes are unpacked.
+/// Builds the history of a security. If `closes` accepts a year and digest of the security's own symbol, only the
+/// closes are unpacked.
 ///
 /// # Errors
-/// When the facts are damaged, and [`FactsError::ClosesOnly`] when they have the closes only of another year, or of one in
-/// which another symbol has bars too.
+/// The facts are damaged. [`FactsError::ClosesOnly`]: another year has only closes, or such a year also has bars of
+/// another symbol.
 pub fn history(
     identity: &Identity,
     facts: &FactsBySymbol,
@@ -143,7 +144,7 @@ pub fn history(
         }
         bars.extend(facts.years().map(|(source, years)| (source, years, symbol)));
     }
-    // Whichever symbol they were filed under, later bars follow earlier ones.
+    // Later bars follow earlier ones, under every symbol of the security.
     bars.sort_by_key(|(source, years, _)| (*source, years.range().start));
     for of_source in bars.chunk_by(|before, next| before.0 == next.0) {
         let room = of_source.iter().map(|(_, years, _)| years.range().len()).sum();
@@ -155,7 +156,7 @@ pub fn history(
             }
         }
     }
-    // Bars of another symbol may change such a year: it has to be written anew, from every column.
+    // Bars of another symbol may change this year, so it must be written again from all columns.
     let mixed =
         history.prices.iter().flat_map(|prices| &prices.closes_only).find(|year| of_others.contains(*year));
     match mixed.copied() {
@@ -179,8 +180,8 @@ fn empty(identity: &Identity) -> History {
     }
 }
 
-/// Appends years of one source, restricted to the days the security held the symbol. They come by source and year, and
-/// the first make room for so many years. Gives whether they had any.
+/// Appends years of one source, restricted to the days on which the security had the symbol. Years arrive by source
+/// and year; the first one reserves room for all. Returns true if bars were added.
 fn add_years(
     history: &mut History,
     identity: &Identity,
@@ -234,7 +235,7 @@ fn add_years(
     Ok(true)
 }
 
-/// Years of bars, as far as they were unpacked.
+/// Unpacked years of bars: all columns, or closes only.
 enum Unpacked {
     Bars(Bars),
     Closes(CloseColumns),

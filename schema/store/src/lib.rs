@@ -1,6 +1,6 @@
-//! Postgres: migrations, the tables of a generation, how rows get in and how facts are read.
+//! Postgres store: migrations, tables of a generation, writing of rows and reading of facts.
 //!
-//! Invariant: nothing is decided here; what a stored row means is in `market`.
+//! Invariant: this crate makes no domain decisions; `market` interprets the stored rows.
 
 pub mod analysts;
 pub mod copy;

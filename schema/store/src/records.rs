@@ -1,4 +1,4 @@
-//! Packed records in their table, and the symbols that a vendor's record has had.
+//! Table of packed records, and index of the symbols of vendor record ids.
 
 use market::bars::digest;
 use market::event::Kind;
@@ -16,19 +16,20 @@ copy_row! {
         symbol: &'a str,
         /// Kind of the records.
         kind: Kind,
-        /// Feed they came from.
+        /// Feed of the records.
         source: &'a str,
-        /// The set, packed.
+        /// The packed record set.
         packed: &'a [u8],
     }
 }
 
-/// What stands for a vendor's record id in `record_ids`.
+/// Digest of a vendor's record id, as stored in `record_ids`.
 pub fn id_digest(kind: Kind, source: &str, id: &str) -> i64 {
     digest([kind.as_str(), source, id].map(str::as_bytes))
 }
 
-/// Notes the symbols of observations that have a vendor's id: of (symbol, kind, source, observations).
+/// Stores the symbols of observations with a vendor id, as (symbol, kind, source, observations). Returns the
+/// digests.
 pub async fn note_ids<'a>(
     client: &impl GenericClient,
     said: impl IntoIterator<Item = (&'a str, Kind, &'a str, &'a [RawObservation])>,
@@ -38,7 +39,7 @@ pub async fn note_ids<'a>(
         let ids = observations.iter().filter_map(|observation| observation.id.as_deref());
         named.extend(ids.map(|id| (id_digest(kind, source, id), symbol)));
     }
-    // In the order of the table's key, where all writers lock and every page is visited once.
+    // Key order: all writers lock in the same order, and every page is visited once.
     named.sort_unstable();
     named.dedup();
     let (digests, symbols): (Vec<i64>, Vec<&str>) = named.into_iter().unzip();

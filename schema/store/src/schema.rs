@@ -1,4 +1,4 @@
-//! Which version of the schema a database is at, and which one this program knows.
+//! Schema version of a database, and the newest version known to this program.
 
 use refinery_core::Migration;
 use tokio_postgres::Client;
@@ -6,23 +6,22 @@ use tokio_postgres::error::SqlState;
 
 use crate::error::DbError;
 
-/// Every file of `migrations/` as its name and its SQL, in order of name; the build script writes the list.
+/// Files of `migrations/` as name and SQL, in name order. The build script generates the list.
 const MIGRATIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
 const APPLIED: &str = "select max(version)::bigint from public.refinery_schema_history";
 
-/// The migrations that this program knows.
 pub(crate) fn migrations() -> Result<Vec<Migration>, refinery_core::Error> {
     MIGRATIONS.iter().map(|(name, sql)| Migration::unapplied(name, sql)).collect()
 }
 
-/// The newest schema that this program knows.
+/// Newest schema version known to this program.
 pub fn newest_schema() -> i64 {
     let versions =
         MIGRATIONS.iter().filter_map(|(name, _)| name.strip_prefix('V')?.split_once("__")?.0.parse().ok());
     versions.max().unwrap_or(0)
 }
 
-/// Fails when a newer program upgraded the database: what this one wrote or read there could be wrong.
+/// Fails if a newer program migrated the database. Reads and writes of this version could be wrong there.
 pub async fn refuse_newer(client: &Client) -> Result<(), DbError> {
     let found: Option<i64> = match client.query_one(APPLIED, &[]).await {
         Ok(row) => row.try_get(0)?,

@@ -8,7 +8,7 @@ use market::bars::{Bars, BarsError, CloseColumns, PackedBars};
 use market::event::Kind;
 use smallvec::{SmallVec, smallvec};
 
-/// What every source said of one symbol, the kinds aside that concern who it is or the whole market.
+/// Facts of one symbol from all sources, without the kinds for identity and for the whole market.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SymbolFacts {
     /// By kind and source.
@@ -17,47 +17,47 @@ pub struct SymbolFacts {
     bars: BTreeMap<(Arc<str>, i32), Years>,
 }
 
-/// Calendar years of a source's bars, one after the other: one as it is stored, or several packed together.
+/// Consecutive calendar years of one source's bars: a single stored year, or several years packed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Years {
     range: Range<i32>,
-    /// Of each year, what tells its columns as they are stored from others, versions aside.
+    /// Digest of each year's stored columns, without versions.
     digests: SmallVec<[i64; 1]>,
     columns: Columns,
 }
 
-/// Packed columns of bars, or those of them that are read alone.
+/// Packed columns of bars: all of them, or closes only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Columns {
     /// Every column.
     All(Box<PackedBars>),
-    /// What tells the closes and who said them.
+    /// Columns for closes and their provenance.
     Closes {
         /// Scale and days.
         days: Box<[u8]>,
-        /// Closes, as differences.
+        /// Closes, delta-encoded.
         close: Box<[u8]>,
-        /// The distinct versions and where each holds.
+        /// Distinct versions and the bars of each.
         versions: Box<[u8]>,
     },
 }
 
-/// Memory that an entry takes beside its bytes, about: its place in the map, its boxes, and what the allocator rounds up.
+/// Approximate memory overhead of an entry, in bytes: map node, boxes and allocator rounding.
 const ENTRY: usize = 320;
 
 impl SymbolFacts {
-    /// True if records of a kind are among them.
+    /// True if the facts include records of this kind.
     pub fn keeps(kind: Kind) -> bool {
         !matches!(kind, Kind::Security | Kind::Session)
     }
 
-    /// Takes over a row of `records`, in place of the one of its kind and source.
+    /// Replaces the records of a kind and source.
     pub fn put_records(&mut self, kind: Kind, source: &str, packed: &[u8]) {
         self.records.insert((kind, source.into()), packed.into());
     }
 
-    /// Takes over a row of `bars`, in place of the one of its source and year. Gives whether it could: a year that is packed
-    /// together with others stays as it is.
+    /// Replaces a source's bars of a year. Returns false, without a change, if the year is packed together with
+    /// others.
     #[must_use]
     pub fn put_year(&mut self, source: &str, year: i32, digest: i64, columns: Columns) -> bool {
         let is_alone = self.year(source, year).is_none_or(|years| years.digests.len() == 1);
@@ -70,26 +70,26 @@ impl SymbolFacts {
         is_alone
     }
 
-    /// The packed records of each kind and source.
+    /// Packed records of each kind and source.
     pub fn records(&self) -> impl Iterator<Item = (Kind, &str, &[u8])> {
         self.records.iter().map(|((kind, source), packed)| (*kind, source.as_ref(), packed.as_ref()))
     }
 
-    /// The years of bars, those of a source one after the other.
+    /// Years of bars, grouped by source.
     pub fn years(&self) -> impl Iterator<Item = (&str, &Years)> {
         self.bars.iter().map(|((source, _), years)| (source.as_ref(), years))
     }
 
-    /// What a source's year of bars is held in.
+    /// The entry that contains a source's year of bars.
     pub fn year(&self, source: &str, year: i32) -> Option<&Years> {
-        // There are few, of which the last are asked for mostly.
+        // Sources have few entries, and the newest are read most.
         let mut newest_first = self.bars.iter().rev();
         newest_first
             .find(|((of, _), years)| of.as_ref() == source && years.range.contains(&year))
             .map(|(_, years)| years)
     }
 
-    /// True if [`SymbolFacts::shrink`] would leave less.
+    /// True if [`SymbolFacts::shrink`] would reduce the size.
     pub fn can_shrink(&self, closes: impl Fn(i32, i64) -> bool) -> bool {
         let mut before: Option<(&str, &Years)> = None;
         self.years().any(|(source, years)| {
@@ -100,11 +100,11 @@ impl SymbolFacts {
         })
     }
 
-    /// Leaves only the closes of years that `closes` accepts, by year and digest, and packs those that follow each other
-    /// together: one column of thirty years is smaller than thirty, and read faster.
+    /// Drops all columns but the closes of years that `closes` accepts, by year and digest. Adjacent years are
+    /// packed together: one column of thirty years is smaller and faster to read than thirty columns.
     ///
     /// # Errors
-    /// When they are damaged.
+    /// The columns are damaged.
     pub fn shrink(&mut self, closes: impl Fn(i32, i64) -> bool) -> Result<(), BarsError> {
         self.bars
             .values_mut()
@@ -126,7 +126,7 @@ impl SymbolFacts {
         Ok(())
     }
 
-    /// Bytes of memory it takes, about.
+    /// Approximate memory size in bytes.
     pub fn size(&self) -> usize {
         let records = self.records.values().map(|packed| packed.len() + ENTRY);
         let years =
@@ -135,7 +135,7 @@ impl SymbolFacts {
     }
 }
 
-/// Years and those that follow them, their closes packed together.
+/// Packs the closes of adjacent years together.
 fn joined<'a>(first: &Years, more: impl Iterator<Item = &'a Years>) -> Result<Years, BarsError> {
     let (mut range, mut digests) = (first.range.clone(), first.digests.clone());
     let mut bars = Bars::from(first.columns.unpack_closes(0)?);
@@ -149,29 +149,28 @@ fn joined<'a>(first: &Years, more: impl Iterator<Item = &'a Years>) -> Result<Ye
 }
 
 impl Years {
-    /// The years.
+    /// Range of calendar years.
     pub fn range(&self) -> Range<i32> {
         self.range.clone()
     }
 
-    /// Their bars, as far as they were read.
+    /// Packed columns of the years.
     pub fn columns(&self) -> &Columns {
         &self.columns
     }
 
-    /// True if each of them is accepted, by year and digest.
+    /// True if `accepted` accepts every year, by year and digest.
     pub fn suffice(&self, accepted: impl Fn(i32, i64) -> bool) -> bool {
         self.range().zip(&self.digests).all(|(year, digest)| accepted(year, *digest))
     }
 
-    /// True if they are followed by others without a year between them.
+    /// True if the next entry has the same source and the following year.
     fn precede(&self, source: &str, (of, next): (&str, &Self)) -> bool {
         source == of && self.range.end == next.range.start
     }
 }
 
 impl Columns {
-    /// Leaves the closes alone.
     fn shrink(&mut self) {
         if let Self::All(packed) = self {
             let [days, close, versions] = [&mut packed.days, &mut packed.close, &mut packed.versions]
@@ -180,10 +179,10 @@ impl Columns {
         }
     }
 
-    /// Every column that is held; the others are absent.
+    /// Unpacks all stored columns; the others are absent.
     ///
     /// # Errors
-    /// When they are damaged.
+    /// The columns are damaged.
     pub fn unpack(&self) -> Result<Bars, BarsError> {
         match self {
             Self::All(packed) => packed.unpack(),
@@ -191,10 +190,10 @@ impl Columns {
         }
     }
 
-    /// Days, closes and versions, with room for so many more bars.
+    /// Unpacks days, closes and versions, with capacity for `room` more bars.
     ///
     /// # Errors
-    /// When they are damaged.
+    /// The columns are damaged.
     pub fn unpack_closes(&self, room: usize) -> Result<CloseColumns, BarsError> {
         match self {
             Self::All(packed) => CloseColumns::unpack(&packed.days, &packed.close, &packed.versions, room),
@@ -278,7 +277,7 @@ mod tests {
                     let held = facts.year(source, *year).expect("a year");
                     prop_assert_eq!(matches!(held.columns, Columns::Closes { .. }), accepted.contains(year));
                     prop_assert!(held.suffice(|_, digest| digest % 3 == 0));
-                    // A year alone can be replaced; of others only all at once.
+                    // A single year can be replaced; a year packed with others cannot.
                     let (mut changed, alone) = (facts.clone(), held.range().len() == 1);
                     let columns = Columns::All(Box::new(packed(*year, 2, &[5])));
                     prop_assert_eq!(changed.put_year(source, *year, 1, columns), alone);

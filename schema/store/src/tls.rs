@@ -1,7 +1,7 @@
-//! TLS towards Postgres where its URL demands it (`sslmode=require`).
+//! TLS connections to Postgres, if the URL demands them (`sslmode=require`).
 //!
-//! Certificates are checked always, against the system's roots or those of the file that `SSL_CERT_FILE` names, and
-//! against the host's name. A URL that does not demand TLS goes without.
+//! Certificates are always verified, against the host name and the system's roots or the file in `SSL_CERT_FILE`.
+//! Without `sslmode=require` the connection is unencrypted.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio_postgres::config::SslMode;
 
 pub use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// What connections of this configuration are made with.
+/// TLS connector for a connection configuration.
 pub fn connector(config: &Config) -> Result<MakeRustlsConnect, rustls::Error> {
     let mut roots = RootCertStore::empty();
     if config.get_ssl_mode() != SslMode::Disable {
@@ -27,7 +27,7 @@ pub fn connector(config: &Config) -> Result<MakeRustlsConnect, rustls::Error> {
     Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
 
-/// A configuration that uses TLS just where its URL demands it: one that may fall back would be no protection.
+/// Disables opportunistic TLS: a connection that may fall back to plain text gives no protection.
 pub(crate) fn as_demanded(config: &mut Config) {
     if config.get_ssl_mode() != SslMode::Require {
         config.ssl_mode(SslMode::Disable);

@@ -1,21 +1,21 @@
-//! A year of bars as a row of its table, whose columns are those of [`PackedBars`].
+//! Table rows for a year of bars, with the columns of [`PackedBars`].
 
 use market::bars::PackedBars;
 
 use crate::copy_row;
 
 copy_row! {
-    /// A row of a fact set's `bars`.
+    /// Row of a fact set's `bars`.
     pub struct BarsRow<'a> in "bars" {
-        /// The symbol that the feed names.
+        /// Symbol as the feed names it.
         symbol: &'a str,
-        /// Feed the bars came from.
+        /// Feed of the bars.
         source: &'a str,
         /// Calendar year of the bars.
         year: i32,
         /// Newest session with a live bar, as a day number.
         last_day: Option<i32>,
-        /// Tells the columns from others, versions aside.
+        /// Digest of the columns, without versions.
         digest: i64,
         /// As in [`PackedBars`].
         days: &'a [u8],
@@ -33,13 +33,13 @@ copy_row! {
 }
 
 copy_row! {
-    /// A row of a generation's `prices`.
+    /// Row of a generation's `prices`.
     pub struct PricesRow<'a> in "prices" {
         /// The security's canonical symbol.
         symbol: &'a str,
         /// Calendar year of the bars.
         year: i32,
-        /// Tells the columns from others.
+        /// Digest of the columns.
         digest: i64,
         /// As in [`PackedBars`].
         days: &'a [u8],
@@ -55,7 +55,7 @@ copy_row! {
 }
 
 impl<'a> BarsRow<'a> {
-    /// The row of a year, whose columns have this digest.
+    /// Row of a year, with the digest of its columns.
     pub fn of(
         symbol: &'a str,
         source: &'a str,
@@ -70,7 +70,7 @@ impl<'a> BarsRow<'a> {
 }
 
 impl<'a> PricesRow<'a> {
-    /// The row of a year, whose columns have this digest.
+    /// Row of a year, with the digest of its columns.
     pub fn of(symbol: &'a str, year: i32, digest: i64, packed: &'a PackedBars) -> Self {
         let PackedBars { days, close, range, volume, extra, .. } = packed;
         Self { symbol, year, digest, days, close, range, volume, extra }
