@@ -1,4 +1,4 @@
-//! The arguments of `ingest load`, and the command by which a manifest loads the same again.
+//! Arguments of `ingest load`, and the command in the manifest that repeats a load.
 
 use std::path::PathBuf;
 
@@ -83,8 +83,8 @@ pub struct LoadArgs {
 }
 
 impl LoadArgs {
-    /// The arguments of `ingest` that load the same again, wherever and whenever they are given; none when that takes
-    /// standard input.
+    /// Command line that repeats this load from any folder and on any day. Empty for standard input, which cannot be
+    /// repeated.
     pub(crate) fn command(&self, options: &Options) -> Vec<String> {
         if self.reads_standard_input() {
             return Vec::new();
@@ -100,7 +100,7 @@ impl LoadArgs {
         }
         option("--currency", self.currency.unit().to_owned());
         option("--max-reject-percent", self.max_reject_percent.to_string());
-        // What is in the future of one day is not of the next, so the day is part of the command.
+        // The date decides which rows lie in the future, so it is part of the command.
         option("--today", options.today.to_string());
         if let Some(symbol) = &self.symbol {
             option("--symbol", symbol.to_string());
@@ -117,7 +117,7 @@ impl LoadArgs {
         command
     }
 
-    /// What the arguments say about reading.
+    /// Reader options of the command line.
     pub(crate) fn reading(&self) -> Options {
         let new_york = Utc::now().with_timezone(&chrono_tz::America::New_York).date_naive();
         Options {
@@ -135,7 +135,7 @@ impl LoadArgs {
         self.paths.iter().any(|path| standard_input::is_named_by(path))
     }
 
-    /// Reads what [`LoadArgs::command`] wrote.
+    /// Parses the output of [`LoadArgs::command`].
     pub(crate) fn of_command(command: &[String]) -> Result<Self, clap::Error> {
         #[derive(clap::Parser)]
         struct Load {

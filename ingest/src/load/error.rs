@@ -6,7 +6,7 @@ use crate::log::publisher::PublishFailure;
 use crate::log::reader::LogError;
 use crate::source::standard_input::StandardInputError;
 
-/// Why a load ended before its end.
+/// Errors that end a load.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -20,7 +20,7 @@ pub enum LoadError {
         "run {run} loaded some of these files before and run {undo} took it back: what is in the log is not published again; `ingest undo {undo}` brings it back"
     )]
     TakenBack { run: String, undo: String },
-    /// Any other reason, told whole by the text.
+    /// Any other error; the text is the whole message.
     #[error("{0}")]
     Failed(String),
     #[error("a task of the load ended unexpectedly: {0}")]
@@ -30,7 +30,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The exit code of a load that ended so.
+    /// Exit code for this error.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Log(_) | Self::Publish(_) => 3,

@@ -1,7 +1,7 @@
-//! Inputs: files whose format is known and whose content is identified, before anything of them is loaded.
+//! Inputs of a load: files with a detected format and a content digest. Detection comes before any row is loaded.
 //!
-//! An input's digest is of its unpacked content, and of what its format adds to the reading (a CSV file's kind, the
-//! symbol a file's name gives): the same rows have the same digest, however the file is packed and wherever it lies.
+//! The digest covers the unpacked content. It also covers the context of the format, such as a CSV file's kind or the
+//! symbol in a file's name. Equal rows have the same digest, whatever the packing and the path of the file.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -13,32 +13,31 @@ use crate::rejects::IdSearch;
 use crate::source::files::FeedFile;
 use crate::source::unpack;
 
-/// One file to load.
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
     pub file: FeedFile,
     pub format: Format,
-    /// Identity of its rows, 64 hex digits.
+    /// Digest of the rows, 64 hex digits.
     pub digest: String,
-    /// Hash of the unpacked content, by which a change while it is read is noticed.
+    /// Hash of the unpacked content. It detects a change of the file during the load.
     pub content: blake3::Hash,
-    /// Unpacked size.
+    /// Unpacked size in bytes.
     pub bytes: u64,
-    /// Ids of rows refused before that it holds mended.
+    /// Ids of earlier rejects that the file corrects.
     pub mends: BTreeSet<String>,
-    /// Columns that hold binary doubles, which were read by their shortest decimals.
+    /// Columns of binary doubles. They are read as their shortest decimals.
     pub doubles: Vec<String>,
 }
 
 impl Input {
-    /// The same rows as another input, so that they are published though the log has them.
+    /// Changes the digest, so that the rows are published again although the log has them.
     pub(crate) fn again(self, name: &str) -> Self {
         let digest = blake3::Hasher::new().update(self.digest.as_bytes()).update(name.as_bytes()).finalize();
         Self { digest: digest.to_hex().to_string(), ..self }
     }
 }
 
-/// Looks at every file, in their order: an input, or why it is refused.
+/// Identifies every file, in order: an input, or the reason for refusing the file.
 pub(crate) fn survey(
     files: &[FeedFile],
     options: &Options,
@@ -93,7 +92,7 @@ fn examine(file: &FeedFile, options: &Options, seen: &impl Fn(u64)) -> Result<In
     Ok(Input { file: file.clone(), format, digest, content, bytes, mends: mends.ids, doubles })
 }
 
-/// Hashes what is read through it.
+/// Reader that hashes and counts the bytes read through it.
 pub(crate) struct Hashing<R> {
     inner: R,
     pub hasher: blake3::Hasher,
@@ -101,7 +100,6 @@ pub(crate) struct Hashing<R> {
 }
 
 impl<R: Read> Hashing<R> {
-    /// Hashes `inner`.
     pub(crate) fn new(inner: R) -> Self {
         Self { inner, hasher: blake3::Hasher::new(), bytes: 0 }
     }

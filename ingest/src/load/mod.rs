@@ -1,6 +1,6 @@
-//! `ingest load`: files into the log, from their paths to the run's manifest.
+//! `ingest load`: publishes feed files to the log, between two manifests of a run.
 //!
-//! What is loaded is found and identified here; reading and publishing it is a `Run`'s.
+//! This module finds and identifies the inputs; `Run` reads and publishes them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,7 +27,7 @@ pub(crate) mod run;
 pub use args::LoadArgs;
 pub(crate) use args::{checked_time, parse_source};
 
-/// Loads files as the command line says.
+/// Loads the files of a command line.
 pub async fn load(
     args: &LoadArgs,
     settings: &StreamSettings,
@@ -60,7 +60,7 @@ pub async fn load(
     Ok(summary)
 }
 
-/// The inputs of all paths, and a summary that names the files already refused.
+/// Finds the inputs of all paths. The summary lists the files refused so far.
 fn find_inputs(
     args: &LoadArgs,
     standard_input: Option<&StandardInput>,

@@ -1,7 +1,7 @@
-//! The blocking side of a load: reads the inputs one after another and hands their frames to the publisher.
+//! Producer of a load, on blocking threads: reads the inputs in order and passes record batches to the publisher.
 //!
-//! Each file has one thread that parses and one that encodes. The frames of a prechecked file wait on disk until the whole
-//! file is found good; the next file is read in that time. Every channel is bounded.
+//! Each file has a parser thread and an encoder thread. The batches of a prechecked file are spooled until the whole
+//! file is accepted; the next file is read at the same time. Every channel is bounded.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -22,41 +22,40 @@ use crate::load::report::Progress;
 use crate::price::batch::PriceBatch;
 use crate::source::unpack;
 
-/// What happens to the inputs, in their order.
+/// Progress events of the inputs, in their order.
 pub(crate) enum Event {
     Frame {
         input: usize,
         frame: Encoded,
     },
-    /// All frames of an input were given away.
+    /// All record batches of the input were sent.
     Loaded {
         input: usize,
         stats: Stats,
         holdings: Holdings,
     },
-    /// An input is refused: with a precheck nothing of it was given away.
+    /// The input is refused. With the precheck, none of its batches was sent.
     Refused {
         input: usize,
         stats: Stats,
         reason: String,
     },
-    /// The load cannot go on.
+    /// The load must stop.
     Failed(String),
 }
 
-/// Reads inputs.
 pub(crate) struct Producer {
     pub inputs: Vec<Input>,
     pub options: Options,
     pub observed_at: DateTime<Utc>,
-    /// Share of refused rows, in percent, beyond which a file is refused whole; `None` streams without looking.
+    /// Maximum share of rejects in percent; a file above it is refused whole. `None` publishes without a precheck.
     pub max_reject_percent: Option<f64>,
     pub progress: Progress,
-    /// Set when the load is to stop.
+    /// Flag that stops the load.
     pub stop: Arc<AtomicBool>,
 }
 
-/// A file read to its end.
+/// Prechecked file with its spooled batches.
 struct Prepared {
     input: usize,
     spool: Spool,
@@ -70,7 +69,7 @@ enum Outcome {
 }
 
 impl Producer {
-    /// Reads every input and sends what happens, until all is done or the receiver is gone.
+    /// Reads all inputs and sends events. Returns early if the receiver is closed.
     pub(crate) fn run(&self, events: &Sender<Event>) {
         let (outcomes, prepared) = sync_channel(1);
         std::thread::scope(|scope| {
@@ -94,7 +93,7 @@ impl Producer {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Hands a checked file's frames to the publisher while the next file is read.
+    /// Sends the batches of a prechecked file while the next file is read.
     fn replay(&self, prepared: Receiver<Outcome>, events: &Sender<Event>) {
         for outcome in prepared {
             let sent = match outcome {
@@ -133,7 +132,7 @@ impl Producer {
         }))
     }
 
-    /// Reads one file on this thread, encoding on another.
+    /// Parses one file on this thread; another thread encodes.
     fn read(
         &self,
         input: &Input,
@@ -179,7 +178,7 @@ fn refused_or_failed(input: usize, failure: Failure) -> Event {
     }
 }
 
-/// Encodes all pieces; the number of prices rounded on the way.
+/// Encodes all pieces. Returns the number of rounded prices.
 fn encode(
     pieces: Receiver<Piece>,
     recycle: SyncSender<PriceBatch>,
@@ -200,7 +199,7 @@ fn encode(
         match encoded {
             Ok(spare) => {
                 if let Some(spare) = spare {
-                    // With no room for it, or nobody to fill it, the batch is simply dropped.
+                    // If the channel is full or closed, the batch is dropped.
                     let _ = recycle.try_send(spare);
                 }
             }
@@ -228,7 +227,7 @@ fn too_many_rejects(stats: &Stats, limit: f64, mapped: bool) -> Option<String> {
     })
 }
 
-/// Sends a good file's frames; false when nobody takes them any more.
+/// Sends the batches of an accepted file; false if the receiver is closed.
 fn give_away(prepared: Prepared, events: &Sender<Event>) -> bool {
     let Prepared { input, spool, stats, holdings } = prepared;
     let frames = match spool.into_frames() {
@@ -247,7 +246,7 @@ fn give_away(prepared: Prepared, events: &Sender<Event>) -> bool {
     events.blocking_send(Event::Loaded { input, stats, holdings }).is_ok()
 }
 
-/// A file's bytes on their way to its reader: counted, hashed, and cut off when the load stops.
+/// Reader of a file that counts and hashes the bytes, and ends when the load stops.
 struct Watched<'a, R> {
     inner: Hashing<R>,
     producer: &'a Producer,

@@ -1,7 +1,6 @@
-//! A run's frames on their way into the log, between its two manifests.
+//! Publication of a run: record batches between the start manifest and the completion manifest.
 //!
-//! The start is published first, the completion last, when everything before it is on disk. A frame that is in the log
-//! is not published again.
+//! The completion manifest is published only after all batches are on disk. Batches already in the log are skipped.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,29 +13,28 @@ use crate::load::error::LoadError;
 use crate::log::publisher::{Outgoing, Publisher};
 use crate::log::reader::{InLog, Log};
 
-/// A run that is being published.
 pub(crate) struct Publication<'a> {
     log: &'a Log,
     publisher: Publisher,
-    /// Frames that wait to share a message, by kind.
+    /// Small batches that wait for a shared message, by kind.
     waiting: BTreeMap<Kind, Shared>,
-    /// What its next manifest says, but for what is counted here.
+    /// The next manifest, without the counts of this struct.
     pub manifest: RunManifest,
-    /// Ids of frames that are in the log.
+    /// Ids of the batches already in the log.
     in_log: HashSet<FrameId>,
     digest: blake3::Hasher,
-    /// Frames by input and kind.
+    /// Number of batches by input and kind.
     frames: BTreeMap<(String, Kind), u64>,
-    /// Frames published.
+    /// Number of batches published.
     pub published: u64,
-    /// Frames that were in the log already.
+    /// Number of batches that were already in the log.
     pub found: u64,
-    /// Messages of this run, those of earlier attempts included.
+    /// Messages of this run, including those of earlier attempts.
     messages: u64,
 }
 
 impl<'a> Publication<'a> {
-    /// A run that begins as `manifest` says, of which some frames are in the log.
+    /// Creates a publication. `in_log` lists the run's batches already in the log.
     pub(crate) fn new(log: &'a Log, manifest: RunManifest, in_log: InLog) -> Self {
         let InLog { frames: in_log, messages } = in_log;
         Self {
@@ -53,7 +51,7 @@ impl<'a> Publication<'a> {
         }
     }
 
-    /// Publishes a frame, unless it is in the log; a small one waits for others of its kind to share a message with.
+    /// Publishes a batch unless the log has it. A small batch waits for others of its kind to share a message.
     pub(crate) async fn frame(
         &mut self,
         input_digest: &str,
@@ -92,7 +90,7 @@ impl<'a> Publication<'a> {
         Ok(())
     }
 
-    /// Sends what waits of a kind.
+    /// Sends the waiting batches of a kind.
     async fn send_waiting(&mut self, kind: Kind) -> Result<(), LoadError> {
         if let Some((headers, body)) = self.waiting.get_mut(&kind).and_then(Shared::take) {
             self.messages += 1;
@@ -101,7 +99,7 @@ impl<'a> Publication<'a> {
         Ok(())
     }
 
-    /// Waits until everything published is on disk.
+    /// Waits until all published batches are on disk.
     pub(crate) async fn drain(&mut self) -> Result<(), LoadError> {
         for kind in self.waiting.keys().copied().collect::<Vec<_>>() {
             self.send_waiting(kind).await?;
@@ -109,7 +107,7 @@ impl<'a> Publication<'a> {
         Ok(self.publisher.drain().await?)
     }
 
-    /// Publishes the manifest of a state and waits until it is on disk.
+    /// Publishes the manifest for a state and waits until it is on disk.
     pub(crate) async fn announce(&mut self, state: RunState) -> Result<(), LoadError> {
         let mut manifest = self.manifest.clone();
         manifest.state = state;
@@ -117,7 +115,7 @@ impl<'a> Publication<'a> {
         manifest.frames = self.input_frames();
         manifest.messages = Some(self.messages);
         let (source, run, chunk) = (manifest.source.clone(), manifest.run.clone(), manifest.chunks);
-        // A run completed once more, with a file that was refused before, is another message.
+        // A run may complete again, with a file that was refused before. The digest gives that manifest another id.
         let identity = format!("{run}/{}", manifest.digest);
         let id = FrameId::of(&source, &identity, state as u64, &schema_name(Kind::Run));
         let body = Body::Run(Box::new(manifest));

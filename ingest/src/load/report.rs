@@ -15,7 +15,7 @@ use crate::batch::coverage::{Before, Dates, Symbols};
 use crate::batch::retractions::Untouching;
 use crate::batch::stats::Stats;
 
-/// Prints a command's result: one JSON object for scripts, its text for people.
+/// Prints a command's result: one JSON object for scripts, otherwise text.
 pub fn print(result: &impl Serialize, text: &str, json: bool) {
     if json {
         outln!("{}", serde_json::to_string(result).unwrap_or_default());
@@ -24,22 +24,22 @@ pub fn print(result: &impl Serialize, text: &str, json: bool) {
     }
 }
 
-/// A bar on a terminal, lines elsewhere; both on standard error.
+/// Progress display on standard error: a bar on a terminal, log lines elsewhere.
 #[derive(Debug, Clone)]
 pub struct Progress {
     bar: ProgressBar,
     terminal: bool,
-    /// When a line last said how far the load is.
+    /// Time of the last progress line.
     said: Arc<Mutex<Instant>>,
 }
 
-/// How often a line says how far a load is, where there is no terminal.
+/// Interval of progress lines without a terminal.
 const SAID_EVERY: Duration = Duration::from_secs(10);
-/// Files that a summary names.
+/// Maximum number of files named in a summary.
 const NAMED_FILES: usize = 20;
 
 impl Progress {
-    /// Shows progress from now on.
+    /// Creates the display.
     pub fn start() -> Self {
         let terminal = std::io::stderr().is_terminal();
         let target =
@@ -51,24 +51,24 @@ impl Progress {
         Self { bar, terminal, said: Arc::new(Mutex::new(Instant::now())) }
     }
 
-    /// The files are being identified.
+    /// Shows the phase that identifies the files.
     pub fn identify(&self) {
         self.bar.set_style(style("{spinner} identifying files {bytes} ({bytes_per_sec})"));
     }
 
-    /// The files, of so many bytes together, are being loaded.
+    /// Shows the phase that loads `bytes` bytes in total.
     pub fn load(&self, bytes: u64) {
         self.bar.reset();
         self.bar.set_length(bytes);
         self.bar.set_style(style("{bar:30} {percent:>3} % {bytes_per_sec} {eta} {msg}"));
     }
 
-    /// A file is being read.
+    /// Shows the file being read.
     pub fn file(&self, label: &str) {
         self.bar.set_message(label.to_owned());
     }
 
-    /// Bytes were read.
+    /// Advances the display by `bytes`.
     pub fn read(&self, bytes: u64) {
         self.bar.inc(bytes);
         if !self.terminal
@@ -81,14 +81,14 @@ impl Progress {
         }
     }
 
-    /// A file was read to its end; one that is refused is the summary's to name.
+    /// Logs that a file was read to its end. The summary names refused files.
     pub fn done(&self, label: &str, stats: &Stats) {
         if !self.terminal {
             tracing::info!("{label}: {} rows, {} rejected", stats.accepted(), stats.rejected());
         }
     }
 
-    /// All is done.
+    /// Removes the display.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -98,54 +98,54 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// True if a file was loaded.
+/// Load status of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
-    /// Its usable rows are in the log; in a dry run, they would be.
+    /// Its accepted rows are in the log. In a dry run, they would be.
     #[default]
     Loaded,
-    /// It is not loaded; without a check beforehand, rows above its fault may be in the log.
+    /// The file is not loaded. Without the precheck, rows above the fault may be in the log.
     Refused,
 }
 
-/// One file's part of a summary.
+/// Summary of one file.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FileReport {
-    /// Its name, relative to the path given.
+    /// Name, relative to the path on the command line.
     pub file: String,
-    /// Where a refused file is.
+    /// Path of a refused file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The name of its format; absent when it was not read.
+    /// Name of the format; absent if the file was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// Refused exactly when there is a reason.
+    /// `Refused` if and only if there is a reason.
     pub status: FileStatus,
-    /// Why it was refused.
+    /// Reason for refusing the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Records read, rejected ones included.
+    /// Records read, including rejects.
     pub records: u64,
     /// Accepted rows of all kinds.
     pub rows: u64,
-    /// Rejected records, by reason code.
+    /// Rejects by reason code.
     pub rejects: BTreeMap<String, u64>,
-    /// Columns that hold binary doubles, which were read by their shortest decimals.
+    /// Columns of binary doubles. They are read as their shortest decimals.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubles: Vec<String>,
-    /// Some rejected rows of a refused file; those of loaded ones are in the log.
+    /// Sample of the rejects of a refused file. Rejects of loaded files are in the log.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
 }
 
 impl FileReport {
-    /// A file that was refused before any row was read.
+    /// Report of a file refused before any row was read.
     pub fn refused(file: String, reason: String) -> Self {
         Self { file, status: FileStatus::Refused, reason: Some(reason), ..Self::default() }
     }
 
-    /// A file that was read to its end, and refused then when there is a reason.
+    /// Report of a file that was read to its end. A reason means that it was refused then.
     pub(crate) fn of(file: &str, format: &str, stats: &Stats, refused: Option<String>) -> Self {
         let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
         Self {
@@ -163,64 +163,64 @@ impl FileReport {
     }
 }
 
-/// What a load came to.
+/// Result of a load.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
-    /// The run that has the files, in a dry run too; empty when there was no file to load.
+    /// Id of the run, also in a dry run; empty if there was no file to load.
     pub run: String,
-    /// The feed that the files are loaded as.
+    /// Feed of the files.
     pub source: String,
-    /// All was read and nothing published.
+    /// True if nothing was published.
     pub dry_run: bool,
-    /// All of it was loaded before: nothing was published.
+    /// True if an earlier run loaded all files; nothing was published.
     pub already_loaded: bool,
-    /// An interrupted run was taken up again.
+    /// True if the load continued an interrupted run.
     pub resumed: bool,
-    /// Every file that was found, loaded or refused.
+    /// All files found, loaded or refused.
     pub files: Vec<FileReport>,
-    /// Files of the folders given that are no feed by their name.
+    /// Files in the given folders whose names are not feed names.
     pub skipped: Vec<String>,
-    /// Accepted rows of the loaded files, by kind; empty when all was loaded before.
+    /// Accepted rows of the loaded files, by kind. Empty if an earlier run loaded all files.
     pub rows: BTreeMap<String, u64>,
     /// Accepted rows of all kinds.
     pub rows_total: u64,
-    /// Rejected records of the loaded files, by reason code; empty when all was loaded before.
+    /// Rejects of the loaded files, by reason code. Empty if an earlier run loaded all files.
     pub rejects: BTreeMap<String, u64>,
-    /// Rejected records, for whatever reason.
+    /// Number of rejects.
     pub rejects_total: u64,
-    /// Whose the accepted rows are.
+    /// Symbols of the accepted rows.
     pub symbols: Symbols,
-    /// The first and the last date of the accepted rows; absent when none has any.
+    /// First and last date of the accepted rows; absent if no row has a date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dates: Option<Dates>,
-    /// No run of this source was completed before.
+    /// True if this source has no earlier completed run.
     pub new_source: bool,
-    /// The sources that were, when this one is new.
+    /// Sources of the log, if this one is new.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub known_sources: Vec<String>,
     /// Numbers whose excess fraction digits were rounded.
     pub rounded: u64,
-    /// Frames published (in a dry run: to publish).
+    /// Record batches published, or to be published in a dry run.
     pub frames: u64,
-    /// Frames that were in the log already.
+    /// Record batches that were already in the log.
     pub frames_in_log: u64,
-    /// Rows refused before that are closed by this run.
+    /// Earlier rejects that this run corrects.
     pub mended: u64,
-    /// Refused rows of the source that nobody mended; absent when the log was not asked.
+    /// Open rejects of the source; absent if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_rejects: Option<u64>,
-    /// Retractions that touch nothing of the source; absent when there are none, or the log was not asked.
+    /// Retractions without a matching row of the source. Absent if there are none or the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untouching_retractions: Option<Untouching>,
-    /// Time the load took, by the wall clock.
+    /// Duration of the load in seconds.
     pub seconds: f64,
-    /// Some rejected rows of the loaded files.
+    /// Sample of the rejects of loaded files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
 }
 
 impl Summary {
-    /// Takes over the figures of all loaded files.
+    /// Sets the totals of all loaded files.
     pub fn total(&mut self, stats: &Stats) {
         self.rows = stats.rows.iter().map(|(kind, rows)| (kind.to_string(), *rows)).collect();
         self.rejects = stats.rejects.iter().map(|(reason, rows)| ((*reason).to_owned(), *rows)).collect();
@@ -229,7 +229,7 @@ impl Summary {
         self.examples.clone_from(&stats.examples);
     }
 
-    /// Compares what was loaded with what earlier runs had; `None` when the log could not be asked.
+    /// Compares the rows with those of earlier runs; `None` if the log was not read.
     pub(crate) fn compare(&mut self, stats: &Stats, before: Option<&Before>) {
         let new = before.and_then(|before| before.new_symbols(&stats.coverage));
         self.symbols = Symbols::of(&stats.coverage, new.as_deref());
@@ -240,7 +240,7 @@ impl Summary {
         }
     }
 
-    /// Takes over the figures of the run that loaded everything before.
+    /// Sets the totals of the earlier run that loaded all files.
     pub fn loaded_before(&mut self, manifest: &RunManifest) {
         self.run.clone_from(&manifest.run);
         self.already_loaded = true;
@@ -255,7 +255,7 @@ impl Summary {
         self.files.iter().filter(|file| file.status == FileStatus::Refused)
     }
 
-    /// 0 all loaded, 1 loaded with rejects or refused files, 2 nothing loaded.
+    /// Exit code: 0 all loaded, 1 loaded with rejects or refused files, 2 nothing loaded.
     pub fn exit_code(&self) -> u8 {
         let refused = self.refused().count();
         let nothing =
@@ -267,7 +267,7 @@ impl Summary {
         }
     }
 
-    /// The summary for people.
+    /// Summary as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
@@ -357,7 +357,7 @@ impl Summary {
         )
     }
 
-    /// Names the files of a load of several.
+    /// Lists the files of a load with several files.
     fn write_files(&self, text: &mut String) -> std::fmt::Result {
         let loaded: Vec<&FileReport> =
             self.files.iter().filter(|file| file.status == FileStatus::Loaded).collect();

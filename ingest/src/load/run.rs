@@ -1,8 +1,8 @@
-//! One run: the inputs of a load, read and published between two manifests.
+//! Run of a load: reads the inputs and publishes them between two manifests.
 //!
-//! The start is published first and fixes the observation time, so that a resumed run gives equal bytes under equal
-//! frame ids; the completion comes last, when everything before it is on disk. Both name the inputs by digest, by
-//! which a later load finds what it need not publish again.
+//! The start manifest fixes the observation time, so that a resumed run gives equal bytes under equal batch ids. The
+//! completion manifest follows after all batches are on disk. Both name the inputs by digest; a later load skips the
+//! batches of known inputs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,9 +34,8 @@ use crate::log::reader::{InLog, Known, Log, LogError, known};
 use crate::log::run_status::RunStatus;
 use crate::rejects::OpenRejects;
 
-/// What is to be loaded, and how.
 pub(crate) struct Run {
-    /// Hash of source and inputs: the same command is the same run.
+    /// Hash of source and inputs: the same command gives the same run.
     id: String,
     source: String,
     format: String,
@@ -44,9 +43,9 @@ pub(crate) struct Run {
     inputs: Vec<Input>,
     options: Options,
     max_reject_percent: Option<f64>,
-    /// Looks for missing frames of a run that was completed.
+    /// True to republish missing batches of a completed run.
     repair: bool,
-    /// How to load the same again.
+    /// Command line that repeats the load.
     command: Vec<String>,
     progress: Progress,
     shutdown: Shutdown,
@@ -82,7 +81,7 @@ impl Run {
         }
     }
 
-    /// Reads everything and publishes nothing; the log is only asked what it knows, if it answers.
+    /// Reads everything and publishes nothing. The log is only read, if it is reachable.
     pub(crate) async fn try_out(
         self,
         settings: &StreamSettings,
@@ -123,7 +122,7 @@ impl Run {
         Ok(())
     }
 
-    /// Says which retractions touch nothing.
+    /// Adds the retractions without a matching row to the summary.
     async fn look_at_retractions(&self, log: &Log, total: &Stats, before: &Before, summary: &mut Summary) {
         if total.retractions.is_empty() {
             return;
@@ -136,7 +135,7 @@ impl Run {
         }
     }
 
-    /// Publishes what the log has not.
+    /// Publishes the batches that the log lacks.
     #[tracing::instrument(
         target = SPAN_TARGET,
         name = "load",
@@ -180,13 +179,13 @@ impl Run {
         failpoint!("ingest.begun");
         let published = loading.everything(summary).await;
         self.stop.store(true, Ordering::Relaxed);
-        // Whatever happened, what is on the way is either acknowledged or reported.
+        // Also after an error, every message in flight is either acknowledged or reported.
         let drained = loading.publication.drain().await;
         (summary.frames, summary.frames_in_log) = (loading.publication.published, loading.publication.found);
         published?;
         drained?;
         failpoint!("ingest.drained");
-        // A repaired run has its manifest already.
+        // A repaired run already has its completion manifest.
         if completed.is_none() {
             loading.complete().await?;
             open_rejects.add(&loading.publication.manifest);
@@ -200,7 +199,7 @@ impl Run {
         Ok(())
     }
 
-    /// The manifest as the run begins: nothing is counted yet.
+    /// Manifest of the start, without counts.
     fn manifest(&self, observed_at: DateTime<Utc>) -> Manifest {
         Manifest {
             files: self.inputs.iter().map(|input| input.file.label.clone()).collect(),
@@ -210,7 +209,7 @@ impl Run {
         }
     }
 
-    /// Starts reading on threads of its own.
+    /// Starts the producer on a blocking thread.
     fn produce(&self, observed_at: DateTime<Utc>) -> mpsc::Receiver<Event> {
         let (sender, events) = mpsc::channel(8);
         let producer = Producer {
@@ -225,7 +224,7 @@ impl Run {
         events
     }
 
-    /// The next event; an error when the user asked to stop.
+    /// Returns the next event, or an error on shutdown.
     async fn next(&self, events: &mut mpsc::Receiver<Event>) -> Result<Option<Event>, LoadError> {
         let mut shutdown = self.shutdown.clone();
         tokio::select! {
@@ -250,7 +249,7 @@ impl Run {
     }
 }
 
-/// Every manifest of a log; none of one that does not exist yet.
+/// All manifests of the log; none if the log does not exist.
 async fn manifests(settings: &StreamSettings) -> Result<Vec<(u64, Manifest)>, LogError> {
     match Log::existing(settings).await {
         Err(error) if error.is_absence() => Ok(Vec::new()),
@@ -258,16 +257,15 @@ async fn manifests(settings: &StreamSettings) -> Result<Vec<(u64, Manifest)>, Lo
     }
 }
 
-/// A load on its way into the log.
 struct Loading<'a> {
     run: &'a Run,
     publication: Publication<'a>,
-    /// What earlier runs had.
+    /// Coverage of earlier runs.
     before: Before,
     total: Stats,
-    /// Inputs that were loaded.
+    /// Indexes of the loaded inputs.
     loaded: Vec<usize>,
-    /// Holdings of all files, and the inputs they came from.
+    /// Holdings of all files, and the indexes of their inputs.
     holdings: Holdings,
     holding_inputs: Vec<usize>,
 }
@@ -285,7 +283,7 @@ impl<'a> Loading<'a> {
         }
     }
 
-    /// Publishes the frames of all inputs.
+    /// Publishes the batches of all inputs.
     async fn everything(&mut self, summary: &mut Summary) -> Result<(), LoadError> {
         let mut events = self.run.produce(self.publication.manifest.observed_at);
         let mut ended = 0;
@@ -311,14 +309,14 @@ impl<'a> Loading<'a> {
                 Event::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
         }
-        // A reader that died says nothing: what it did not reach is not loaded.
+        // A reader that panicked sends no event, so its remaining inputs are not loaded.
         if ended < self.run.inputs.len() {
             return Err(LoadError::Failed("reading stopped unexpectedly; what was read is kept".to_owned()));
         }
         self.collected_holdings().await
     }
 
-    /// Publishes the holdings of all files: their input is all files that have some.
+    /// Publishes the holdings of all files. Their input digest covers all files with holdings.
     async fn collected_holdings(&mut self) -> Result<(), LoadError> {
         let Some(first) = self.holding_inputs.first() else { return Ok(()) };
         let label = &self.run.inputs[*first].file.label;
@@ -339,7 +337,7 @@ impl<'a> Loading<'a> {
         Ok(())
     }
 
-    /// Publishes the completion, which names what was loaded.
+    /// Publishes the completion manifest, which names the loaded inputs.
     async fn complete(&mut self) -> Result<(), LoadError> {
         let loaded: Vec<&Input> = self.loaded.iter().map(|input| &self.run.inputs[*input]).collect();
         let manifest = &mut self.publication.manifest;

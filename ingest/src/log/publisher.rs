@@ -1,6 +1,7 @@
-//! Frames into the log, each acknowledged: a bounded number on the way, every one retried until it is on disk.
+//! Publisher of record batches to the log, with a bounded number of unacknowledged messages. Each message is retried
+//! until it is acknowledged.
 //!
-//! A frame sent twice is stored once: its id is the message id, by which the log recognises a repetition.
+//! A batch sent twice is stored once: its id is the message id, by which the log deduplicates.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +15,12 @@ use event_log::restore::is_full;
 use telemetry::failpoint;
 use tokio::task::JoinSet;
 
-/// Frames on the way at once.
+/// Maximum number of unacknowledged messages.
 const WINDOW: usize = 64;
-/// How long the log may fail to acknowledge a frame before the load gives up.
+/// Time without acknowledgement after which the load fails.
 const GIVE_UP: Duration = Duration::from_secs(30);
 
-/// Why a frame is not in the log.
+/// Errors of publishing a record batch.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishFailure {
     #[error("the log did not accept a frame within {} s: {reason}", GIVE_UP.as_secs())]
@@ -38,7 +39,6 @@ pub enum PublishFailure {
     Internal(#[source] tokio::task::JoinError),
 }
 
-/// One message to publish.
 #[derive(Clone)]
 pub(crate) struct Outgoing {
     pub subject: String,
@@ -46,7 +46,7 @@ pub(crate) struct Outgoing {
     pub body: Bytes,
 }
 
-/// Publishes in order, with a window of unacknowledged messages.
+/// Publisher that sends in order, with a window of unacknowledged messages.
 pub(crate) struct Publisher {
     context: Context,
     stream: Stream,
@@ -54,12 +54,11 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// Publishes through `context` to `stream`.
     pub(crate) fn new(context: Context, stream: Stream) -> Self {
         Self { context, stream, on_the_way: JoinSet::new() }
     }
 
-    /// Sends a message once there is room; reports the failure of any earlier one.
+    /// Sends a message as soon as the window has room. Returns the error of an earlier message, if one failed.
     pub(crate) async fn send(&mut self, message: Outgoing) -> Result<(), PublishFailure> {
         while let Some(settled) = self.on_the_way.try_join_next() {
             outcome(settled)?;
@@ -73,7 +72,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Waits until everything sent is on disk.
+    /// Waits until all sent messages are on disk.
     pub(crate) async fn drain(&mut self) -> Result<(), PublishFailure> {
         while !self.on_the_way.is_empty() {
             self.settle_one().await?;
@@ -96,7 +95,7 @@ async fn publish(context: &Context, message: &Outgoing) -> Result<PublishAckFutu
     context.publish_with_headers(message.subject.clone(), message.headers.clone(), message.body.clone()).await
 }
 
-/// The pauses before a message is sent again.
+/// Backoff between retries.
 fn pauses() -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))
@@ -105,7 +104,7 @@ fn pauses() -> ExponentialBackoff {
         .build()
 }
 
-/// Awaits a message's acknowledgement, sending it again while there is time.
+/// Sends a message and awaits its acknowledgement, with retries until the deadline.
 async fn deliver(
     context: Context,
     stream: Stream,

@@ -23,22 +23,22 @@ pub use error::LogError;
 
 use crate::log::publisher::{Outgoing, PublishFailure, Publisher};
 
-/// How often reading is tried, and the pause before another try: a cluster that lost a node elects another leader.
+/// Number of read attempts and pause between them: a cluster that lost a node elects another leader.
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
-/// After this long without a message that the server says it has, it is looked for by hand, too.
+/// Time without an expected message after which the reader looks for unreadable messages.
 const STALLED: Duration = Duration::from_secs(1);
 
-/// The log, opened.
+/// Open log.
 pub struct Log {
-    /// The connection by which messages are published.
+    /// JetStream context for publishing.
     pub context: Context,
     stream: Stream,
     settings: StreamSettings,
 }
 
 impl Log {
-    /// Connects and opens the stream, which is created when it does not exist yet.
+    /// Connects and opens the stream. Creates it if it does not exist.
     pub async fn open(settings: &StreamSettings) -> Result<Self, LogError> {
         let context = settings.connect("ingest").await?;
         let stream = settings.open(&context).await?;
@@ -46,7 +46,7 @@ impl Log {
         Ok(Self { context, stream, settings: settings.clone() })
     }
 
-    /// Connects and opens the stream, which has to exist: a log that is gone is not an empty one.
+    /// Connects and opens the stream. Fails if it does not exist: a lost log must not look like an empty one.
     pub async fn existing(settings: &StreamSettings) -> Result<Self, LogError> {
         let context = settings.connect("ingest").await?;
         let stream = settings.existing(&context).await?;
@@ -54,13 +54,12 @@ impl Log {
         Ok(Self { context, stream, settings: settings.clone() })
     }
 
-    /// A publisher to this log.
     pub(crate) fn publisher(&self) -> Publisher {
         Publisher::new(self.context.clone(), self.stream.clone())
     }
 
-    /// Publishes a manifest and waits until it is on disk; false when it was to follow the manifest at a sequence and
-    /// another one came between.
+    /// Publishes a manifest and waits until it is on disk. With `after`, returns false if another manifest was
+    /// published after that sequence.
     pub(crate) async fn publish_manifest(
         &self,
         mut headers: HeaderMap,
@@ -82,26 +81,26 @@ impl Log {
         }
     }
 
-    /// The subject of a kind.
+    /// Subject of a kind.
     pub fn subject(&self, kind: Kind) -> String {
         self.settings.subject(kind)
     }
 
-    /// Every manifest and its sequence, in order.
+    /// All manifests with their sequences, in order.
     pub async fn manifests(&self) -> Result<Vec<(u64, RunManifest)>, LogError> {
         let mut manifests = Vec::new();
         self.each_manifest(1, |sequence, _, run| manifests.push((sequence, run))).await?;
         Ok(manifests)
     }
 
-    /// Every manifest and when the log took it, in order.
+    /// All manifests with the times at which the log stored them, in order.
     pub(crate) async fn dated_manifests(&self) -> Result<Vec<(DateTime<Utc>, RunManifest)>, LogError> {
         let mut manifests = Vec::new();
         self.each_manifest(1, |_, taken, run| manifests.push((taken, run))).await?;
         Ok(manifests)
     }
 
-    /// Every manifest from a sequence on, with its sequence and when the log took it, in order.
+    /// Calls `each` for every manifest from a sequence on, with its sequence and storage time, in order.
     pub(crate) async fn each_manifest(
         &self,
         from: u64,
@@ -122,13 +121,13 @@ impl Log {
         .await
     }
 
-    /// What the log has of some runs from a sequence on.
+    /// Contents of the log for some runs, from a sequence on.
     pub(crate) async fn in_log(&self, from: u64, runs: &HashSet<String>) -> Result<InLog, LogError> {
         let mut found = InLog::default();
         let kinds =
             Kind::ALL.iter().filter(|kind| **kind != Kind::Run).map(|kind| self.subject(*kind)).collect();
         self.scan(kinds, from, true, |_, message| {
-            // A damaged message is the verification's business; here it is only no reason not to publish.
+            // `ingest verify` reports damaged messages. Here they count as missing.
             let envelopes = Envelope::read_all(message.headers.as_ref()).unwrap_or_default();
             if let Some(first) = envelopes.first().filter(|first| runs.contains(&first.run)) {
                 *found.messages.entry(first.run.clone()).or_default() += 1;
@@ -140,7 +139,7 @@ impl Log {
         Ok(found)
     }
 
-    /// The envelope of every frame of some kinds before a sequence.
+    /// Calls `each` for the envelope of every batch of some kinds before a sequence.
     pub(crate) async fn envelopes(
         &self,
         kinds: &[Kind],
@@ -157,8 +156,8 @@ impl Log {
         .await
     }
 
-    /// Every frame of a kind before a sequence whose envelope is wanted, by its run or source: those that share a message
-    /// have these in common.
+    /// Calls `each` for every batch of a kind before a sequence whose envelope is `wanted`. `wanted` may only check
+    /// run and source, which all batches of a shared message have in common.
     pub(crate) async fn frames(
         &self,
         kind: Kind,
@@ -175,7 +174,7 @@ impl Log {
         .await
     }
 
-    /// Every refused row, with the run and source that refused it.
+    /// Calls `each` for every reject, with the batch that has its run and source.
     pub async fn rejects(&self, mut each: impl FnMut(&Frame, &Reject)) -> Result<(), LogError> {
         self.scan(vec![self.subject(Kind::Reject)], 1, false, |sequence, message| {
             for frame in decode(sequence, message)? {
@@ -188,13 +187,13 @@ impl Log {
         .await
     }
 
-    /// First and last sequence there are now; none while the log is empty.
+    /// First and last sequence at the time of opening; `None` while the log is empty.
     pub fn range(&self) -> Option<std::ops::RangeInclusive<u64>> {
         let state = &self.stream.cached_info().state;
         (state.messages > 0).then(|| state.first_sequence.max(1)..=state.last_sequence)
     }
 
-    /// The stream's identity.
+    /// Identity of the stream.
     pub fn genesis(&self) -> Result<String, LogError> {
         Ok(genesis(&self.stream)?)
     }
@@ -204,7 +203,7 @@ impl Log {
         is_compressed(&self.stream)
     }
 
-    /// Replicas that are not current, and do not become current within a few attempts.
+    /// Replicas that stay behind the leader for several attempts.
     pub async fn lagging_replicas(&self) -> Result<Vec<LaggingReplica>, LogError> {
         let mut attempt = 1;
         loop {
@@ -223,7 +222,7 @@ impl Log {
         }
     }
 
-    /// Every message there is now, in order, as it is stored.
+    /// Calls `each` for every present message, in order, as stored.
     pub async fn messages(
         &self,
         each: impl FnMut(u64, &Message) -> Result<(), LogError>,
@@ -232,7 +231,7 @@ impl Log {
         self.scan(subjects, 1, false, each).await
     }
 
-    /// The frames of the message at a sequence.
+    /// Decodes the batches of the message at a sequence.
     pub async fn frames_at(&self, sequence: u64) -> Result<Vec<Frame>, LogError> {
         let message =
             self.stream.get_raw_message(sequence).await.map_err(|_| LogError::NoMessage(sequence))?;
@@ -240,8 +239,8 @@ impl Log {
             .map_err(|source| LogError::Frame { sequence, source })
     }
 
-    /// Reads the present messages of some subjects from a sequence on. If the server goes away, reading continues from the
-    /// same sequence with another one; messages that the server has lost or cannot read are skipped.
+    /// Reads the present messages of some subjects from a sequence on. If the server fails, reading continues from
+    /// the same sequence on another server. Lost and unreadable messages are skipped.
     async fn scan(
         &self,
         subjects: Vec<String>,
@@ -268,8 +267,9 @@ impl Log {
         }
     }
 
-    /// Where reading goes on when the server has delivered nothing from a sequence on for a while: after the messages that
-    /// cannot be read, which it never passes by itself, or there again. None when no message of these subjects is left.
+    /// Sequence at which to continue after the server delivered nothing for a while. Unreadable messages, which the
+    /// server never skips by itself, are passed over. If only the delivery stalled, it is the same sequence. `None`
+    /// if no message of these subjects is left.
     async fn beyond_the_unreadable(&self, from: u64, subjects: &[String]) -> Result<Option<u64>, LogError> {
         tokio::time::sleep(STALLED).await;
         let (mut unreadable, mut undelivered) = (0, false);
@@ -287,7 +287,8 @@ impl Log {
         Ok(undelivered.then_some(from))
     }
 
-    /// Reads to the last message, or to where the server delivers nothing more; then gives where reading goes on.
+    /// Reads up to the last message or until the delivery stalls. In the second case, returns the sequence at which
+    /// to continue.
     async fn scan_once(
         &self,
         subjects: &[String],
@@ -317,7 +318,7 @@ impl Log {
             .map_err(|error| LogError::Read(error.into()))?;
         let mut next = from;
         while pending > 0 {
-            // A server that has not read for minutes first looks through all of a large log, and does deliver then.
+            // After minutes without reads, the server first scans a large log, and then delivers.
             let message = tokio::select! {
                 biased;
                 message = messages.next() => message,
@@ -343,26 +344,26 @@ fn decode(sequence: u64, message: &Message) -> Result<Vec<Frame>, LogError> {
         .map_err(|source| LogError::Frame { sequence, source })
 }
 
-/// What the log has of some runs.
+/// Contents of the log for some runs.
 #[derive(Debug, Default)]
 pub(crate) struct InLog {
     pub frames: HashSet<FrameId>,
-    /// Messages of each run.
+    /// Number of messages of each run.
     pub messages: HashMap<String, u64>,
 }
 
-/// What the log's manifests say about the inputs of a load.
+/// Earlier runs of a load's inputs, from the manifests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// A completed run that loaded all of them.
+    /// Completed run that loaded all inputs.
     pub completed: Option<RunManifest>,
-    /// The start of this very run, when it was begun before.
+    /// Start manifest of this same run, if it was interrupted.
     pub started: Option<RunManifest>,
-    /// First sequence at which a frame of them may be, and the runs that may have published it.
+    /// First sequence that may have a batch of these inputs, and the runs that may have published it.
     pub earlier: Option<(u64, HashSet<String>)>,
 }
 
-/// Finds what is known of a source's inputs.
+/// Finds the earlier runs of a source's inputs.
 pub fn known(manifests: Vec<(u64, RunManifest)>, run: &str, source: &str, inputs: &[String]) -> Known {
     let mut known = Known::default();
     let wanted: HashSet<&str> = inputs.iter().map(String::as_str).collect();
@@ -373,7 +374,7 @@ pub fn known(manifests: Vec<(u64, RunManifest)>, run: &str, source: &str, inputs
             continue;
         }
         let (first, runs) = known.earlier.get_or_insert_with(|| (sequence, HashSet::new()));
-        // A completion whose start is lost comes after its frames, wherever those begin.
+        // If the start manifest is lost, the batches may begin anywhere before the completion.
         if runs.insert(manifest.run.clone()) && manifest.state == RunState::Completed {
             *first = 1;
         }
@@ -417,7 +418,7 @@ mod tests {
         assert!(find("mine", &["a", "b"], &log).completed.is_none());
         assert!(find("both", &["a", "b"], &log).started.is_some());
         assert_eq!(find("mine", &["c"], &log), Known::default());
-        // Without the start, its frames may be anywhere before.
+        // Without the start manifest, the batches may be anywhere before.
         assert_eq!(find("mine", &["a"], &log[2..]).earlier, Some((1, HashSet::from(["both".to_owned()]))));
     }
 }

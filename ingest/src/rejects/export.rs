@@ -11,7 +11,7 @@ use crate::format::canonical::kind_named;
 use crate::format::canonical::layout::{ID_FIELD, REASON_FIELD};
 use crate::source::records::delimiter_of;
 
-/// A refused row and what is known of it.
+/// Reject with its id and provenance.
 #[derive(Debug, Clone)]
 pub(super) struct Refused {
     pub id: String,
@@ -21,7 +21,7 @@ pub(super) struct Refused {
     pub reject: Reject,
 }
 
-/// Why rows cannot be exported.
+/// Errors of exporting rejects.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -37,7 +37,7 @@ pub enum ExportError {
     NoTable,
 }
 
-/// Writes rows to a new file.
+/// Writes rejects to a new file.
 pub(super) fn export(path: &Path, rows: &[Refused]) -> Result<(), ExportError> {
     let name = path.display().to_string();
     let lines = match path.extension().and_then(|ending| ending.to_str()) {
@@ -46,13 +46,13 @@ pub(super) fn export(path: &Path, rows: &[Refused]) -> Result<(), ExportError> {
         _ => return Err(ExportError::Ending(name)),
     };
     let failed = |source| ExportError::File { path: name.clone(), source };
-    // What somebody has begun to mend is not written over.
+    // A file that may already have corrections is not overwritten.
     let mut file = BufWriter::new(File::create_new(path).map_err(failed)?);
     lines.iter().try_for_each(|line| writeln!(file, "{line}")).map_err(failed)?;
     file.flush().map_err(failed)
 }
 
-/// The rows under the header they stood under.
+/// Rejects as CSV lines below their original header. All rows need the same header.
 fn table(rows: &[Refused]) -> Result<Vec<String>, ExportError> {
     let mut headers: Vec<&str> =
         rows.iter().map(|row| row.reject.columns.as_deref().unwrap_or_default()).collect();
@@ -71,7 +71,7 @@ fn table(rows: &[Refused]) -> Result<Vec<String>, ExportError> {
     Ok(lines)
 }
 
-/// A row as an object; one that cannot be taken apart stands in it whole.
+/// Reject as a JSON object of its fields. A row that cannot be split is a single field.
 fn record(row: &Refused) -> Value {
     let Refused { id, reject, .. } = row;
     let mut members = match (&reject.columns, serde_json::from_str::<Value>(&reject.row)) {
@@ -88,7 +88,7 @@ fn whole(reject: &Reject) -> Map<String, Value> {
     Map::from_iter([("row".to_owned(), json!(reject.row))])
 }
 
-/// The cells of a table's row under their columns, with the kind that the table's name says.
+/// Cells of a table row by column name, with the kind in the table's name.
 fn cells(columns: &str, reject: &Reject) -> Option<Map<String, Value>> {
     let sign = delimiter_of(columns.as_bytes());
     let [columns, row] = [columns, reject.row.as_str()].map(|text| {

@@ -1,4 +1,4 @@
-//! `ingest rejects`: the rows that could not be used, and a way to mend them.
+//! `ingest rejects`: lists the rejected rows and exports them for correction.
 
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub struct RejectsArgs {
     pub json: bool,
 }
 
-/// Why refused rows cannot be listed or written.
+/// Errors of listing or exporting rejects.
 #[derive(Debug, thiserror::Error)]
 pub enum RejectsError {
     /// The log could not be opened or read.
@@ -61,7 +61,7 @@ pub enum RejectsError {
     Export(#[from] ExportError),
 }
 
-/// Prints refused rows, or writes them to a file.
+/// Prints rejects or exports them to a file.
 pub async fn rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<(), RejectsError> {
     let log = Log::open(settings).await?;
     let manifests = log.manifests().await?;

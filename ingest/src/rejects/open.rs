@@ -1,7 +1,7 @@
 //! Open rejects: not corrected yet, and of a run that was not undone.
 //!
-//! A mended row bears the id of the row it mends, in whatever format. The manifest of the run that loads it names the id,
-//! so that the row is closed when the mended one is in the log, and open again when that run is taken back.
+//! A corrected row has the id of its reject, in any format. The manifest of the loading run lists these ids. The
+//! reject is closed by that run, and open again if the run is undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,29 +10,29 @@ use memchr::memmem;
 
 use crate::log::run_status::RunStatus;
 
-/// An id is this, the run's id, `-`, and a hash of where the row stood.
+/// Prefix of an id. The run's id, `-` and a hash of the row's position follow.
 const MARK: &str = "rj-";
 const RUN_DIGITS: usize = 32;
 const HASH_DIGITS: usize = 16;
 const ID_LENGTH: usize = MARK.len() + RUN_DIGITS + 1 + HASH_DIGITS;
 
-/// The id of a row that a run refused.
+/// Id of a reject of a run.
 pub(crate) fn id_of(run: &str, reject: &Reject) -> String {
-    // A row of a wide table is refused for each of its cells that is wrong.
+    // A row of a wide table is rejected once for each invalid cell, so the reason is part of the hash.
     let place = format!("{}\n{}\n{}\n{}", reject.file, reject.line, reject.reason, reject.message);
     format!("{MARK}{run}-{}", &blake3::hash(place.as_bytes()).to_hex()[..HASH_DIGITS])
 }
 
-/// Finds the ids that a text bears, piece by piece.
+/// Search for reject ids in a text that arrives in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct IdSearch {
     pub ids: BTreeSet<String>,
-    /// The end of what was seen, which may be the beginning of an id.
+    /// End of the previous piece, which may contain the beginning of an id.
     seam: Vec<u8>,
 }
 
 impl IdSearch {
-    /// Looks at the next piece of the text.
+    /// Searches the next piece.
     pub(crate) fn look(&mut self, piece: &[u8]) {
         self.seam.extend_from_slice(&piece[..piece.len().min(ID_LENGTH)]);
         for text in [self.seam.as_slice(), piece] {
@@ -50,25 +50,25 @@ fn id_at(text: &[u8]) -> Option<String> {
     (run.len() == RUN_DIGITS && digits(run) && digits(hash)).then(|| id.to_owned())
 }
 
-/// The refused rows of a log, as its manifests tell of them.
+/// Index of rejects and their corrections, built from manifests.
 #[derive(Debug, Default)]
 pub(crate) struct OpenRejects {
-    /// Source of each completed run that stands, and the rows it refused.
+    /// Source and reject count of each completed run that was not undone.
     refused: BTreeMap<String, (String, u64)>,
-    /// Mended rows by the run that refused them.
+    /// Ids of corrected rejects, by the run that rejected them.
     mended: BTreeMap<String, BTreeSet<String>>,
     standing: RunStatus,
 }
 
 impl OpenRejects {
-    /// What the manifests of a log say.
+    /// Builds the index from the manifests of a log.
     pub(crate) fn of<'a>(manifests: impl DoubleEndedIterator<Item = &'a RunManifest> + Clone) -> Self {
         let mut open = Self { standing: RunStatus::from_manifests(manifests.clone()), ..Self::default() };
         manifests.filter(|run| run.state == RunState::Completed).for_each(|run| open.add(run));
         open
     }
 
-    /// Adds a completed run, unless it was taken back.
+    /// Adds a completed run, unless it was undone.
     pub(crate) fn add(&mut self, run: &RunManifest) {
         if self.standing.undone_by(&run.run).is_some() {
             return;
@@ -80,12 +80,12 @@ impl OpenRejects {
         }
     }
 
-    /// True if a row that a run refused is open.
+    /// True if a reject of a run is open.
     pub(crate) fn is_open(&self, run: &str, id: &str) -> bool {
         self.standing.undone_by(run).is_none() && !self.mended.get(run).is_some_and(|ids| ids.contains(id))
     }
 
-    /// How many rows of a source are open.
+    /// Number of open rejects of a source.
     pub(crate) fn of_source(&self, source: &str) -> u64 {
         let of_source = self.refused.iter().filter(|(_, (of, _))| of == source);
         let open = |(run, (_, refused)): (&String, &(String, u64))| {

@@ -1,4 +1,4 @@
-//! `ingest export` and `ingest import`: the log in a file, the second copy.
+//! `ingest export` and `ingest import`: copies of the log in a file.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ pub struct ImportArgs {
     pub json: bool,
 }
 
-/// Why the log could not be copied.
+/// Errors of copying the log.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     /// The log could not be opened or read.
@@ -43,21 +43,21 @@ pub enum CopyError {
     Archive(#[from] ArchiveError),
 }
 
-/// What was copied.
+/// Result of an export or import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Copied {
-    /// Messages of the file, those that were there before included.
+    /// Messages in the file, including those that the stream already had.
     pub messages: u64,
-    /// Sequences of the original that no longer exist; those after them got other numbers.
+    /// Sequences missing in the original. Messages after them got other numbers.
     pub gaps: u64,
-    /// Messages an interrupted import had written before.
+    /// Messages that an interrupted import had already written.
     pub there_before: u64,
-    /// The exported file, as the command line names it.
+    /// Path of the file, as on the command line.
     pub file: String,
 }
 
 impl Copied {
-    /// The figures for people.
+    /// Result as text.
     pub fn text(&self) -> String {
         let mut text = format!("{} messages, {}\n", self.messages, self.file);
         if self.there_before > 0 {
@@ -73,7 +73,7 @@ impl Copied {
     }
 }
 
-/// Writes the log to a file that appears only when it is whole.
+/// Writes the log to a file, which gets its name only when it is complete.
 pub async fn export(args: &ExportArgs, settings: &StreamSettings) -> Result<Copied, CopyError> {
     let log = Log::existing(settings).await?;
     let mut archive = Writer::create(&args.file, log.genesis()?)?;
@@ -91,7 +91,7 @@ pub async fn export(args: &ExportArgs, settings: &StreamSettings) -> Result<Copi
     Ok(Copied { messages: archive.finish()?, gaps, there_before: 0, file: args.file.display().to_string() })
 }
 
-/// Writes an exported log into the stream, which must be empty or hold its beginning.
+/// Imports an exported log into the stream. The stream must be empty or contain the beginning of the same log.
 pub async fn import(args: &ImportArgs, settings: &StreamSettings) -> Result<Copied, CopyError> {
     let imported = restore::import(&args.file, settings).await?;
     Ok(Copied {

@@ -1,6 +1,6 @@
-//! `ingest freshness`: how old the newest data of every feed is, in the market's time.
+//! `ingest freshness`: age of the newest data of every feed.
 //!
-//! Only the hours of session days count, so that no feed is late over a weekend or a holiday.
+//! Only the hours of session days count, so no feed is late because of a weekend or a holiday.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -49,7 +49,7 @@ pub struct FreshnessArgs {
     pub json: bool,
 }
 
-/// Whether a feed's data is as new as it should be.
+/// Freshness verdict of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -61,41 +61,41 @@ pub enum Verdict {
     Error,
 }
 
-/// The newest data of one source and kind.
+/// Newest data of one source and kind.
 #[derive(Debug, Clone, Serialize)]
 pub struct Feed {
-    /// The feed it was loaded as.
+    /// Name of the source.
     pub source: String,
-    /// What its rows are; refused rows are no feed.
+    /// Kind of the rows; rejects do not count as a feed.
     pub kind: Kind,
-    /// The newest day of its rows.
+    /// Newest day of the rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<NaiveDate>,
-    /// When the log took its last run.
+    /// Time at which the log stored the last run.
     pub loaded: DateTime<Utc>,
     /// Age in hours of session days.
     pub age_hours: f64,
-    /// Sessions that began since.
+    /// Number of sessions that began since then.
     pub age_sessions: i32,
-    /// By the age in hours, also where the exit code is not about it.
+    /// Verdict by age in hours, also for kinds that do not affect the exit code.
     pub verdict: Verdict,
-    /// Whether the exit code is about it.
+    /// True if the feed affects the exit code.
     pub judged: bool,
 }
 
-/// Every feed's newest data.
+/// Newest data of every feed.
 #[derive(Debug, Clone, Serialize)]
 pub struct Freshness {
-    /// The moment judged at.
+    /// Reference time.
     pub at: DateTime<Utc>,
-    /// One for each source and kind, in this order; empty when nothing asked for was loaded.
+    /// One entry per source and kind, in this order. Empty if no run matches the arguments.
     pub feeds: Vec<Feed>,
-    /// Sources of the log, when the one asked for is none of them.
+    /// All sources of the log, if the requested one does not exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub known_sources: Vec<String>,
 }
 
-/// Judges every feed of the log.
+/// Evaluates every feed of the log.
 pub async fn freshness(args: &FreshnessArgs, settings: &StreamSettings) -> Result<Freshness, LogError> {
     let manifests = match Log::existing(settings).await {
         Err(error) if error.is_absence() => Vec::new(),
@@ -104,7 +104,7 @@ pub async fn freshness(args: &FreshnessArgs, settings: &StreamSettings) -> Resul
     Ok(judge(args, &manifests, args.at.unwrap_or_else(Utc::now)))
 }
 
-/// The newest day of a feed's rows, and its last load.
+/// Newest day of a feed's rows, and time of its last run.
 type Newest = (Option<NaiveDate>, DateTime<Utc>);
 
 fn judge(args: &FreshnessArgs, manifests: &[(DateTime<Utc>, RunManifest)], at: DateTime<Utc>) -> Freshness {
@@ -163,7 +163,7 @@ impl Feed {
 }
 
 impl Freshness {
-    /// 0 fresh, 1 a warning, 2 an error or nothing to judge.
+    /// Exit code: 0 fresh, 1 warning, 2 error or no feed to evaluate.
     pub fn exit_code(&self) -> u8 {
         let judged = self.feeds.iter().filter(|feed| feed.judged);
         match judged.map(|feed| feed.verdict).max() {
@@ -173,7 +173,7 @@ impl Freshness {
         }
     }
 
-    /// A table for people.
+    /// Table for people.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
@@ -211,7 +211,7 @@ impl Freshness {
     }
 }
 
-/// The time of session days between two moments; none when the first is the later one.
+/// Session-day time between two times; zero if `from` is later than `to`.
 fn session_time(from: DateTime<Utc>, to: DateTime<Utc>) -> TimeDelta {
     let mut total = TimeDelta::zero();
     let mut date = new_york_date(from);
@@ -234,7 +234,7 @@ fn tomorrow(date: NaiveDate) -> NaiveDate {
     date.checked_add_days(Days::new(1)).unwrap_or(NaiveDate::MAX)
 }
 
-/// Midnight in New York; the clocks there never skip it.
+/// Midnight in New York, which daylight saving never skips.
 fn start_of(date: NaiveDate) -> DateTime<Utc> {
     let midnight = date.and_time(NaiveTime::MIN);
     New_York.from_local_datetime(&midnight).earliest().map_or(midnight.and_utc(), |time| time.to_utc())
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_day_is_as_long_as_it_is_when_the_clocks_change() {
-        // The Sunday itself is no session; the hours of the days around it are New York's.
+        // A Sunday has no session hours. The days around it have New York's hours.
         assert_eq!(start_of("2024-03-08".parse().unwrap()).to_rfc3339(), "2024-03-08T05:00:00+00:00");
         assert_eq!(start_of("2024-03-11".parse().unwrap()).to_rfc3339(), "2024-03-11T04:00:00+00:00");
     }

@@ -1,4 +1,4 @@
-//! Reading the log for people: runs, and any frame as JSON.
+//! `ingest runs` and `ingest show`: runs, and any message of the log as JSON.
 
 use clap::Args;
 use event_log::frame::{Frame, FrameError};
@@ -58,19 +58,19 @@ fn with_sequence(sequence: u64, run: &market::event::RunManifest) -> Value {
     value
 }
 
-/// Prints the frames of one message.
+/// Prints the record batches of one message.
 pub async fn show(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogError> {
     let frames = Log::open(settings).await?.frames_at(args.sequence).await?;
     let shown: Result<Vec<Value>, FrameError> =
         frames.iter().map(|frame| frame_json(args.sequence, frame)).collect();
     let mut shown = shown.map_err(|source| LogError::Frame { sequence: args.sequence, source })?;
-    // A frame alone is one object, as it was before frames shared messages.
+    // A single record batch is one object, compatible with logs before shared messages.
     let shown = if shown.len() == 1 { shown.remove(0) } else { Value::Array(shown) };
     outln!("{shown:#}");
     Ok(())
 }
 
-/// A frame with its envelope, columns as rows.
+/// Record batch with its envelope as JSON. Columns are shown as rows.
 pub fn frame_json(sequence: u64, frame: &Frame) -> Result<Value, FrameError> {
     Ok(json!({
         "sequence": sequence,

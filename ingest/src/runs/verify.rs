@@ -1,7 +1,7 @@
-//! `ingest verify` and `ingest resume`: what the manifests promise against what the log has.
+//! `ingest verify` and `ingest resume`: comparison of the log with its manifests.
 //!
-//! A completed run's manifest names how many frames of each kind were cut from each input; cutting is deterministic,
-//! so their ids follow, and a frame that is missing is published again from the same files.
+//! The manifest of a completed run has the number of record batches of each input and kind. Batches are cut
+//! deterministically, so their ids follow from these numbers. A missing batch is republished from the same files.
 
 use std::collections::{HashMap, HashSet};
 
@@ -50,70 +50,70 @@ pub struct ResumeArgs {
     pub json: bool,
 }
 
-/// What a verification found.
+/// Result of a verification.
 #[derive(Debug, Default, Serialize)]
 pub struct Findings {
     /// Messages read, damaged ones included.
     pub messages: u64,
-    /// Sequences the stream should have and has not.
+    /// Sequences missing in the stream.
     pub gaps: Vec<u64>,
-    /// Messages that are there and cannot be decoded.
+    /// Messages that cannot be decoded.
     pub damaged: Vec<Damaged>,
-    /// Completed runs with frames that are not in the log.
+    /// Completed runs with missing record batches.
     pub incomplete: Vec<Incomplete>,
-    /// Runs that were begun and did not end.
+    /// Runs with a start manifest but without a completion.
     pub interrupted: Vec<String>,
-    /// Lost messages that belong to no known frame: perhaps whole runs whose manifests are lost too.
+    /// Lost messages that belong to no known batch. They may be whole runs with lost manifests.
     pub unaccounted: u64,
     /// Replicas of the stream that are not current.
     pub lagging_replicas: Vec<LaggingReplica>,
-    /// Whether nats-server compresses the stream, which a kill can damage.
+    /// True if nats-server compresses the stream. A kill can then damage the stream.
     pub compressed: bool,
-    /// Nothing is missing now, on any replica; gaps in the numbering stay.
+    /// True if nothing is missing now, on any replica. Sequence gaps remain.
     pub whole: bool,
 }
 
-/// A message that cannot be read.
+/// Message that cannot be decoded.
 #[derive(Debug, Serialize)]
 pub struct Damaged {
     /// Where it is in the stream.
     pub sequence: u64,
-    /// What is wrong with it, for people.
+    /// Cause, as text.
     pub reason: String,
 }
 
-/// A completed run that lost frames.
+/// Completed run with missing record batches.
 #[derive(Debug, Serialize)]
 pub struct Incomplete {
-    /// Its id, as `ingest runs` lists it.
+    /// Run id, as `ingest runs` lists it.
     pub run: String,
-    /// The feed it belongs to.
+    /// Source of the run.
     pub source: String,
-    /// What it was loaded from, as its manifest names it; of an undo, the run it takes back.
+    /// Files of the run, as in its manifest; for an undo, the run that it undid.
     pub files: Vec<String>,
-    /// Promised frames that the log had not.
+    /// Number of missing record batches.
     pub missing: usize,
-    /// Frames put back; 0 when nothing is to be published.
+    /// Record batches republished; 0 with `--check-only`.
     pub published_again: u64,
-    /// Why frames could not be published again.
+    /// Reason why batches could not be republished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(skip)]
     command: Vec<String>,
 }
 
-/// A run that was ended.
+/// Interrupted run that was completed.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Resumed {
-    /// A load that went on.
+    /// A load.
     Loaded(Box<Summary>),
-    /// An undo that went on.
+    /// An undo.
     Undone(Undone),
 }
 
 impl Resumed {
-    /// What the run came to, for people.
+    /// Result of the run as text.
     pub fn text(&self) -> String {
         match self {
             Self::Loaded(summary) => summary.text(),
@@ -137,7 +137,7 @@ impl Resumed {
     }
 }
 
-/// Ids of the frames that a completed run published.
+/// Ids of the record batches that a completed run published.
 fn promised(run: &RunManifest) -> impl Iterator<Item = FrameId> {
     run.frames.iter().flat_map(move |cut| {
         let schema = schema_name(cut.kind);
@@ -145,13 +145,12 @@ fn promised(run: &RunManifest) -> impl Iterator<Item = FrameId> {
     })
 }
 
-/// Compares the log with its manifests.
 async fn examine(log: &Log) -> Result<Findings, LogError> {
     let mut findings = Findings::default();
     let manifests = log.manifests().await?;
     let completed = completions(&manifests);
     let mut seen: HashMap<&str, u64> = HashMap::new();
-    // A run that was taken back need not be ended.
+    // An undone run need not be completed.
     let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let (mut ids, mut next) = (HashSet::new(), 1);
     log.messages(|sequence, message| {
@@ -163,7 +162,7 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
                 if let Some((run, (end, _))) =
                     run.and_then(|frame| completed.get_key_value(frame.run.as_str()))
                 {
-                    // What came after its end was published again.
+                    // Messages after the completion were republished.
                     *seen.entry(*run).or_default() += u64::from(sequence < *end);
                 }
                 ids.extend(frames.iter().map(|frame| frame.id));
@@ -204,7 +203,7 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
         .collect();
     let lost = completed.iter().map(|(name, (_, run))| {
         let messages = run.messages.unwrap_or(run.chunks);
-        // What a pull notes begins nothing.
+        // Runs of `ingest pull` bookkeeping have no start manifest.
         let beginning = u64::from(run.pull.is_none() && !begun.contains(name));
         beginning + messages.saturating_sub(seen.get(name).copied().unwrap_or_default())
     });
@@ -212,13 +211,13 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
     Ok(findings)
 }
 
-/// The last completion of each run, with its sequence.
+/// Last completion of each run, with its sequence.
 fn completions(manifests: &[(u64, RunManifest)]) -> HashMap<&str, &(u64, RunManifest)> {
     let completed = manifests.iter().filter(|(_, run)| run.state == RunState::Completed);
     completed.map(|manifest| (manifest.1.run.as_str(), manifest)).collect()
 }
 
-/// Verifies, and repairs unless told not to.
+/// Verifies the log, and repairs it unless `--check-only` is set.
 pub async fn verify(
     args: &VerifyArgs,
     settings: &StreamSettings,
@@ -249,8 +248,7 @@ pub async fn verify(
     Ok(findings)
 }
 
-/// Does what a manifest says once more: publishes what is not in the log. `repair` looks also at a run that was
-/// completed.
+/// Runs the command of a manifest again, which publishes the missing batches. `repair` also checks completed runs.
 async fn again(
     command: &[String],
     settings: &StreamSettings,
@@ -272,12 +270,12 @@ async fn again(
 }
 
 impl Findings {
-    /// 0 whole, 1 not.
+    /// Exit code: 0 complete, 1 incomplete.
     pub fn exit_code(&self) -> u8 {
         u8::from(!self.whole)
     }
 
-    /// The findings for people.
+    /// Findings as text.
     pub fn text(&self) -> String {
         let mut lines = vec![format!("{} messages read", self.messages)];
         if let (Some(first), Some(last)) = (self.gaps.first(), self.gaps.last()) {
@@ -322,7 +320,7 @@ impl Findings {
     }
 }
 
-/// Ends interrupted runs; says what each came to.
+/// Completes interrupted runs; reports the result of each.
 pub async fn resume(
     args: &ResumeArgs,
     settings: &StreamSettings,

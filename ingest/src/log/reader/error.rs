@@ -4,7 +4,7 @@ use event_log::archive::ArchiveError;
 use event_log::frame::FrameError;
 use event_log::stream::StreamError;
 
-/// Why the log could not be read.
+/// Errors of reading the log.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -23,7 +23,7 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// True if the server answers and has no log.
+    /// True if the server is reachable but the log does not exist.
     pub fn is_absence(&self) -> bool {
         matches!(self, Self::Stream(StreamError::Absent { .. }))
     }

@@ -1,4 +1,4 @@
-//! Bars that a run put, against all others of its source.
+//! Undo of price bars: the run's bars compared with all other bars of the source.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,12 +13,12 @@ use super::frames::Frames;
 use super::scope::Scope;
 use crate::load::error::LoadError;
 
-/// Bars of the run looked at together, which bounds the memory; the log is read twice for each part.
+/// Maximum number of bars compared at once, which limits memory. The log is read twice per part.
 const PART: u64 = 1_500_000;
-/// Bars of a frame: each may have a version of its own.
+/// Bars per record batch. Each bar may have its own version.
 const BARS: usize = 3_000;
 
-/// What becomes of the run's bars; their new versions are added to `frames`.
+/// Computes the changes of the run's bars. Their new versions are added to `frames`.
 pub(super) async fn changes(scope: &Scope<'_>, bars: u64, frames: &mut Frames) -> Result<Changes, LoadError> {
     let mut changes = Changes::default();
     let parts = bars.div_ceil(PART);
@@ -38,7 +38,7 @@ fn series(frame: &Frame) -> impl Iterator<Item = &PriceSeries> {
     series.iter()
 }
 
-/// Bars of one symbol: those of the run, and all others of their days.
+/// Bars of one symbol: the run's bars, and the other bars of the same days.
 #[derive(Debug, Default)]
 struct Touched {
     own: Vec<Bars>,
@@ -46,7 +46,7 @@ struct Touched {
     other: Vec<Bars>,
 }
 
-/// Everything the run touched, by symbol.
+/// Bars of all symbols of one part.
 #[derive(Debug, Default)]
 struct Table {
     part: u64,
@@ -55,7 +55,6 @@ struct Table {
 }
 
 impl Table {
-    /// Adds bars of the run.
     fn put(&mut self, series: &PriceSeries) {
         if part_of(&series.symbol, self.parts) == self.part {
             let touched = self.touched.entry(series.symbol.clone()).or_default();
@@ -64,7 +63,7 @@ impl Table {
         }
     }
 
-    /// Compares bars of another run.
+    /// Adds bars of another run, restricted to the days of the run's bars.
     fn compare(&mut self, series: &PriceSeries) {
         let Some(touched) = self.touched.get_mut(&series.symbol) else { return };
         let bars = &series.bars;
@@ -76,7 +75,7 @@ impl Table {
         }
     }
 
-    /// The bars that take the run back, in series of a frame each.
+    /// New bars that undo the run, as series of one record batch each.
     fn undo(self, changes: &mut Changes) -> Result<Vec<PriceSeries>, BarsError> {
         let mut all = Vec::new();
         for (symbol, touched) in self.touched {
@@ -94,14 +93,14 @@ impl Table {
     }
 }
 
-/// The part a symbol belongs to.
+/// Part of a symbol, by hash.
 fn part_of(symbol: &Symbol, parts: u64) -> u64 {
     let hash = blake3::hash(symbol.as_str().as_bytes());
     let first = hash.as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes);
     first % parts.max(1)
 }
 
-/// The new versions of a symbol's bars; both sets are sorted by day and on one scale.
+/// New versions of a symbol's bars. Both sets must be sorted by day and have the same scale.
 fn undo_symbol(symbol: &Symbol, own: &Bars, other: &Bars, changes: &mut Changes) -> Vec<(Bar, BarVersion)> {
     let mut undone = Vec::new();
     for index in 0..own.len() {
@@ -147,7 +146,7 @@ fn says_the_same(bar: Bar, version: &BarVersion, before: Bar, stood: &BarVersion
     bar == before && version.basis_day == stood.basis_day
 }
 
-/// A retraction's bar has no values; a close is a difference to the one before it, so none costs nothing.
+/// Bar of a retraction, without values. Its close is a difference of zero, which costs no space.
 fn void(day: i32) -> Bar {
     let none = MISSING;
     Bar { day, open: none, high: none, low: none, close: 0, volume: none, vwap: none, trade_count: none }
@@ -156,7 +155,7 @@ fn void(day: i32) -> Bar {
 fn columns(bars: &[(Bar, BarVersion)], scale: u32) -> Result<Bars, BarsError> {
     let (mut columns, mut dictionary) = (Bars { scale, ..Bars::default() }, VersionDictionary::default());
     for (bar, version) in bars {
-        // Place and frame are where the new version stands, not where the old one stood.
+        // Line and batch id refer to the new version, not to the old one.
         let version = BarVersion { line: 0, frame: [0; 16], ..version.clone() };
         let index = dictionary.index(&mut columns.versions, &version)?;
         columns.push(*bar, index);

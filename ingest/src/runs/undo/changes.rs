@@ -2,27 +2,26 @@
 
 use serde::Serialize;
 
-/// Changes named to a person.
+/// Maximum number of examples.
 const EXAMPLES: usize = 10;
 
-/// What becomes of the rows of one kind.
+/// Number of changes to the rows of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Changes {
-    /// The version that stood before is published again.
+    /// Rows replaced by the version from before the run.
     pub restored: u64,
-    /// The run introduced it: it is retracted.
+    /// Rows that the run introduced, now retracted.
     pub retracted: u64,
-    /// Somebody corrected it since: it stays.
+    /// Rows corrected by a later run; they stay.
     pub corrected_since: u64,
-    /// The run said what stood there before: it stays.
+    /// Rows equal to the version from before the run; they stay.
     pub unchanged: u64,
-    /// The first changes, for people.
+    /// Examples of changes, as text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
 }
 
 impl Changes {
-    /// Notes a change for people.
     pub(super) fn example(&mut self, describe: impl FnOnce() -> String) {
         if self.examples.len() < EXAMPLES {
             self.examples.push(describe());

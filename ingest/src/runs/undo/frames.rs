@@ -1,14 +1,14 @@
-//! The frames of an undo: rows cut by number, so that the same undo gives the same frames.
+//! Record batches of an undo. Rows are cut by number, so that the same undo gives the same batches.
 
 use event_log::frame::{Body, FrameError};
 
 use crate::batch::accumulator::Piece;
 use crate::batch::encode::{Encoded, Encoder};
 
-/// Rows of a frame: few enough that any row fits beside the others.
+/// Rows per record batch. The number is small, so that any rows fit together.
 pub(super) const ROWS: usize = 500;
 
-/// Encoded frames in order.
+/// Encoded record batches in order.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     encoder: Encoder,
@@ -17,7 +17,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Adds a frame.
+    /// Encodes and adds a record batch.
     pub(super) fn push(&mut self, body: Body) -> Result<(), FrameError> {
         let line = self.rows + 1;
         self.rows += body.rows() as u64;

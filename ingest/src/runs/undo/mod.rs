@@ -1,8 +1,8 @@
-//! `ingest undo`: takes back what a run put into the log.
+//! `ingest undo`: reverts the rows of a run.
 //!
-//! Nothing is edited: an undo is a run of its own, which publishes the version that stood before for every row that
-//! nobody corrected since, and a retraction where none did. It reads the log up to its own start, so that the same undo
-//! gives the same frames whenever it is resumed.
+//! The log is append-only, so an undo is a separate run. It handles every row that no later run corrected. It
+//! republishes the version from before the run, or a retraction if there was none. It reads the log up to its start
+//! manifest, so that a resumed undo gives the same batches.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -51,7 +51,7 @@ pub struct UndoArgs {
 }
 
 impl UndoArgs {
-    /// Reads what an undo's manifest says; `None` when it is another command.
+    /// Parses the command in an undo's manifest; `None` for another command.
     pub(crate) fn of_command(command: &[String]) -> Option<Self> {
         match command {
             [name, run] if name == UNDO_FORMAT => {
@@ -62,27 +62,27 @@ impl UndoArgs {
     }
 }
 
-/// What an undo came to.
+/// Result of an undo.
 #[derive(Debug, Default, Serialize)]
 pub struct Undone {
-    /// The run that is taken back.
+    /// Run that is undone.
     pub run: String,
-    /// The run that takes it back.
+    /// Run of the undo.
     pub undo: String,
     /// The source of both runs.
     pub source: String,
-    /// Nothing was published: the figures say what would change.
+    /// True if nothing was published, and the counts are a forecast.
     pub dry_run: bool,
-    /// What becomes of its rows, by kind; a kind it put no rows of is not there.
+    /// Changes to the run's rows, by kind. Kinds without rows are absent.
     pub kinds: BTreeMap<Kind, Changes>,
-    /// Frames published.
+    /// Record batches published.
     pub frames: u64,
-    /// Frames that were in the log already.
+    /// Record batches that were already in the log.
     pub frames_in_log: u64,
 }
 
 impl Undone {
-    /// What changes, for people.
+    /// Result as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
@@ -113,7 +113,7 @@ impl Undone {
     }
 }
 
-/// Takes a run back. `repair` publishes what the log has lost of an undo that was completed.
+/// Undoes a run. `repair` republishes batches that the log lost of a completed undo.
 pub async fn undo(args: &UndoArgs, settings: &StreamSettings, repair: bool) -> Result<Undone, LoadError> {
     let log = Log::existing(settings).await?;
     let manifests: Vec<RunManifest> = log.manifests().await?.into_iter().map(|(_, run)| run).collect();
@@ -139,12 +139,11 @@ pub async fn undo(args: &UndoArgs, settings: &StreamSettings, repair: bool) -> R
     undoing.publish(started, of_undo(RunState::Completed).is_some()).await
 }
 
-/// The run that takes another one back: the same command is the same run.
+/// Id of the undo of a run: the same command gives the same run.
 fn undo_id(run: &str) -> String {
     blake3::hash(format!("undo {run}").as_bytes()).to_hex()[..32].to_owned()
 }
 
-/// One undo at work.
 struct Undoing<'a> {
     log: &'a Log,
     run: &'a RunManifest,
@@ -193,14 +192,14 @@ impl Undoing<'_> {
         }
     }
 
-    /// The sequence of this undo's own start.
+    /// Sequence of this undo's start manifest.
     async fn start(&self) -> Result<u64, LoadError> {
         let manifests = self.log.manifests().await?;
         let start = manifests.iter().find(|(_, run)| run.run == self.id).map(|(sequence, _)| *sequence);
         start.ok_or_else(|| LoadError::Failed("the start of the undo is not in the log".to_owned()))
     }
 
-    /// What changes, from the messages before a sequence.
+    /// Computes the changes from the messages before a sequence.
     async fn changes(&self, before: u64) -> Result<(Frames, Undone), LoadError> {
         let scope = Scope { log: self.log, run: self.run, before };
         let mut frames = Frames::default();

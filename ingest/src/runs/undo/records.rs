@@ -1,4 +1,4 @@
-//! Records that a run put, against all others of its source: what stood before, and what was corrected since.
+//! Undo of records: the run's rows compared with all other rows of the source.
 
 use std::collections::BTreeMap;
 
@@ -16,21 +16,21 @@ use super::frames::{Frames, ROWS};
 use super::scope::Scope;
 use crate::load::error::LoadError;
 
-/// A kind of record that can be taken back.
+/// Kind of record that supports undo.
 trait Undoable: EventRecord + Clone + PartialEq {
     /// The rows of a frame of this kind.
     fn rows(body: &Body) -> &[EventRow<Self>];
     /// The rows as a frame's body.
     fn body(rows: Vec<EventRow<Self>>) -> Body;
-    /// What its rows are known by when the vendor gives them no id.
+    /// Key of a record without a vendor id.
     fn natural_key(&self) -> String;
-    /// How well dated a row with an id is: of one revision the better dated counts (R29).
+    /// Rank by quality of the dates. Among rows of one revision with an id, the higher rank wins (R29).
     fn preference(&self) -> u32 {
         0
     }
     /// True if a retraction without an id also withdraws rows that have one (R29).
     const BY_NATURAL_KEY: bool = false;
-    /// What a row is known by.
+    /// Key of a row: the vendor's id or the natural key.
     fn key(row: &EventRow<Self>) -> String {
         row.id.as_ref().map_or_else(|| row.record.natural_key(), |id| format!("id:{id}"))
     }
@@ -71,7 +71,7 @@ records! {
             match &row.id {
                 Some(id) => format!("id:{id}"),
                 None if row.record.sibling_amounts.is_empty() => natural,
-                // Payments of one day are told apart by their amounts.
+                // Payments of one day are distinguished by their amounts.
                 None => format!("{natural}|{}", row.record.amount.normalize()),
             }
         }
@@ -97,7 +97,7 @@ fn dividend_key(row: &Dividend) -> String {
     format!("{}|{date}|{}|{}", row.symbol, row.r#type, row.currency)
 }
 
-/// What becomes of the records of a kind; their new versions are added to `frames`.
+/// Computes the changes of a kind's records. Their new versions are added to `frames`.
 pub(super) async fn changes_of(
     kind: Kind,
     scope: &Scope<'_>,
@@ -128,7 +128,7 @@ async fn changes<T: Undoable>(scope: &Scope<'_>, frames: &mut Frames) -> Result<
     Ok(changes)
 }
 
-/// A row and the frame it came in.
+/// Row and its record batch.
 #[derive(Debug, Clone)]
 struct Seen<T> {
     row: EventRow<T>,
@@ -148,7 +148,7 @@ impl<T: Undoable> Seen<T> {
         }
     }
 
-    /// What it is worth against another row of its key.
+    /// Rank among the versions of one key.
     fn version(&self) -> VersionRank<'_> {
         VersionRank {
             revision: self.row.revision,
@@ -161,34 +161,34 @@ impl<T: Undoable> Seen<T> {
     }
 }
 
-/// The greater version.
+/// Replaces the version in `slot` if the new one ranks higher.
 fn keep<T: Undoable>(slot: &mut Option<Seen<T>>, seen: Seen<T>) {
     if slot.as_ref().is_none_or(|kept| kept.version() < seen.version()) {
         *slot = Some(seen);
     }
 }
 
-/// What is known of one key: the run's greatest version, and the greatest of all others.
+/// Versions of one key: the run's highest version, and the highest of all other runs.
 #[derive(Debug)]
 struct Versions<T> {
     own: Option<Seen<T>>,
     other: Option<Seen<T>>,
 }
 
-/// Rows of other runs that share a natural key with the run's: a retraction without an id withdraws them too.
+/// Other runs' rows with the natural key of one of the run's rows. A retraction without an id withdraws them too.
 #[derive(Debug)]
 struct Neighbours<T> {
-    /// The greatest version of each id.
+    /// Highest version of each id.
     ids: BTreeMap<String, Seen<T>>,
-    /// The greatest retraction without an id.
+    /// Highest retraction without an id.
     withdrawn: Option<Seen<T>>,
 }
 
-/// Everything the run touched.
+/// Versions of every key in the run.
 #[derive(Debug)]
 struct Table<T> {
     touched: BTreeMap<String, Versions<T>>,
-    /// By natural key, for kinds that are withdrawn by it.
+    /// Rows with ids by natural key, for kinds with `BY_NATURAL_KEY`.
     neighbours: BTreeMap<String, Neighbours<T>>,
 }
 
@@ -198,11 +198,10 @@ impl<T> Default for Table<T> {
     }
 }
 
-/// Revision and time of a retraction without an id: it withdraws rows with ids that are no newer.
+/// Revision and time of a retraction without an id. It withdraws rows with ids that are not newer.
 type Moment = (i64, DateTime<Utc>);
 
 impl<T: Undoable> Table<T> {
-    /// Adds a row of the run.
     fn put(&mut self, row: &EventRow<T>, frame: FrameId) {
         if T::BY_NATURAL_KEY {
             let none = || Neighbours { ids: BTreeMap::new(), withdrawn: None };
@@ -212,7 +211,7 @@ impl<T: Undoable> Table<T> {
         keep(&mut versions.own, Seen { row: row.clone(), frame });
     }
 
-    /// Compares a row of another run.
+    /// Adds a row of another run, if its key is in the run.
     fn compare(&mut self, row: &EventRow<T>, frame: FrameId) {
         let key = T::key(row);
         let seen = || Seen { row: row.clone(), frame };
@@ -235,14 +234,14 @@ impl<T: Undoable> Table<T> {
         }
     }
 
-    /// The rows that take the run back, and what becomes of each key.
+    /// Rows that undo the run, and the number of changes.
     fn undo(self) -> (Vec<EventRow<T>>, Changes) {
         let (mut rows, mut changes) = (Vec::new(), Changes::default());
         let mut withdrawn: BTreeMap<String, Moment> = BTreeMap::new();
         for (key, versions) in &self.touched {
             let Some(own) = &versions.own else { continue };
             let row = undo_key(key, own, versions.other.as_ref(), &mut changes);
-            // Whatever becomes of its own key, a retraction without an id has withdrawn rows that have one.
+            // A retraction without an id also withdrew rows with an id, whatever happens to its own key.
             let withdrawal = row.iter().chain([&own.row]).find(|row| is_withdrawal(row));
             if let Some(row) = withdrawal.filter(|_| T::BY_NATURAL_KEY) {
                 let moment =
@@ -258,7 +257,7 @@ impl<T: Undoable> Table<T> {
         (rows, changes)
     }
 
-    /// Rows with other ids that a retraction of their natural key would withdraw, or has withdrawn, just after it.
+    /// Rows with other ids that a retraction of their natural key withdraws, with a time just after the retraction.
     fn spared(&self, natural: &str, (revision, observed_at): Moment) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
         let moment = |seen: &Seen<T>| (seen.row.revision, seen.row.observed_at);
@@ -276,7 +275,7 @@ impl<T: Undoable> Table<T> {
     }
 }
 
-/// The row that takes the run's version of a key back, if any is needed.
+/// Row that undoes the run's version of a key; `None` if the key needs no change.
 fn undo_key<T: Undoable>(
     key: &str,
     own: &Seen<T>,
@@ -304,8 +303,8 @@ fn is_withdrawal<T>(row: &EventRow<T>) -> bool {
     row.id.is_none() && row.action == Action::Retract
 }
 
-/// Withdraws a row at its own moment, so that whatever is observed later counts again: by its natural key where that is
-/// enough, since a retraction by id outlives later rows of the id's revision.
+/// Retraction of a row at its own observation time, so that later observations count again. It uses the natural key
+/// if the kind allows it: a retraction by id outranks later rows of the same revision.
 fn retracted<T: Undoable>(own: &Seen<T>) -> EventRow<T> {
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
     EventRow { id, action: Action::Retract, ..own.row.clone() }
@@ -319,7 +318,7 @@ fn says_the_same<T: Undoable>(own: &Seen<T>, other: &Seen<T>) -> bool {
     own.row.action == other.row.action && own.row.record == other.row.record
 }
 
-/// The version that stood before, just greater than the run's.
+/// Version from before the run, ranked just above the run's version.
 fn restored<T: Undoable>(own: &Seen<T>, before: &Seen<T>) -> EventRow<T> {
     let revision = own.row.revision.max(before.row.revision);
     let outranked = own.row.id.is_some() && before.preference() < own.preference();

@@ -7,17 +7,17 @@ use market::event::{Kind, RunManifest};
 
 use crate::log::reader::{Log, LogError};
 
-/// A run among the frames of its source.
+/// Run to undo, and the part of the log that counts.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub log: &'a Log,
     pub run: &'a RunManifest,
-    /// Messages from this sequence on came too late to be looked at.
+    /// First sequence that is ignored, because it is later than the undo.
     pub before: u64,
 }
 
 impl Scope<'_> {
-    /// How many rows the run put, by kind.
+    /// Number of the run's rows, by kind.
     pub(super) async fn rows_put(&self) -> Result<BTreeMap<Kind, u64>, LogError> {
         let mut rows: BTreeMap<Kind, u64> = BTreeMap::new();
         let kinds: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| is_data(*kind)).collect();
@@ -30,12 +30,12 @@ impl Scope<'_> {
         Ok(rows)
     }
 
-    /// Every frame of the run of a kind.
+    /// Calls `each` for every record batch of the run and a kind.
     pub(super) async fn own(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
         self.log.frames(kind, self.before, |envelope| self.is_own(envelope), each).await
     }
 
-    /// Every frame of a kind that other runs of the source put.
+    /// Calls `each` for every record batch of a kind by other runs of the source.
     pub(super) async fn others(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
         let wanted = |envelope: &Envelope| envelope.source == self.run.source && !self.is_own(envelope);
         self.log.frames(kind, self.before, wanted, each).await

@@ -38,7 +38,7 @@ fn retraction(id: Option<&str>, seconds: i64) -> EventRow<Dividend> {
     dividend(id, Action::Retract, seconds, 10)
 }
 
-/// What takes back the first rows, beside the others: id, action, seconds, cents, revision.
+/// Rows that undo `own`, given the rows of other runs: id, action, seconds, cents, revision.
 fn undone(own: &[EventRow<Dividend>], others: &[EventRow<Dividend>]) -> (Vec<String>, Changes) {
     let mut table = Table::default();
     own.iter().for_each(|row| table.put(row, FrameId([1; 16])));
@@ -84,13 +84,13 @@ fn rows_with_other_ids_outlive_a_retraction_of_their_date() {
     let expected = ["- retract 5+0 0.10 r0", "b put 5+1 0.10 r0"];
     check(&[put(Some("a"), 5, 10)], std::slice::from_ref(&other), &expected);
     check(&[put(None, 5, 10)], std::slice::from_ref(&other), &expected);
-    // One that was withdrawn before stays so.
+    // A row that was withdrawn before stays withdrawn.
     check(&[put(None, 5, 10)], &[other, retraction(None, 2)], &["- retract 5+0 0.10 r0"]);
 }
 
 #[test]
 fn what_a_retraction_withdrew_comes_back() {
     check(&[retraction(None, 5)], &[put(Some("a"), 5, 10)], &["a put 5+1 0.10 r0"]);
-    // By id it has the highest preference, which only a greater revision outranks.
+    // A retraction by id has the highest preference; only a greater revision outranks it.
     check(&[retraction(Some("a"), 5)], &[put(Some("a"), 1, 20)], &["a put 5+1 0.20 r1"]);
 }
