@@ -1,7 +1,7 @@
 //! Command line of the ingest: arguments, logging and exit codes.
 //!
-//! It stands in the library, and not beside `main`, because the code of an `async fn` is generated where it is awaited:
-//! beside `main` the whole program would be compiled a second time.
+//! The code is in the library because an `async fn` is compiled where it is awaited. In `main`, the whole program
+//! would be compiled a second time.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -111,7 +111,7 @@ async fn run(Cli { stream, command }: Cli) -> ExitCode {
     }
 }
 
-/// The exit code of a command that answers signals itself; all others end at once, as programs do.
+/// Exit code of a command with its own signal handling. Other commands end at the first signal.
 async fn interruptible(command: impl Future<Output = std::io::Result<ExitCode>>) -> ExitCode {
     command.await.unwrap_or_else(|error| failed(format_args!("cannot start: {error}"), 2))
 }
@@ -165,7 +165,7 @@ fn metrics() -> std::io::Result<Arc<Metrics>> {
     Metrics::new().map(Arc::new).map_err(std::io::Error::other)
 }
 
-/// Runs a command, and tells about it where somebody may ask.
+/// Runs a command, with a metrics listener if one is configured.
 async fn telling<T>(
     told_at: MetricsSettings,
     metrics: &Arc<Metrics>,
@@ -204,7 +204,7 @@ async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> std::io::Resu
 async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
     let shutdown = Shutdown::listen()?;
     let mut asked = shutdown.clone();
-    // What a repair had acknowledged by then is kept.
+    // An interrupted repair keeps the batches acknowledged so far.
     let found = tokio::select! {
         found = verify::verify(args, stream, &shutdown) => found,
         () = asked.wait() => return Ok(failed(format_args!("interrupted"), 130)),

@@ -1,4 +1,4 @@
-//! The readers of foreign bytes, for fuzzing: nothing is kept of what is read, and nothing may panic.
+//! Fuzz targets for the parsers of untrusted bytes. The parsed rows are dropped; a panic is a bug.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::format::{Choice, Format, Head, Map, Options};
 use crate::source::files::{Encoding, FeedFile, Packing};
 use crate::source::records::{Lines, Records};
 
-/// Names a file may have: they say an encoding, a kind, a symbol or a date.
+/// File names that imply an encoding, a kind, a symbol or a date.
 const NAMES: [(&str, Encoding); 5] = [
     ("A.csv", Encoding::Csv),
     ("prices.csv", Encoding::Csv),
@@ -23,7 +23,7 @@ const NAMES: [(&str, Encoding); 5] = [
     ("dividends.ndjson", Encoding::Ndjson),
 ];
 
-/// Reads a file of any format; `choice` says which, and the file's name.
+/// Reads a file of any format; `choice` selects the format and the file name.
 pub fn file(choice: u8, bytes: &[u8]) {
     let choices = Choice::value_variants();
     let choice = usize::from(choice);
@@ -31,7 +31,7 @@ pub fn file(choice: u8, bytes: &[u8]) {
     read(Options { choice: choices[choice / NAMES.len() % choices.len()], ..options() }, name, bytes);
 }
 
-/// Reads a file under a map, when the map is one.
+/// Reads a file under a map, if the map is valid.
 pub fn mapped(map: &str, bytes: &[u8]) {
     if let Ok(map) = Map::parse(map) {
         let map = Arc::new(map);
@@ -73,7 +73,7 @@ fn read(options: Options, (label, encoding): (&str, Encoding), bytes: &[u8]) {
     let (sender, pieces) = sync_channel(1);
     let mut rows = Collector::new(label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     std::thread::scope(|scope| {
-        // Whoever collects waits until what it gives away is taken.
+        // The collector blocks until its pieces are received.
         scope.spawn(move || {
             for piece in pieces {
                 if let Piece::Prices(batch, symbols) = piece {

@@ -1,7 +1,7 @@
-//! Feeds into the log: reads vendors' files, brings their rows into one form, and publishes them as frames.
+//! Ingest: reads vendors' feed files, normalizes their rows, and publishes them to the log as record batches.
 //!
-//! Invariants: a row is loaded or kept as a reject, never dropped; the same input gives the same frames; a frame is
-//! reported as published only once the log has it on disk.
+//! Invariants: every row is loaded or becomes a reject. The same input gives the same record batches. A batch is
+//! reported as published only after the log has it on disk.
 
 mod batch;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! The figures of a watch or a pull: what its loads brought, and whether it reaches the log.
+//! Metrics and health of a watch or a pull: rows loaded, and connection to the log.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,12 +14,12 @@ use telemetry::listener::MetricsSource;
 use crate::load::report::Summary;
 use crate::pull::Pulled;
 
-/// The kind under which refused rows are counted: they have none.
+/// Kind label of rejects, which have no kind.
 const REJECT: &str = "reject";
-/// How long the log may be away before the program is unwell.
+/// Time without a connection to the log after which the program is unhealthy.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The handles.
+/// Metric handles, and the time of the lost connection.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -33,7 +33,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The figures at zero.
+    /// Creates the metrics with zero values.
     pub fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
         let feeds = ["source", "kind"];
@@ -95,12 +95,12 @@ impl Metrics {
         self.failed.with_label_values(&[&pulled.connector]).inc_by(pulled.failed.len() as u64);
     }
 
-    /// Counts a file of which nothing was loaded.
+    /// Counts a refused file.
     pub fn refused(&self) {
         self.refused.inc();
     }
 
-    /// Notes that the log cannot be reached.
+    /// Records that the log is unreachable.
     pub fn away(&self) {
         self.reached(false);
     }

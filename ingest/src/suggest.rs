@@ -4,7 +4,7 @@
 pub(crate) fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = wanted.chars().count();
     let most = (length / 3).max(1);
-    // The distance is at least the difference in length, which costs less to find.
+    // The difference in length is a lower bound of the distance, and cheaper to compute.
     let alike = known.into_iter().filter(|name| name.chars().count().abs_diff(length) <= most);
     let near = alike.map(|name| (strsim::levenshtein(wanted, name), name));
     near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)

@@ -1,8 +1,8 @@
 //! `ingest watch`: loads the files that arrive in a folder.
 //!
-//! Invariant: a file is moved only after what it holds is in the log or it is refused, so a watch that was killed takes
-//! it again, and a file taken twice publishes nothing twice. The folder is looked at, not listened to, which also works
-//! where it lies on another machine.
+//! Invariant: a file is moved only after its rows are in the log or it is refused. A killed watch therefore loads
+//! the file again, and the second load publishes nothing twice. The folder is polled, which also works on network
+//! file systems.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -21,12 +21,12 @@ use crate::load::{LoadArgs, load, parse_source};
 use crate::normalize::parse_duration;
 use crate::source::dir_lock;
 
-/// Where files go.
+/// Folders for processed files.
 const DONE: &str = "done";
 const REFUSED: &str = "refused";
-/// The file that one process holds.
+/// Lock file of the watching process.
 const LOCK: &str = ".ingest-watch.lock";
-/// The pause after the log could not be reached.
+/// Pause after the log was unreachable.
 const AWAY: Duration = Duration::from_secs(5);
 
 /// Loads every file that arrives in a folder.
@@ -63,7 +63,7 @@ pub struct WatchArgs {
     pub options: Vec<String>,
 }
 
-/// Why a folder cannot be watched.
+/// Errors that prevent watching a folder.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
@@ -75,18 +75,18 @@ pub enum WatchError {
     Options(#[from] clap::Error),
 }
 
-/// What a watch tells of a file.
+/// Event of a watch.
 #[derive(Debug, Clone, Copy)]
 pub enum Told<'a> {
-    /// What it holds is in the log.
+    /// The rows of a file are in the log.
     Loaded(&'a Summary),
-    /// Nothing of it is.
+    /// A file was refused; none of its rows are in the log.
     Refused,
-    /// The log cannot be reached.
+    /// The log is unreachable.
     Away,
 }
 
-/// Takes files until it is told to stop.
+/// Loads files until shutdown.
 pub async fn watch(
     args: &WatchArgs,
     settings: &StreamSettings,
@@ -136,12 +136,12 @@ fn load_args(args: &WatchArgs, path: &Path) -> Result<LoadArgs, clap::Error> {
     LoadArgs::of_command(&command)
 }
 
-/// What became of a file.
+/// Outcome of processing a file.
 enum Taken {
     Moved,
-    /// It is still being written.
+    /// The file is still being written.
     Changed,
-    /// The log cannot be reached, or the load was told to stop.
+    /// The log is unreachable, or the load was stopped.
     Away,
 }
 
@@ -184,8 +184,7 @@ fn refuse(path: &Path, reason: &str) -> io::Result<()> {
     put_away(path, REFUSED, Some(reason))
 }
 
-/// Moves a file to a folder beside it, under a name that is free there. The report is written first, so that no file is
-/// there without its own.
+/// Moves a file to a subfolder, under an unused name. The report is written first, so that no file lacks its report.
 fn put_away(path: &Path, folder: &str, report: Option<&str>) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
     let name = name.to_string_lossy();
@@ -201,27 +200,27 @@ fn put_away(path: &Path, folder: &str, report: Option<&str>) -> io::Result<()> {
     fs::rename(path, target)
 }
 
-/// Size and time of a file, and since when they are so.
+/// Size and modification time of a file, and the time since which they are unchanged.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     state: (u64, Option<SystemTime>),
     since: Instant,
 }
 
-/// Files that arrived.
+/// Files that arrived and are not yet processed.
 #[derive(Debug, Default)]
 struct Waiting {
     files: HashMap<PathBuf, Seen>,
 }
 
 impl Waiting {
-    /// Looks at the folder; the files that stayed as they are for long enough, in name order.
+    /// Polls the folder. Returns the files that stayed unchanged long enough, in name order.
     fn look(&mut self, folder: &Path, settle: Duration) -> io::Result<Vec<PathBuf>> {
         let mut files = HashMap::new();
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
-            // A file that is gone again is nobody's business.
+            // A file may disappear between listing and reading.
             let Ok(state) = state(&path) else { continue };
             if hidden || !path.is_file() {
                 continue;
@@ -245,7 +244,7 @@ impl Waiting {
         self.files.remove(path);
     }
 
-    /// Waits for a file to settle once more.
+    /// Restarts the wait for a file.
     fn restart(&mut self, path: &Path) {
         if let Some(seen) = self.files.get_mut(path) {
             seen.since = Instant::now();

@@ -1,6 +1,6 @@
 //! Row accumulator: collects parsed rows by kind and cuts them into record batches of the target size.
 //!
-//! Invariant: what leaves here depends on the rows and their order alone, never on time or on the machine.
+//! Invariant: the batches depend only on the rows and their order, never on time or on the machine.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -22,19 +22,17 @@ use crate::normalize::{Fault, is_absent};
 use crate::price::batch::{Extra, PriceBatch, PriceRow, SymbolId};
 use crate::price::parse::{PriceCells, ScaledBar};
 
-/// A refused row is kept up to this length.
+/// Maximum length of a reject's row, in bytes; longer rows are truncated.
 const REJECT_BYTES: usize = 4096;
-/// What a JSON row takes beside the text it was read from.
+/// Estimated overhead of a JSON row over its source text, in bytes.
 const ROW_BYTES: usize = 160;
 
-/// Rows ready to be encoded.
 pub(crate) enum Piece {
     Prices(PriceBatch, Vec<Symbol>),
-    /// Rows of another kind, and the first one's line.
+    /// Rows of another kind, and the line of the first one.
     Rows(Body, u64),
 }
 
-/// Version and provenance of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Origin {
     pub line: u64,
@@ -46,14 +44,14 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// The record as a row of the log.
+    /// Adds the record to make a row of the log.
     pub(crate) fn row<T>(self, record: T) -> EventRow<T> {
         let Self { line, id, revision, action, observed_at, security_ref } = self;
         EventRow { line, id, revision, action, observed_at, security_ref, record }
     }
 }
 
-/// Rows of one kind that wait for a frame.
+/// Rows of one kind that wait for a full record batch.
 struct Waiting<T> {
     rows: Vec<T>,
     bytes: usize,
@@ -67,7 +65,7 @@ impl<T> Default for Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// Adds a row; gives back a frame's worth.
+    /// Adds a row. Returns the rows when they fill a record batch.
     fn push(&mut self, line: u64, row: T, bytes: usize) -> Option<(Vec<T>, u64)> {
         if self.rows.is_empty() {
             self.line = line;
@@ -83,22 +81,22 @@ impl<T> Waiting<T> {
     }
 }
 
-/// Collects the rows of one file.
+/// Accumulator for the rows of one file.
 pub(crate) struct Collector {
     label: String,
-    /// The header of the table that is read.
+    /// Header of the current table.
     columns: Option<String>,
     observed_at: DateTime<Utc>,
     today: NaiveDate,
     newest_day: i32,
     out: SyncSender<Piece>,
-    /// Batches that were encoded, to be filled again.
+    /// Encoded batches, returned for reuse.
     spare: Receiver<PriceBatch>,
     pub stats: Stats,
     pub holdings: Holdings,
     prices: PriceBatch,
     symbols: Vec<Symbol>,
-    /// Symbols as the file spells them.
+    /// Symbol ids by the file's spellings.
     spellings: HashMap<Box<[u8]>, SymbolId>,
     last_spelling: (Box<[u8]>, SymbolId),
     price_rows: u64,
@@ -124,7 +122,7 @@ macro_rules! collect {
             }
         })*
 
-        /// Sends what waits of the JSON kinds.
+        /// Sends the waiting rows of the JSON kinds.
         fn flush_rows(&mut self) {
             $(if let Some((rows, line)) = self.$field.take() {
                 self.send(Piece::Rows(Body::$body(rows), line));
@@ -134,7 +132,7 @@ macro_rules! collect {
 }
 
 impl Collector {
-    /// Collects the rows of the file `label`, whose cuts go to `out`; used batches come back through `spare`.
+    /// Creates a collector for the file `label`. Pieces go to `out`; used price batches return through `spare`.
     pub(crate) fn new(
         label: &str,
         observed_at: DateTime<Utc>,
@@ -168,49 +166,46 @@ impl Collector {
         }
     }
 
-    /// The header of the table that is read, which refused rows are kept with.
+    /// Sets the header of the current table, which rejects are stored with.
     pub(crate) fn table(&mut self, header: &str) {
         self.columns = Some(header.to_owned());
     }
 
-    /// When rows that do not say so were observed.
+    /// Default observation time, for rows without one.
     pub(crate) fn observed_at(&self) -> DateTime<Utc> {
         self.observed_at
     }
 
-    /// The origin of a row of a format that has no versions.
+    /// Origin of a row in a format without versions.
     pub(crate) fn origin(&self, line: u64) -> Origin {
         let observed_at = self.observed_at;
         Origin { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
     }
 
     collect! {
-        /// Adds a security; `bytes` is the length of the text it was read from, as for all kinds.
+        /// Adds a security. `bytes` is the length of its source text, as for all kinds.
         security, securities: Security, Security, Securities;
-        /// Adds a dividend that names the other payments of its day.
+        /// Adds a dividend whose `sibling_amounts` are set.
         named_dividend, dividends: Dividend, Dividend, Dividends;
         /// Adds a split.
         split, splits: Split, Split, Splits;
-        /// Adds company figures.
         fundamentals_row, fundamentals: Fundamentals, Fundamentals, Fundamentals;
-        /// Adds fund data.
         etf, etfs: Etf, Etf, Etfs;
-        /// Adds a session.
         session_row, sessions: MarketSession, Session, Sessions;
     }
 
-    /// Adds a dividend of a format that has no types of its own.
+    /// Adds a dividend of a format without dividend types.
     pub(crate) fn dividend(&mut self, row: EventRow<Dividend>, bytes: usize) {
         self.typed_dividend(row, "", bytes);
     }
 
-    /// Adds a dividend with its type as the vendor writes it, which may tell two payments of a day apart.
+    /// Adds a dividend with the vendor's type, which may distinguish two payments of one day.
     pub(crate) fn typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
         self.same_day.set_siblings(&mut row, type_text);
         self.named_dividend(row, bytes);
     }
 
-    /// Adds a session, unless it lies ahead.
+    /// Adds a session; fails for a future date.
     pub(crate) fn session(&mut self, row: EventRow<MarketSession>, bytes: usize) -> Result<(), Fault> {
         self.not_ahead("date", row.record.date)?;
         self.session_row(row, bytes);
@@ -236,7 +231,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Adds a price row of a symbol as the file spells it.
+    /// Adds a price row. `symbol` is the file's spelling.
     pub(crate) fn price(
         &mut self,
         symbol: &[u8],
@@ -266,12 +261,13 @@ impl Collector {
         Ok(())
     }
 
-    /// The price rows of a file held whole (one that says its share basis only at its end); `None` once they were cut.
+    /// Price rows of a file, while all of them are in memory; `None` after the first cut. A file may state its share
+    /// basis only at its end.
     pub(crate) fn whole_prices(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }
 
-    /// Refuses a date later than tomorrow.
+    /// Fails for a date later than tomorrow.
     pub(crate) fn not_ahead(&self, column: &str, date: NaiveDate) -> Result<(), Fault> {
         if date > latest_session_date(self.today) {
             Err(Fault::future(column, date, self.today))
@@ -315,7 +311,7 @@ impl Collector {
         Ok(id)
     }
 
-    /// Keeps a row that cannot be used.
+    /// Adds a reject.
     pub(crate) fn reject(&mut self, line: u64, raw: &[u8], fault: Fault) {
         let raw = String::from_utf8_lossy(&raw[..raw.len().min(REJECT_BYTES)]).into_owned();
         let reject = Reject {
@@ -335,7 +331,7 @@ impl Collector {
 
     fn flush_prices(&mut self) {
         if !self.prices.is_empty() {
-            // The table of symbols starts anew too, so that a file of a million symbols stays bounded.
+            // The symbol table is cleared too, which limits its size for files with millions of symbols.
             self.spellings.clear();
             let days = self.prices.days();
             days.into_iter().flatten().for_each(|day| self.stats.coverage.date(Kind::Price, date_of(day)));
@@ -353,7 +349,7 @@ impl Collector {
         }
     }
 
-    /// Sends all that waits; gives back the figures and the holdings, which belong to the whole load.
+    /// Sends the waiting rows. Returns the statistics and the holdings, which are collected over the whole load.
     pub(crate) fn finish(mut self) -> (Stats, Holdings) {
         self.flush_prices();
         self.flush_rows();
@@ -366,7 +362,7 @@ impl Collector {
         (self.stats, self.holdings)
     }
 
-    /// A receiver that is gone has stopped the load, which the reader notices at its next read.
+    /// If the receiver is closed, the load has stopped. The reader notices this at its next read.
     fn send(&self, piece: Piece) {
         let _ = self.out.send(piece);
     }

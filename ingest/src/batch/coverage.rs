@@ -9,25 +9,24 @@ use market::event::{Kind, RunManifest, RunState};
 use market::symbol::Symbol;
 use serde::Serialize;
 
-/// Symbols remembered of one load, which bounds its memory and its manifest.
+/// Maximum number of symbols recorded per load. It limits the memory and the size of the manifest.
 const MOST_SYMBOLS: usize = 200_000;
-/// Symbols named to a person.
+/// Maximum number of symbols named in a summary.
 const NAMED: usize = 10;
 
-/// Symbols and dates of rows.
+/// Symbols and dates of accepted rows.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Coverage {
     symbols: BTreeSet<Symbol>,
-    /// Those of them that a price was put of.
+    /// Symbols with a price that is not a retraction.
     priced: BTreeSet<Symbol>,
-    /// There were more symbols than are remembered.
+    /// True if the load has more symbols than the maximum.
     overflowed: bool,
     /// First and last date, by kind.
     dates: BTreeMap<Kind, (NaiveDate, NaiveDate)>,
 }
 
 impl Coverage {
-    /// Adds a row's symbol.
     pub(crate) fn symbol(&mut self, symbol: &Symbol) {
         if !self.symbols.contains(symbol) {
             self.overflowed |= self.symbols.len() >= MOST_SYMBOLS;
@@ -37,7 +36,7 @@ impl Coverage {
         }
     }
 
-    /// Adds the symbol of a price that is no retraction.
+    /// Adds the symbol of a price that is not a retraction.
     pub(crate) fn priced(&mut self, symbol: &Symbol) {
         self.symbol(symbol);
         if !self.overflowed && !self.priced.contains(symbol) {
@@ -45,7 +44,6 @@ impl Coverage {
         }
     }
 
-    /// Adds a row's date.
     pub(crate) fn date(&mut self, kind: Kind, date: NaiveDate) {
         let (first, last) = self.dates.entry(kind).or_insert((date, date));
         (*first, *last) = ((*first).min(date), (*last).max(date));
@@ -56,13 +54,12 @@ impl Coverage {
         self.dates.iter().map(|(kind, (_, last))| (*kind, *last)).collect()
     }
 
-    /// Adds a record's symbol and date.
     pub(crate) fn record<T: EventRecord>(&mut self, record: &T) {
         record.symbol().into_iter().for_each(|symbol| self.symbol(symbol));
         record.date().into_iter().for_each(|date| self.date(T::KIND, date));
     }
 
-    /// Adds what other rows are about.
+    /// Adds the coverage of other rows.
     pub(crate) fn add(&mut self, other: &Self) {
         self.overflowed |= other.overflowed;
         other.symbols.iter().for_each(|symbol| self.symbol(symbol));
@@ -74,19 +71,19 @@ impl Coverage {
     }
 }
 
-/// What the runs completed so far brought into the log.
+/// Coverage of the completed runs of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Before {
     pub sources: BTreeSet<String>,
-    /// Each with the number of the run that had it first; `None` when an older program completed a run, which did not
-    /// note its symbols.
+    /// Symbols, each with the number of its first run. `None` if an older program, which did not record symbols,
+    /// completed a run.
     symbols: Option<HashMap<Symbol, usize>>,
-    /// Number of the last run of each source that had prices.
+    /// Number of each source's last run with prices.
     last_priced: BTreeMap<String, usize>,
 }
 
 impl Before {
-    /// What the manifests of a log say.
+    /// Builds the coverage from the manifests of a log.
     pub(crate) fn of<'a>(manifests: impl IntoIterator<Item = &'a RunManifest>) -> Self {
         let symbols = Some(HashMap::new());
         let mut before = Self { sources: BTreeSet::new(), symbols, last_priced: BTreeMap::new() };
@@ -108,8 +105,8 @@ impl Before {
         before
     }
 
-    /// The symbols that a source may have prices of: those known when it loaded prices last, and those of this load. `None`
-    /// when that cannot be told.
+    /// Symbols for which a source may have prices: those known at its last load of prices, and those of this load.
+    /// `None` if the symbols are unknown.
     pub(crate) fn priced<'a>(
         &'a self,
         source: &str,
@@ -121,23 +118,23 @@ impl Before {
         Some(earlier.map(|(symbol, _)| symbol).chain(&load.priced))
     }
 
-    /// The symbols no earlier run had; `None` when that cannot be told.
+    /// Symbols without an earlier run; `None` if the symbols are unknown.
     pub(crate) fn new_symbols(&self, coverage: &Coverage) -> Option<Vec<Symbol>> {
         let known = self.symbols.as_ref().filter(|_| !coverage.overflowed)?;
         Some(coverage.symbols.iter().filter(|symbol| !known.contains_key(*symbol)).cloned().collect())
     }
 }
 
-/// Whose rows a load has, for its summary.
+/// Symbols of a load, for its summary.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Symbols {
     pub count: usize,
-    /// There are more than could be counted.
+    /// True if there are more than could be counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
     /// The first of them.
     pub first: Vec<Symbol>,
-    /// How many no earlier run had; absent when that cannot be told.
+    /// Number of symbols without an earlier run; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<usize>,
     /// The first of those.
@@ -145,7 +142,7 @@ pub struct Symbols {
     pub first_new: Vec<Symbol>,
 }
 
-/// The days a load's rows lie between.
+/// First and last date of a load's rows.
 #[derive(Debug, Clone, Serialize)]
 pub struct Dates {
     pub first: NaiveDate,
@@ -153,7 +150,7 @@ pub struct Dates {
 }
 
 impl Symbols {
-    /// The symbols of a load, of which `new` are new.
+    /// Symbols of a load; `new` are those without an earlier run.
     pub(crate) fn of(coverage: &Coverage, new: Option<&[Symbol]>) -> Self {
         Self {
             count: coverage.symbols.len(),
@@ -179,7 +176,7 @@ impl Symbols {
 }
 
 impl Dates {
-    /// The dates of a load; `None` when no row has any.
+    /// Dates of a load; `None` if no row has a date.
     pub(crate) fn of(coverage: &Coverage) -> Option<Self> {
         let first = coverage.dates.values().map(|(first, _)| *first).min()?;
         let last = coverage.dates.values().map(|(_, last)| *last).max()?;

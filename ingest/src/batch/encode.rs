@@ -7,7 +7,7 @@ use market::event::Kind;
 use crate::batch::accumulator::Piece;
 use crate::price::batch::PriceBatch;
 
-/// A frame that lacks only what its load knows: id, source, run and file.
+/// Encoded record batch, without the id, source, run and file.
 #[derive(Debug, Clone)]
 pub(crate) struct Encoded {
     pub kind: Kind,
@@ -22,14 +22,14 @@ pub(crate) struct Encoded {
 /// Encodes the pieces of one file in order.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
-    /// Next chunk of each kind.
+    /// Next chunk number of each kind.
     chunks: [u64; Kind::ALL.len()],
-    /// Prices rounded because they stood beside much larger ones.
+    /// Number of prices rounded to the scale of much larger prices of the same symbol.
     pub rounded: u64,
 }
 
 impl Encoder {
-    /// Encodes a piece into one or more frames; gives back the memory of a batch of prices.
+    /// Encodes a piece as one or more record batches. Returns the empty price batch for reuse.
     pub(crate) fn encode(
         &mut self,
         piece: Piece,

@@ -1,4 +1,4 @@
-//! Holdings of funds, collected over a whole load: all rows of one fund and date are one snapshot.
+//! Holdings of funds, collected over a whole load. All rows of one fund and date are one snapshot.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use market::event::{Action, EventRow, Holding, HoldingSnapshot};
 use market::symbol::Symbol;
 
-/// Positions of a load beyond which it is to be cut; they are kept in memory until it ends.
+/// Maximum number of positions in a load; they stay in memory until its end.
 pub(crate) const MAX_POSITIONS: usize = 2_000_000;
 
 /// Snapshots by fund, date and action (put or retract).
@@ -27,12 +27,10 @@ struct Snapshot {
 }
 
 impl Holdings {
-    /// True if there is room for another position.
     pub(crate) fn has_room(&self) -> bool {
         self.positions < MAX_POSITIONS
     }
 
-    /// True if there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.snapshots.is_empty()
     }
@@ -53,7 +51,6 @@ impl Holdings {
         snapshot.holdings.extend(row.record);
     }
 
-    /// Adds the rows of a later file.
     pub(crate) fn append(&mut self, later: Self) {
         self.positions += later.positions;
         for (key, more) in later.snapshots {
@@ -71,7 +68,7 @@ impl Holdings {
         }
     }
 
-    /// The rows of each frame of about `target` bytes.
+    /// Rows in groups of about `target` bytes, one group per record batch.
     pub(crate) fn into_frames(self, target: usize) -> Vec<Vec<EventRow<HoldingSnapshot>>> {
         let mut frames: Vec<Vec<EventRow<HoldingSnapshot>>> = Vec::new();
         let mut bytes = usize::MAX;
@@ -89,7 +86,7 @@ impl Holdings {
         frames
     }
 
-    /// The snapshots as rows of the log, by fund and date.
+    /// Snapshots as rows of the log, by fund and date.
     pub(crate) fn into_rows(self) -> impl Iterator<Item = EventRow<HoldingSnapshot>> {
         self.snapshots.into_iter().map(|((symbol, as_of, action), snapshot)| EventRow {
             line: snapshot.line,

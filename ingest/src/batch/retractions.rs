@@ -1,4 +1,4 @@
-//! Retractions that touch nothing: a row that takes back what its source never said is most likely mistyped.
+//! Retractions without a matching row: such a retraction is probably a typing error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -14,12 +14,12 @@ use crate::batch::coverage::{Before, Coverage};
 use crate::log::reader::{Log, LogError};
 use crate::suggest::nearest;
 
-/// Retractions remembered of a load, which bounds its memory; further ones are not looked at.
+/// Maximum number of retractions recorded per load, which limits memory. Further ones are not checked.
 const REMEMBERED: usize = 1000;
-/// Retractions named to a person.
+/// Maximum number of retractions named in a summary.
 const NAMED: usize = 10;
 
-/// What a row takes back.
+/// Key of a retraction row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Retraction {
     kind: Kind,
@@ -28,30 +28,30 @@ struct Retraction {
     date: Option<NaiveDate>,
 }
 
-/// The retractions of a load.
+/// Retractions of a load.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Retractions(Vec<Retraction>);
 
-/// What the log has of a source, as far as retractions ask for it.
+/// Keys of a source's rows in the log, for the kinds with retractions.
 #[derive(Debug, Default)]
 struct Said {
     ids: BTreeSet<String>,
-    /// The days of each symbol; none for what is of no day.
+    /// Days of each symbol; `None` for records without a date.
     days: BTreeMap<String, BTreeSet<Option<NaiveDate>>>,
-    /// The days are not known: any may have been said.
+    /// True if the days are unknown; any day then counts as present.
     any_day: bool,
 }
 
-/// Retractions that touch nothing, for a load's summary.
+/// Retractions without a matching row, for a load's summary.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Untouching {
     pub count: usize,
-    /// The first of them, each with what is known nearest to it.
+    /// Examples, each with the nearest known key.
     pub first: Vec<String>,
 }
 
 impl Retractions {
-    /// Remembers a row that takes something back.
+    /// Records a row if it is a retraction.
     pub(crate) fn note<T: EventRecord>(&mut self, row: &EventRow<T>) {
         if row.action == Action::Retract {
             let (symbol, date) = (row.record.symbol().cloned(), row.record.date());
@@ -59,7 +59,7 @@ impl Retractions {
         }
     }
 
-    /// Remembers that a day's price is taken back.
+    /// Records the retraction of a day's price.
     pub(crate) fn note_price(&mut self, symbol: Symbol, date: NaiveDate) {
         self.push(Retraction { kind: Kind::Price, id: None, symbol: Some(symbol), date: Some(date) });
     }
@@ -70,7 +70,7 @@ impl Retractions {
         }
     }
 
-    /// Adds another file's.
+    /// Adds the retractions of another file.
     pub(crate) fn add(&mut self, other: &Self) {
         other.0.iter().for_each(|retraction| self.push(retraction.clone()));
     }
@@ -79,8 +79,8 @@ impl Retractions {
         self.0.is_empty()
     }
 
-    /// Those that touch nothing of their source, by its rows in the log; of prices, which are too many to read, by the
-    /// symbols it may have any of.
+    /// Finds the retractions without a matching row of their source. The log's rows are read, except prices, which
+    /// are too many. A price retraction matches if the source may have prices of the symbol.
     pub(crate) async fn untouching(
         &self,
         log: &Log,
@@ -100,13 +100,13 @@ impl Retractions {
         {
             said.insert(Kind::Price, Said::on_any_day(symbols));
         }
-        // Among very many ids the nearest takes its time.
+        // A search for the nearest of very many ids is slow.
         let retractions = self.clone();
         let compared = tokio::task::spawn_blocking(move || retractions.compared(&said));
         compared.await.map_err(LogError::Task)
     }
 
-    /// Those that touch nothing of what was said; the nearest is looked for only where a person is told.
+    /// Compares the retractions with the known keys. The nearest key is searched only for the examples.
     fn compared(&self, said: &BTreeMap<Kind, Said>) -> Untouching {
         let mut untouching = Untouching::default();
         for retraction in &self.0 {
@@ -123,7 +123,7 @@ impl Retractions {
 }
 
 impl Retraction {
-    /// Its symbol; empty for what is of none.
+    /// Symbol of the row; empty for records without one.
     fn symbol(&self) -> &str {
         self.symbol.as_ref().map_or("", Symbol::as_str)
     }
@@ -159,13 +159,13 @@ impl Said {
         }
     }
 
-    /// Symbols of which any day may have been said.
+    /// Keys for symbols whose days are unknown.
     fn on_any_day<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) -> Self {
         let days = symbols.into_iter().map(|symbol| (symbol.to_string(), BTreeSet::new())).collect();
         Self { any_day: true, days, ..Self::default() }
     }
 
-    /// True if a retraction touches something.
+    /// True if a row matches the retraction.
     fn has(&self, retraction: &Retraction) -> bool {
         if let Some(id) = &retraction.id {
             return self.ids.contains(id);
@@ -174,7 +174,7 @@ impl Said {
         days.is_some_and(|days| self.any_day || retraction.date.is_none() || days.contains(&retraction.date))
     }
 
-    /// What is nearest to a retraction that touches nothing.
+    /// Nearest known key, as text.
     fn nearest(&self, retraction: &Retraction) -> String {
         if let Some(id) = &retraction.id {
             let known = nearest(id, self.ids.iter().map(String::as_str));

@@ -1,4 +1,5 @@
-//! Frames of a file that wait for the whole file to be found good: in memory, and beyond a bound in a temporary file.
+//! Spool of a file's record batches until the whole file is accepted. It uses memory up to a limit, then a temporary
+//! file.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -9,10 +10,10 @@ use market::event::Kind;
 
 use crate::batch::encode::Encoded;
 
-/// Bytes of frames kept in memory.
+/// Maximum size in memory, in bytes.
 const IN_MEMORY: usize = 32 * 1024 * 1024;
 
-/// Frames in order: the first in memory, the rest in a file that has no name and goes with the process.
+/// Record batches in order: the first ones in memory, the rest in an unnamed file that disappears with the process.
 #[derive(Default)]
 pub(crate) struct Spool {
     memory: VecDeque<Encoded>,
@@ -22,7 +23,7 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// Adds a frame.
+    /// Adds a record batch.
     pub(crate) fn push(&mut self, frame: Encoded) -> io::Result<()> {
         if self.disk.is_none() && self.bytes + frame.body.len() <= IN_MEMORY {
             self.bytes += frame.body.len();
@@ -38,7 +39,7 @@ impl Spool {
         Ok(())
     }
 
-    /// All frames, in the order they were added.
+    /// All record batches, in insertion order.
     pub(crate) fn into_frames(self) -> io::Result<impl Iterator<Item = io::Result<Encoded>>> {
         let disk = match self.disk {
             Some(writer) => {

@@ -1,4 +1,4 @@
-//! Figures of what was read: records, rows by kind, refused rows by reason.
+//! Statistics of a file or load: records, rows by kind, rejects by reason.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,26 @@ use market::event::{Kind, Reject};
 use crate::batch::coverage::Coverage;
 use crate::batch::retractions::Retractions;
 
-/// Refused rows remembered for the summary.
+/// Maximum number of rejects in the summary.
 const EXAMPLES: usize = 10;
 
-/// What was read of a file.
+/// Statistics of the records read.
 #[derive(Debug, Default, Clone)]
 pub struct Stats {
-    /// Records read, refused ones included.
+    /// Records read, including rejects.
     pub records: u64,
     pub rows: BTreeMap<Kind, u64>,
     pub rejects: BTreeMap<&'static str, u64>,
     pub rounded: u64,
     pub examples: Vec<Reject>,
-    /// What the accepted rows are about.
+    /// Coverage of the accepted rows.
     pub(crate) coverage: Coverage,
-    /// What they take back.
+    /// Retractions among the accepted rows.
     pub(crate) retractions: Retractions,
 }
 
 impl Stats {
-    /// Counts a refused record.
+    /// Counts a reject.
     pub(crate) fn reject(&mut self, reason: &'static str, reject: &Reject) {
         *self.rejects.entry(reason).or_default() += 1;
         if self.examples.len() < EXAMPLES {
@@ -34,17 +34,17 @@ impl Stats {
         }
     }
 
-    /// Refused records.
+    /// Number of rejects.
     pub fn rejected(&self) -> u64 {
         self.rejects.values().sum()
     }
 
-    /// Accepted rows of all kinds.
+    /// Number of accepted rows of all kinds.
     pub fn accepted(&self) -> u64 {
         self.rows.values().sum()
     }
 
-    /// Adds another file's figures.
+    /// Adds the statistics of another file.
     pub fn add(&mut self, other: &Self) {
         self.records += other.records;
         self.rounded += other.rounded;

@@ -1,4 +1,4 @@
-//! The cells of one record as values.
+//! Cells of one record, converted to typed values.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -15,7 +15,7 @@ use super::date::{bad_date, parse_day, parse_time};
 use super::fault::Fault;
 use super::text::is_absent;
 
-/// The cells of one record, by column name.
+/// Cells of one record, by column name.
 pub(crate) struct Cells<'a> {
     names: &'static [&'static str],
     values: Vec<Option<Cow<'a, str>>>,
@@ -23,12 +23,11 @@ pub(crate) struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// An empty record with the columns `names`.
     pub(crate) fn new(names: &'static [&'static str]) -> Self {
         Self { names, values: vec![None; names.len()], rounded: Cell::new(0) }
     }
 
-    /// Sets the cell at a column's index; blanks around it are dropped, and an empty one is absent.
+    /// Sets the cell at a column's index. Surrounding blanks are dropped, and an empty cell is absent.
     pub(crate) fn set(&mut self, index: usize, value: Cow<'a, str>) {
         let trimmed = match value {
             Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
@@ -37,12 +36,12 @@ impl<'a> Cells<'a> {
         self.values[index] = (!trimmed.is_empty()).then_some(trimmed);
     }
 
-    /// Numbers whose excess fraction digits were rounded so far.
+    /// Number of values whose excess fraction digits were rounded.
     pub(crate) fn rounded(&self) -> u64 {
         self.rounded.get()
     }
 
-    /// A text as it stands.
+    /// Optional text, unchanged.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let index = self.names.iter().position(|known| *known == name)?;
         self.values[index].as_deref()
@@ -52,48 +51,48 @@ impl<'a> Cells<'a> {
         self.text(name).filter(|text| !is_absent(text.as_bytes()))
     }
 
-    /// A text that may not be absent.
+    /// Required text.
     pub(crate) fn required(&self, name: &str) -> Result<&str, Fault> {
         self.value(name).ok_or_else(|| Fault::missing(name))
     }
 
-    /// An optional text.
+    /// Optional text.
     pub(crate) fn owned(&self, name: &str) -> Option<String> {
         self.text(name).map(str::to_owned)
     }
 
-    /// An optional sector, by its one name where it is one of the eleven.
+    /// Optional sector. A known sector gets its standard name.
     pub(crate) fn sector(&self, name: &str) -> Option<String> {
         self.value(name).map(|text| Sector::find(text).map_or(text, |sector| sector.name).to_owned())
     }
 
-    /// An optional exchange, by its market identifier code where it is known.
+    /// Optional exchange. A known exchange gets its market identifier code.
     pub(crate) fn exchange(&self, name: &str) -> Option<String> {
         self.value(name).map(|text| Exchange::find(text).map_or(text, |exchange| exchange.mic).to_owned())
     }
 
-    /// An optional country, by its two-letter code where it is one.
+    /// Optional country. A known country gets its two-letter code.
     pub(crate) fn country(&self, name: &str) -> Option<String> {
         self.value(name).map(|text| Country::find(text).map_or(text, |country| country.code).to_owned())
     }
 
-    /// An optional date.
+    /// Optional date.
     pub(crate) fn date(&self, name: &str) -> Result<Option<NaiveDate>, Fault> {
         let Some(text) = self.value(name) else { return Ok(None) };
         parse_day(text.as_bytes()).map(Some).ok_or_else(|| bad_date(name, text.as_bytes()))
     }
 
-    /// A date that may not be absent.
+    /// Required date.
     pub(crate) fn required_date(&self, name: &str) -> Result<NaiveDate, Fault> {
         self.date(name)?.ok_or_else(|| Fault::missing(name))
     }
 
-    /// An optional amount or price: at most ten integer digits.
+    /// Optional amount or price, with at most ten integer digits.
     pub(crate) fn amount(&self, name: &str) -> Result<Option<Decimal>, Fault> {
         self.decimal(name, parse_decimal)
     }
 
-    /// An optional company figure: at most 18 integer digits.
+    /// Optional company figure, with at most 18 integer digits.
     pub(crate) fn figure(&self, name: &str) -> Result<Option<Decimal>, Fault> {
         self.decimal(name, parse_figure)
     }
@@ -109,7 +108,7 @@ impl<'a> Cells<'a> {
         Ok(Some(parsed.value))
     }
 
-    /// An optional whole number.
+    /// Optional whole number.
     pub(crate) fn integer<T: TryFrom<i64>>(&self, name: &str) -> Result<Option<T>, Fault> {
         let Some(value) = self.figure(name)? else { return Ok(None) };
         let integer = value.is_integer().then(|| i64::try_from(value.mantissa()).ok()).flatten();
@@ -119,7 +118,7 @@ impl<'a> Cells<'a> {
             .ok_or_else(|| Fault::new("bad_number", format_args!("{name} {value} is not a whole number")))
     }
 
-    /// An optional yes or no.
+    /// Optional boolean.
     pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, Fault> {
         let Some(text) = self.value(name) else { return Ok(None) };
         match text.to_ascii_lowercase().as_str() {
@@ -129,32 +128,32 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// An optional word of a fixed list.
+    /// Optional word of a fixed list.
     pub(crate) fn word<T: FromStr<Err = String>>(&self, name: &str) -> Result<Option<T>, Fault> {
         let Some(text) = self.value(name) else { return Ok(None) };
         let parsed = text.to_ascii_lowercase().parse().map(Some);
         parsed.map_err(|message: String| Fault::new("bad_value", format_args!("{name} {text:?} {message}")))
     }
 
-    /// An optional symbol, in entry form.
+    /// Optional symbol, in entry form.
     pub(crate) fn symbol(&self, name: &str) -> Result<Option<Symbol>, Fault> {
         let Some(text) = self.value(name) else { return Ok(None) };
         Symbol::parse(text).map(Some).map_err(|_| Fault::symbol(name, text.as_bytes()))
     }
 
-    /// A symbol that may not be absent.
+    /// Required symbol.
     pub(crate) fn required_symbol(&self, name: &str) -> Result<Symbol, Fault> {
         self.symbol(name)?.ok_or_else(|| Fault::missing(name))
     }
 
-    /// An optional currency.
+    /// Optional currency.
     pub(crate) fn currency(&self, name: &str) -> Result<Option<Currency>, Fault> {
         let Some(text) = self.value(name) else { return Ok(None) };
         let message = format_args!("{name} {text:?} is not a currency: write its ISO 4217 code, such as USD");
         Currency::parse(text).map(Some).ok_or_else(|| Fault::new("bad_value", message))
     }
 
-    /// An optional point in time.
+    /// Optional point in time.
     pub(crate) fn time(&self, name: &str) -> Result<Option<DateTime<Utc>>, Fault> {
         let Some(text) = self.value(name) else { return Ok(None) };
         let message =

@@ -7,7 +7,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use super::fault::{Fault, shown};
 use super::text::is_absent;
 
-/// Reads `YYYY-MM-DD`, and nothing else.
+/// Parses `YYYY-MM-DD` and no other form.
 pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
     let number = |digits: &[&u8]| {
@@ -20,7 +20,7 @@ pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, number(&[m1, m2])?, number(&[d1, d2])?)
 }
 
-/// Reads a date, also where it is written as the beginning of the day: `2022-01-03 00:00:00+08:00` is the exchange's 3 January.
+/// Parses a date, also with the time of midnight: `2022-01-03 00:00:00+08:00` is the exchange's 3 January.
 pub(crate) fn parse_day(text: &[u8]) -> Option<NaiveDate> {
     let Some((day, time)) = text.split_at_checked(10).filter(|(_, time)| !time.is_empty()) else {
         return parse_date(text);
@@ -31,7 +31,7 @@ pub(crate) fn parse_day(text: &[u8]) -> Option<NaiveDate> {
     rest.iter().all(is_zone).then(|| parse_date(day))?
 }
 
-/// Reads the date of a price row: one exchange session, so no time of day, no week, no range.
+/// Parses the date of a price row. It must be one session, without a time of day, a week or a range.
 pub(crate) fn session_date(column: &str, text: &[u8]) -> Result<NaiveDate, Fault> {
     if let Some(date) = parse_day(text) {
         return Ok(date);
@@ -57,12 +57,12 @@ pub(crate) fn session_date(column: &str, text: &[u8]) -> Result<NaiveDate, Fault
     }
 }
 
-/// A text that is no date.
+/// Fault for an invalid date.
 pub(super) fn bad_date(column: &str, text: &[u8]) -> Fault {
     Fault::new("bad_date", format_args!("{column} {:?} is not a date: write YYYY-MM-DD", shown(text)))
 }
 
-/// A number and its unit: `90s`, `26h`, `2d`.
+/// Parses a number with a unit: `90s`, `26h`, `2d`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let expected = || "a number and s, m, h or d, such as 26h".to_owned();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -77,7 +77,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(expected)
 }
 
-/// Reads an RFC 3339 time, to the microsecond the log keeps.
+/// Parses an RFC 3339 time and truncates it to microseconds, the precision of the log.
 pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
     DateTime::from_timestamp_micros(time.timestamp_micros())

@@ -1,4 +1,4 @@
-//! Reject reasons: codes and messages of rows that cannot be used.
+//! Reject reasons: code and message of an invalid row.
 
 use std::fmt;
 
@@ -6,31 +6,30 @@ use chrono::NaiveDate;
 use market::decimal::DecimalError;
 use market::metrics::merge::RowFault;
 
-/// Why a row cannot be used.
+/// Reason for rejecting a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Stable code, part of the interface.
+    /// Stable code; part of the public interface.
     pub reason: &'static str,
     pub message: String,
 }
 
 impl Fault {
-    /// A fault with its sentence.
     pub(crate) fn new(reason: &'static str, message: impl fmt::Display) -> Self {
         Self { reason, message: message.to_string() }
     }
 
-    /// What a row rule says.
+    /// Fault from a row rule.
     pub(crate) fn rule((reason, message): RowFault) -> Self {
         Self { reason: reason.as_str(), message }
     }
 
-    /// A required value that is absent.
+    /// Fault for a missing required value.
     pub(crate) fn missing(column: &str) -> Self {
         Self::new("missing_field", format_args!("{column} is required and empty: fill it in"))
     }
 
-    /// A text that is not a number, or not one the service can hold.
+    /// Fault for an invalid or too large number.
     pub(crate) fn number(column: &str, text: &[u8], error: DecimalError) -> Self {
         let reason = match error {
             DecimalError::Malformed => "bad_number",
@@ -39,12 +38,12 @@ impl Fault {
         Self::new(reason, format_args!("{column} {:?} {error}", shown(text)))
     }
 
-    /// A text that is not a symbol.
+    /// Fault for an invalid symbol.
     pub(crate) fn symbol(column: &str, text: &[u8]) -> Self {
         Self::new("bad_symbol", format_args!("{column} {:?} {}", shown(text), market::symbol::SymbolError))
     }
 
-    /// A row dated after the last day a feed can know.
+    /// Fault for a date later than the day after `today`.
     pub(crate) fn future(column: &str, date: NaiveDate, today: NaiveDate) -> Self {
         let message = format_args!(
             "{column} {date} is later than the day after {today}: correct it, or load the row in a new file when that day has come"
@@ -53,7 +52,7 @@ impl Fault {
     }
 }
 
-/// Text for a message: readable and short.
+/// Shortens a text for a message.
 pub(crate) fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     if text.chars().count() <= 40 {

@@ -1,7 +1,7 @@
 //! Normalization of feed values: dates, numbers, currencies, symbols, and rules of a single row.
 //!
-//! Everything here is pure. What cannot be used is a [`Fault`]: a stable reason code and a sentence that names the
-//! column and says what is wrong with it.
+//! All functions are pure. An invalid value gives a [`Fault`]: a stable reason code and a message with the column
+//! and the cause.
 
 mod cells;
 mod date;

@@ -1,7 +1,7 @@
-//! Price rows on their way into frames: collected in batches, grouped by symbol, cut into frames of columns.
+//! Price batch: rows collected, grouped by symbol, and cut into record batches of columns.
 //!
-//! A batch is far larger than a frame, so that a file in date order gives each symbol's bars together too. Grouping
-//! and cutting depend on the rows alone, so the same file gives the same frames.
+//! A price batch is far larger than a record batch. A file in date order therefore also gives long series per symbol.
+//! Grouping and cutting depend only on the rows, so the same file gives the same record batches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,18 +11,18 @@ use market::symbol::Symbol;
 
 use crate::price::fixed_point::{LARGE_PRICE_PLACES, POW10};
 
-/// Rows of a batch; the bound of its memory (about 32 MiB).
+/// Maximum number of rows in a batch; it limits memory to about 32 MiB.
 pub(crate) const BATCH_ROWS: usize = 512 * 1024;
-/// Versions of a batch; a file that stamps every row with its own time is cut earlier.
+/// Maximum number of versions in a batch. A file with a different time in every row reaches it first.
 const BATCH_VERSIONS: usize = 60_000;
-/// What a series and a version of its own are taken to need in a frame, when it is cut.
+/// Estimated bytes of a series and of a version in a record batch.
 const SERIES_BYTES: usize = 80;
 const VERSION_BYTES: usize = 40;
 
-/// Index of a symbol in a file's table of symbols.
+/// Index in a file's symbol table.
 pub(crate) type SymbolId = u32;
 
-/// One row; prices are `value / 10^scale`, [`MISSING`] where absent.
+/// Price row. Prices are `value / 10^scale`; [`MISSING`] marks absent values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PriceRow {
     pub symbol: SymbolId,
@@ -37,30 +37,30 @@ pub(crate) struct PriceRow {
     pub volume: i64,
 }
 
-/// What few feeds have: average price (on the row's scale) and number of trades.
+/// Rare fields: average price (on the row's scale) and number of trades.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extra {
     pub vwap: i64,
     pub trade_count: i64,
 }
 
-/// Rows of one file, in its order.
+/// Rows of one file, in file order.
 #[derive(Debug, Default)]
 pub(crate) struct PriceBatch {
     rows: Vec<PriceRow>,
-    /// As many as rows, or none.
+    /// One entry per row, or empty.
     extras: Vec<Extra>,
     versions: Vec<BarVersion>,
     known: HashMap<(i64, i64, bool, Option<i32>), u16>,
 }
 
 impl PriceBatch {
-    /// True if it must be cut before another row.
+    /// True if the batch must be cut before the next row.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= BATCH_ROWS || self.versions.len() >= BATCH_VERSIONS
     }
 
-    /// Empties it and keeps its memory: growing anew costs more than sorting.
+    /// Removes the rows and keeps the memory for reuse: allocation costs more than sorting.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.extras.clear();
@@ -68,25 +68,24 @@ impl PriceBatch {
         self.known.clear();
     }
 
-    /// True if it holds nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The first and the last day of its rows.
+    /// First and last day of the rows.
     pub(crate) fn days(&self) -> [Option<i32>; 2] {
         let days = || self.rows.iter().map(|row| row.day);
         [days().min(), days().max()]
     }
 
-    /// The symbols of the rows that are no retractions; `None` when none is.
+    /// Symbols of the rows that are not retractions; `None` if no row is a retraction.
     pub(crate) fn put(&self) -> Option<HashSet<SymbolId>> {
         let retracted = |row: &&PriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);
         any.then(|| self.rows.iter().filter(|row| !retracted(row)).map(|row| row.symbol).collect())
     }
 
-    /// Adds a row of a version.
+    /// Adds a row with its version.
     pub(crate) fn push(&mut self, row: PriceRow, extra: Option<Extra>, version: BarVersion) {
         let version = self.version(version);
         if let Some(extra) = extra {
@@ -99,7 +98,7 @@ impl PriceBatch {
     }
 
     fn version(&mut self, version: BarVersion) -> u16 {
-        // Most files have one version, and the others runs of one.
+        // Most files have one version; in the others, adjacent rows usually share one.
         if let Some(row) = self.rows.last().filter(|row| self.versions[usize::from(row.version)] == version) {
             return row.version;
         }
@@ -114,14 +113,14 @@ impl PriceBatch {
         index
     }
 
-    /// Names the day whose share basis split-adjusted rows are on, where it is known only at the end of the file.
+    /// Sets the share basis day of split-adjusted rows, which some files state only at their end.
     pub(crate) fn set_basis_day(&mut self, day: i32) {
         for version in self.versions.iter_mut().filter(|version| version.basis_day.is_some()) {
             version.basis_day = Some(day);
         }
     }
 
-    /// Groups the rows by symbol, in the order of the symbols' names, keeping the file's order within each.
+    /// Groups the rows by symbol, in name order. Rows of a symbol keep the file order.
     pub(crate) fn cut(&self, symbols: &[Symbol]) -> Cut {
         let mut counts = vec![0u32; symbols.len()];
         self.rows.iter().for_each(|row| counts[row.symbol as usize] += 1);
@@ -153,8 +152,8 @@ impl PriceBatch {
         cut
     }
 
-    /// What a bar of these rows is taken to need: the finer its prices, the larger their differences. The worst rows
-    /// take less than four times as much, which keeps every frame below a message's limit.
+    /// Estimated bytes of a bar. Finer prices have larger differences. The real size is less than four times the
+    /// estimate, so that every record batch is below the message limit.
     fn bar_bytes(&self, group: &[u32]) -> usize {
         let finest = group.iter().map(|index| self.rows[*index as usize].scale).max().unwrap_or(0);
         let price = 1 + usize::from(finest.max(2)).div_ceil(2);
@@ -164,26 +163,26 @@ impl PriceBatch {
     }
 }
 
-/// A batch cut into frames.
+/// Price batch cut into record batches.
 #[derive(Debug, Default)]
 pub(crate) struct Cut {
     pub frames: Vec<PriceFrame>,
-    /// Prices whose fraction digits did not fit beside much larger ones of the same symbol.
+    /// Number of prices rounded to the scale of much larger prices of the same symbol.
     pub rounded: u64,
 }
 
-/// The series of one frame.
+/// Series of one record batch.
 #[derive(Debug, Default)]
 pub(crate) struct PriceFrame {
     pub series: Vec<PriceSeries>,
-    /// First line of its rows.
+    /// First line of the rows.
     pub line: u64,
     bytes: usize,
 }
 
 impl Cut {
-    /// Adds a symbol's rows as one series, to a new frame when the last one is full. A series is never spread over
-    /// frames unless it fills them, so that a frame's line orders the rows of a symbol as the file does.
+    /// Adds a symbol's rows as one series, to a new record batch if the last one is full. Only a series larger than a
+    /// batch is split, so the lines of the batches keep the file order of a symbol's rows.
     fn add(&mut self, batch: &PriceBatch, symbol: &Symbol, order: &[u32], bytes: usize) {
         let (bars, rounded) = series(batch, order);
         self.rounded += rounded;
@@ -199,7 +198,7 @@ impl Cut {
     }
 }
 
-/// The columns of the rows `order` names, on the smallest scale that holds them all.
+/// Columns of the rows in `order`, on the smallest scale that fits all prices.
 fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
     let rows = || order.iter().map(|index| &batch.rows[*index as usize]);
     let finest = rows().map(|row| row.scale).max().unwrap_or(0);
@@ -221,7 +220,7 @@ fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
         };
         last = Some((row.version, version));
         let mut at = |value: i64| rescale(value, row.scale, scale, &mut rounded);
-        // A retracted bar repeats the close before it, which costs nothing in a column of differences.
+        // A retracted bar repeats the previous close: a difference of zero costs no space.
         close = if row.close == MISSING { close } else { at(row.close) };
         let extra = batch.extras.get(*index as usize);
         let bar = Bar {
@@ -251,7 +250,7 @@ fn reserve(bars: &mut Bars, rows: usize) {
     }
 }
 
-/// True if every price of the rows can be held at `scale`; below nine places all can.
+/// True if every price of the rows fits at `scale`; with at most eight places all fit.
 fn fits(batch: &PriceBatch, order: &[u32], scale: u8) -> bool {
     scale <= LARGE_SCALE
         || order.iter().all(|index| {

@@ -1,4 +1,4 @@
-//! Numbers of price rows: feed bytes straight to scaled integers, without a decimal type or a float between.
+//! Fixed-point parser of price rows: from feed bytes to scaled integers, without a decimal type or a float.
 
 use market::decimal::{DecimalError, MAX_FRACTION_DIGITS, parse_decimal, parse_figure};
 use rust_decimal::Decimal;
@@ -14,19 +14,19 @@ pub(crate) const POW10: [i64; 19] = {
     powers
 };
 
-/// Prices too large for ten fraction digits keep this many: with ten integer digits they always fit an `i64`.
+/// Fraction digits of a price that does not fit an `i64` with ten. With ten integer digits, eight always fit.
 pub(crate) const LARGE_PRICE_PLACES: u32 = 8;
 
-/// An exact number: `mantissa / 10^scale`.
+/// Exact number: `mantissa / 10^scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fixed {
     pub mantissa: i64,
     pub scale: u8,
-    /// True if excess fraction digits were rounded away.
+    /// True if excess fraction digits were rounded.
     pub rounded: bool,
 }
 
-/// Reads a price: at most ten integer digits; fraction digits beyond the tenth are rounded.
+/// Parses a price with at most ten integer digits. Fraction digits beyond the tenth are rounded.
 pub(crate) fn parse_price(bytes: &[u8]) -> Result<Fixed, DecimalError> {
     match parse_plain(bytes) {
         Some((mantissa, scale)) if scale <= 10 && within(mantissa, scale) => Ok(trimmed(mantissa, scale)),
@@ -34,7 +34,7 @@ pub(crate) fn parse_price(bytes: &[u8]) -> Result<Fixed, DecimalError> {
     }
 }
 
-/// Reads a count, such as a volume; a fraction is rounded to the nearest integer.
+/// Parses a count, such as a volume. A fraction is rounded to the nearest integer.
 pub(crate) fn parse_count(bytes: &[u8]) -> Result<Fixed, DecimalError> {
     if let Some((mantissa, 0)) = parse_plain(bytes) {
         return Ok(Fixed { mantissa, scale: 0, rounded: false });
@@ -46,7 +46,7 @@ pub(crate) fn parse_count(bytes: &[u8]) -> Result<Fixed, DecimalError> {
     Ok(Fixed { mantissa, scale: 0, rounded: parsed.rounded || whole != parsed.value })
 }
 
-/// Up to 18 digits with one optional point; `None` for anything else.
+/// Parses up to 18 digits with an optional point; `None` for any other text.
 fn parse_plain(bytes: &[u8]) -> Option<(i64, u8)> {
     let (negative, digits) = match bytes.split_first()? {
         (b'-', rest) => (true, rest),
@@ -71,13 +71,13 @@ fn parse_plain(bytes: &[u8]) -> Option<(i64, u8)> {
     (1..=18).contains(&seen).then_some((if negative { -mantissa } else { mantissa }, scale))
 }
 
-/// True if there are at most ten integer digits.
+/// True if the number has at most ten integer digits.
 fn within(mantissa: i64, scale: u8) -> bool {
     const LIMIT: i64 = 10_000_000_000;
     mantissa.abs() < LIMIT || mantissa.abs() / POW10[usize::from(scale)] < LIMIT
 }
 
-/// Drops trailing zeros beyond cents, so that padded numbers do not widen a whole column.
+/// Drops trailing zeros beyond cents, so that padded numbers do not enlarge a whole column.
 fn trimmed(mut mantissa: i64, mut scale: u8) -> Fixed {
     while scale > 2 && mantissa % 10 == 0 {
         (mantissa, scale) = (mantissa / 10, scale - 1);

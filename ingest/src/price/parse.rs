@@ -1,4 +1,4 @@
-//! One bar out of its cells: values on one scale, checked for what a bar shows by itself (R28).
+//! Parser of one bar: values on one scale, checked with the rules of a single bar (R28).
 
 use market::bars::{Bar, MISSING};
 use market::decimal::DecimalError;
@@ -7,7 +7,7 @@ use market::metrics::merge::{PriceValues, price_fault};
 use crate::normalize::{Fault, is_absent, trim};
 use crate::price::fixed_point::{Fixed, POW10, parse_count, parse_price};
 
-/// Cells of a price row, as bytes; an empty or absent one has no value.
+/// Cells of a price row, as bytes. An empty cell is absent.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct PriceCells<'a> {
     pub(crate) open: &'a [u8],
@@ -19,7 +19,7 @@ pub(crate) struct PriceCells<'a> {
     pub(crate) trade_count: &'a [u8],
 }
 
-/// A bar's values; prices are `value / 10^scale`, [`MISSING`] where absent.
+/// Values of a bar. Prices are `value / 10^scale`; [`MISSING`] marks absent values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ScaledBar {
     pub(crate) scale: u8,
@@ -30,15 +30,14 @@ pub(crate) struct ScaledBar {
     pub(crate) vwap: i64,
     pub(crate) volume: i64,
     pub(crate) trade_count: i64,
-    /// Values whose excess fraction digits were rounded.
+    /// Number of values whose excess fraction digits were rounded.
     pub(crate) rounded: u64,
 }
 
-/// A cell without a value.
 const ABSENT: Fixed = Fixed { mantissa: MISSING, scale: 0, rounded: false };
 
 impl ScaledBar {
-    /// A retraction's bar: no values.
+    /// Bar of a retraction, without values.
     pub(crate) const VOID: Self = Self {
         scale: 0,
         open: MISSING,
@@ -51,7 +50,7 @@ impl ScaledBar {
         rounded: 0,
     };
 
-    /// Reads and checks a bar.
+    /// Parses and checks a bar.
     pub(crate) fn read(cells: &PriceCells<'_>) -> Result<Self, Fault> {
         let close = value("close", cells.close, parse_price)?;
         if close.mantissa == MISSING {
@@ -80,7 +79,7 @@ impl ScaledBar {
         bar.check()
     }
 
-    /// Refuses a bar that is impossible by itself; the integers decide, the rule says why.
+    /// Rejects an impossible bar. The integers decide; the domain rule gives the message.
     fn check(self) -> Result<Self, Fault> {
         let Self { open, high, low, close, vwap, volume, trade_count, .. } = self;
         let negative = |value: i64| value < 0 && value != MISSING;
@@ -94,7 +93,7 @@ impl ScaledBar {
     }
 }
 
-/// Vendors write 0 for an open, high or low they do not know; a close of 0 is a fault.
+/// Maps 0 to absent: vendors write 0 for an unknown open, high or low. A close of 0 is a fault.
 fn unless_zero(price: Fixed) -> Fixed {
     if price.mantissa == 0 { ABSENT } else { price }
 }
@@ -118,7 +117,7 @@ fn value(column: &str, cell: &[u8], parse: fn(&[u8]) -> Result<Fixed, DecimalErr
     parse(cell).or_else(|_| value_slowly(column, trim(cell), parse))
 }
 
-/// Words for absence, and blanks around a number.
+/// Parses words for absence and numbers with surrounding blanks.
 #[cold]
 fn value_slowly(
     column: &str,

@@ -76,7 +76,7 @@ pub struct Findings {
 /// Message that cannot be decoded.
 #[derive(Debug, Serialize)]
 pub struct Damaged {
-    /// Where it is in the stream.
+    /// Sequence in the stream.
     pub sequence: u64,
     /// Cause, as text.
     pub reason: String,

@@ -1,11 +1,11 @@
-//! Folders that one process uses at a time.
+//! Lock file that gives one process exclusive use of a folder.
 
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
-/// Holds a lock file while the result lives; none when another process holds it. The kernel lets go of it however the
-/// process ends.
+/// Takes the lock for the lifetime of the result; `None` if another process has it. The kernel releases the lock at
+/// the end of the process, also after a kill.
 pub(crate) fn hold(path: &Path) -> io::Result<Option<File>> {
     let file = File::options().create(true).truncate(false).write(true).open(path)?;
     match file.try_lock() {

@@ -1,7 +1,7 @@
 //! Resolution of command-line paths to feed files.
 //!
-//! Folders are read recursively in name order; every entry of a zip archive is a file of its own. The order is part
-//! of what makes a load repeatable.
+//! Folders are read recursively in name order. Every entry of a zip archive is a separate file. The fixed order
+//! makes loads repeatable.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::source::standard_input::{self, StandardInput};
 use crate::source::zip_archive::Archive;
 
-/// Where a file's bytes are; whether they are compressed, and how, they say themselves.
+/// Container of a file's bytes. Compression is detected from the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packing {
     Alone,
@@ -17,7 +17,7 @@ pub enum Packing {
     Zip(Archive, usize),
 }
 
-/// How records stand in a file; the name's word, where the bytes leave it open.
+/// Arrangement of records in a file. The file name decides if the bytes are ambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     Csv,
@@ -25,32 +25,32 @@ pub enum Encoding {
     Json,
 }
 
-/// One file to load.
+/// Feed file to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedFile {
-    /// Where its bytes are.
+    /// Path of the file or of its archive.
     pub path: PathBuf,
-    /// Its name for people and provenance, relative to the path given.
+    /// Name for messages and provenance, relative to the path on the command line.
     pub label: String,
     pub packing: Packing,
     pub encoding: Encoding,
 }
 
 impl FeedFile {
-    /// Where it is, for a person who is to look at it: with its folder, and inside an archive behind the archive's.
+    /// Full path for messages. An archive entry follows the path of its archive.
     pub fn place(&self) -> String {
         let path = self.path.display().to_string();
         let archive = self.path.file_name().map(|name| format!("{}/", name.to_string_lossy()));
         let inner = archive.and_then(|archive| Some(self.label.split_once(&archive)?.1));
         match (&self.packing, inner) {
             (Packing::Zip(..), Some(inner)) => format!("{path}/{inner}"),
-            // What was read from standard input lies nowhere.
+            // Standard input has no path.
             _ if path.ends_with(&self.label) => path,
             _ => self.label.clone(),
         }
     }
 
-    /// The name up to its encoding: `prices-2024.csv.gz` is `prices-2024`.
+    /// File name without encoding and packing: `prices-2024.csv.gz` gives `prices-2024`.
     pub fn stem(&self) -> &str {
         let name = self.label.rsplit(['/', '\\']).next().unwrap_or(&self.label);
         let plain = strip_packing(name);
@@ -60,24 +60,24 @@ impl FeedFile {
 
 #[cfg(test)]
 impl FeedFile {
-    /// A file of this name that is nowhere.
+    /// File with this name but without a path.
     pub(crate) fn named(label: &str) -> Self {
         let encoding = encoding_of(strip_packing(label)).unwrap_or(Encoding::Csv);
         Self { path: PathBuf::new(), label: label.to_owned(), packing: Packing::Alone, encoding }
     }
 }
 
-/// What the paths came to.
+/// Result of resolving the paths.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub files: Vec<FeedFile>,
-    /// Files of folders that are no feed by their name; they are skipped, and said to be.
+    /// Files in folders whose names are not feed names. They are skipped and reported.
     pub skipped: Vec<String>,
-    /// Files that cannot be read, with the reason.
+    /// Unreadable files, with the reason.
     pub refused: Vec<(String, String)>,
 }
 
-/// Finds the files of all paths, in order; one of them may be standard input.
+/// Finds the files of all paths, in order. One path may be standard input.
 pub(crate) fn find(paths: &[PathBuf], standard_input: Option<&StandardInput>) -> Found {
     let mut found = Found::default();
     for path in paths {
@@ -133,7 +133,7 @@ fn add(path: &Path, label: String, named: bool, found: &mut Found) {
     if let Some(reason) = dressed(strip_packing(&label)) {
         return found.refused.push((path.display().to_string(), reason));
     }
-    // A file that was named is looked into, whatever it is called.
+    // A file named on the command line is read, whatever its name.
     let encoding = encoding_of(strip_packing(&label)).or(named.then_some(Encoding::Csv));
     match encoding {
         Some(encoding) => {
@@ -174,12 +174,12 @@ fn add_archive(path: &Path, label: &str, found: &mut Found) {
     }
 }
 
-/// True if a file is a system's own: `.DS_Store`, or what a Macintosh puts beside every file of an archive.
+/// True for system files: `.DS_Store`, and the `__MACOSX` entries in archives from macOS.
 fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.') || part == "__MACOSX")
 }
 
-/// Why a file that may well hold data is not read, and what to do about it, by its name.
+/// Reason for not reading a file that may contain data, with a hint. The decision uses the name only.
 fn dressed(name: &str) -> Option<String> {
     let (_, ending) = name.rsplit_once('.')?;
     Some(match ending.to_ascii_lowercase().as_str() {
@@ -208,7 +208,7 @@ fn strip_packing(name: &str) -> &str {
 fn encoding_of(name: &str) -> Option<Encoding> {
     let (stem, ending) = name.rsplit_once('.')?;
     match ending.to_ascii_lowercase().as_str() {
-        // Whether this build reads Parquet is said of its bytes.
+        // Support for Parquet is checked when the bytes are read.
         "csv" | "tsv" | "parquet" => Some(Encoding::Csv),
         "txt" => (!is_prose(stem)).then_some(Encoding::Csv),
         "ndjson" | "jsonl" => Some(Encoding::Ndjson),
@@ -217,7 +217,7 @@ fn encoding_of(name: &str) -> Option<Encoding> {
     }
 }
 
-/// True if a text file is one that people read.
+/// True for text files without data, such as a readme.
 fn is_prose(stem: &str) -> bool {
     const PROSE: [&str; 6] = ["readme", "license", "licence", "notice", "changelog", "requirements"];
     let name = stem.rsplit('/').next().unwrap_or(stem).to_ascii_lowercase();

@@ -1,7 +1,7 @@
-//! A Parquet file as the text of a table, which every format reads as it reads CSV.
+//! Parquet file as text of a table, which every format reads like CSV.
 //!
-//! Decimals keep their digits; a binary double is written as the shortest decimal that gives it, which is what whoever
-//! made it from a decimal meant. Invariant: a row group's columns are read page by page, never whole.
+//! Decimals keep their digits. A binary double is written as its shortest decimal, which recovers the original
+//! decimal. Invariant: the columns of a row group are read page by page, never whole.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,20 +14,20 @@ use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use parquet::schema::types::SchemaDescriptor;
 
-/// Bytes of text made at once.
+/// Size of one piece of text, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// The rows of a file as text.
+/// Reader of the file's rows as text.
 pub(crate) struct ParquetTable {
     rows: RowIter<'static>,
-    /// Which columns are nanoseconds since 1970, as pandas writes times.
+    /// Columns that are nanoseconds since 1970, as pandas writes times.
     nanoseconds: Vec<bool>,
     text: Vec<u8>,
     read: usize,
 }
 
 impl ParquetTable {
-    /// Reads the header of the table.
+    /// Opens a file and writes the table's header.
     pub(crate) fn open(file: File) -> io::Result<Self> {
         let reader = SerializedFileReader::new(file).map_err(unreadable)?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -64,7 +64,7 @@ impl Read for ParquetTable {
     }
 }
 
-/// The columns that are binary doubles or floats.
+/// Columns of binary doubles or floats.
 pub(crate) fn doubles(file: File) -> io::Result<Vec<String>> {
     let reader = SerializedFileReader::new(file).map_err(unreadable)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -73,7 +73,7 @@ pub(crate) fn doubles(file: File) -> io::Result<Vec<String>> {
     Ok(doubles.map(|column| column.name().to_owned()).collect())
 }
 
-/// The columns' names; an error when rows are no rows of a table.
+/// Names of the columns; fails for nested rows.
 fn names(schema: &SchemaDescriptor) -> io::Result<Vec<String>> {
     let fields = schema.root_schema().get_fields();
     match fields.iter().find(|field| field.is_group()) {
@@ -114,7 +114,7 @@ fn moment(name: &str, moment: Option<DateTime<Utc>>) -> io::Result<DateTime<Utc>
     moment.ok_or_else(|| beyond(name))
 }
 
-/// A time; the beginning of a day is the day, as other programs write dates.
+/// Formats a time. Midnight is written as a date, as other programs do.
 fn time(moment: DateTime<Utc>) -> String {
     let time = moment.time();
     if time == chrono::NaiveTime::MIN { moment.date_naive().to_string() } else { moment.to_rfc3339() }

@@ -1,38 +1,39 @@
 //! Lines and CSV records of a feed, as byte slices of one reused buffer.
 //!
-//! RFC 4180 with four liberties vendors need: lines may end in LF, a quote inside an unquoted field is an ordinary
-//! character, a header without commas may have semicolons, tabs or bars between its names, and above it may stand lines
-//! that begin with `#`, or a spreadsheet's `sep=;`. A header may begin with `#` too: it has as many fields as the line below.
+//! The format is RFC 4180 with four extensions for vendors. Lines may end in LF. A quote inside an unquoted field is
+//! an ordinary character. A header without commas may use semicolons, tabs or bars. Lines that begin with `#`, or a
+//! spreadsheet's `sep=;`, may precede the header. A header may begin with `#` too: it has as many fields as the next
+//! line.
 //!
-//! Invariant: a record never takes more than [`MAX_RECORD`] bytes of memory, whatever the file.
+//! Invariant: a record uses at most [`MAX_RECORD`] bytes of memory.
 
 use std::io::{self, Read};
 
 use memchr::{memchr, memchr_iter};
 
-/// Longest line or record read; a longer one is not a feed.
+/// Maximum length of a line or record. A file with a longer line is not a feed.
 pub(crate) const MAX_RECORD: usize = 1024 * 1024;
 const CHUNK: usize = 256 * 1024;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Lines of a feed, each with its number from 1.
+/// Lines of a feed, numbered from 1.
 pub(crate) struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// Start of the current record, the end of it, and the end of what was read.
+    /// Start and end of the current record, and end of the bytes read.
     start: usize,
     next: usize,
     end: usize,
     finished: bool,
     line: u64,
-    /// Number of the last line taken.
+    /// Number of the last line read.
     taken: u64,
-    /// True if there is a quote among the bytes read; most feeds have none, and need no look at every line.
+    /// True if the bytes read contain a quote. Most feeds have none, and skip the check of every line.
     quotes: bool,
 }
 
 impl<R: Read> Lines<R> {
-    /// Reads lines of `reader`, without a byte-order mark.
+    /// Creates a line reader; a byte-order mark is skipped.
     pub(crate) fn new(reader: R) -> io::Result<Self> {
         let mut lines = Self {
             reader,
@@ -54,7 +55,7 @@ impl<R: Read> Lines<R> {
         Ok(lines)
     }
 
-    /// The next line without its line end, and its number.
+    /// Returns the next line without its line end, and its number.
     pub(crate) fn next_line(&mut self) -> io::Result<Option<(u64, &[u8])>> {
         Ok(if self.begin()? { Some((self.line, self.current())) } else { None })
     }
@@ -67,7 +68,7 @@ impl<R: Read> Lines<R> {
         Ok(found)
     }
 
-    /// Adds one more line to the current record.
+    /// Appends one more line to the current record.
     fn extend(&mut self) -> io::Result<bool> {
         let mut searched = self.next;
         loop {
@@ -89,9 +90,9 @@ impl<R: Read> Lines<R> {
         Ok(true)
     }
 
-    /// A copy of the first line below that `wanted` takes; all of them stay to be taken.
+    /// Copies the first following line that `wanted` accepts, without consuming any line.
     fn below(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
-        /// Lines looked at.
+        /// Maximum number of lines examined.
         const MOST_LINES: usize = 100;
         let (end, taken) = (self.next - self.start, self.taken);
         let mut found = None;
@@ -110,7 +111,7 @@ impl<R: Read> Lines<R> {
         Ok(found)
     }
 
-    /// Reads more bytes behind the current record, which moves to the front.
+    /// Reads more bytes after the current record, which moves to the front of the buffer.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.next -= self.start;
@@ -130,7 +131,7 @@ impl<R: Read> Lines<R> {
         Ok(())
     }
 
-    /// The current record without its line end.
+    /// Current record without its line end.
     fn current(&self) -> &[u8] {
         let record = &self.buffer[self.start..self.next];
         let record = record.strip_suffix(b"\n").unwrap_or(record);
@@ -138,27 +139,25 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// One CSV record.
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'a> {
     pub line: u64,
-    /// As it stands in the file.
+    /// Text in the file.
     pub raw: &'a [u8],
     text: &'a [u8],
     fields: &'a [(u32, u32)],
-    /// What stands between its fields.
+    /// Delimiter of the fields.
     pub delimiter: u8,
-    /// A quoted field was never closed.
+    /// True if a quoted field was never closed.
     pub unclosed: bool,
 }
 
 impl<'a> Record<'a> {
-    /// Number of fields.
     pub(crate) fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// The field at `index`, unquoted; empty when there is none.
+    /// Field at `index`, unquoted; empty if the record has fewer fields.
     pub(crate) fn field(&self, index: usize) -> &'a [u8] {
         match self.fields.get(index) {
             Some((start, end)) => &self.text[*start as usize..*end as usize],
@@ -166,45 +165,44 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// All fields.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &'a [u8]> {
         let text = self.text;
         self.fields.iter().map(move |(start, end)| &text[*start as usize..*end as usize])
     }
 }
 
-/// CSV records of a feed; blank lines are none, nor are a spreadsheet's rows of empty cells.
+/// CSV records of a feed. Blank lines and rows of empty cells are skipped.
 pub(crate) struct Records<R> {
     lines: Lines<R>,
-    /// What stands between fields; the first record tells.
+    /// Delimiter of the fields; detected from the first record if `None`.
     delimiter: Option<u8>,
-    /// The first record was read.
+    /// True after the first record.
     begun: bool,
-    /// Lines above it may be for people.
+    /// True if comment lines may precede the header.
     comments: bool,
     fields: Vec<(u32, u32)>,
     unquoted: Vec<u8>,
 }
 
 impl<R: Read> Records<R> {
-    /// Reads records of `reader`.
+    /// Creates a reader that detects the delimiter.
     pub(crate) fn new(reader: R) -> io::Result<Self> {
         Self::delimited(reader, None)
     }
 
-    /// Reads records of `reader` whose fields `delimiter` parts; the first record tells where it is not given.
+    /// Creates a reader with a given delimiter, or with detection from the first record.
     pub(crate) fn delimited(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
         let (fields, unquoted) = (Vec::new(), Vec::new());
         Ok(Self { lines: Lines::new(reader)?, delimiter, begun: false, comments: true, fields, unquoted })
     }
 
-    /// Takes every line for a record, also one that begins with `#`.
+    /// Disables comments: a line that begins with `#` is a record.
     pub(crate) fn without_comments(mut self) -> Self {
         self.comments = false;
         self
     }
 
-    /// The next record.
+    /// Returns the next record.
     pub(crate) fn next_record(&mut self) -> io::Result<Option<Record<'_>>> {
         loop {
             if !self.lines.begin()? {
@@ -247,8 +245,8 @@ impl<R: Read> Records<R> {
         }))
     }
 
-    /// True if the current line, above a header, is for people. A column may be called `#`, and a header may begin with it:
-    /// then it has as many fields as the first line below that does not.
+    /// True if the current line, above a header, is a comment. A column may be named `#`, and a header may begin
+    /// with it. A header has as many fields as the first following line without `#`.
     fn is_comment(&mut self) -> io::Result<bool> {
         let line = self.lines.current();
         let marked =
@@ -262,14 +260,15 @@ impl<R: Read> Records<R> {
         Ok(fields < 2 || below.is_none_or(|below| width(&below, delimiter) != fields))
     }
 
-    /// What stands between fields; a comma until the first record tells.
+    /// Delimiter of the fields; a comma until it is detected.
     pub(crate) fn delimiter(&self) -> u8 {
         self.delimiter.unwrap_or(b',')
     }
 
-    /// Reads a record with quotes, taking more lines while one is open; false when it is never closed.
+    /// Reads a record with quotes, with more lines while a quote is open. Returns false if the quote is never
+    /// closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
-        /// Lines a quoted field may span; beyond, the quote is a mistake and its first line alone is refused.
+        /// Maximum lines of a quoted field. Beyond it, the quote is an error, and only its first line is rejected.
         const MAX_LINES: usize = 1000;
         let (first_end, first_taken) = (self.lines.next - self.lines.start, self.lines.taken);
         for _ in 0..MAX_LINES {
@@ -280,27 +279,27 @@ impl<R: Read> Records<R> {
                 break;
             }
         }
-        // The lines after the first are read again as records of their own.
+        // The lines after the first one are read again as separate records.
         self.lines.next = self.lines.start + first_end;
         self.lines.taken = first_taken;
         Ok(false)
     }
 }
 
-/// True if a line has nothing in it but the signs between its fields.
+/// True if a line consists of delimiters and blanks.
 fn is_blank(line: &[u8], delimiter: Option<u8>) -> bool {
     let delimiter = delimiter.unwrap_or_else(|| delimiter_of(line));
     line.iter().all(|byte| byte.is_ascii_whitespace() || *byte == delimiter)
 }
 
-/// Number of a line's fields.
+/// Number of fields in a line.
 fn width(line: &[u8], delimiter: u8) -> usize {
     let (mut text, mut fields) = (Vec::new(), Vec::new());
     unquote(line, delimiter, &mut text, &mut fields);
     fields.len()
 }
 
-/// The sign that a spreadsheet's first line, `sep=;`, says to stand between fields.
+/// Delimiter in a spreadsheet's first line, `sep=;`.
 fn separator(line: &[u8]) -> Option<u8> {
     let (word, sign) = line.split_at_checked(4)?;
     match sign {
@@ -309,7 +308,7 @@ fn separator(line: &[u8]) -> Option<u8> {
     }
 }
 
-/// What stands between the names of a header: a comma, unless it has none and another of the usual signs.
+/// Delimiter of a header: a comma, or another usual delimiter if it has no comma.
 pub(crate) fn delimiter_of(header: &[u8]) -> u8 {
     let count = |sign: u8| memchr_iter(sign, header).count();
     let other = [b';', b'\t', b'|'].into_iter().max_by_key(|sign| count(*sign));
@@ -326,7 +325,7 @@ fn split(raw: &[u8], delimiter: u8, fields: &mut Vec<(u32, u32)>) {
     fields.push((start, raw.len() as u32));
 }
 
-/// Splits a record with quotes into `text` and `fields`; false when a quoted field is still open at its end.
+/// Splits a record with quotes into `text` and `fields`; false if a quoted field is open at its end.
 #[expect(clippy::cast_possible_truncation, reason = "a record is at most MAX_RECORD bytes and a read")]
 fn unquote(raw: &[u8], delimiter: u8, text: &mut Vec<u8>, fields: &mut Vec<(u32, u32)>) -> bool {
     text.clear();

@@ -1,6 +1,6 @@
-//! `ingest load -`: standard input as a file like any other.
+//! `ingest load -`: standard input as a feed file.
 //!
-//! A file is read twice, to identify it and to load it, so the input is kept in a temporary file meanwhile.
+//! A file is read twice, for identification and for loading. Standard input is therefore copied to a temporary file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,7 +11,6 @@ use market::event::Kind;
 use telemetry::Shutdown;
 use tokio::sync::oneshot;
 
-/// The path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// True if a path of the command line is standard input.
@@ -19,7 +18,7 @@ pub(crate) fn is_named_by(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT
 }
 
-/// Why standard input was not taken.
+/// Errors of copying standard input.
 #[derive(Debug, thiserror::Error)]
 pub enum StandardInputError {
     #[error("interrupted")]
@@ -30,7 +29,7 @@ pub enum StandardInputError {
     NotReadAgain(io::Error),
 }
 
-/// What standard input held, under the name it is loaded as. The file goes when this is dropped.
+/// Copy of standard input, with the name for the load. The file is deleted on drop.
 #[derive(Debug)]
 pub(crate) struct StandardInput {
     pub path: PathBuf,
@@ -38,14 +37,14 @@ pub(crate) struct StandardInput {
 }
 
 impl StandardInput {
-    /// Takes standard input to its end, under its name or else the name of a file of its kind.
+    /// Copies standard input to its end. The file gets the given name, or a name for the kind.
     pub(crate) async fn take(
         name: Option<&str>,
         kind: Option<Kind>,
         shutdown: &Shutdown,
     ) -> Result<Self, StandardInputError> {
         let (done, mut taken) = oneshot::channel();
-        // Not a task of the runtime, which would wait at its end for input that may never come.
+        // The copy is not a task of the runtime, whose shutdown would wait for input.
         std::thread::spawn(move || done.send(copy(io::stdin().lock())));
         let mut shutdown = shutdown.clone();
         let copied = tokio::select! {
@@ -61,7 +60,7 @@ impl StandardInput {
         Ok(input)
     }
 
-    /// A file name that says the kind and how the records stand.
+    /// File name that gives the kind and the encoding.
     fn label_of(&self, kind: Option<Kind>) -> io::Result<String> {
         let mut head = Vec::new();
         File::open(&self.path)?.take(4096).read_to_end(&mut head)?;
@@ -77,7 +76,7 @@ impl StandardInput {
 
 impl Drop for StandardInput {
     fn drop(&mut self) {
-        // What cannot be removed lies among temporary files, where it is swept up.
+        // A leftover file is among temporary files, which the system deletes.
         let _ = std::fs::remove_file(&self.path);
     }
 }

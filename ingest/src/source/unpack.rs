@@ -1,7 +1,6 @@
-//! A feed file's text: unpacked as its first bytes say, and in UTF-8.
+//! Feed file as UTF-8 text, unpacked according to its first bytes.
 //!
-//! Invariant: nothing is inflated whole; a file that inflates beyond all measure (a zip bomb) ends in an error after
-//! a bounded amount of work.
+//! Invariant: no file is inflated whole in memory. A zip bomb ends in an error after a bounded amount of work.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -13,14 +12,13 @@ use crate::source::files::{FeedFile, Packing};
 #[cfg(feature = "parquet")]
 use crate::source::parquet_table;
 
-/// Real feeds inflate 3 to 40 times; deflate can reach 1,032 and zstd far more.
+/// Maximum compression ratio. Real feeds have 3 to 40; deflate reaches 1,032 and zstd far more.
 const MAX_RATIO: u64 = 250;
-/// Files that inflate to less than this are harmless whatever their ratio.
+/// Unpacked size in bytes below which every ratio is accepted.
 const HARMLESS: u64 = 64 * 1024 * 1024;
 const BUFFER: usize = 256 * 1024;
 
-/// Opens a file and gives its text to `body`: inflated when it is gzip or zstd, recoded when it is UTF-16, a table when it is
-/// Parquet.
+/// Passes the text of a file to `body`. It inflates gzip and zstd, recodes UTF-16, and converts Parquet to a table.
 pub(crate) fn read<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
     match &file.packing {
         Packing::Alone => match parquet(&file.path)? {
@@ -36,7 +34,7 @@ pub(crate) fn read<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::R
     }
 }
 
-/// The columns of a file that hold binary doubles; none where it is no Parquet, or this build does not read that.
+/// Columns of binary doubles. Empty for other files than Parquet, and for builds without Parquet.
 pub(crate) fn doubles(file: &FeedFile) -> io::Result<Vec<String>> {
     #[cfg(feature = "parquet")]
     if file.packing == Packing::Alone && is_parquet(&file.path)? {
@@ -46,7 +44,7 @@ pub(crate) fn doubles(file: &FeedFile) -> io::Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// The table in a Parquet file; `None` of another file.
+/// Opens a Parquet file as a table; `None` for other files.
 #[cfg(feature = "parquet")]
 fn parquet(path: &Path) -> io::Result<Option<impl Read>> {
     if !is_parquet(path)? {
@@ -58,7 +56,7 @@ fn parquet(path: &Path) -> io::Result<Option<impl Read>> {
     Ok(Some(Bounded { inner, packed, unpacked: 0 }))
 }
 
-/// This build reads no Parquet, which is refused by its first bytes.
+/// Build without Parquet: such files are refused by their first bytes.
 #[cfg(not(feature = "parquet"))]
 fn parquet(_path: &Path) -> io::Result<Option<io::Empty>> {
     Ok(None)
@@ -85,7 +83,7 @@ fn unpacked<T>(bytes: impl Read, body: impl FnOnce(&mut dyn Read) -> io::Result<
     }
 }
 
-/// Gives a text to `body`, recoded when its mark says UTF-16.
+/// Passes a text to `body`, recoded if its byte-order mark indicates UTF-16.
 fn in_utf8<R: Read, T>(reader: R, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
     let (start, mut reader) = peek::<2, _>(reader)?;
     match start.as_slice() {
@@ -95,14 +93,14 @@ fn in_utf8<R: Read, T>(reader: R, body: impl FnOnce(&mut dyn Read) -> io::Result
     }
 }
 
-/// The first bytes of a reader, at most `N`, and a reader of all of them.
+/// Reads at most `N` bytes ahead. Returns them and a reader that starts before them.
 fn peek<const N: usize, R: Read>(mut reader: R) -> io::Result<(Vec<u8>, impl Read)> {
     let mut start = Vec::with_capacity(N);
     reader.by_ref().take(N as u64).read_to_end(&mut start)?;
     Ok((start.clone(), io::Cursor::new(start).chain(reader)))
 }
 
-/// Counts the packed bytes taken.
+/// Reader that counts the packed bytes.
 struct Counted<R> {
     inner: R,
     count: Arc<AtomicU64>,
@@ -116,7 +114,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Refuses to go on once the inflated bytes are out of proportion.
+/// Reader that fails if the compression ratio is too high.
 struct Bounded<R> {
     inner: R,
     packed: Arc<AtomicU64>,
@@ -138,11 +136,11 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// UTF-16 as UTF-8.
+/// Reader that converts UTF-16 to UTF-8.
 struct Utf16<R> {
     inner: R,
     unit: fn([u8; 2]) -> u16,
-    /// Bytes of a unit, or of a pair of units, that is not whole yet.
+    /// Bytes of an incomplete unit or surrogate pair.
     rest: Vec<u8>,
     text: io::Cursor<Vec<u8>>,
 }
@@ -152,7 +150,7 @@ impl<R: Read> Utf16<R> {
         Self { inner, unit, rest: Vec::new(), text: io::Cursor::default() }
     }
 
-    /// Recodes the next part; false at the end.
+    /// Converts the next part; false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let mut bytes = std::mem::take(&mut self.rest);
         let before = bytes.len();

@@ -1,4 +1,4 @@
-//! Zip archives, opened once for all their entries: an archive of thousands has one table of contents.
+//! Zip archive, opened once for all entries: an archive with thousands of entries has one central directory.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use zip::ZipArchive;
 use zip::result::ZipResult;
 
-/// Bytes read at once.
+/// Buffer size in bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// An archive's table of contents; a copy costs nothing, and reads for itself.
+/// Central directory of an archive. A clone is cheap and has its own reader.
 #[derive(Debug, Clone)]
 pub struct Archive(ZipArchive<Positioned>);
 
@@ -25,29 +25,28 @@ impl PartialEq for Archive {
 impl Eq for Archive {}
 
 impl Archive {
-    /// Reads an archive's table of contents.
+    /// Reads the central directory of an archive.
     pub(crate) fn open(path: &Path) -> ZipResult<Self> {
         let length = std::fs::metadata(path)?.len();
         let (path, file, buffer) = (Arc::from(path), None, Vec::new());
         let opened = ZipArchive::new(Positioned { path, length, file, at: 0, buffer, buffered_at: 0 })?;
-        // A copy has opened nothing: a folder of thousands of archives has no file open while they wait.
+        // A clone has no open file. A folder with thousands of archives therefore keeps no file open.
         Ok(Self(opened.clone()))
     }
 
-    /// Index and name of every entry.
     pub(crate) fn entries(&self) -> ZipResult<Vec<(usize, String)>> {
         let archive = &self.0;
         let names = (0..archive.len()).filter_map(|index| Some((index, archive.name_for_index(index)?)));
         names.map(|(index, name)| Ok((index, name?.into_owned()))).collect()
     }
 
-    /// The archive, to read an entry of.
+    /// Reader for an entry of the archive.
     pub(crate) fn reader(&self) -> ZipArchive<impl Read + Seek> {
         self.0.clone()
     }
 }
 
-/// A place in a file, which is opened when it is first read.
+/// Reader with a position in a file, which is opened at the first read.
 #[derive(Debug)]
 struct Positioned {
     path: Arc<Path>,
@@ -55,7 +54,7 @@ struct Positioned {
     file: Option<File>,
     at: u64,
     buffer: Vec<u8>,
-    /// Where in the file the buffer begins.
+    /// File position of the buffer's start.
     buffered_at: u64,
 }
 

@@ -18,9 +18,9 @@ use crate::load::error::LoadError;
 
 /// Kind of record that supports undo.
 trait Undoable: EventRecord + Clone + PartialEq {
-    /// The rows of a frame of this kind.
+    /// Rows of a record batch of this kind.
     fn rows(body: &Body) -> &[EventRow<Self>];
-    /// The rows as a frame's body.
+    /// Body with these rows.
     fn body(rows: Vec<EventRow<Self>>) -> Body;
     /// Key of a record without a vendor id.
     fn natural_key(&self) -> String;
