@@ -1,15 +1,15 @@
-//! Detection of responses that are not data: HTML pages, binary files, error messages and throttle notices.
+//! Detection of responses without data: HTML pages, binary files, error messages and throttle notices.
 
 use super::head::{Head, plain};
 use super::json::Json;
 use crate::normalize::shown;
 use crate::source::files::Encoding;
 
-/// Members under which services say why they send no data.
+/// Members with the reason for sending no data.
 const MESSAGES: [&str; 7] = ["errormessage", "error", "message", "detail", "note", "information", "errors"];
-/// Members that such an answer may have beside its message.
+/// Members that may accompany such a reason.
 const BESIDE: [&str; 7] = ["status", "code", "requestid", "statuscode", "success", "timestamp", "path"];
-/// Words of a notice that too much was asked for.
+/// Phrases of throttle notices.
 const THROTTLE: [&str; 11] = [
     "rate limit",
     "call frequency",
@@ -24,7 +24,7 @@ const THROTTLE: [&str; 11] = [
     "limit reach",
 ];
 
-/// Why a file holds no data at all; `None` when it may.
+/// Reason why a file has no data; `None` if it may have some.
 pub(super) fn refusal(head: &Head) -> Option<String> {
     let text = head.text.trim_start_matches('\u{feff}').trim_start();
     let lower = text.get(..text.len().min(15)).unwrap_or_default().to_ascii_lowercase();
@@ -66,28 +66,28 @@ pub(super) fn refusal(head: &Head) -> Option<String> {
     })
 }
 
-/// The only line of a text, where it is words: no table, no list of symbols and no JSON.
+/// The text as a notice, if it is a single line of words: not a table, a list of symbols or JSON.
 fn sentence(text: &str) -> Option<Notice> {
     let line = text.trim();
     let is_sentence = line.contains(' ') && !line.contains(['\n', '\r', ',', ';', '\t', '|', '{', '[']);
     is_sentence.then(|| Notice { throttled: is_throttle(line), said: shown(line.as_bytes()) })
 }
 
-/// A web page's title, for a person who asks what came.
+/// Title of a web page, for an error message.
 fn title(text: &str) -> String {
     let title = text.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
     title.map_or_else(String::new, |(title, _)| format!(" ({})", shown(title.trim().as_bytes())))
 }
 
-/// What a service says in place of data.
+/// Message of a service that sends no data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) said: String,
-    /// Too much was asked for: the same may succeed later.
+    /// True for a throttle notice; the same request may succeed later.
     pub(crate) throttled: bool,
 }
 
-/// The message of an answer that holds nothing else.
+/// Message of a JSON answer without any other content.
 pub(crate) fn notice(text: &str) -> Option<Notice> {
     let answer = Json::parse(text).ok()?;
     let members = answer.members();
@@ -98,7 +98,7 @@ pub(crate) fn notice(text: &str) -> Option<Notice> {
     Some(Notice { throttled: is_throttle(&said), said })
 }
 
-/// True if a message says that too much was asked for.
+/// True if a message is a throttle notice.
 pub(crate) fn is_throttle(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
     THROTTLE.iter().any(|words| said.contains(words))

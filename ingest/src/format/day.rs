@@ -1,4 +1,4 @@
-//! A vendor's day of one security: a price, and the dividend and the split that took effect that morning.
+//! Trading day of one security in a vendor's file: price, dividend and split with that ex-date.
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;
@@ -14,22 +14,22 @@ use crate::batch::accumulator::Collector;
 use crate::normalize::{Fault, is_absent, trim};
 use crate::price::parse::PriceCells;
 
-/// A day as it was traded, with the columns' names for messages.
+/// Trading day with unadjusted values. Column names are for messages.
 pub(super) struct RawDay<'a> {
     pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
     pub(super) prices: PriceCells<'a>,
-    /// Column and cell of the cash a share was paid; absent or 0 is none.
+    /// Column and cell of the cash dividend per share. Absent or 0 means none.
     pub(super) dividend: (&'static str, &'a [u8]),
-    /// Column and cell of new shares for each old one; absent, 0 or 1 is no split.
+    /// Column and cell of the new shares per old share. Absent, 0 or 1 means no split.
     pub(super) ratio: (&'static str, &'a [u8]),
     pub(super) line: u64,
-    /// Length of the text it was read from.
+    /// Length of the source text.
     pub(super) bytes: usize,
 }
 
 impl RawDay<'_> {
-    /// Adds the price, the dividend and the split, or none of them.
+    /// Adds the price, the dividend and the split. If one is invalid, none is added.
     pub(super) fn accept(&self, options: &Options, rows: &mut Collector) -> Result<(), Fault> {
         let amount = amount(self.dividend.0, self.dividend.1)?;
         let shares = split_shares(self.ratio.0, self.ratio.1)?;
@@ -47,7 +47,7 @@ impl RawDay<'_> {
     }
 }
 
-/// A regular cash dividend as declared, in the currency the command line says.
+/// Regular cash dividend as declared, in the currency of the command line.
 pub(super) fn cash(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options: &Options) -> Dividend {
     Dividend {
         symbol: symbol.clone(),
@@ -65,13 +65,13 @@ pub(super) fn cash(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options
     }
 }
 
-/// A split of old shares into new ones.
+/// Split of `from` old shares into `to` new ones.
 pub(super) fn split(symbol: &Symbol, ex_date: NaiveDate, (from, to): (Decimal, Decimal)) -> Split {
     let symbol = symbol.clone();
     Split { symbol, ex_date, from, to, declaration_date: None, payable_date: None, r#type: None }
 }
 
-/// An amount paid; zero is none.
+/// Parses a paid amount; zero gives `None`.
 pub(super) fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, Fault> {
     let cell = trim(cell);
     if is_absent(cell) {
@@ -88,7 +88,7 @@ pub(super) fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, Fault
     Ok((parsed.value > Decimal::ZERO).then_some(parsed.value))
 }
 
-/// A split's old and new shares; a ratio of 0 or 1 is none.
+/// Parses the old and new shares of a split; a ratio of 0 or 1 gives `None`.
 pub(super) fn split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, Fault> {
     let text = String::from_utf8_lossy(trim(cell));
     let parsed = parse_decimal(&text).ok().map(|ratio| ratio.value);
@@ -102,17 +102,16 @@ pub(super) fn split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal,
     ratio::parse(&text).map(Some).ok_or_else(|| Fault::new("bad_number", message))
 }
 
-/// The days of a file of one symbol, by which weeks and months are told from days.
+/// Days of a single-symbol file. Their distances distinguish daily rows from weekly and monthly ones.
 #[derive(Default)]
 pub(super) struct Days(Vec<i32>);
 
 impl Days {
-    /// Notes a day.
     pub(super) fn push(&mut self, date: NaiveDate) {
         self.0.push(day_number(date));
     }
 
-    /// The newest day; an error when nearly all days are a week or a month apart.
+    /// Returns the newest day. Fails if nearly all days are a week or a month apart.
     pub(super) fn check_daily(&mut self) -> Result<Option<i32>, ReadError> {
         self.0.sort_unstable();
         self.0.dedup();
@@ -123,7 +122,7 @@ impl Days {
     }
 }
 
-/// True if sorted days are a week or a month apart, nearly all of them.
+/// Interval of sorted days if nearly all are a week or a month apart.
 fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
     let gaps: Vec<i32> = days.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if gaps.len() < 4 {

@@ -1,14 +1,15 @@
 //! Symbol from the name of a single-symbol file: `AAPL.csv`, `aapl.us.csv`, `1398-HK-1d-prices.csv`.
 //!
-//! A name gives a symbol only when the whole of it is one, or when its other words are known (a year, an interval, the
-//! archive's name). Every other name is refused with its readings: nothing invents a security.
+//! A name gives a symbol only if the whole name is one, or if its other words are known. Known words are a year, an
+//! interval and the archive's name. Every other name is refused with suggestions, so that no false security is
+//! created.
 
 use market::symbol::Symbol;
 
 use super::reading::{Options, Whose};
 use crate::source::files::FeedFile;
 
-/// Words that say what a file is, not whose.
+/// Words that describe the file and are not symbols.
 const NO_SYMBOLS: [&str; 24] = [
     "adjusted",
     "bars",
@@ -36,15 +37,15 @@ const NO_SYMBOLS: [&str; 24] = [
     "wiki",
 ];
 
-/// Words that are symbols when they stand alone, and say what a file is when they stand before one.
+/// Words that are symbols alone, and describe the file in front of a symbol.
 const PREFIXES: [&str; 4] = ["div", "divs", "eod", "px"];
 
-/// Whose the rows of a file are that does not name it: the command line's word, else the file's name.
+/// Symbol of a file whose rows name none: from the command line, or else from the file name.
 pub(super) fn resolve(file: &FeedFile, whose: Whose, options: &Options) -> Result<Option<Symbol>, String> {
     if whose != Whose::File {
         return Ok(None);
     }
-    // The name is read even when --symbol is given: it may say that the rows are not daily.
+    // The name is parsed even with --symbol: it may indicate that the rows are not daily.
     let named = symbol_of(file.stem());
     if let Err(NameFault::NotDaily(stem)) = &named {
         return Err(format!("is not daily by its name ({stem}): only daily rows are loaded"));
@@ -61,7 +62,7 @@ pub(super) fn resolve(file: &FeedFile, whose: Whose, options: &Options) -> Resul
     named.map(Some).map_err(|_| nameless(file))
 }
 
-/// Why a name gives no symbol.
+/// Reason why a name gives no symbol.
 #[derive(Debug, PartialEq, Eq)]
 enum NameFault {
     NotDaily(String),
@@ -78,7 +79,7 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
         words.next();
     }
     let root = words.next().unwrap_or_default();
-    // A suffix belongs to a symbol only when it is joined as in one: BRK-B, not div_BX.
+    // A suffix belongs to the symbol only with a hyphen: BRK-B, but not div_BX.
     let suffix = words.next_if(|word| is_suffix(word) && stem.contains(&format!("{root}-{word}")));
     let more = words.next();
     let known = more.is_none_or(|word| is_year(word) || interval(word).is_some());
@@ -88,17 +89,17 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
         return Err(NameFault::NoSymbol);
     }
     let text = suffix.map_or_else(|| root.to_owned(), |suffix| format!("{root}.{suffix}"));
-    // The home market is no part of a symbol: aapl.us.
+    // The suffix of the home market is not part of the symbol: aapl.us.
     let home = text.len().checked_sub(3).filter(|at| *at > 0);
     let home = home.filter(|at| text.get(*at..).is_some_and(|end| end.eq_ignore_ascii_case(".us")));
     Symbol::parse(home.map_or(text.as_str(), |at| &text[..at])).map_err(|_| NameFault::NoSymbol)
 }
 
-/// The refusal of a name, with what it may mean and the ways to say it.
+/// Refusal of a name, with possible symbols and the options that set one.
 fn nameless(file: &FeedFile) -> String {
     let stem = file.stem();
     let parts = || stem.split(['-', '_', ' ']).filter_map(bare).filter(|part| Symbol::parse(part).is_ok());
-    // Tickers are written in capitals, whatever stands around them.
+    // Tickers are in capitals, so a word in capitals is preferred.
     let in_capitals = parts().find(|part| {
         part.contains(|c: char| c.is_ascii_uppercase()) && !part.contains(|c: char| c.is_ascii_lowercase())
     });
@@ -117,7 +118,7 @@ fn nameless(file: &FeedFile) -> String {
     )
 }
 
-/// The part of a word of a name that may be a symbol: `AAPL` of `AAPL.US.div`, none of `daily`.
+/// Part of a word that may be a symbol: `AAPL` of `AAPL.US.div`, none of `daily`.
 fn bare(word: &str) -> Option<&str> {
     const EXCHANGES: [&str; 6] = ["amex", "nasdaq", "nyse", "us", "xnas", "xnys"];
     let named = |part: &&str| !is_said(part) && !EXCHANGES.contains(&part.to_ascii_lowercase().as_str());
@@ -126,7 +127,7 @@ fn bare(word: &str) -> Option<&str> {
     Some(part).filter(named).filter(|part| part.len() <= 6 && !is_year(part))
 }
 
-/// True if a word joined by points says what the file is, or of when: `AAPL.US.div`, `AAPL.2024`.
+/// True if a word with points describes the file or its date: `AAPL.US.div`, `AAPL.2024`.
 fn says_what(word: &str) -> bool {
     let mut parts = word.split('.');
     let first = parts.next().unwrap_or_default();
@@ -134,7 +135,7 @@ fn says_what(word: &str) -> bool {
     more.peek().is_some() && (is_said(first) || more.any(|part| is_said(part) || is_year(part)))
 }
 
-/// True if a word says what a file is, or how it is kept.
+/// True if a word describes the content or the encoding of a file.
 fn is_said(word: &str) -> bool {
     const ENDINGS: [&str; 4] = ["csv", "json", "txt", "xlsx"];
     let lower = word.to_ascii_lowercase();

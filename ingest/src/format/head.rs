@@ -6,15 +6,15 @@ use crate::normalize::shown;
 use crate::source::files::{Encoding, FeedFile};
 use crate::source::records::Records;
 
-/// How much of a file is looked at.
+/// Number of bytes read for detection.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// What the beginning of a file shows.
+/// Beginning of a file, as used by format detection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// What the records are encoded in, by the bytes; by the name where these leave it open.
+    /// Encoding of the records: from the bytes, or from the name if these are ambiguous.
     pub encoding: Encoding,
-    /// CSV: the header's columns as they stand; JSON: the first object's keys.
+    /// CSV: columns of the header, unchanged. JSON: keys of the first object.
     pub columns: Vec<String>,
     /// CSV: the fields of the first row.
     pub first_row: Vec<String>,
@@ -22,7 +22,7 @@ pub struct Head {
     pub(super) text: String,
 }
 
-/// A column's name without case, blanks and signs: `Adj. Close` is `adjclose`.
+/// Column name without case, blanks and punctuation: `Adj. Close` is `adjclose`.
 pub(crate) fn plain(column: &str) -> String {
     column.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -58,7 +58,8 @@ impl Head {
         Ok(head)
     }
 
-    /// Keys of the first record of a JSON answer: under `results` or `data`, or of the first object itself.
+    /// Keys of the first record of a JSON answer. The record is under `results` or `data`, or is the first object
+    /// itself.
     pub(super) fn record_keys(&self) -> Vec<String> {
         let inside = |wrapper: &str| {
             let rest = self.text.split_once(wrapper)?.1.trim_start().strip_prefix(':')?.trim_start();
@@ -67,27 +68,27 @@ impl Head {
         inside("\"results\"").or_else(|| inside("\"data\"")).unwrap_or_else(|| self.columns.clone())
     }
 
-    /// Position of the column whose plain name is one of `names`.
+    /// Position of the column whose plain name is in `names`.
     pub fn position(&self, names: &[&str]) -> Option<usize> {
         self.columns.iter().position(|column| names.contains(&plain(column).as_str()))
     }
 
-    /// True if there is such a column.
+    /// True if a column's plain name is in `names`.
     pub fn has(&self, names: &[&str]) -> bool {
         self.position(names).is_some()
     }
 
-    /// The columns, for a message.
+    /// Columns, for a message.
     pub fn columns_for_people(&self) -> String {
         if self.columns.is_empty() { "none, the file is empty".to_owned() } else { shown_list(&self.columns) }
     }
 
-    /// The first characters, for a message.
+    /// First characters, for a message.
     pub fn beginning(&self) -> String {
         shown(self.text.trim_start().as_bytes())
     }
 
-    /// What a file of no known format seems to be, and what to do about it.
+    /// Likely origin of a file without a known format, with a hint.
     pub fn looks_like(&self) -> Option<String> {
         let dated = self.has(&["date", "day", "timestamp", "datetime"]);
         let prices = dated && ["open", "high", "low", "close"].iter().all(|name| self.has(&[name]));
@@ -118,7 +119,8 @@ impl Head {
         Some(guess.to_owned())
     }
 
-    /// What yfinance writes of several symbols, and its newer versions of one: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`.
+    /// Reason to refuse a yfinance file with several header lines: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`.
+    /// Files with several symbols have such lines, and those of newer versions with one symbol.
     fn several_lines_of_names(&self) -> Option<&'static str> {
         let names = || self.columns.iter().chain(&self.first_row);
         let has = |name: &str| names().any(|cell| cell == name);
@@ -142,7 +144,7 @@ impl Head {
     }
 }
 
-/// Columns by which tables of many symbols name them.
+/// Symbol columns of tables with many symbols.
 const TICKERS: [&str; 6] = ["symbol", "ticker", "tic", "name", "actsymbol", "code"];
 
 /// True if a date has letters for its month: `2-Jan-24`.
@@ -156,7 +158,7 @@ fn shown_list(columns: &[String]) -> String {
     listed.join(", ") + more
 }
 
-/// What text is encoded in: an object or a list is JSON, and NDJSON when a line is a whole object and more follow.
+/// Encoding of a text. An object or a list is JSON; it is NDJSON if a line is a whole object and more lines follow.
 fn encoding_of(text: &str, named: Encoding) -> Encoding {
     if text.starts_with('[') {
         return Encoding::Json;
@@ -168,13 +170,13 @@ fn encoding_of(text: &str, named: Encoding) -> Encoding {
     let whole = serde_json::from_str::<serde::de::IgnoredAny>(first).is_ok();
     match (whole, named) {
         (true, _) if !rest.trim().is_empty() => Encoding::Ndjson,
-        // A first record that is damaged leaves the name's word; an opened brace alone is a document.
+        // A damaged first record leaves the name's encoding. A single opening brace is a document.
         (_, Encoding::Ndjson) if whole || first.trim().len() > 1 => Encoding::Ndjson,
         _ => Encoding::Json,
     }
 }
 
-/// Keys of the first JSON object, alone or in a list, even when the text was cut short.
+/// Keys of the first JSON object, alone or in a list. The text may be truncated.
 fn keys(text: &str) -> Vec<String> {
     struct Keys(Vec<String>);
     impl<'de> serde::de::Visitor<'de> for &mut Keys {
@@ -193,7 +195,7 @@ fn keys(text: &str) -> Vec<String> {
     let mut keys = Keys(Vec::new());
     let object = text.trim_start_matches(|c: char| c == '[' || c == '\u{feff}' || c.is_ascii_whitespace());
     let mut deserializer = serde_json::Deserializer::from_str(object);
-    // An error leaves the keys read so far, which is all that is asked for.
+    // After an error, the keys read so far are enough.
     let _ = serde::Deserializer::deserialize_map(&mut deserializer, &mut keys);
     keys.0
 }

@@ -1,4 +1,4 @@
-//! JSON as its text: numbers keep their digits, and nothing is built that is not asked for.
+//! JSON values as slices of the source text. Numbers keep their digits, and only requested values are built.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// An object's members in order, values as they stand.
+/// Members of an object in order, with unparsed values.
 pub(super) struct Members<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -30,11 +30,11 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// A member's name, borrowed where it has no escapes.
+/// Name of a member, borrowed if it has no escapes.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The text of a JSON string; `None` for another value.
+/// Text of a JSON string; `None` for another value.
 pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -44,49 +44,47 @@ pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A value of a document that was found well-formed.
+/// Value of a well-formed document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Json<'a>(&'a str);
 
 impl<'a> Json<'a> {
-    /// Checks a whole document.
+    /// Validates a whole document.
     pub(super) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         Ok(Self(serde_json::from_str::<&RawValue>(text.trim_start_matches('\u{feff}'))?.get()))
     }
 
-    /// As it stands.
+    /// Source text of the value.
     pub(super) fn raw(self) -> &'a str {
         self.0
     }
 
-    /// True if it is a list.
     pub(super) fn is_list(self) -> bool {
         self.0.starts_with('[')
     }
 
-    /// True if it is an object.
     pub(super) fn is_object(self) -> bool {
         self.0.starts_with('{')
     }
 
-    /// An object's members; none for another value.
+    /// Members of an object; empty for another value.
     pub(super) fn members(self) -> Vec<(Cow<'a, str>, Self)> {
         let members = serde_json::from_str::<Members<'a>>(self.0).map(|members| members.0);
         members.unwrap_or_default().into_iter().map(|(name, value)| (name, Self(value.get()))).collect()
     }
 
-    /// A list's items; none for another value.
+    /// Items of a list; empty for another value.
     pub(super) fn items(self) -> Vec<Self> {
         let items = serde_json::from_str::<Vec<&'a RawValue>>(self.0).unwrap_or_default();
         items.into_iter().map(|item| Self(item.get())).collect()
     }
 
-    /// An object's member.
+    /// Member of an object.
     pub(super) fn get(self, name: &str) -> Option<Self> {
         self.members().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// A text, a number's digits, or a truth; `None` for null, lists and objects.
+    /// Text, digits of a number, or boolean; `None` for null, lists and objects.
     pub(super) fn text(self) -> Option<Cow<'a, str>> {
         match self.0.as_bytes().first()? {
             b'"' => string(self.0),

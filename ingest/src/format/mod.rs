@@ -1,6 +1,6 @@
-//! Feed formats: one file each, with what recognises it and what reads it.
+//! Feed formats: one file per format, with its detection and its reader.
 //!
-//! A file is recognised before anything of it is loaded; one of another kind is refused with what it looks like.
+//! A file is recognized before any row is loaded. A file of an unknown format is refused, with its likely origin.
 
 use std::io::Read;
 
@@ -38,7 +38,7 @@ pub use reading::{Choice, Format, Options, ReadError, Vendor};
 use reading::{Reading, Whose};
 pub use symbol_from::SymbolFrom;
 
-/// Every choice; files are recognised in this order, the canonical format last.
+/// Values of `--format`. Files are recognized in this order, the canonical format last.
 static CHOICES: [Choice; 12] = [
     Choice::Auto,
     Choice::Canonical,
@@ -72,7 +72,7 @@ impl ValueEnum for Choice {
 }
 
 impl Format {
-    /// Finds the format of a file by its head.
+    /// Detects the format of a file from its head.
     pub fn recognise(file: &FeedFile, head: &Head, options: &Options) -> Result<Self, String> {
         if let Some(reason) = answer::refusal(head) {
             return Err(reason);
@@ -124,12 +124,12 @@ impl Format {
     }
 }
 
-/// The first date in a file's name: `constituents-financials_2018-02-08`.
+/// First date in a file's name: `constituents-financials_2018-02-08`.
 fn date_in(stem: &str) -> Option<NaiveDate> {
     stem.as_bytes().windows(10).find_map(parse_date)
 }
 
-/// Why no format fits, with what the file looks like and what to do.
+/// Reason why no format fits, with the likely origin of the file and a hint.
 fn refusal(head: &Head, choice: Choice) -> String {
     if head.beginning().is_empty() {
         return "is empty".to_owned();

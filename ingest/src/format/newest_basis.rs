@@ -1,7 +1,7 @@
-//! Rows whose prices and dividends are adjusted for the splits up to the newest of them, or not at all.
+//! Rows whose prices and dividends are adjusted for splits up to the newest day, or not adjusted.
 //!
-//! A file of one symbol says itself which day that is. In a table of many, whose series end when they may, it is the newest
-//! day that the source has of each.
+//! In a file of one symbol, the newest row has that day. In a table of many symbols, whose series may end on
+//! different days, it is the source's newest day of each symbol.
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;
@@ -16,23 +16,23 @@ use crate::batch::accumulator::Collector;
 use crate::normalize::Fault;
 use crate::price::parse::PriceCells;
 
-/// What happened to a security on a day.
+/// Trading day of a security.
 pub(super) struct Day<'a> {
     pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
-    /// None of a file that has no prices.
+    /// `None` in a file without prices.
     pub(super) prices: Option<PriceCells<'a>>,
-    /// All that was paid, capital gains included.
+    /// All cash paid, including capital gains.
     pub(super) dividend: Option<Decimal>,
     pub(super) capital_gain: Option<Decimal>,
     /// Old and new shares.
     pub(super) split: Option<(Decimal, Decimal)>,
     pub(super) line: u64,
-    /// Length of the text it was read from.
+    /// Length of the source text.
     pub(super) bytes: usize,
 }
 
-/// The rows of a file, of which some is known only when all were read.
+/// Reader of the rows. The share basis is known only after the last row.
 pub(super) struct NewestBasis<'a> {
     one_symbol: bool,
     basis: ShareBasis,
@@ -42,13 +42,12 @@ pub(super) struct NewestBasis<'a> {
 }
 
 impl<'a> NewestBasis<'a> {
-    /// No rows yet.
     pub(super) fn new(one_symbol: bool, basis: ShareBasis, options: &'a Options) -> Self {
         Self { one_symbol, basis, options, dividends: Vec::new(), days: Days::default() }
     }
 
-    /// Adds a day's dividends, split and price. What was paid and split stays when the price is refused, and so does the
-    /// day: the file's rows are adjusted for its split too.
+    /// Adds a day's dividends, split and price. If the price is rejected, the dividends and the split stay. The day
+    /// stays too, since the file's rows are adjusted for its split.
     pub(super) fn add(&mut self, day: &Day<'_>, rows: &mut Collector) -> Result<(), Fault> {
         let Self { basis, options, .. } = *self;
         let symbol = day.symbol;
@@ -76,7 +75,7 @@ impl<'a> NewestBasis<'a> {
         Ok(())
     }
 
-    /// Checks that the rows are daily and names the share basis they are on: that of the newest of one symbol.
+    /// Checks that the rows are daily, and sets their share basis. For one symbol, it is that of the newest day.
     pub(super) fn finish(mut self, rows: &mut Collector) -> Result<(), ReadError> {
         let named = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
         let newest = self.days.check_daily()?.filter(|_| named);
@@ -94,7 +93,7 @@ impl<'a> NewestBasis<'a> {
     }
 }
 
-/// The dividend less the capital gain that is a part of it; a gain larger than the dividend stands beside it.
+/// Dividend without the capital gain that is part of it. A larger capital gain is separate from the dividend.
 fn without_gain(dividend: Option<Decimal>, capital_gain: Option<Decimal>) -> Option<Decimal> {
     match (dividend, capital_gain) {
         (Some(dividend), Some(gain)) if gain <= dividend => {

@@ -2,10 +2,10 @@
 
 use rust_decimal::Decimal;
 
-/// Largest denominator of a ratio that was cut to a few digits, such as 0.3333.
+/// Largest denominator of a truncated ratio, such as 0.3333.
 const MAX_CUT_DENOMINATOR: i64 = 20;
 
-/// Old and new shares in the smallest whole numbers; `None` for what is no ratio.
+/// Old and new shares in the smallest whole numbers; `None` for an invalid ratio.
 pub(super) fn shares(ratio: Decimal) -> Option<(Decimal, Decimal)> {
     if ratio <= Decimal::ZERO {
         return None;
@@ -18,7 +18,7 @@ pub(super) fn shares(ratio: Decimal) -> Option<(Decimal, Decimal)> {
     Some((Decimal::from(from), Decimal::from(to)))
 }
 
-/// Reads a ratio written as `4:1` (new to old) or as one number.
+/// Parses a ratio written as `4:1` (new to old) or as one number.
 pub(super) fn parse(text: &str) -> Option<(Decimal, Decimal)> {
     match text.split_once([':', '/']) {
         Some((to, from)) => {
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Option<(Decimal, Decimal)> {
     }
 }
 
-/// The fraction of small numbers that a number with many digits was cut or rounded from.
+/// Fraction of small numbers from which a number with many digits was truncated or rounded.
 fn cut_short(ratio: Decimal) -> Option<(i128, i128)> {
     let step = Decimal::new(1, ratio.scale());
     (1..=MAX_CUT_DENOMINATOR).find_map(|from| {

@@ -1,6 +1,6 @@
 //! Shared types of the format readers: format registry entry, reader options, read errors.
 //!
-//! Nothing here knows which vendors there are, so that a vendor's file can be read without all the others.
+//! This module knows no vendor, so that a vendor's file can be understood without the others.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Its word on the command line.
+    /// Value of `--format`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -38,7 +38,7 @@ impl Choice {
         }
     }
 
-    /// The vendor, where the choice is one.
+    /// Vendor of the choice, if it is a vendor's format.
     pub(super) fn vendor(self) -> Option<&'static Vendor> {
         match self {
             Self::Vendor(vendor) => Some(vendor),
@@ -47,44 +47,44 @@ impl Choice {
     }
 }
 
-/// How the rows of one file are read: its format, and what its format needs to know beside the content.
+/// Format of one file, and the context that its rows depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
-    /// This project's CSV: all rows are of one kind, by the file's name.
+    /// Canonical CSV; the file name gives the kind of all rows.
     CanonicalCsv(Kind),
-    /// This project's JSON: each record may name its kind.
+    /// Canonical JSON; each record may name its kind.
     CanonicalRecords {
-        /// The kind of records that name none, by the file's name.
+        /// Kind of records that name none, from the file name.
         kind: Option<Kind>,
-        /// A record a line, or all in one document.
+        /// One record per line, or all in one document.
         encoding: Encoding,
     },
-    /// As a vendor writes it.
+    /// Format of a vendor.
     Vendor {
-        /// Whose layout it is.
+        /// Vendor of the format.
         vendor: &'static Vendor,
-        /// CSV, a record a line, or all in one document.
+        /// CSV, one record per line, or one document.
         encoding: Encoding,
-        /// The symbol of a file whose rows name none.
+        /// Symbol of a file whose rows name none.
         symbol: Option<Symbol>,
-        /// The date in the name of a file whose rows name none.
+        /// Date in the name of a file whose rows name none.
         date: Option<NaiveDate>,
     },
-    /// As a map says.
+    /// Format described by a map.
     Mapped {
-        /// Says what each column is, and how dates and numbers are written.
+        /// Map of the columns, dates and numbers.
         map: Arc<Map>,
-        /// CSV, a record a line, or all in one document.
+        /// CSV, one record per line, or one document.
         encoding: Encoding,
-        /// The symbol of a file whose rows name none.
+        /// Symbol of a file whose rows name none.
         symbol: Option<Symbol>,
-        /// Refused rows that were written to be mended: UTF-8 under one line of names, whatever the map says.
+        /// True for exported rejects. They are UTF-8 with one header line, whatever the map says.
         mended: bool,
     },
 }
 
 impl Format {
-    /// Name for people and manifests.
+    /// Name for messages and manifests.
     pub fn name(&self) -> &'static str {
         match self {
             Self::CanonicalCsv(_) | Self::CanonicalRecords { .. } => "canonical",
@@ -93,7 +93,8 @@ impl Format {
         }
     }
 
-    /// What the rows depend on beside the content: part of the input's identity. Empty where the content says all.
+    /// Context that the rows depend on in addition to the content. It is part of the input's identity, and may be
+    /// empty.
     pub fn reading(&self) -> String {
         match self {
             Self::CanonicalRecords { kind: None, .. } => String::new(),
@@ -113,43 +114,43 @@ impl Format {
     }
 }
 
-/// What the command line says about reading.
+/// Reader options of the command line.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The format of the files; says nothing where there is a map.
+    /// Format of the files; ignored if there is a map.
     pub choice: Choice,
-    /// Reads every file, where it is given.
+    /// Map for every file.
     pub map: Option<Arc<Map>>,
-    /// The symbol of files whose rows name none, whatever the files are called.
+    /// Symbol of files whose rows name none. It overrides the file names.
     pub symbol: Option<Symbol>,
-    /// Where the symbol stands in the names of files.
+    /// Pattern for the symbol in file names.
     pub symbol_from: Option<SymbolFrom>,
     /// Currency of amounts in formats that name none.
     pub currency: Currency,
-    /// True if columns and fields of unknown names are read past instead of refused.
+    /// True to ignore columns and fields with unknown names instead of refusing them.
     pub ignore_unknown: bool,
-    /// The day that tells which dates are in the future.
+    /// Reference date for checks of future dates.
     pub today: NaiveDate,
 }
 
-/// Why a file is not loaded at all.
+/// Errors that prevent loading a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Its bytes cannot be read or unpacked.
+    /// The file cannot be read or unpacked.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// Its content does not fit its format; the text goes on after the name of the file.
+    /// The content does not fit the format. The text continues after the file name.
     #[error("{0}")]
     Refused(String),
 }
 
-/// A vendor's format.
+/// Format of a vendor.
 pub struct Vendor {
-    /// Its word on the command line.
+    /// Value of `--format`.
     pub name: &'static str,
-    /// What it is, for `--help`.
+    /// Description for `--help`.
     pub about: &'static str,
-    /// What a file of it has, for the refusal of one that has not.
+    /// Requirements of a file in this format, for a refusal.
     pub(super) needs: &'static str,
     pub(super) recognise: fn(&Head) -> Option<Result<Whose, String>>,
     pub(super) read: fn(Reading<'_>, &mut Collector) -> Result<(), ReadError>,
@@ -169,36 +170,36 @@ impl PartialEq for Vendor {
 
 impl Eq for Vendor {}
 
-/// Where a file says whose its rows are.
+/// Location of the symbol in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     /// Every row names its symbol.
     Rows,
-    /// All rows are of one symbol, which the content does not name.
+    /// All rows have one symbol, which the content does not name.
     File,
-    /// Every row names its symbol, and the file's name the date they are of.
+    /// Every row names its symbol, and the file name gives the date.
     Dated,
 }
 
-/// A vendor's file being read.
+/// File of a vendor, with the reader's context.
 pub(super) struct Reading<'a> {
     pub(super) source: &'a mut dyn Read,
     pub(super) encoding: Encoding,
-    /// The symbol of a file whose rows name none.
+    /// Symbol of a file whose rows name none.
     pub(super) symbol: Option<&'a Symbol>,
-    /// The date in the file's name.
+    /// Date in the file name.
     pub(super) date: Option<NaiveDate>,
     pub(super) options: &'a Options,
 }
 
 impl Reading<'_> {
-    /// The currency of amounts that name none, as a feed spells it.
+    /// Currency of amounts without one, as a feed spells it.
     pub(super) fn currency(&self) -> String {
         let currency = &self.options.currency;
         currency.minor.map_or_else(|| currency.code.clone(), str::to_owned)
     }
 
-    /// The symbol of a file whose rows name none.
+    /// Symbol of a file whose rows name none; fails if it is unknown.
     pub(super) fn file_symbol(&self) -> Result<&Symbol, ReadError> {
         self.symbol
             .ok_or_else(|| ReadError::Refused("does not say whose rows it holds: say --symbol".to_owned()))

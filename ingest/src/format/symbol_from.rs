@@ -6,7 +6,7 @@ use market::symbol::Symbol;
 
 const PLACE: &str = "{symbol}";
 
-/// A pattern with one `{symbol}` in it, of a file's name or the end of its path.
+/// Pattern with one `{symbol}`, for a file name or the end of its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolFrom {
     before: String,
@@ -14,10 +14,10 @@ pub struct SymbolFrom {
 }
 
 impl SymbolFrom {
-    /// Reads a pattern such as `div_{symbol}.csv`.
+    /// Parses a pattern such as `div_{symbol}.csv`.
     ///
     /// # Errors
-    /// A text without `{symbol}`, or with two of them.
+    /// The text has no `{symbol}`, or two of them.
     pub fn parse(pattern: &str) -> Result<Self, String> {
         match pattern.split_once(PLACE) {
             Some((before, after)) if !after.contains(PLACE) => {
@@ -29,14 +29,14 @@ impl SymbolFrom {
         }
     }
 
-    /// The symbol in a file's path; the endings of the name (`.csv`, `.gz`) may be left out of the pattern.
+    /// Symbol in a file's path. The pattern may omit the endings of the name (`.csv`, `.gz`).
     pub(super) fn symbol_of(&self, label: &str) -> Option<Symbol> {
         let folders = self.before.matches('/').count() + self.after.matches('/').count();
         let start = label.rmatch_indices('/').nth(folders).map_or(0, |(at, _)| at + 1);
         let name = &label[start..];
         let unpacked = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
         let stem = unpacked.rsplit_once('.').map_or(unpacked, |(stem, _)| stem);
-        // A pattern that ends with the symbol would take the name's ending for a part of it.
+        // A pattern that ends with the symbol would include the ending of the name in it.
         let forms = if self.after.is_empty() { vec![stem] } else { vec![name, unpacked, stem] };
         forms.into_iter().find_map(|form| {
             let text = self.inside(form)?;
@@ -44,7 +44,7 @@ impl SymbolFrom {
         })
     }
 
-    /// What stands in the symbol's place of a text that fits the pattern whole.
+    /// Text at the symbol's position, if the whole text fits the pattern.
     pub(super) fn inside<'a>(&self, text: &'a str) -> Option<&'a str> {
         text.strip_prefix(self.before.as_str())?.strip_suffix(self.after.as_str())
     }

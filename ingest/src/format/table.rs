@@ -1,4 +1,4 @@
-//! Tables, a header and records below it: the loop that every such format shares.
+//! Tables with a header and records: the reader loop shared by such formats.
 
 use std::io::Read;
 
@@ -8,19 +8,19 @@ use crate::normalize::Fault;
 use crate::price::parse::PriceCells;
 use crate::source::records::{Record, Records};
 
-/// Stands for a column the table has not: every record's field there is empty.
+/// Position of a missing column. Its field is empty in every record.
 pub(super) const NONE: usize = usize::MAX;
 
-/// A table whose header was read.
+/// Table after its header was read.
 pub(super) struct Table<R> {
     records: Records<R>,
     header: Vec<String>,
-    /// The header as it stands in the file.
+    /// Header line of the file.
     text: String,
 }
 
 impl<R: Read> Table<R> {
-    /// Reads the header, each name brought into one spelling by `spelling`. A comma at the end of a line begins no column.
+    /// Reads the header and normalizes each name with `spelling`. A comma at the end of a line begins no column.
     pub(super) fn open(reader: R, spelling: fn(&str) -> String) -> Result<Self, ReadError> {
         let mut records = Records::new(reader)?;
         let header = records.next_record()?.map(|header| {
@@ -36,17 +36,16 @@ impl<R: Read> Table<R> {
         Ok(Self { records, header, text })
     }
 
-    /// The columns' names.
     pub(super) fn header(&self) -> &[String] {
         &self.header
     }
 
-    /// Where the first column of one of these names is, else [`NONE`].
+    /// Position of the first column with one of these names, or [`NONE`].
     pub(super) fn column(&self, names: &[&str]) -> usize {
         self.header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(NONE)
     }
 
-    /// Gives every record to `row`; one that it or the header does not fit is rejected.
+    /// Passes every record to `row`. A record that fails or has another shape is rejected.
     pub(super) fn read(
         mut self,
         rows: &mut Collector,
@@ -54,7 +53,7 @@ impl<R: Read> Table<R> {
     ) -> Result<(), ReadError> {
         rows.table(&self.text);
         while let Some(record) = self.records.next_record()? {
-            // Files that were put one behind the other repeat their header.
+            // Concatenated files repeat their header.
             if record.raw.trim_ascii_end() == self.text.as_bytes() {
                 continue;
             }
@@ -68,7 +67,7 @@ impl<R: Read> Table<R> {
     }
 }
 
-/// Refuses a record whose fields are not those of the header; empty ones at its end are let pass.
+/// Fails if a record has another number of fields than the header. Extra empty fields at its end are ignored.
 fn check_shape(columns: usize, record: &Record<'_>) -> Result<(), Fault> {
     if record.unclosed {
         return Err(Fault::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
@@ -84,7 +83,6 @@ fn check_shape(columns: usize, record: &Record<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Where a price's columns are.
 pub(super) struct PriceColumns {
     open: usize,
     high: usize,
@@ -96,7 +94,7 @@ pub(super) struct PriceColumns {
 }
 
 impl PriceColumns {
-    /// Finds the columns by the names all tables of prices share.
+    /// Finds the columns by their common names.
     pub(super) fn of<R: Read>(table: &Table<R>) -> Self {
         Self {
             open: table.column(&["open"]),
@@ -109,7 +107,7 @@ impl PriceColumns {
         }
     }
 
-    /// A record's price cells.
+    /// Price cells of a record.
     pub(super) fn cells<'a>(&self, record: &Record<'a>) -> PriceCells<'a> {
         PriceCells {
             open: record.field(self.open),

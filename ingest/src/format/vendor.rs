@@ -1,7 +1,7 @@
 //! Reader loops shared by the vendor formats, for CSV and JSON records.
 //!
-//! A record is a row of a table or an object of a JSON document; its names are brought into one spelling, so that a
-//! format says once where a value stands, whichever of the two it came in.
+//! A record is a row of a table or an object of a JSON document. Names are normalized, so that a format names a
+//! field once for both encodings.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -18,16 +18,16 @@ use crate::normalize::{Fault, is_absent};
 use crate::source::files::Encoding;
 use crate::source::records::{Lines, Record};
 
-/// Largest JSON document; it is held whole while it is read.
+/// Maximum size of a JSON document in bytes; it is in memory as a whole.
 const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;
 
-/// One record, whatever it was encoded in.
+/// One record, in any encoding.
 pub(super) struct VendorRow<'a> {
     names: Cow<'a, [String]>,
     cells: Vec<Cow<'a, str>>,
     /// Line of a table, or number of an object in its document, from 1.
     pub(super) line: u64,
-    /// As it stands in the file.
+    /// Source text of the record.
     pub(super) raw: &'a [u8],
 }
 
@@ -37,7 +37,7 @@ impl<'a> VendorRow<'a> {
         Self { names: Cow::Borrowed(header), cells, line: record.line, raw: record.raw }
     }
 
-    /// An object's members; lists and objects inside it are left out.
+    /// Record of an object's members; nested lists and objects are skipped.
     pub(super) fn of_json(object: Json<'a>, line: u64) -> Self {
         let mut row =
             Self { names: Cow::Owned(Vec::new()), cells: Vec::new(), line, raw: object.raw().as_bytes() };
@@ -45,7 +45,7 @@ impl<'a> VendorRow<'a> {
         row
     }
 
-    /// Adds an object's members, which count where the row has none of their name.
+    /// Adds the members of an object; existing names keep their values.
     pub(super) fn add(&mut self, object: Json<'a>) {
         for (name, value) in object.members() {
             if let Some(text) = value.text() {
@@ -54,7 +54,6 @@ impl<'a> VendorRow<'a> {
         }
     }
 
-    /// Adds a cell.
     pub(super) fn set(&mut self, name: &str, text: Cow<'a, str>) {
         self.names.to_mut().push(spelled(name));
         self.cells.push(text);
@@ -65,7 +64,7 @@ impl<'a> VendorRow<'a> {
         self.names.iter().any(|name| names.contains(&name.as_str()))
     }
 
-    /// The first value that stands under one of these names; the vendors' words for absence are none.
+    /// First value under one of these names; `None` if all are absent.
     pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|wanted| {
             let index = self.names.iter().position(|name| name == wanted)?;
@@ -75,17 +74,17 @@ impl<'a> VendorRow<'a> {
         })
     }
 
-    /// The same as bytes; empty when absent.
+    /// First value as bytes; empty if absent.
     pub(super) fn bytes(&self, names: &[&str]) -> &[u8] {
         self.text(names).unwrap_or_default().as_bytes()
     }
 
-    /// A date, without the midnight some vendors write behind it.
+    /// Date, without the midnight that some vendors append.
     pub(super) fn date(&self, names: &[&str]) -> Option<&str> {
         self.text(names).map(day_of)
     }
 
-    /// A fraction of one as percent; a number that is percent by its sign stays.
+    /// Fraction as percent; a number with a percent sign stays unchanged.
     pub(super) fn percent(&self, names: &[&str]) -> Option<String> {
         self.text(names).map(|text| match text.strip_suffix('%') {
             Some(percent) => percent.trim().to_owned(),
@@ -93,13 +92,13 @@ impl<'a> VendorRow<'a> {
         })
     }
 
-    /// The file's symbol, else the one that stands under one of these names.
+    /// Symbol of the file, or else the value under one of these names.
     pub(super) fn symbol(&self, names: &[&str], file: Option<&Symbol>) -> Option<String> {
         file.map(ToString::to_string).or_else(|| self.text(names).map(str::to_owned))
     }
 }
 
-/// A name in one spelling. Massive's `T` and `t` differ, and Alpha Vantage numbers its names: `4. close`.
+/// Normalized name. Massive's `T` and `t` differ, and Alpha Vantage numbers its names: `4. close`.
 fn spelled(name: &str) -> String {
     if name.len() == 1 {
         return name.to_owned();
@@ -108,7 +107,7 @@ fn spelled(name: &str) -> String {
     plain(unnumbered.unwrap_or(name))
 }
 
-/// The day of a date that is written with the time of its beginning: `2015-01-02T00:00:00.000Z`.
+/// Day of a date with the time of midnight: `2015-01-02T00:00:00.000Z`.
 pub(super) fn day_of(text: &str) -> &str {
     match (text.get(..10), text.get(11..19)) {
         (Some(day), Some("00:00:00")) => day,
@@ -116,14 +115,14 @@ pub(super) fn day_of(text: &str) -> &str {
     }
 }
 
-/// A number times a factor; a text that is none stays, for the check that names it.
+/// Number times a factor. Other text stays unchanged; a later check reports it.
 pub(super) fn scaled(text: &str, factor: Decimal) -> String {
     let number = market::decimal::parse_figure(text).ok();
     let product = number.and_then(|number| number.value.checked_mul(factor));
     product.map_or_else(|| text.to_owned(), |product| product.normalize().to_string())
 }
 
-/// Counts a record, and rejects it when `row` finds a fault in it.
+/// Counts a record, and rejects it if `row` returns a fault.
 pub(super) fn take_row(
     row: &VendorRow<'_>,
     rows: &mut Collector,
@@ -135,7 +134,7 @@ pub(super) fn take_row(
     }
 }
 
-/// Gives every JSON document of a file to `each`, with its line: a line of NDJSON, or the whole file.
+/// Passes every JSON document of a file to `each`, with its line. A document is a line of NDJSON, or the whole file.
 pub(super) fn read_documents(
     reading: Reading<'_>,
     rows: &mut Collector,
@@ -174,7 +173,7 @@ pub(super) fn read_documents(
     Ok(())
 }
 
-/// Gives every record of a file to `read`: rows of a table, or objects inside the vendors' wrappers.
+/// Passes every record of a file to `read`: rows of a table, or objects inside the vendors' wrappers.
 pub(super) fn read_rows(
     reading: Reading<'_>,
     rows: &mut Collector,
@@ -194,7 +193,7 @@ pub(super) fn read_rows(
     })
 }
 
-/// Gives every object of a JSON file to `each`, with the page around it, and its line or its number from 1.
+/// Passes every object of a JSON file to `each`, with the enclosing page, and its line or its number from 1.
 pub(super) fn read_objects(
     reading: Reading<'_>,
     rows: &mut Collector,
@@ -210,7 +209,7 @@ pub(super) fn read_objects(
     })
 }
 
-/// How deep lists lie in lists at most, such as those of answers' lists; a deeper list is no record.
+/// Maximum depth of nested lists; deeper lists are not records.
 const MAX_NESTING: u32 = 8;
 
 /// Finds the records of a document: in a list, under `results` or `data` of a page, or the document itself.
@@ -229,7 +228,7 @@ fn unwrap<'a>(
     let inner = value.get("results").or_else(|| value.get("data"));
     match inner.filter(|inner| inner.is_list() || inner.is_object()) {
         Some(inner) if wrapper.is_none() => unwrap(inner, Some(value), nesting, each),
-        // A page without results is no record.
+        // A page without results has no record.
         None if wrapper.is_none() && is_empty_page(value) => {}
         _ => each(value, wrapper),
     }

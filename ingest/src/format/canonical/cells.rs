@@ -1,4 +1,4 @@
-//! The cells of a canonical CSV record.
+//! Cells of a canonical CSV record.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::layout::Layout;
 use crate::normalize::{Cells, Fault};
 use crate::source::records::Record;
 
-/// A CSV record's cells by column name.
+/// Cells of a CSV record, by column name.
 pub(super) fn cells_of<'a>(
     layout: &Layout,
     columns: &[Option<usize>],

@@ -1,4 +1,4 @@
-//! A canonical record under construction: what every vendor's record becomes.
+//! Canonical record under construction. Every vendor's record becomes one.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::rows;
 use crate::batch::accumulator::Collector;
 use crate::normalize::{Cells, Fault};
 
-/// A record of one kind, its values by the canonical names.
+/// Record of one kind, with values by canonical name.
 #[derive(Debug)]
 pub(crate) struct Draft<'a> {
     kind: Kind,
@@ -17,18 +17,17 @@ pub(crate) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// An empty record.
     pub(crate) fn new(kind: Kind) -> Self {
         Self { kind, values: Vec::with_capacity(12) }
     }
 
-    /// The record with a value; one that is absent changes nothing.
+    /// Adds a value; an absent value changes nothing.
     pub(crate) fn with<T: Into<Cow<'a, str>>>(mut self, name: &'static str, value: Option<T>) -> Self {
         self.values.extend(value.map(|value| (name, value.into())));
         self
     }
 
-    /// Checks the record as canonical ones are, and adds it; `bytes` is the length of the text it was read from.
+    /// Validates the record like a canonical one, and adds it. `bytes` is the length of its source text.
     pub(crate) fn accept(self, line: u64, bytes: usize, rows: &mut Collector) -> Result<(), Fault> {
         let layout = Layout::of(self.kind).ok_or_else(|| Fault::new("unknown_kind", self.kind))?;
         let mut cells = Cells::new(layout.names);

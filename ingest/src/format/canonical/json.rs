@@ -1,4 +1,4 @@
-//! One NDJSON record as cells; numbers keep their digits.
+//! Canonical NDJSON record as cells; numbers keep their digits.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use super::layout::{ID_FIELD, LISTS, Layout, REASON_FIELD};
 use crate::format::json::{Members, string};
 use crate::normalize::{Cells, Fault};
 
-/// Reads a record: its kind, which is `unnamed` when it names none, and its cells in that kind's columns.
+/// Reads a record: its kind, which defaults to `unnamed`, and its cells in the columns of that kind.
 pub(super) fn cells(
     line: &[u8],
     unnamed: Option<Kind>,
@@ -44,7 +44,7 @@ pub(super) fn cells(
     Ok((layout.kind, cells))
 }
 
-/// A value as a cell's text; `None` for null. Lists stay JSON.
+/// Value as text of a cell; `None` for null. Lists stay JSON.
 fn scalar<'a>(name: &str, value: &'a str) -> Result<Option<Cow<'a, str>>, Fault> {
     match value.as_bytes().first() {
         Some(b'"') => Ok(string(value)),

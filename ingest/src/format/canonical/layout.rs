@@ -1,28 +1,27 @@
-//! The columns of every kind; the contract of the canonical feed, where names are fixed.
+//! Columns of every kind. The names are the public contract of the canonical feed.
 
 use market::event::Kind;
 
-/// The fields that a refused row has beside its own when it is exported to be mended.
+/// Additional fields of a reject that is exported for correction.
 pub(crate) const ID_FIELD: &str = "reject_id";
 pub(crate) const REASON_FIELD: &str = "reject_reason";
 
-/// One kind's columns.
+/// Columns of one kind.
 pub(crate) struct Layout {
     pub(crate) kind: Kind,
-    /// What identifies a row; all that a retraction needs.
+    /// Key columns of a row; a retraction needs no others.
     pub(crate) key: &'static [&'static str],
     /// Further required columns.
     pub(crate) required: &'static [&'static str],
-    /// Every column, the common ones first.
+    /// All columns, the common ones first.
     pub(crate) names: &'static [&'static str],
 }
 
-/// Columns that hold lists.
 pub(super) const LISTS: [&str; 2] = ["former_symbols", "indexes"];
 
 macro_rules! layouts {
     ($($kind:ident: [$($key:literal)*] [$($required:literal)*] [$($optional:literal)*];)*) => {
-        /// Every kind that can be loaded.
+        /// Layouts of all kinds that can be loaded.
         pub(crate) static ALL: &[Layout] = &[$(Layout {
             kind: Kind::$kind,
             key: &[$($key),*],
@@ -54,7 +53,7 @@ layouts! {
     Session: ["date"] [] ["note"];
 }
 
-/// What a column's values are.
+/// Type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnType {
     Text,
@@ -62,7 +61,7 @@ pub(crate) enum ColumnType {
     Number,
 }
 
-/// What a column's values are, by its name.
+/// Type of a column's values, by column name.
 pub(crate) fn column_type(name: &str) -> ColumnType {
     const TEXTS: [&str; 35] = [
         "kind",
@@ -113,12 +112,12 @@ pub(crate) fn column_type(name: &str) -> ColumnType {
 }
 
 impl Layout {
-    /// The layout of a kind; `None` for kinds the service itself writes.
+    /// Layout of a kind; `None` for kinds that only the service writes.
     pub(crate) fn of(kind: Kind) -> Option<&'static Self> {
         ALL.iter().find(|layout| layout.kind == kind)
     }
 
-    /// For each column of a header the index of its name, or a message why the file cannot be read.
+    /// Index of the canonical name for each column of a header. Fails with a message if the file cannot be read.
     pub(super) fn columns(
         &self,
         header: &[String],
@@ -147,7 +146,7 @@ impl Layout {
         let has = |name: &&&str| header.iter().any(|column| column == **name);
         let missing =
             |names: &[&str]| names.iter().filter(|name| !has(name)).copied().collect::<Vec<_>>().join(", ");
-        // A file with actions may hold retractions only, which need the key alone.
+        // A file with an `action` column may have only retractions, which need the key alone.
         let retracting = header.iter().any(|column| column == "action");
         let absent = [missing(self.key), if retracting { String::new() } else { missing(self.required) }];
         let absent = absent.iter().filter(|names| !names.is_empty()).cloned().collect::<Vec<_>>().join(", ");

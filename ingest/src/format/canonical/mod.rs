@@ -1,4 +1,5 @@
-//! The canonical feed: CSV files named by their kind, and JSON records that name theirs, or are all of the file's.
+//! Canonical feed: CSV files named by their kind, and JSON records. A JSON record names its kind, or the file's name
+//! gives it.
 
 use std::io::Read;
 
@@ -24,12 +25,12 @@ use cells::cells_of;
 pub(super) use draft::Draft;
 use layout::Layout;
 
-/// True if a file is canonical: by its name and columns (CSV), or by its first record.
+/// Recognizes a canonical file: CSV by name and columns, JSON by its first record.
 pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, String>> {
     let named = kind_of(file.stem()).and_then(Layout::of);
     if head.encoding == Encoding::Csv {
         let layout = named?;
-        // A vendor's table may bear one of our names; it is ours when it has at least the natural key.
+        // A vendor's table may have one of our file names. It is canonical if it has a column of the natural key.
         let ours =
             layout.key.iter().any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
         let taken = ours || head.looks_like().is_none();
@@ -49,8 +50,8 @@ pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, S
     Some(Ok(Format::CanonicalRecords { kind, encoding: head.encoding }))
 }
 
-/// Why a file is not taken for raw values whose name says that they are adjusted (`prices-split-adjusted.csv`), while no
-/// column says on which shares they are.
+/// Refuses a file whose name indicates adjusted values (`prices-split-adjusted.csv`) without a column for the share
+/// basis. It returns the reason.
 fn named_adjusted(stem: &str, layout: &Layout, columns: &[String]) -> Option<String> {
     let basis = layout.names.iter().find(|name| matches!(**name, "basis" | "amount_basis"))?;
     let says = |column: &String| column.eq_ignore_ascii_case(basis);
@@ -62,7 +63,7 @@ fn named_adjusted(stem: &str, layout: &Layout, columns: &[String]) -> Option<Str
     ))
 }
 
-/// What a canonical file of this encoding is.
+/// Description of a canonical file with this encoding, for an error message.
 pub(super) fn expectation(head: &Head) -> &'static str {
     match head.encoding {
         Encoding::Csv => {
@@ -74,12 +75,12 @@ pub(super) fn expectation(head: &Head) -> &'static str {
     }
 }
 
-/// The kind a file's name says, with its path and its endings.
+/// Kind in a file name with path and endings.
 pub(crate) fn kind_named(file: &str) -> Option<Kind> {
     kind_of(file.rsplit(['/', '\\']).next().unwrap_or(file))
 }
 
-/// The kind a file's name says: up to the first `.` or `-`, in singular or plural.
+/// Kind in a file name: the part before the first `.` or `-`, in singular or plural.
 fn kind_of(stem: &str) -> Option<Kind> {
     let name = stem.split(['.', '-']).next().unwrap_or(stem).to_ascii_lowercase();
     layout::ALL.iter().map(|layout| layout.kind).find(|kind| {
@@ -123,7 +124,7 @@ fn read_record(
     rows::accept(layout.kind, &cells, record.line, record.raw.len(), rows)
 }
 
-/// Reads JSON records, one a line or all in one document; `kind` is of those that name none.
+/// Reads JSON records, one per line or all in one document. Records without a kind get `kind`.
 pub(super) fn read_records(
     kind: Option<Kind>,
     reading: Reading<'_>,

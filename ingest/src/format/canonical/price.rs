@@ -1,5 +1,5 @@
-//! Canonical price rows: the one hot path. Bytes go straight to scaled integers, and a version is built only when the
-//! columns that make it change.
+//! Reader of canonical price rows, optimized for speed. Bytes become scaled integers directly, and a version is
+//! built only when its columns change.
 
 use std::io::Read;
 
@@ -16,17 +16,16 @@ use crate::format::table::{NONE, PriceColumns, Table};
 use crate::normalize::{Cells, Fault, session_date, trim};
 use crate::source::records::Record;
 
-/// Columns that make a row's version.
+/// Columns of a row's version.
 const VERSION: [&str; 5] = ["revision", "action", "observed_at", "basis", "basis_as_of"];
 
-/// Where the columns are.
 struct Columns {
     symbol: usize,
     date: usize,
     prices: PriceColumns,
     kind: usize,
     version: [usize; 5],
-    /// True if there is none of the version's columns.
+    /// True if the table has no column of the version.
     unversioned: bool,
 }
 
@@ -44,7 +43,7 @@ impl Columns {
     }
 }
 
-/// The version of the last row, and the cells it was made of.
+/// Version of the last row, and the cells that gave it.
 struct LastVersion {
     cells: [Vec<u8>; 5],
     version: BarVersion,
@@ -85,7 +84,7 @@ fn read_record(
     rows.price(record.field(places.symbol), last_date.1, &cells, version.clone(), record.line)
 }
 
-/// Makes the record's version, unless its cells are those of the record before.
+/// Updates the version if its cells differ from those of the last record.
 fn update_version(
     last: &mut LastVersion,
     places: &Columns,
@@ -106,7 +105,7 @@ fn update_version(
     Ok(())
 }
 
-/// A price row's version out of its cells.
+/// Version of a price row, from its cells.
 pub(super) fn version(cells: &Cells<'_>, rows: &Collector) -> Result<BarVersion, Fault> {
     let basis = cells.word::<ShareBasis>("basis")?.unwrap_or(ShareBasis::Raw);
     let as_of = cells.date("basis_as_of")?;

@@ -1,4 +1,4 @@
-//! Canonical cells to records of the log, kind by kind.
+//! Conversion of canonical cells to records of the log, per kind.
 
 use chrono::NaiveDate;
 use market::event::{
@@ -121,7 +121,7 @@ fn security(cells: &Cells<'_>, retracted: bool) -> Result<Security, Fault> {
     })
 }
 
-/// Keeps a website that is no web address as a reject; the row itself is taken without it.
+/// Adds a reject for an invalid website address. The row itself is accepted without it.
 fn note_website(cells: &Cells<'_>, line: u64, rows: &mut Collector) {
     if let Some(text) = cells.text("website").filter(|text| web_address(text).is_none()) {
         let message =
@@ -175,7 +175,7 @@ fn amount_basis(cells: &Cells<'_>) -> Result<ShareBasis, Fault> {
     }
 }
 
-/// A word, or payments a year.
+/// Frequency as a word or as payments per year.
 fn frequency(cells: &Cells<'_>) -> Result<Option<Frequency>, Fault> {
     let Some(text) = cells.text("frequency").filter(|text| text.bytes().all(|b| b.is_ascii_digit())) else {
         return cells.word("frequency");
@@ -304,7 +304,7 @@ fn holding(cells: &Cells<'_>) -> Result<Holding, Fault> {
     })
 }
 
-/// A list of symbols or `{symbol, from, to}` in JSON; in CSV `FB@2012-05-18..2022-06-08`, separated by `;`.
+/// List of symbols or `{symbol, from, to}` in JSON. In CSV, `FB@2012-05-18..2022-06-08`, separated by `;`.
 fn former_symbols(text: Option<&str>) -> Result<Vec<FormerSymbol>, Fault> {
     let Some(text) = text else { return Ok(Vec::new()) };
     let bad = |part: &str| {

@@ -1,4 +1,4 @@
-//! Validation of a map: each mistake with its line and the allowed values.
+//! Validation of a map. Each error has its line and the allowed values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,10 +17,10 @@ use crate::format::canonical::layout::{self, ColumnType, Layout, column_type};
 use crate::format::symbol_from::SymbolFrom;
 
 impl Map {
-    /// Reads a map's text.
+    /// Parses and validates a map.
     ///
     /// # Errors
-    /// The first mistake, with its line and what is allowed there.
+    /// The first mistake, with its line and the allowed values.
     pub fn parse(text: &str) -> Result<Self, MapError> {
         let definition = Definition::parse(text)?;
         let said: toml::Table = toml::from_str(text).map_err(MapError::whole)?;
@@ -30,7 +30,7 @@ impl Map {
     }
 }
 
-/// A definition being checked.
+/// Validation of one definition.
 struct Check<'a> {
     text: &'a str,
     definition: Definition,
@@ -83,7 +83,7 @@ impl<'a> Check<'a> {
         Ok(map)
     }
 
-    /// The canonical name of a column.
+    /// Canonical name of a column.
     fn name(&self, section: &str, name: &str, span: Range<usize>) -> Result<&'static str, MapError> {
         let ratio = (self.kind == Kind::Split).then_some(RATIO);
         let allowed = || self.layout.names.iter().copied().filter(|known| *known != "kind").chain(ratio);
@@ -233,7 +233,7 @@ impl<'a> Check<'a> {
         Ok(Some(WideNames { pattern, value, skip: wide.skip.clone() }))
     }
 
-    /// Refuses a map that never gives what its kind's rows need.
+    /// Fails if the map never gives a column that rows of its kind require.
     fn check_required(&self, map: &Map) -> Result<(), MapError> {
         let given = |name: &str| {
             let wide = map.wide.as_ref();

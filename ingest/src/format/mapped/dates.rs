@@ -1,13 +1,13 @@
-//! Dates as a map says they are written: `DD.MM.YYYY`, `MMM D, YYYY`, `YYYYMMDD`.
+//! Date formats of a map: `DD.MM.YYYY`, `MMM D, YYYY`, `YYYYMMDD`.
 
 use chrono::{DateTime, NaiveDate};
 
 use crate::normalize::{Fault, shown};
 
-/// What a date format may hold.
+/// Description of allowed date formats, for error messages.
 pub(super) const ALLOWED: &str = "YYYY, YY, MM, DD (also of one digit), MMM (Jan, January) and the signs between them, such as DD.MM.YYYY; or unix, unix_ms";
 
-/// A part of a written date.
+/// Part of a date format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
     Year,
@@ -18,16 +18,15 @@ pub(super) enum Part {
     Sign(char),
 }
 
-/// One way to write dates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DateFormat {
     Parts(Vec<Part>),
-    /// Ticks since 1970, so many a second.
+    /// Time since 1970, in ticks; the number of ticks per second.
     Unix(i64),
 }
 
 impl DateFormat {
-    /// Reads a format; `None` when it lacks the year, the month or the day.
+    /// Parses a format; `None` if it lacks the year, the month or the day.
     pub(super) fn parse(text: &str) -> Option<Self> {
         match text {
             "unix" => return Some(Self::Unix(1)),
@@ -57,7 +56,7 @@ impl DateFormat {
         whole.then_some(Self::Parts(parts))
     }
 
-    /// The date a text begins with, and what stands behind it.
+    /// Date at the beginning of a text, and the rest of the text.
     fn read<'a>(&self, text: &'a str) -> Option<(NaiveDate, &'a str)> {
         let parts = match self {
             Self::Parts(parts) => parts,
@@ -86,7 +85,7 @@ impl DateFormat {
     }
 }
 
-/// Reads a date in the first of some formats that fits; a midnight behind it is let pass.
+/// Parses a date with the first format that fits. A midnight after it is ignored.
 pub(super) fn read(formats: &[DateFormat], column: &str, text: &str) -> Result<NaiveDate, Fault> {
     let mut timed = false;
     for format in formats {
@@ -109,14 +108,14 @@ pub(super) fn read(formats: &[DateFormat], column: &str, text: &str) -> Result<N
     })
 }
 
-/// True if a text is a date written in a format.
+/// True if a text is a date in this format.
 pub(crate) fn is_date(format: &str, text: &str) -> bool {
     DateFormat::parse(format)
         .and_then(|format| format.read(text).map(|(_, rest)| is_midnight(rest)))
         .unwrap_or(false)
 }
 
-/// True if nothing stands behind a date but the beginning of the day.
+/// True if the rest of a date is empty or the time of midnight.
 fn is_midnight(rest: &str) -> bool {
     let Some(time) = rest.strip_prefix([' ', 'T']).map(str::trim_start) else { return rest.is_empty() };
     let offset = time.find(['+', '-', 'Z']).unwrap_or(time.len());
@@ -126,7 +125,7 @@ fn is_midnight(rest: &str) -> bool {
         && zone.bytes().all(|byte| byte.is_ascii_digit() || b"+-:Z".contains(&byte))
 }
 
-/// Reads a number of some digits, as many as there are.
+/// Reads a number of `least` to `most` digits.
 fn digits<'a>(text: &'a str, least: usize, most: usize, number: &mut u32) -> Option<&'a str> {
     let count = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
     let (digits, rest) = text.split_at(count);
@@ -134,7 +133,7 @@ fn digits<'a>(text: &'a str, least: usize, most: usize, number: &mut u32) -> Opt
     Some(rest)
 }
 
-/// Reads the English name of a month, whole or its first letters.
+/// Reads the English name of a month, whole or abbreviated.
 fn month_name<'a>(text: &'a str, month: &mut u32) -> Option<&'a str> {
     const NAMES: [&str; 12] = [
         "january",

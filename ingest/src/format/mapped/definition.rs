@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use toml::Spanned;
 
-/// A map's text, parsed but not yet checked.
+/// Parsed map before validation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Definition {
@@ -35,17 +35,17 @@ pub(super) struct Definition {
     pub(super) wide: Option<Wide>,
 }
 
-/// `[file]`: how the text is cut into records.
+/// `[file]`: layout of the records in the text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileLayout {
     pub(super) delimiter: Option<Spanned<String>>,
     pub(super) encoding: Option<Spanned<String>>,
-    /// Line on which the header begins, or without one the first record.
+    /// Line of the header, or of the first record if there is no header.
     pub(super) first_line: Option<u64>,
-    /// Lines of the header.
+    /// Number of header lines.
     pub(super) header: Option<Spanned<u64>>,
-    /// JSON: the member that holds the records, such as `data.dividends.rows`.
+    /// JSON: path of the member with the records, such as `data.dividends.rows`.
     pub(super) records: Option<String>,
 }
 
@@ -56,62 +56,62 @@ pub(super) struct Dates {
     pub(super) format: Option<Spanned<OneOrMore>>,
 }
 
-/// `[numbers]`: how numbers are written.
+/// `[numbers]`: notation of numbers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Numbers {
     pub(super) decimal: Option<Spanned<String>>,
     pub(super) thousands: Option<Spanned<String>>,
-    /// Signs that are no part of a number, such as `$`.
+    /// Characters that are not part of a number, such as `$`.
     #[serde(default)]
     pub(super) strip: String,
-    /// True if `45.2M` is 45,200,000.
+    /// True if `45.2M` means 45,200,000.
     #[serde(default)]
     pub(super) suffixes: bool,
 }
 
-/// `[symbols]`: where symbols stand, and what belongs to them.
+/// `[symbols]`: location and suffix of symbols.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Symbols {
-    /// The part of a file's name that is the symbol.
+    /// Pattern for the symbol in a file name.
     pub(super) file_name: Option<Spanned<String>>,
-    /// The part of a cell that is the symbol.
+    /// Pattern for the symbol in a cell.
     pub(super) cell: Option<Spanned<String>>,
-    /// What is added to every symbol, such as `.DE`.
+    /// Suffix of every symbol, such as `.DE`.
     #[serde(default)]
     pub(super) suffix: String,
 }
 
-/// `[rows]`: which records are rows, and what stands for no value.
+/// `[rows]`: selection of rows, and words for absent values.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rows {
     #[serde(default)]
     pub(super) absent: Vec<String>,
-    /// Columns without whose value, or with a value of zero, a record is no row.
+    /// Columns that must have a nonzero value, or the record is skipped.
     #[serde(default)]
     pub(super) skip_without: Vec<Spanned<String>>,
 }
 
-/// `[wide]`: columns whose names hold a symbol, a field or a date.
+/// `[wide]`: columns whose names contain a symbol, a field or a date.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wide {
-    /// What a column's name is made of, such as `{symbol}.{field}`.
+    /// Pattern of the column names, such as `{symbol}.{field}`.
     pub(super) name: Spanned<String>,
-    /// What the cells are, where the columns' names have no field.
+    /// Field of the cells, if the column names have none.
     pub(super) value: Option<Spanned<String>>,
-    /// Columns that are none of them.
+    /// Columns that do not follow the pattern.
     #[serde(default)]
     pub(super) skip: Vec<String>,
 }
 
-/// Where a value stands in a record.
+/// Location of a value in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     Name(String),
-    /// From 1.
+    /// Column number, from 1.
     Number(usize),
 }
 
@@ -123,7 +123,7 @@ pub(super) enum OneOrMore {
     More(Vec<String>),
 }
 
-/// What numbers of a column are multiplied by.
+/// Multiplier of a column's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Factor(pub(super) Decimal);
 
@@ -170,10 +170,10 @@ impl<'de> Deserialize<'de> for Factor {
     }
 }
 
-/// What is wrong with a map, and where.
+/// Error in a map, with its line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct MapError {
-    /// Line from 1; none where something is missing.
+    /// Line, from 1; `None` for a missing entry.
     line: Option<usize>,
     message: String,
 }
@@ -188,12 +188,12 @@ impl fmt::Display for MapError {
 }
 
 impl MapError {
-    /// A mistake of the whole.
+    /// Error of the whole map.
     pub(super) fn whole(message: impl fmt::Display) -> Self {
         Self { line: None, message: message.to_string() }
     }
 
-    /// A mistake at a place of the text.
+    /// Error at a position of the text.
     pub(super) fn at(text: &str, span: Range<usize>, message: impl fmt::Display) -> Self {
         let before = text.get(..span.start).unwrap_or(text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
@@ -202,7 +202,6 @@ impl MapError {
 }
 
 impl Definition {
-    /// Reads a map's text.
     pub(super) fn parse(text: &str) -> Result<Self, MapError> {
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let message = error.message().trim().replace('\n', ", ");

@@ -1,18 +1,17 @@
-//! Windows-1252 decoder: reads the one-byte encoding of older Western European programs as UTF-8.
+//! Windows-1252 decoder, for the one-byte encoding of older Western European programs.
 
 use std::io::{self, Read};
 
 use encoding_rs::WINDOWS_1252;
 
-/// Text in Windows-1252, read as UTF-8.
+/// Reader that converts Windows-1252 to UTF-8.
 pub(super) struct Windows1252<R> {
     inner: R,
-    /// Decoded text that was not read yet.
+    /// Decoded text that is not read yet.
     text: io::Cursor<Vec<u8>>,
 }
 
 impl<R: Read> Windows1252<R> {
-    /// Recodes `inner`.
     pub(super) fn new(inner: R) -> Self {
         Self { inner, text: io::Cursor::default() }
     }
@@ -26,7 +25,7 @@ impl<R: Read> Read for Windows1252<R> {
         }
         let mut bytes = [0; 64 * 1024];
         let read = self.inner.read(&mut bytes)?;
-        // Each byte is a character, so a chunk never ends within one.
+        // Every byte is one character, so a chunk never splits a character.
         let (text, _) = WINDOWS_1252.decode_without_bom_handling(&bytes[..read]);
         self.text = io::Cursor::new(text.into_owned().into_bytes());
         self.text.read(buffer)

@@ -1,4 +1,4 @@
-//! A checked map: how the values of one kind are found in a file, and brought into canonical form.
+//! Validated map: location of the values of one kind in a file, and their conversion to canonical form.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,26 +15,26 @@ use crate::format::canonical::layout::{ColumnType, Layout, column_type};
 use crate::format::symbol_from::SymbolFrom;
 use crate::normalize::{Fault, is_absent, shown};
 
-/// A split's old and new shares in one column, such as `4:1` or `4.0`.
+/// Column with old and new shares of a split, such as `4:1` or `4.0`.
 pub(super) const RATIO: &str = "ratio";
 
-/// A map that was found good.
+/// Validated map.
 #[derive(Debug)]
 pub struct Map {
     pub(super) kind: Kind,
-    /// What stands between fields; the header tells when it is not said.
+    /// Delimiter of the fields; detected from the header if `None`.
     pub(super) delimiter: Option<u8>,
     pub(super) windows_1252: bool,
-    /// Line on which the header begins, or without one the first record, where the map says it.
+    /// Line of the header, or of the first record if there is no header; `None` if the map does not set it.
     pub(super) first_line: Option<u64>,
-    /// Lines of the header.
+    /// Number of header lines.
     pub(super) header: u64,
-    /// JSON: the member that holds the records; where the map does not say it, a list, `results` or `data` does.
+    /// JSON: path of the member with the records. If `None`, they are in a list, under `results` or under `data`.
     pub(super) records: Option<String>,
     pub(super) columns: Vec<(&'static str, Place)>,
     pub(super) constants: Vec<(&'static str, String)>,
     pub(super) wide: Option<WideNames>,
-    /// Columns without whose value, or with a value of zero, a record is no row.
+    /// Columns that must have a nonzero value, or the record is skipped.
     pub(super) skip_without: Vec<&'static str>,
     pub(super) dates: Vec<DateFormat>,
     pub(super) numbers: NumberFormat,
@@ -44,15 +44,15 @@ pub struct Map {
     pub(super) file_name: Option<SymbolFrom>,
     pub(super) cell: Option<SymbolFrom>,
     pub(super) suffix: String,
-    /// Hash of what the map says, whatever its comments and its order.
+    /// Hash of the map's content, independent of comments and order.
     pub(super) digest: String,
 }
 
-/// Columns whose names hold a symbol, a field or a date.
+/// Columns whose names contain a symbol, a field or a date.
 #[derive(Debug)]
 pub(super) struct WideNames {
     pub(super) pattern: NamePattern,
-    /// What the cells are, where the names have no field.
+    /// Field of the cells, if the names have none.
     pub(super) value: Option<&'static str>,
     pub(super) skip: Vec<String>,
 }
@@ -66,18 +66,18 @@ impl PartialEq for Map {
 impl Eq for Map {}
 
 impl Map {
-    /// Part of an input's identity: the same file under another map has other rows.
+    /// Digest of the map. It is part of an input's identity: the same file under another map has other rows.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The column that says whose a row is; none for kinds of the whole market.
+    /// Column with the symbol of a row; `None` for kinds of the whole market.
     pub(super) fn owner(&self) -> Option<&'static str> {
         let layout = Layout::of(self.kind)?;
         layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
     }
 
-    /// True if rows say whose they are, rather than the file's name.
+    /// True if rows have their symbol, rather than the file name.
     pub(super) fn names_owner(&self) -> bool {
         let Some(owner) = self.owner() else { return true };
         self.columns.iter().any(|(name, _)| *name == owner)
@@ -85,12 +85,12 @@ impl Map {
             || self.wide.as_ref().is_some_and(|wide| wide.pattern.has_symbol())
     }
 
-    /// Where the symbol stands in files' names.
+    /// Pattern for the symbol in file names.
     pub(super) fn file_name(&self) -> Option<&SymbolFrom> {
         self.file_name.as_ref()
     }
 
-    /// A cell in canonical form; `None` when it has no value.
+    /// Cell in canonical form; `None` if it is absent.
     pub(super) fn value<'a>(&self, name: &'static str, cell: &'a str) -> Result<Option<Cow<'a, str>>, Fault> {
         let cell = cell.trim();
         if is_absent(cell.as_bytes()) || self.absent.iter().any(|word| word == cell) {
@@ -109,7 +109,7 @@ impl Map {
         Ok(Some(value))
     }
 
-    /// The symbol in a cell or a column's name.
+    /// Symbol in a cell or a column name.
     fn symbol(&self, name: &str, text: &str) -> Result<String, Fault> {
         let inside = match &self.cell {
             Some(pattern) => pattern.inside(text).ok_or_else(|| {
@@ -124,7 +124,7 @@ impl Map {
         Ok(format!("{inside}{}", self.suffix))
     }
 
-    /// The symbol that a file's name gave, as the map calls it.
+    /// Symbol of a file name, after the map's aliases.
     pub(super) fn renamed(&self, symbol: Symbol) -> Result<Symbol, String> {
         let aliases = self.owner().and_then(|owner| self.aliases.get(owner));
         let text = match aliases.and_then(|aliases| aliases.get(symbol.as_str())) {

@@ -1,6 +1,7 @@
-//! Any table under a map: headerless files, wide tables, other signs and dates, symbols in names of files.
+//! Reader of tables under a map: headerless files, wide tables, other notations of numbers and dates, symbols in
+//! file names.
 //!
-//! What a map makes of a record goes the way of every canonical record, with the same checks and rejects.
+//! A record under a map becomes a canonical record, with the same checks and rejects.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -39,10 +40,10 @@ use plan::{Plan, PlannedRow};
 pub(super) use shipped::shipped_for;
 pub use shipped::{MapFile, SHIPPED};
 
-/// Values of a row by their canonical names.
+/// Values of a row, by canonical name.
 type Values<'a> = Vec<(&'static str, Cow<'a, str>)>;
 
-/// How a file is read under a map.
+/// Format of a file under a map.
 pub(super) fn recognise(
     map: &Arc<Map>,
     file: &FeedFile,
@@ -88,12 +89,12 @@ pub(super) fn read(
     }
 }
 
-/// Where a table begins.
+/// Position and size of a table's header.
 #[derive(Clone, Copy)]
 struct Beginning {
-    /// Line of the header, or without one of the first record; where nobody says it, lines for people may stand above it.
+    /// Line of the header, or of the first record if there is no header. If `None`, comment lines may precede it.
     line: Option<u64>,
-    /// Lines of the header.
+    /// Number of header lines.
     header: u64,
 }
 
@@ -119,7 +120,7 @@ fn read_table(
             continue;
         }
         if width == 0 {
-            // Columns without names are known by their numbers.
+            // Unnamed columns get their numbers as names.
             width = record.len();
             let numbers: Vec<String> = (1..=width).map(|number| number.to_string()).collect();
             rows.table(&table_header(&numbers, record.delimiter));
@@ -135,7 +136,7 @@ fn read_table(
         };
         for row in &plan.rows {
             let accepted = values(map, row, &record, common.clone()).and_then(|values| {
-                // Cells that are all empty are no row.
+                // Records with only empty cells are skipped.
                 if values.is_empty() {
                     return Ok(());
                 }
@@ -150,7 +151,7 @@ fn read_table(
     Ok(())
 }
 
-/// The names of the columns, those of several header lines joined by a bar; none without a header.
+/// Column names. Those of several header lines are joined by a bar; empty without a header.
 fn header<R: Read>(beginning: Beginning, records: &mut Records<R>) -> Result<Vec<String>, ReadError> {
     let mut names: Vec<String> = Vec::new();
     let mut lines = 0;
@@ -174,7 +175,7 @@ fn header<R: Read>(beginning: Beginning, records: &mut Records<R>) -> Result<Vec
     Ok(names)
 }
 
-/// The names of the columns as one line of the table, for refused rows.
+/// Column names as one header line, which is stored with rejects.
 fn table_header(names: &[String], delimiter: u8) -> String {
     let quoted = |name: &String| match name.contains(['"', '\n', '\r', char::from(delimiter)]) {
         true => format!("\"{}\"", name.replace('"', "\"\"")),
@@ -183,7 +184,7 @@ fn table_header(names: &[String], delimiter: u8) -> String {
     names.iter().map(quoted).collect::<Vec<_>>().join(&char::from(delimiter).to_string())
 }
 
-/// Refuses a record of other columns; empty ones at its end are let pass.
+/// Fails if a record has another number of columns. Extra empty ones at its end are ignored.
 fn check_shape(width: usize, record: &Record<'_>) -> Result<(), Fault> {
     if record.unclosed {
         return Err(Fault::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
@@ -196,7 +197,7 @@ fn check_shape(width: usize, record: &Record<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The values all rows of a record have in common.
+/// Values that all rows of a record share.
 fn common<'a>(
     map: &'a Map,
     plan: &Plan,
@@ -211,7 +212,7 @@ fn common<'a>(
     Ok(values)
 }
 
-/// The values of one row; none when all cells of a wide table's row are empty.
+/// Values of one row; empty if all cells of a wide table's row are empty.
 fn values<'a>(
     map: &Map,
     row: &'a PlannedRow,
@@ -244,7 +245,7 @@ fn add<'a>(map: &Map, name: &'static str, text: &'a str, values: &mut Values<'a>
     Ok(())
 }
 
-/// Checks a row and adds it, unless the map passes over it.
+/// Validates and adds a row, unless the map skips it.
 fn accept(map: &Map, values: Values<'_>, line: u64, bytes: usize, rows: &mut Collector) -> Result<(), Fault> {
     let is_zero = |text: &str| text.bytes().all(|byte| b"-+0.".contains(&byte));
     let has = |name: &&str| values.iter().any(|(known, value)| known == name && !is_zero(value));
@@ -279,7 +280,7 @@ fn read_json(
 ) -> Result<(), ReadError> {
     let mut paths = Vec::new();
     for (name, place) in &map.columns {
-        // A column without a name is written to be mended under its number.
+        // In exported rejects, an unnamed column has its number as name.
         paths.push(match place {
             Place::Name(path) => (*name, Cow::Borrowed(path.as_str())),
             Place::Number(_) if !mended => {
@@ -297,7 +298,7 @@ fn read_json(
             rows.reject(line, object.raw().as_bytes(), fault);
         }
     };
-    // Rows that were written to be mended lie in no page.
+    // Exported rejects are not inside a page.
     let Some(path) = map.records.as_deref().filter(|_| !mended) else {
         return read_objects(reading, rows, take);
     };
@@ -317,14 +318,14 @@ fn read_json(
     }
 }
 
-/// Gives the objects at a path of members, and of lists on the way all, with what holds them.
+/// Passes the objects at a path of members to `each`, with the enclosing object. Lists on the path are traversed.
 fn records_at<'a>(
     value: Json<'a>,
     path: Option<&str>,
     page: Option<Json<'a>>,
     each: &mut impl FnMut(Json<'a>, Option<Json<'a>>),
 ) {
-    // A list in a list is given whole: it is no object, and refused as none.
+    // A list inside a list is passed as a whole, and rejected because it is not an object.
     let items = if value.is_list() { value.items() } else { vec![value] };
     let step = path.map(|path| path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest))));
     for item in items {
@@ -339,7 +340,7 @@ fn records_at<'a>(
     }
 }
 
-/// The values of an object; what it has not, the answer around it may have.
+/// Values of an object; missing ones may come from the enclosing answer.
 fn object_values<'a>(
     map: &'a Map,
     paths: &[(&'static str, Cow<'_, str>)],
@@ -362,7 +363,7 @@ fn object_values<'a>(
     Ok(values)
 }
 
-/// The member of a name, or at a path of names: `quote.close`.
+/// Member by name or by path: `quote.close`.
 fn member<'a>(object: Json<'a>, path: &str) -> Option<Json<'a>> {
     object.get(path).or_else(|| {
         let (first, rest) = path.split_once('.')?;

@@ -1,6 +1,6 @@
-//! Names of columns that are made of a symbol, a field or a date: `AAPL.Close`, `Close|AAPL`.
+//! Column names that contain a symbol, a field or a date: `AAPL.Close`, `Close|AAPL`.
 
-/// A part of such a name.
+/// Part of a column name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Symbol,
@@ -9,11 +9,11 @@ enum Part {
     Signs(String),
 }
 
-/// What such a name is made of.
+/// Pattern of column names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NamePattern(Vec<Part>);
 
-/// What one name says.
+/// Parts of one column name.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct NameParts<'a> {
     pub(super) symbol: Option<&'a str>,
@@ -25,7 +25,8 @@ const WORDS: [(&str, Part); 3] =
     [("{symbol}", Part::Symbol), ("{field}", Part::Field), ("{date}", Part::Date)];
 
 impl NamePattern {
-    /// Reads a pattern; `None` when it has neither symbol nor date, a part twice, or two without a sign between.
+    /// Parses a pattern. `None` if it lacks both symbol and date, repeats a part, or has two adjacent parts without
+    /// a separator.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (mut parts, mut rest): (Vec<Part>, _) = (Vec::new(), text);
         while let Some(first) = rest.chars().next() {
@@ -61,8 +62,8 @@ impl NamePattern {
         self.0.contains(&Part::Date)
     }
 
-    /// The parts of a name in the first reading that is `wanted`. A part before a sign takes as much as it can: the
-    /// symbol of `BRK.B.Close` is `BRK.B`.
+    /// Parts of a name in the first interpretation that `wanted` accepts. A part before a separator is as long as
+    /// possible: the symbol of `BRK.B.Close` is `BRK.B`.
     pub(super) fn read<'a>(
         &self,
         name: &'a str,

@@ -1,6 +1,6 @@
-//! Numbers as a map says they are written: `1.234,56`, `$227.55`, `45.2M`, ten-thousandths of a dollar.
+//! Number formats of a map: `1.234,56`, `$227.55`, `45.2M`, ten-thousandths of a dollar.
 //!
-//! Every step is on the text or on an exact decimal: no number passes through a binary float.
+//! Every step uses text or an exact decimal; no number passes through a binary float.
 
 use std::borrow::Cow;
 
@@ -9,20 +9,20 @@ use rust_decimal::Decimal;
 
 use crate::normalize::{Fault, shown};
 
-/// How numbers are written.
+/// Notation of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NumberFormat {
-    /// `.` or `,`.
+    /// Decimal separator: `.` or `,`.
     pub(super) decimal: char,
     pub(super) thousands: Option<char>,
-    /// Signs that are no part of a number.
+    /// Characters that are not part of a number.
     pub(super) strip: String,
-    /// True if K, M, B and T behind a number count.
+    /// True if the suffixes K, M, B and T are multipliers.
     pub(super) suffixes: bool,
 }
 
 impl NumberFormat {
-    /// A number as canonical feeds write it, times a factor.
+    /// Number in canonical notation, times a factor.
     pub(super) fn read<'a>(
         &self,
         column: &str,
@@ -66,7 +66,7 @@ impl NumberFormat {
             .ok_or_else(|| bad("is no number that the map can scale"))
     }
 
-    /// The number without the signs between its thousands; `None` when they do not stand there.
+    /// Number without thousands separators; `None` if these are at wrong positions.
     fn without_thousands(&self, sign: char, text: &str) -> Option<String> {
         let trimmed = text.trim();
         let (whole, fraction) = trimmed.split_at(trimmed.find(self.decimal).unwrap_or(trimmed.len()));
@@ -78,12 +78,12 @@ impl NumberFormat {
     }
 }
 
-/// True if a character parts thousands; a blank may be of any width.
+/// True for a thousands separator; a blank may have any width.
 fn is_thousands(sign: char, c: char) -> bool {
     c == sign || sign == ' ' && matches!(c, '\u{a0}' | '\u{202f}' | '\u{2009}')
 }
 
-/// A number and the unit behind it: `45.2M` is 45.2 and a million.
+/// Number and multiplier: `45.2M` is 45.2 and a million.
 fn split_unit(text: &str) -> Option<(&str, Decimal)> {
     let unit = match text.as_bytes().last()?.to_ascii_uppercase() {
         b'K' => 1_000,

@@ -1,4 +1,4 @@
-//! Column plan of one file under a map: columns resolved by the file's header.
+//! Column plan of one file under a map: positions of the columns, from the file's header.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,28 +11,28 @@ use crate::format::canonical::layout::{ID_FIELD, REASON_FIELD};
 use crate::format::head::plain;
 use crate::normalize::Fault;
 
-/// Values of one row: its canonical columns, and where in the record each stands.
+/// Values of a row: canonical column and position in the record.
 type Cells = Vec<(&'static str, usize)>;
 
-/// What a record of a file comes to.
+/// Plan for every record of a file.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Values that all rows of a record have in common.
+    /// Values that all rows of a record share.
     pub(super) common: Cells,
-    /// The rows of a record: one, or in a wide table one for each symbol (or date).
+    /// Rows of a record: one, or in a wide table one per symbol or date.
     pub(super) rows: Vec<PlannedRow>,
 }
 
 /// One row of every record.
 #[derive(Debug, Default)]
 pub(super) struct PlannedRow {
-    /// What the columns' names say.
+    /// Values from the column names.
     pub(super) constants: Vec<(&'static str, String)>,
     pub(super) cells: Cells,
 }
 
 impl Plan {
-    /// Finds the columns of a file without a header, or of a header's names; a message when one is missing.
+    /// Resolves the columns of a header, or of a file without one. Fails with a message if a column is missing.
     pub(super) fn of(map: &Map, names: &[String]) -> Result<Self, String> {
         let mut common = Cells::new();
         let mut fields = Vec::new();
@@ -56,7 +56,7 @@ impl Plan {
     }
 }
 
-/// Where the column of a name is: the name as it stands, else the only one spelled alike.
+/// Position of a column: by exact name, or by the only similar name.
 fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, String> {
     let places = |same: &dyn Fn(&String) -> bool| -> Vec<usize> {
         names.iter().enumerate().filter(|(_, name)| same(name)).map(|(index, _)| index).collect()
@@ -84,7 +84,7 @@ fn no_column(name: &str, wanted: &str, names: &[String]) -> String {
     )
 }
 
-/// The rows of a wide table: its columns, grouped by what their names say.
+/// Rows of a wide table: its columns, grouped by their names.
 fn wide_rows(
     map: &Map,
     wide: &WideNames,
@@ -132,7 +132,7 @@ fn wide_rows(
     Ok(rows)
 }
 
-/// What a column's name says in canonical form. Nothing that is no ticker for sure becomes a security.
+/// Values of a column name in canonical form. A name that may not be a ticker is refused.
 fn said(map: &Map, name: &str, parts: &NameParts<'_>) -> Result<Vec<(&'static str, String)>, String> {
     let mut constants = Vec::new();
     let value = |column, text| {

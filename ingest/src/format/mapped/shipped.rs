@@ -1,4 +1,4 @@
-//! Maps by name: of common layouts, which ship with the program, and of files.
+//! Map files: the maps that ship with the program, and files by path.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub const SHIPPED: [(&str, &str); 6] = [
     ("yfinance-wide", include_str!("shipped/yfinance-wide.toml")),
 ];
 
-/// The map that names columns of such a table, all of them as they stand there.
+/// Shipped map whose columns are all in a table's header.
 pub(crate) fn shipped_for(columns: &[String]) -> Option<&'static str> {
     let fits = |(_, text): &&(&str, &str)| {
         Map::parse(text).is_ok_and(|map| {
@@ -27,20 +27,20 @@ pub(crate) fn shipped_for(columns: &[String]) -> Option<&'static str> {
     SHIPPED.iter().find(fits).map(|(name, _)| *name)
 }
 
-/// A map, and how the command line names it.
+/// Map with its name on the command line.
 #[derive(Debug, Clone)]
 pub struct MapFile {
     /// Absolute path, or the name of a shipped map.
     pub name: String,
-    /// What it says, parsed and checked.
+    /// The validated map.
     pub map: Arc<Map>,
 }
 
 impl MapFile {
-    /// Reads the map of a command line: a shipped one by its name, else a file.
+    /// Reads a map: a shipped one by name, or else a file.
     ///
     /// # Errors
-    /// What is wrong with it, with line and column, and what is allowed there.
+    /// The first mistake, with line and column, and the allowed values.
     pub fn find(name: &str) -> Result<Self, String> {
         let shipped = SHIPPED.iter().find(|(known, _)| *known == name);
         let (name, text) = match shipped {

@@ -1,4 +1,4 @@
-//! Every format as a file of it is loaded: recognised among all the others, then read into one line a row.
+//! Tests of every format: detection among all formats, then each row as one line of text.
 
 use market::symbol::Symbol;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ mod yahoo;
 
 use reading::{bodies, options};
 
-/// Pieces of every format, of which texts are made that no vendor sends.
+/// Fragments of every format, for random texts.
 const PIECES: [&str; 40] = [
     "{",
     "}",

@@ -1,4 +1,4 @@
-//! Reads a feed's text into one line a row, for the formats' tests.
+//! Test helper that reads a feed's text into one line per row.
 
 use std::sync::mpsc::sync_channel;
 
@@ -24,7 +24,7 @@ pub(super) fn options() -> Options {
     }
 }
 
-/// Every frame body a text comes to.
+/// All record batch bodies of a text.
 pub(super) fn bodies(name: &str, text: &str, options: &Options) -> Result<Vec<Body>, String> {
     let file = FeedFile::named(name);
     let head = Head::read(&file, &mut text.as_bytes()).unwrap();

@@ -53,7 +53,7 @@ fn a_table_names_whose_its_rows_are() {
     assert!(refused("TSLA.csv", wide).contains("say --map yfinance-wide"));
     assert!(refused("TSLA.csv", &wide.replace("Adj Close", "Open")).contains("download it again unadjusted"));
     assert!(refused("w.csv", ",Adj Close,Close\n,TSLA,TSLA\nDate,,\n").contains("--map yfinance-wide"));
-    // What others call so may be raw.
+    // Other vendors' columns of this name may be raw.
     let others = "ticker,date,open,high,low,close,volume,closeadj,closeunadj\n";
     assert!(refused("SEP.csv", others).contains("two closes"));
 }
@@ -132,7 +132,7 @@ fn a_chart_answer_is_read_by_the_exchange_s_days() {
     );
     let rejected = read_text("chart.json", CHART);
     assert!(rejected.iter().any(|row| row.starts_with("reject 2 missing_field")), "{rejected:?}");
-    // A price that is refused takes nothing else of its day along.
+    // A rejected price leaves the other rows of its day.
     let moved = CHART.replace("{\"date\":1710336600,", "{\"date\":1710423000,");
     let found = read_text("chart.json", &moved);
     for row in [

@@ -1,6 +1,6 @@
 //! Alpha Vantage: daily prices, `DIVIDENDS`, `SPLITS` and `OVERVIEW`, as JSON and CSV.
 //!
-//! Daily prices and dividends are as traded and paid; the adjusted close is not read. CSV answers name no symbol.
+//! Daily prices and dividends are as traded and paid. The adjusted close is not read. CSV files name no symbol.
 
 use std::borrow::Cow;
 
@@ -76,7 +76,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// The records of an answer: a series' days, the items of `data`, or the overview itself.
+/// Records of an answer: the days of a series, the items of `data`, or the overview itself.
 fn records(document: Json<'_>, symbol: Option<String>, line: u64) -> Vec<VendorRow<'_>> {
     let mut records = Vec::new();
     if let Some(series) = document.get("Time Series (Daily)") {
@@ -156,7 +156,7 @@ fn read_row(
         .accept(line, bytes, rows)
 }
 
-/// A company and its figures; margins and returns are fractions there.
+/// Reads a company and its figures. The vendor writes margins and returns as fractions.
 fn overview(row: &VendorRow<'_>, symbol: &str, rows: &mut Collector) -> Result<(), Fault> {
     let asked_on = rows.observed_at().date_naive().to_string();
     let quarter = row.date(&["latestquarter"]);

@@ -1,7 +1,7 @@
 //! EODHD: prices, dividends and splits of one symbol, the last day of a whole exchange, and fundamentals.
 //!
-//! Prices are as traded; `adjusted_close` is a conclusion and is not read. A dividend's `value` is adjusted for later
-//! splits, `unadjustedValue` is what was declared and is preferred.
+//! Prices are as traded. `adjusted_close` is derived and not read. The `value` of a dividend is adjusted for later
+//! splits; the declared `unadjustedValue` is preferred.
 
 use market::event::Kind;
 use market::symbol::Symbol;
@@ -40,7 +40,7 @@ fn recognise(head: &Head) -> Option<Result<Whose, String>> {
     if head.has(&CODE) && head.has(&EXCHANGE) && head.has(&kinds) {
         return Some(Ok(Whose::Rows));
     }
-    // Other tables have an Adjusted Close, and prices that are adjusted for splits beside it.
+    // Other vendors' tables also have an Adjusted Close, with prices that are adjusted for splits.
     let adjusted = head.columns.iter().any(|column| column.eq_ignore_ascii_case("adjusted_close"));
     let prices = head.has(&["close"]) && adjusted;
     let dividends = head.has(&["unadjustedvalue"]) || head.has(&["value"]) && head.has(&["currency"]);
@@ -134,7 +134,7 @@ fn read_row(
         .accept(line, bytes, rows)
 }
 
-/// The symbol of a row or file; that of the home market bears no market.
+/// Symbol of a row or file. Symbols of the home market have no market suffix.
 fn symbol_of(row: &VendorRow<'_>, file: Option<&Symbol>) -> Option<String> {
     if let Some(symbol) = file {
         return Some(symbol.to_string());
@@ -157,7 +157,7 @@ fn frequency(period: &str) -> Option<&'static str> {
     }
 }
 
-/// A company's sections as a security and its figures; fractions become percent.
+/// Reads a company's sections as a security and its figures. Fractions become percent.
 fn fundamentals(
     whole: &VendorRow<'_>,
     general: Json<'_>,
@@ -231,7 +231,7 @@ fn fundamentals(
         .accept(whole.line, bytes, rows)
 }
 
-/// A figure for which the vendor writes 0 when it has none.
+/// Figure above zero; the vendor writes 0 for an unknown figure.
 fn positive(text: Option<&str>) -> Option<&str> {
     text.filter(|text| market::decimal::parse_figure(text).is_ok_and(|figure| figure.value != Decimal::ZERO))
 }

@@ -1,6 +1,6 @@
-//! iShares: the holdings file of a fund, a table between a preamble and a disclaimer.
+//! iShares: holdings file of a fund, with a table between a preamble and a disclaimer.
 //!
-//! The file names its fund by its full name only, so the symbol comes from the command line or the file's name.
+//! The file has only the fund's full name, so the symbol comes from the command line or the file name.
 
 use chrono::NaiveDate;
 use market::event::Kind;
@@ -22,7 +22,7 @@ pub(crate) static FORMAT: Vendor = Vendor {
     read,
 };
 
-/// Share classes that the issuer writes without a sign.
+/// Share classes that the issuer writes without a separator.
 const CLASSES: [(&str, &str); 9] = [
     ("BRKB", "BRK.B"),
     ("BFA", "BF.A"),
@@ -35,7 +35,7 @@ const CLASSES: [(&str, &str); 9] = [
     ("GEFB", "GEF.B"),
 ];
 
-/// Exchanges whose tickers are symbols without a market behind them.
+/// Exchanges whose symbols have no market suffix.
 const HOME: [&str; 5] = ["XNYS", "XNAS", "ARCX", "XASE", "BATS"];
 
 fn recognise(head: &Head) -> Option<Result<Whose, String>> {
@@ -43,7 +43,7 @@ fn recognise(head: &Head) -> Option<Result<Whose, String>> {
     found.then_some(Ok(Whose::File))
 }
 
-/// What stands above the table.
+/// Preamble above the table.
 #[derive(Default)]
 struct Preamble {
     name: Option<String>,
@@ -51,11 +51,10 @@ struct Preamble {
     inception: Option<NaiveDate>,
 }
 
-/// Where the table's columns are.
 struct Columns(Vec<String>);
 
 impl Columns {
-    /// A record's cell; thousands separators are left out of numbers.
+    /// Cell of a record; thousands separators are removed from numbers.
     fn text(&self, record: &Record<'_>, names: &[&str]) -> Option<String> {
         let index = self.0.iter().position(|column| names.contains(&column.as_str()))?;
         let text = String::from_utf8_lossy(record.field(index)).trim().to_owned();
@@ -90,7 +89,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
             }
             continue;
         };
-        // The disclaimer below the table is prose, which has commas of its own.
+        // The disclaimer below the table is prose and contains commas.
         ended |= record.len() == 1;
         if ended {
             continue;
@@ -120,14 +119,14 @@ impl Preamble {
     }
 }
 
-/// `Dec 06, 2024`, `06/Dec/2024` or `2024-12-06`.
+/// Parses `Dec 06, 2024`, `06/Dec/2024` or `2024-12-06`.
 fn spelled_date(text: &str) -> Option<NaiveDate> {
     let forms = ["%b %d, %Y", "%d/%b/%Y", "%d-%b-%Y", "%B %d, %Y"];
     parse_date(text.as_bytes())
         .or_else(|| forms.iter().find_map(|form| NaiveDate::parse_from_str(text, form).ok()))
 }
 
-/// The fund itself, as a security and as fund data.
+/// Adds the fund itself, as a security and as fund data.
 fn fund_rows(
     fund: &str,
     preamble: &Preamble,

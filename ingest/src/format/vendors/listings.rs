@@ -1,7 +1,7 @@
-//! Exchange listings: the `datasets` project's tables, and the symbol directory files they are made of.
+//! Exchange listings: the tables of the `datasets` project, and the symbol directory files that are their source.
 //!
-//! Warrants, rights and units are listed beside common stock and become stocks; the exchanges' test symbols are
-//! rejected.
+//! Warrants, rights and units are listed together with common stock and become stocks. Test symbols of the exchanges
+//! are rejected.
 
 use market::event::Kind;
 
@@ -32,7 +32,7 @@ fn recognise(head: &Head) -> Option<Result<Whose, String>> {
 
 fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
     read_rows(reading, rows, |row, rows| {
-        // The directory's files end with the time of their making, which is no listing.
+        // The last line of a directory file is its creation time, not a listing.
         if row.text(&SYMBOL).is_some_and(|symbol| symbol.starts_with("File Creation Time")) {
             rows.stats.records -= 1;
             return Ok(());
@@ -46,7 +46,7 @@ fn listing(row: &VendorRow<'_>, rows: &mut Collector) -> Result<(), Fault> {
         return Err(Fault::new("test_issue", "is a symbol by which the exchange tests its systems"));
     }
     let name = row.text(&NAME).ok_or_else(|| Fault::missing("Security Name"))?;
-    // A directory of one exchange has no column for it; only Nasdaq's calls its own column Symbol.
+    // A directory of one exchange has no exchange column. Only Nasdaq's files have a column Symbol.
     let exchange = match row.text(&["exchange"]) {
         Some("A") => "XASE",
         Some("N") => "XNYS",
@@ -65,7 +65,7 @@ fn listing(row: &VendorRow<'_>, rows: &mut Collector) -> Result<(), Fault> {
         .accept(row.line, row.raw.len(), rows)
 }
 
-/// The directory writes preferred shares `ABR$D` and warrants `GTX.W`.
+/// Canonical form of a symbol; the directory writes preferred shares `ABR$D` and warrants `GTX.W`.
 fn canonical_symbol(symbol: &str) -> String {
     match (symbol.split_once('$'), symbol.strip_suffix(".W")) {
         (Some((root, class)), _) => format!("{root}.PR{class}"),
@@ -74,7 +74,7 @@ fn canonical_symbol(symbol: &str) -> String {
     }
 }
 
-/// The type a security's full name tells.
+/// Security type, from the full name.
 fn type_of(name: &str, is_fund: bool) -> &'static str {
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if is_fund || name.ends_with(" ETF") {

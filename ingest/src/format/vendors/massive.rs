@@ -1,7 +1,7 @@
 //! Polygon / Massive: dividends and splits old and new, tickers, aggregates, and the flat files of day aggregates.
 //!
-//! Answers come as pages, as lists of results, or as one result a line. Aggregates of the API are adjusted for splits
-//! up to the day they were asked for, unless the answer says otherwise; flat files are as traded.
+//! Answers are pages, lists of results, or one result per line. Aggregates of the API are adjusted for splits up to
+//! the day of the request, unless the answer states otherwise. Flat files are as traded.
 
 use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use chrono_tz::America::New_York;
@@ -71,7 +71,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Preferred shares have a small p before their class: `BACpL`.
+/// Symbol of a row; preferred shares have a small p before their class: `BACpL`.
 fn symbol(row: &VendorRow<'_>) -> Option<String> {
     let ticker = row.text(&["ticker", "T"])?;
     let preferred = ticker.split_once('p').filter(|(root, class)| {
@@ -128,7 +128,7 @@ fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'
         .with("basis_as_of", basis_as_of)
 }
 
-/// A security, and what the details of a ticker say of its size.
+/// Adds a security, and the size figures of a ticker's details.
 fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut Collector) -> Result<(), Fault> {
     if let Some(market) = row.text(&["market"]).filter(|market| !matches!(*market, "stocks" | "otc")) {
         return Err(Fault::new("unsupported_market", format_args!("market {market} is not of securities")));
@@ -139,7 +139,7 @@ fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut Collector) -> Result<(
         "PFD" => "preferred",
         "FUND" => "closed_end_fund",
         "LT" => "trust",
-        // Warrants, rights and units are listed beside common stock, and pay as little as most of it.
+        // Warrants, rights and units are listed together with common stock.
         _ => "stock",
     };
     let delisted = row.text(&["active"]) == Some("false");
@@ -173,7 +173,7 @@ fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut Collector) -> Result<(
         .accept(row.line, row.raw.len(), rows)
 }
 
-/// The session of a time in milliseconds or nanoseconds: a day begins at midnight, or is stamped at its close.
+/// Session of a time in milliseconds or nanoseconds. A day has the time of midnight or of its close.
 fn session_of(time: Option<&str>) -> Result<NaiveDate, Fault> {
     let text = time.ok_or_else(|| Fault::missing("t"))?;
     let number: Option<i64> = text.parse().ok();

@@ -1,8 +1,9 @@
 //! SEC EDGAR company facts: shares outstanding, and twelve months of earnings, revenue and cash flows.
 //!
-//! A fact is of a period and was filed on a day; a later filing of the same period corrects an earlier one. Twelve
-//! months end with a year's report, or are that year, plus the running year so far, less the same part of the year
-//! before. Dividends declared a share have no ex-date, so they make no dividends; what was paid is a figure.
+//! A fact has a period and a filing date; a later filing of the same period corrects an earlier one. A twelve-month
+//! sum is a fiscal year. Otherwise it is the last year plus the current year to date, minus the same part of the
+//! last year. Declared dividends per share have no ex-date, so they give no dividend rows. The dividends paid are a
+//! company figure.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,7 @@ pub(crate) static FORMAT: Vendor = Vendor {
     read,
 };
 
-/// Figures of twelve months: the canonical name, the unit, and the facts that say it, the best first.
+/// Twelve-month figures: canonical name, unit, and SEC facts in order of preference.
 const TRAILING: [(&str, &str, &[&str]); 6] = [
     ("eps_ttm", "USD/shares", &["EarningsPerShareDiluted", "EarningsPerShareBasicAndDiluted"]),
     (
@@ -41,7 +42,7 @@ const TRAILING: [(&str, &str, &[&str]); 6] = [
     ("dividends_paid_ttm", "USD", &["PaymentsOfDividendsCommonStock", "PaymentsOfDividends"]),
 ];
 
-/// Counts of shares: the part of the facts, and the fact's name.
+/// Share counts: taxonomy and name of the fact.
 const SHARES: [(&str, &str); 2] =
     [("dei", "EntityCommonStockSharesOutstanding"), ("us-gaap", "CommonStockSharesOutstanding")];
 
@@ -76,7 +77,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
     })
 }
 
-/// A company's figures by the day they are of.
+/// Figures of a company, by date.
 fn figures_of(document: Json<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static str, Decimal>> {
     let mut figures: BTreeMap<NaiveDate, BTreeMap<&'static str, Decimal>> = BTreeMap::new();
     let Some(facts) = document.get("facts") else { return figures };
@@ -100,10 +101,10 @@ fn figures_of(document: Json<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static str, 
     figures
 }
 
-/// First and last day of a period; both are the same for a count.
+/// First and last day of a period; equal for a count.
 type Period = (NaiveDate, NaiveDate);
 
-/// A fact's values by period, of each the one filed last.
+/// Values of a fact by period, each from the last filing.
 fn periods(fact: Json<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
     let mut filed: BTreeMap<Period, (String, Decimal)> = BTreeMap::new();
     let values = fact.get("units").and_then(|units| units.get(unit));
@@ -123,7 +124,7 @@ fn periods(fact: Json<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
     filed.into_iter().map(|(period, (_, value))| (period, value)).collect()
 }
 
-/// Twelve months' sums by their last day.
+/// Twelve-month sums, by last day.
 fn trailing(periods: &BTreeMap<Period, Decimal>) -> BTreeMap<NaiveDate, Decimal> {
     let length = |(start, end): Period| (end - start).num_days();
     let years: BTreeMap<NaiveDate, Decimal> = periods
@@ -146,7 +147,7 @@ fn trailing(periods: &BTreeMap<Period, Decimal>) -> BTreeMap<NaiveDate, Decimal>
     sums
 }
 
-/// Fiscal periods end on a weekday, so the same day a year apart is not the same date.
+/// True if two dates are a few days apart. Fiscal periods end on a weekday, so their dates vary by year.
 fn near(a: NaiveDate, b: NaiveDate) -> bool {
     (a - b).num_days().abs() <= 10
 }

@@ -21,7 +21,7 @@ pub(crate) static FORMAT: Vendor = Vendor {
     read,
 };
 
-/// A market value below this is in billions, as the files up to 2016 have it.
+/// Smallest market value in dollars. A smaller number is in billions, as in files up to 2016.
 const SMALLEST_COMPANY: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 const BILLION: Decimal = Decimal::from_parts(1_000_000_000, 0, 0, false, 0);
 
@@ -57,7 +57,7 @@ fn constituent(row: &VendorRow<'_>, rows: &mut Collector) -> Result<(), Fault> {
         .accept(row.line, row.raw.len(), rows)
 }
 
-/// Figures as of the file's date, else of the day they are loaded. A loss-maker's ratio is absent there.
+/// Adds the figures as of the file's date, or else of the load's date. The ratio of a company with losses is absent.
 fn financials(row: &VendorRow<'_>, date: Option<NaiveDate>, rows: &mut Collector) -> Result<(), Fault> {
     let as_of = date.unwrap_or_else(|| rows.observed_at().date_naive());
     let market_cap = row.text(&["marketcap"]).map(|text| {

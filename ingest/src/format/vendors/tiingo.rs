@@ -1,6 +1,6 @@
 //! Tiingo: end-of-day prices as CSV and JSON, corporate actions, and the description of a ticker.
 //!
-//! Prices and `divCash` are as they were traded and paid; the `adj…` columns are conclusions and are not read.
+//! Prices and `divCash` are as traded and paid. The `adj…` columns are derived and not read.
 
 use market::event::Kind;
 use market::symbol::Symbol;
@@ -70,7 +70,7 @@ fn symbol_of(row: &VendorRow<'_>) -> Result<Symbol, Fault> {
     Symbol::parse(text).map_err(|_| Fault::symbol("ticker", text.as_bytes()))
 }
 
-/// The vendor's name of the frequency has lost a letter, `distributionFreqency`; both spellings are read.
+/// Dividend record. The vendor misspells the frequency as `distributionFreqency`; both spellings are read.
 fn distribution<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> Draft<'a> {
     let code = row.text(&["distributionfreqency", "distributionfrequency", "distributionfreq"]);
     let frequency = match code.unwrap_or_default() {
@@ -108,7 +108,7 @@ fn split<'a>(row: &'a VendorRow<'_>) -> Draft<'a> {
         .with("action", (row.text(&["splitstatus"]) == Some("c")).then_some("retract"))
 }
 
-/// The vendor does not tell a fund from a stock here.
+/// Security record; the vendor's description does not distinguish funds from stocks.
 fn security<'a>(row: &'a VendorRow<'_>) -> Draft<'a> {
     Draft::new(Kind::Security)
         .with("symbol", row.text(&TICKER))

@@ -1,7 +1,7 @@
-//! Quandl / Nasdaq Data Link WIKI prices: one row is a raw price, and a dividend and a split where it says so.
+//! Quandl / Nasdaq Data Link WIKI prices: each row has a raw price, and optionally a dividend and a split.
 //!
-//! Three spellings of the header are known; files without a ticker column hold one symbol, named by `--symbol` or
-//! by the file. The `adj_*` columns are conclusions of the vendor and are not read.
+//! Three spellings of the header are known. Files without a ticker column have one symbol, from `--symbol` or the
+//! file name. The `adj_*` columns are derived and not read.
 
 use market::symbol::Symbol;
 
@@ -29,7 +29,6 @@ fn recognise(head: &Head) -> Option<Result<Whose, String>> {
     found.then_some(Ok(if head.has(&TICKER) { Whose::Rows } else { Whose::File }))
 }
 
-/// Where the columns are.
 struct Columns {
     ticker: usize,
     date: usize,
@@ -71,7 +70,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
     })
 }
 
-/// WIKI writes share classes with an underscore: `BRK_B`.
+/// Parses a ticker; WIKI writes share classes with an underscore: `BRK_B`.
 fn ticker(cell: &[u8]) -> Result<Symbol, Fault> {
     let text = String::from_utf8_lossy(cell).replace('_', ".");
     Symbol::parse(&text).map_err(|_| Fault::symbol("ticker", cell))

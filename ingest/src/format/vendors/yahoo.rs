@@ -1,10 +1,10 @@
-//! Yahoo-style CSV, daily rows only: of one symbol, or of many in a table that names them; chart answers in JSON are read by
-//! `yahoo_chart.rs`.
+//! Yahoo-style CSV, daily rows only: of one symbol, or of many in a table with a symbol column. `yahoo_chart.rs`
+//! reads chart answers in JSON.
 //!
-//! `…,Adj Close,Volume[,Dividends,Stock Splits]` has prices and dividends adjusted for the splits up to the file's
-//! newest date; the older `…,Volume,Adj Close` has raw prices. `Adj Close` itself and `Repaired?` are not read.
-//! A table of events alone (`Dividends`, `Stock Splits`) has adjusted dividends as well.
-//! `Dividends` of a fund are all it paid that day: `Capital Gains` are a part of it and are taken out, unless they are more.
+//! In `…,Adj Close,Volume[,Dividends,Stock Splits]`, prices and dividends are adjusted for splits up to the newest
+//! date. In the older `…,Volume,Adj Close`, prices are raw. `Adj Close` itself and `Repaired?` are not read. A table
+//! with only events (`Dividends`, `Stock Splits`) has adjusted dividends. `Dividends` of a fund include `Capital
+//! Gains`, which are subtracted. A larger capital gain is separate.
 
 use std::io::Read;
 
@@ -24,7 +24,7 @@ use crate::source::records::Record;
 
 const DATE: [&str; 2] = ["date", "datetime"];
 const TICKER: [&str; 2] = ["symbol", "ticker"];
-/// Columns of tables that have no prices.
+/// Columns of tables without prices.
 const EVENTS: [&str; 3] = ["dividends", "stocksplits", "capitalgains"];
 
 pub(crate) static FORMAT: Vendor = Vendor {
@@ -55,12 +55,11 @@ fn recognise(head: &Head) -> Option<Result<Whose, String>> {
     if !head.has(&TICKER) {
         return (events || prices && head.has(&["adjclose"])).then_some(Ok(Whose::File));
     }
-    // A table of anybody's may have both closes; this spelling is Yahoo's.
+    // Tables of other vendors may have both closes; only Yahoo spells the column this way.
     let downloaded = prices && head.columns.iter().any(|column| column == "Adj Close");
     (events || downloaded).then_some(Ok(Whose::Rows))
 }
 
-/// Where the columns are.
 struct Columns {
     ticker: usize,
     date: usize,
@@ -87,7 +86,7 @@ impl Columns {
         }
     }
 
-    /// Whose a row is, where rows say it.
+    /// Symbol of a row, in files whose rows have one.
     fn symbol(&self, record: &Record<'_>) -> Result<Symbol, Fault> {
         let cell = trim(record.field(self.ticker));
         if is_absent(cell) {

@@ -1,7 +1,7 @@
 //! Yahoo chart responses (v8, JSON): columnar days with dividends, splits and capital gains.
 //!
-//! Prices and dividends are adjusted for the splits up to the newest day; `adjclose` is not read. A time is the beginning
-//! of a session, whose day is the exchange's.
+//! Prices and dividends are adjusted for splits up to the newest day. `adjclose` is not read. A time is the start of
+//! a session; its day is in the exchange's time zone.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::normalize::Fault;
 use crate::price::parse::PriceCells;
 use crate::source::files::Encoding;
 
-/// Columns of a day's prices.
+/// Price columns of a day.
 const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];
 
 /// True if a file is such an answer.
@@ -99,17 +99,17 @@ fn read_result(
     basis.finish(rows)
 }
 
-/// A day of a chart, in the answer's own digits; empty where it says nothing.
+/// Day of a chart, with the digits of the response. Empty text means absent.
 #[derive(Default)]
 struct ChartDay<'a> {
-    /// Its cells in the order of [`COLUMNS`]; none of a day that has no price.
+    /// Cells in the order of [`COLUMNS`]; `None` for a day without a price.
     prices: Option<[Cow<'a, str>; 5]>,
     dividend: Cow<'a, str>,
     capital_gain: Cow<'a, str>,
     split: Cow<'a, str>,
 }
 
-/// The days of an answer. Of a day that comes twice, closed and as it is quoted now, the later counts.
+/// Days of a response. Of two entries for a day, closed and current, the later one counts.
 fn days_of(result: Json<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay<'_>>, String> {
     let day_of = |time: Json<'_>| -> Result<NaiveDate, String> {
         let seconds = time.raw().parse().ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
@@ -172,7 +172,7 @@ impl ChartDay<'_> {
         })
     }
 
-    /// The day's price as a canonical record, by which a refused one is mended.
+    /// Price of the day as a canonical record, which is stored with a reject for correction.
     fn canonical(&self, symbol: &Symbol, date: NaiveDate, newest: Option<NaiveDate>) -> String {
         let cells = self.prices.iter().flat_map(|cells| COLUMNS.iter().zip(cells));
         let filled = cells.filter(|(_, cell)| !cell.is_empty());
