@@ -1,8 +1,8 @@
 //! `ingest generate`: a synthetic market in the canonical CSV format, for demonstrations, benchmarks and tests.
 //!
-//! Invariants: the bytes follow from the arguments alone, on every platform and with any number of threads, so nothing
-//! here uses a float or an unordered map. Every price and dividend is synthetic. A real ticker occurs only as the
-//! benchmark `SPY`, and in a market that asks for familiar tickers. Only trading days have rows.
+//! Invariants: the bytes depend only on the arguments, on every platform and with any number of threads. The code
+//! therefore uses neither floats nor unordered maps. All prices and dividends are synthetic. Real tickers are the
+//! benchmark `SPY`, and those of the option for familiar tickers. Only trading days have rows.
 
 mod dues;
 mod familiar;
@@ -78,7 +78,7 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A bar on a terminal; elsewhere one line that says what is being done.
+/// Progress bar on a terminal; a single line elsewhere.
 fn progress(symbols: u64) -> ProgressBar {
     let terminal = std::io::stderr().is_terminal();
     if !terminal {

@@ -1,4 +1,4 @@
-//! When the regular distributions of a security go ex.
+//! Regular ex-dates of a security.
 
 use chrono::{Datelike, Days, NaiveDate};
 use market::event::Frequency;
@@ -6,22 +6,22 @@ use market::event::Frequency;
 use super::plan::Plan;
 use super::synthetic::Market;
 
-/// A regular ex-date, and the part of the year's rate paid on it.
+/// Regular ex-date, and the part of the yearly rate paid on it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Due {
     pub(super) position: usize,
-    /// The year whose rate is paid.
+    /// Year of the rate.
     pub(super) rate_year: i32,
     /// Numerator and denominator.
     pub(super) part: (i64, i64),
 }
 
-/// Gaps in days of a payer without rhythm.
+/// Gaps in days between irregular payments.
 const IRREGULAR_GAPS: [u64; 6] = [70, 210, 130, 320, 95, 260];
-/// How many days after the history's end a declared dividend may go ex.
+/// Maximum days between the end of the history and the ex-date of a declared dividend.
 const DECLARED_AHEAD: u64 = 45;
 
-/// All regular ex-dates of a plan, declared ones after the history included.
+/// All regular ex-dates of a plan, including declared ones after the history.
 pub(super) fn dues(plan: &Plan, market: &Market) -> Vec<Due> {
     let sessions = &market.sessions;
     let (start, end) = (sessions.day(plan.start), sessions.end());
@@ -50,8 +50,8 @@ pub(super) fn dues(plan: &Plan, market: &Market) -> Vec<Due> {
     dues.filter(within).filter(|due| declared(due.position)).collect()
 }
 
-/// The first session on or after a date that can be an ex-date: the two days on which a shorter settlement
-/// cycle began belong to no record date.
+/// First session on or after a date that can be an ex-date. Two days cannot: a shorter settlement cycle began on
+/// them, so no record date maps to them.
 pub(super) fn ex_session(market: &Market, date: NaiveDate) -> usize {
     let position = market.sessions.on_or_after(date);
     let day = market.sessions.day(position);
@@ -72,7 +72,7 @@ fn without_rhythm(plan: &Plan, start: NaiveDate, limit: NaiveDate) -> Vec<(Naive
     days.take_while(|day| *day <= limit).map(|day| (day, day.year(), (1, 2))).collect()
 }
 
-/// The due days of a calendar year; days stop at the 25th so that rolling never leaves the year.
+/// Due days of a calendar year. Days stop at the 25th, so that moving to a session never leaves the year.
 fn in_year(plan: &Plan, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let day = 3 + (plan.index * 7 % 22) as u32;
     let phase = 1 + (plan.index % 3) as u32;
@@ -93,7 +93,7 @@ fn in_year(plan: &Plan, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32,
         .collect()
 }
 
-/// Position of the declaration's session.
+/// Position of the declaration date.
 pub(super) fn declaration(plan: &Plan, market: &Market, position: usize) -> usize {
     let sessions = &market.sessions;
     sessions.on_or_before(sessions.day(position) - Days::new(plan.shape.notice))

@@ -1,11 +1,11 @@
-//! Well-known tickers for the demo market, each at a shape that resembles the company or fund.
+//! Well-known tickers for the demo market. The shape of each security resembles the company or fund.
 
 use super::naming::{
     CONSUMER_DISCRETIONARY, CONSUMER_STAPLES, ENERGY, FINANCIALS, HEALTH_CARE, INFORMATION_TECHNOLOGY,
     REAL_ESTATE,
 };
 
-/// A company or fund that readers know by its ticker.
+/// Company or fund with a well-known ticker.
 #[derive(Debug)]
 pub(super) struct Familiar {
     index: u64,
@@ -47,7 +47,7 @@ const FAMILIAR: [Familiar; 18] = [
     familiar(59, "VYM", "High Dividend Yield Fund", FINANCIALS, 2),
 ];
 
-/// The familiar company or fund at an index, if any.
+/// Familiar company or fund at an index, if any.
 pub(super) fn familiar_at(index: u64) -> Option<&'static Familiar> {
     FAMILIAR.iter().find(|familiar| familiar.index == index)
 }

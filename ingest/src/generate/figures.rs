@@ -58,7 +58,7 @@ pub(super) const FUNDAMENTALS_COLUMNS: &str = "symbol,as_of,eps_ttm,eps_as_of,ff
     total_debt,total_equity,enterprise_value,gross_margin,operating_margin,net_margin,roe,current_ratio,\
     interest_coverage,beta,fiscal_period_end,reported_currency";
 
-/// Per-share figures, in millionths of a dollar, on the last session's basis.
+/// Per-share figures in millionths of a dollar, on the share basis of the last session.
 struct PerShare {
     earnings: i64,
     dividend: i64,
@@ -133,7 +133,7 @@ pub(super) fn write_fundamentals(
         .end();
 }
 
-/// The last day of the newest quarter that ended by a date.
+/// Last day of the newest quarter that ended by a date.
 fn quarter_end(date: NaiveDate) -> NaiveDate {
     let month = (date.month() - 1) / 3 * 3 + 1;
     let next = NaiveDate::from_ymd_opt(date.year(), month, 1).unwrap_or(date);

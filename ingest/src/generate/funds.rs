@@ -56,17 +56,18 @@ pub(super) fn write_etf(
         .end();
 }
 
-/// Assets in dollars.
+/// Total assets in dollars.
 fn assets(plan: &Plan, changes: &ShareChanges, ending: Ending) -> i64 {
     scaled(changes.count(plan.shares, plan.end), ending.close, 100)
 }
 
-/// Hundredths of a percent held as cash.
+/// Cash weight of a fund, in hundredths of a percent.
 const CASH: i64 = 50;
-/// Sessions between a fund's two snapshots.
+/// Number of sessions between the two snapshots of a fund.
 const SNAPSHOT_GAP: usize = 63;
 
-/// Appends two complete snapshots of a fund's positions, the older one with other weights; returns the rows.
+/// Appends two complete snapshots of a fund's positions. The older one has other weights. Returns the number of
+/// rows.
 pub(super) fn write_holdings(
     plan: &Plan,
     market: &Market,
@@ -114,7 +115,7 @@ fn position_row(
         .end();
 }
 
-/// The securities a fund holds: the next ones after it, all of its sector for a sector fund.
+/// Securities in a fund: the next ones by index. A sector fund has those of its sector.
 fn constituents(fund: &Plan, market: &Market) -> Vec<Plan> {
     let (wanted, scanned) = if fund.index == 0 { (100, 5_000) } else { (30, 2_000) };
     let candidates = (1..market.symbols.min(scanned)).map(|step| (fund.index + step) % market.symbols);
@@ -127,7 +128,7 @@ fn constituents(fund: &Plan, market: &Market) -> Vec<Plan> {
     candidates.filter(fits).take(wanted).map(|index| Plan::new(index, market)).collect()
 }
 
-/// Falling weights in hundredths of a percent; with the cash they are exactly 100 %.
+/// Decreasing weights in hundredths of a percent. Together with the cash they are exactly 100 %.
 fn weights(count: i64, tilt: i64) -> Vec<i64> {
     let shares: Vec<i64> = (0..count).map(|number| (count - number) + tilt * count).collect();
     let (total, whole) = (shares.iter().sum::<i64>().max(1), 10_000 - CASH);

@@ -1,4 +1,4 @@
-//! Tickers, names and places of synthetic securities; a pure function of the index.
+//! Tickers, names and places of synthetic securities, as a pure function of the index.
 
 /// The eleven sectors with three industries each.
 pub(super) const SECTORS: [(&str, [&str; 3]); 11] = [
@@ -15,7 +15,7 @@ pub(super) const SECTORS: [(&str, [&str; 3]); 11] = [
     ("Utilities", ["Electric Utilities", "Water Utilities", "Gas Utilities"]),
 ];
 
-/// Positions in [`SECTORS`] that shapes and familiar tickers name.
+/// Positions in [`SECTORS`] used by shapes and familiar tickers.
 pub(super) const CONSUMER_DISCRETIONARY: usize = 1;
 pub(super) const CONSUMER_STAPLES: usize = 2;
 pub(super) const ENERGY: usize = 3;
@@ -30,14 +30,15 @@ pub(super) const FOREIGN: [&str; 6] = ["GB", "DE", "FR", "JP", "BR", "CA"];
 
 const CONSONANTS: [char; 9] = ['B', 'D', 'L', 'M', 'N', 'R', 'S', 'T', 'V'];
 const VOWELS: [char; 5] = ['A', 'E', 'I', 'O', 'U'];
-/// Syllables of nine consonants and five vowels.
+/// Number of syllables, from nine consonants and five vowels.
 const SYLLABLES: u64 = 45;
-/// Securities whose tickers, current and former, have three syllables; those after them have four.
+/// Number of securities whose tickers have three syllables, current and former ones. Tickers of later ones have
+/// four.
 const SHORT: u64 = SYLLABLES.pow(3) / 2;
-/// The most securities whose current and former tickers stay apart, and some more than any market has.
+/// Maximum number of securities. Their current and former tickers are distinct.
 pub(super) const MAX_SYMBOLS: u64 = 1_000_000;
 
-/// The ticker of a security. No listed American ticker has six letters, so none is imitated.
+/// Ticker of a security. Listed American tickers have fewer than six letters, so none is imitated.
 pub(super) fn ticker(index: u64) -> String {
     match index.checked_sub(SHORT) {
         None => spelled(index, 3),
@@ -45,7 +46,7 @@ pub(super) fn ticker(index: u64) -> String {
     }
 }
 
-/// The ticker a renamed security had before; apart from all current ones.
+/// Former ticker of a renamed security, distinct from all current ones.
 pub(super) fn former_ticker(index: u64) -> String {
     let last = |syllables| SYLLABLES.pow(syllables) - 1;
     match index.checked_sub(SHORT) {
@@ -54,10 +55,10 @@ pub(super) fn former_ticker(index: u64) -> String {
     }
 }
 
-/// The `number`-th ticker of so many syllables.
+/// Ticker number `number` of those with `syllables` syllables.
 fn spelled(number: u64, syllables: u32) -> String {
     let tickers = SYLLABLES.pow(syllables);
-    // The factor has no common divisor with the number of tickers: each number below it has its own ticker.
+    // The factor and the number of tickers are coprime, so every number below it gives another ticker.
     let mut rest = (number % tickers) * 48_271 % tickers;
     let mut ticker = String::with_capacity(8);
     for _ in 0..syllables {

@@ -1,4 +1,5 @@
-//! Writer of the generated market: blocks of securities in parallel, one price file a block, other kinds in order.
+//! Writer of the generated market. Blocks of securities are generated in parallel; each block has a price file, and
+//! other kinds are written in order.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,10 +19,10 @@ use super::{dues, figures, funds, payments, walk};
 
 /// Columns of the price files.
 const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";
-/// Bytes of prices collected before they are written.
+/// Bytes of prices that are buffered before a write.
 const CHUNK: usize = 1 << 20;
 
-/// The files that grow block by block: name and header.
+/// Files that grow block by block: name and header.
 const GROWING: [(&str, &str); 5] = [
     (
         "dividends.csv",
@@ -42,14 +43,14 @@ pub(super) struct Counts {
     pub(super) bytes: u64,
 }
 
-/// One block's text for the growing files.
+/// Text of one block for the growing files.
 #[derive(Default)]
 struct Block {
     text: [Vec<u8>; 5],
     counts: Counts,
 }
 
-/// The growing files, fed in the order of blocks whatever the order they are finished in.
+/// Writer that puts blocks in order, although they finish in any order.
 struct InOrder {
     files: Vec<BufWriter<File>>,
     waiting: BTreeMap<u64, Block>,
@@ -92,7 +93,7 @@ impl InOrder {
     }
 }
 
-/// Writes every file of a market on up to `threads` threads; the bytes do not depend on their number.
+/// Writes all files of a market with up to `threads` threads. The bytes do not depend on the number of threads.
 pub(super) fn write_market(
     market: &Market,
     dir: &Path,
@@ -112,7 +113,7 @@ pub(super) fn write_market(
                 return Ok(());
             }
             let symbols = number * size..((number + 1) * size).min(market.symbols);
-            // The other threads stop soon after one has failed.
+            // After an error, the other threads stop soon.
             let block = write_block(market, symbols, &prices_path(dir, number), progress)
                 .inspect_err(|_| taken.store(blocks, Ordering::Relaxed))?;
             growing.lock().map_err(|_| anyhow::anyhow!("another thread failed"))?.add(number, block)?;
@@ -130,7 +131,7 @@ pub(super) fn write_market(
     Ok(counts)
 }
 
-/// Securities in one price file: at least four files of a small market, at most 500 in one.
+/// Number of securities per price file: at most 500, and at least four files in a small market.
 fn block_size(symbols: u64) -> u64 {
     symbols.div_ceil(8).clamp(15, 500)
 }
@@ -139,7 +140,7 @@ fn prices_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("prices-{:04}.csv", number + 1))
 }
 
-/// Makes the folder ready: an earlier run's files are replaced, anybody else's are left alone.
+/// Prepares the folder. Files of an earlier run are replaced; other files are an error.
 fn prepare(dir: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
@@ -159,7 +160,7 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// What the generator's own folders are known by.
+/// Text that identifies the generator's folders.
 const MARK: &[u8] = b"SPY,Synthetic Benchmark Fund,";
 
 fn is_own(path: &Path) -> bool {
@@ -172,7 +173,7 @@ fn create(path: &Path) -> anyhow::Result<File> {
     File::create(path).with_context(|| format!("cannot create {}", path.display()))
 }
 
-/// Written first, so that a run that was stopped leaves a folder the next one may replace.
+/// Writes the securities first, so that the next run recognizes the folder of an interrupted one.
 fn write_securities(market: &Market, dir: &Path) -> anyhow::Result<u64> {
     let mut text = format!("{}\n", figures::SECURITY_COLUMNS).into_bytes();
     (0..market.symbols)

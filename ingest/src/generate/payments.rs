@@ -1,4 +1,4 @@
-//! The distributions of a security: how much they are, and their four dates.
+//! Distributions of a security: amounts and dates.
 
 use chrono::{Datelike, Days};
 use market::event::{DividendType, Frequency};
@@ -10,7 +10,7 @@ use super::shares::{STOCK_DIVIDEND, ShareChanges, scaled};
 use super::synthetic::Market;
 use super::text::Row;
 
-/// One distribution; `amount` in millionths of a dollar per share of the ex-date.
+/// Distribution; `amount` is in millionths of a dollar per share on the ex-date.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Payment {
     pub(super) position: usize,
@@ -20,13 +20,13 @@ pub(super) struct Payment {
 }
 
 impl Payment {
-    /// True if the amount leaves the share price on the ex-date.
+    /// True if the share price drops by the amount on the ex-date.
     pub(super) fn is_cash(&self) -> bool {
         self.kind != DividendType::Stock
     }
 }
 
-/// All distributions in order of ex-date.
+/// All distributions, by ex-date.
 pub(super) fn payments(plan: &Plan, market: &Market, dues: &[Due], changes: &ShareChanges) -> Vec<Payment> {
     let mut random = plan.random.clone();
     let variable = matches!(plan.shape.schedule, Schedule::Variable(_));
@@ -34,7 +34,7 @@ pub(super) fn payments(plan: &Plan, market: &Market, dues: &[Due], changes: &Sha
     for due in dues {
         let part = scaled(plan.year(due.rate_year).rate, due.part.0, due.part.1);
         let swing = if variable { random.between(50, 150) } else { 100 };
-        // Boards declare hundredths of a cent; a split later divides that exactly.
+        // Companies declare hundredths of a cent; a later split divides that exactly.
         let declared = (part * swing / 100 + 50) / 100 * 100;
         let amount = changes.per_share(declared.max(100), due.position).max(1);
         payments.push(Payment {
@@ -49,11 +49,11 @@ pub(super) fn payments(plan: &Plan, market: &Market, dues: &[Due], changes: &Sha
     payments
 }
 
-/// What is paid beside the regular dividends.
+/// Distributions other than regular dividends.
 fn extras(plan: &Plan, market: &Market, changes: &ShareChanges) -> Vec<Payment> {
     let sessions = &market.sessions;
     let at = |percent: usize| plan.start + (plan.end - plan.start) * percent / 100;
-    // Hundredths of a percent of the share's value.
+    // Share of the value in hundredths of a percent.
     let paid = |position: usize, kind: DividendType, share: i64| {
         let value = plan.year(sessions.day(position).year()).value;
         let amount = changes.per_share(value / 10_000 * share, position) / 10_000 * 10_000;
@@ -69,7 +69,7 @@ fn extras(plan: &Plan, market: &Market, changes: &ShareChanges) -> Vec<Payment> 
     };
     match plan.shape.extra {
         Extra::Nothing => Vec::new(),
-        // A year's history holds one 12 December: every year shows a special dividend.
+        // One year of history has one 12 December, so every year has a special dividend.
         Extra::Special => {
             yearly(&[12], 1).into_iter().map(|at| paid(at, DividendType::Special, 150)).collect()
         }
@@ -94,10 +94,10 @@ fn extras(plan: &Plan, market: &Market, changes: &ShareChanges) -> Vec<Payment> 
     }
 }
 
-/// What a spin-off takes with it, in hundredths of a percent of the parent's value.
+/// Part of the parent's value that a spin-off removes, in hundredths of a percent.
 pub(super) const SPIN_OFF: i64 = 1_500;
 
-/// The record date whose settlement cycle gives this ex-date (R1).
+/// Record date whose settlement cycle gives this ex-date (R1).
 fn record_position(market: &Market, ex: usize) -> usize {
     let sessions = &market.sessions;
     if sessions.day(ex + 2) <= ymd(2017, 9, 6) {
@@ -115,7 +115,7 @@ pub(super) fn write(plan: &Plan, market: &Market, payments: &[Payment], out: &mu
     for payment in payments {
         let record = record_position(market, payment.position);
         let pay = match payment.kind {
-            // Large distributions go ex after they were paid (R2).
+            // The ex-date of a large distribution follows its payment date (R2).
             DividendType::Liquidation => payment.position - 1,
             _ => sessions.on_or_after(sessions.day(record) + Days::new(12 + plan.index % 14)),
         };
@@ -135,7 +135,7 @@ pub(super) fn write(plan: &Plan, market: &Market, payments: &[Payment], out: &mu
     }
 }
 
-/// The amount in the currency it is declared in, at a fixed rate; pence are hundredths of a pound.
+/// Amount in the currency of declaration, at a fixed rate. Pence are hundredths of a pound.
 fn in_currency(plan: &Plan, payment: &Payment) -> i64 {
     match plan.shape.pays_in {
         "EUR" => payment.amount / 100 * 92,

@@ -1,4 +1,4 @@
-//! One security before its prices: who it is, when it trades, and the yearly path of its value and dividend.
+//! Plan of one security: identity, trading period, and yearly path of value and dividend.
 
 use chrono::{Datelike, NaiveDate};
 use market::event::{FormerSymbol, SecurityType};
@@ -10,32 +10,32 @@ use super::random::SplitMix64;
 use super::shape::{Life, Shape, Stop, shape_of};
 use super::synthetic::Market;
 
-/// Value and yearly dividend of one share of the first day's basis, in millionths of a dollar.
+/// Value and yearly dividend of one share, in millionths of a dollar, on the share basis of the first day.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Year {
     pub(super) value: i64,
     pub(super) rate: i64,
 }
 
-/// A planned security.
+/// Planned security.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) index: u64,
     pub(super) shape: &'static Shape,
     pub(super) symbol: String,
-    /// The ticker before a rename, and the position of the last session it was used on.
+    /// Former ticker, and the position of its last session.
     pub(super) former: Option<(String, usize)>,
-    /// The well-known company or fund whose ticker it has.
+    /// Familiar company or fund with this ticker.
     pub(super) familiar: Option<&'static Familiar>,
     pub(super) sector: usize,
     /// Positions of the first and last session with a price.
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Shares outstanding and shares traded a day, in the first day's basis.
+    /// Shares outstanding and shares traded per day, on the share basis of the first day.
     pub(super) shares: i64,
     pub(super) volume: i64,
     pub(super) volatility: i64,
-    /// Years of raises that lie before the history, and the year they are counted through.
+    /// Years of raises before the history, and the last year that they include.
     pub(super) streak_seed: Option<(i32, i32)>,
     pub(super) random: SplitMix64,
     first_year: i32,
@@ -43,7 +43,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Plans the security at `index`; the result depends on nothing but the index and the market.
+    /// Plans the security at `index`. The result depends only on the index and the market.
     pub(super) fn new(index: u64, market: &Market) -> Self {
         let shape = shape_of(index);
         let familiar = market.familiar_tickers.then(|| familiar_at(index)).flatten();
@@ -73,7 +73,7 @@ impl Plan {
         plan
     }
 
-    /// The yearly path from the first year of trading to the year after the history.
+    /// Yearly path from the first year of trading to the year after the history.
     fn path(&mut self, streak: i32, market: &Market) -> Vec<Year> {
         let shape = self.shape;
         let value = shape.price * 10_000 * self.random.between(80, 125);
@@ -94,7 +94,7 @@ impl Plan {
         years
     }
 
-    /// The path in a calendar year, on the first day's share basis.
+    /// Path of a calendar year, on the share basis of the first day.
     pub(super) fn year(&self, year: i32) -> Year {
         let last = self.years.len() - 1;
         self.years[usize::try_from(year - self.first_year).unwrap_or(0).min(last)]
@@ -104,7 +104,7 @@ impl Plan {
         self.shape.life != Life::Delisted
     }
 
-    /// The ticker used at a session's position.
+    /// Ticker at a session's position.
     pub(super) fn symbol_at(&self, position: usize) -> &str {
         match &self.former {
             Some((former, until)) if position <= *until => former,
@@ -112,14 +112,14 @@ impl Plan {
         }
     }
 
-    /// The former symbol with its days, both inclusive.
+    /// Former symbol with its first and last day.
     pub(super) fn former_symbol(&self, market: &Market) -> Option<FormerSymbol> {
         let (former, until) = self.former.as_ref()?;
         let (from, to) = (market.sessions.day(self.start), market.sessions.day(*until));
         Symbol::parse(former).ok().map(|symbol| FormerSymbol { symbol, from: Some(from), to: Some(to) })
     }
 
-    /// Position of the last session on which a dividend may go ex.
+    /// Position of the last session that can be an ex-date.
     pub(super) fn last_payment(&self, market: &Market) -> usize {
         let length = self.end - self.start;
         match self.shape.stop {
@@ -130,7 +130,7 @@ impl Plan {
         }
     }
 
-    /// The day a suspension was announced.
+    /// Date on which a suspension was announced.
     pub(super) fn suspended_on(&self, market: &Market) -> Option<NaiveDate> {
         (self.shape.stop == Stop::Suspended).then(|| market.sessions.day(self.last_payment(market) + 20))
     }
@@ -168,7 +168,7 @@ impl Plan {
     }
 }
 
-/// The sector of a security, as a position in [`SECTORS`].
+/// Sector of a security, as a position in [`SECTORS`].
 pub(super) fn sector_of(index: u64) -> usize {
     let shape = shape_of(index);
     let issuer = index - shape.class.map_or(0, |(_, back)| back);
@@ -204,7 +204,7 @@ fn life(shape: &Shape, market: &Market) -> (usize, usize) {
     }
 }
 
-/// The raises a history is too short to show.
+/// Raises before the start of a short history.
 fn streak_seed(streak: i32, shape: &Shape, market: &Market) -> Option<(i32, i32)> {
     let through = market.first_complete_year.min(market.last_complete_year);
     let before = streak - (market.last_complete_year - through);

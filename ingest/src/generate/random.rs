@@ -1,19 +1,19 @@
-//! SplitMix64: a stream of numbers that is the same on every platform and in every release.
+//! SplitMix64 generator, with the same numbers on every platform and in every release.
 
-/// A deterministic random stream.
+/// Deterministic random stream.
 #[derive(Debug, Clone)]
 pub(super) struct SplitMix64(u64);
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl SplitMix64 {
-    /// The stream numbered `stream` of a seed; streams of one seed are independent of each other.
+    /// Stream number `stream` of a seed. Streams of one seed are independent.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
         let mut mixer = Self(seed);
         Self(mixer.next() ^ stream.wrapping_add(1).wrapping_mul(0xD134_2543_DE82_EF95))
     }
 
-    /// The next 64 random bits.
+    /// Next 64 random bits.
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
@@ -23,7 +23,7 @@ impl SplitMix64 {
         bits ^ (bits >> 31)
     }
 
-    /// A number in `low..=high`.
+    /// Random number in `low..=high`.
     pub(super) fn between(&mut self, low: i64, high: i64) -> i64 {
         let width = high.abs_diff(low) + 1;
         low + (self.next() % width) as i64
@@ -33,7 +33,7 @@ impl SplitMix64 {
 /// Standard deviation of [`bell`].
 pub(super) const BELL_DEVIATION: i64 = 2365;
 
-/// A bell-shaped number around 0 out of the upper 48 of 64 random bits.
+/// Bell-shaped random number around 0, from the upper 48 of 64 bits.
 #[inline]
 pub(super) fn bell(bits: u64) -> i64 {
     let part = |shift: u32| ((bits >> shift) & 0xFFF) as i64;

@@ -1,23 +1,23 @@
-//! The sessions of the synthetic market, by position: the exchange's own calendar around its history.
+//! Sessions of the synthetic market by position, from the exchange calendar.
 
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;
 
-/// Sessions around a history: some before it (declarations) and after it (declared dividends).
+/// Sessions of a history, with margins before it for declarations and after it for declared dividends.
 #[derive(Debug)]
 pub(super) struct Sessions {
     days: Vec<NaiveDate>,
-    /// Position of the history's first session.
+    /// Position of the first session of the history.
     pub(super) first: usize,
-    /// Position of the history's last session.
+    /// Position of the last session of the history.
     pub(super) last: usize,
 }
 
-/// Calendar days of sessions kept before and after the history.
+/// Margin before and after the history, in calendar days.
 const MARGIN: u64 = 200;
 
 impl Sessions {
-    /// The sessions of a history from `start` to `until`, both inclusive; `None` when it holds none.
+    /// Sessions of a history from `start` to `until`, both inclusive; `None` if there are none.
     pub(super) fn new(start: NaiveDate, until: NaiveDate) -> Option<Self> {
         let from = start.checked_sub_days(Days::new(MARGIN))?;
         let to = until.checked_add_days(Days::new(MARGIN))?;
@@ -28,7 +28,7 @@ impl Sessions {
         (first <= last).then_some(Self { days, first, last })
     }
 
-    /// The session at a position; positions past either end give the outermost session.
+    /// Session at a position. Positions after the end give the last session.
     pub(super) fn day(&self, position: usize) -> NaiveDate {
         self.days.get(position).or(self.days.last()).copied().unwrap_or_default()
     }
@@ -43,7 +43,7 @@ impl Sessions {
         self.days.partition_point(|day| *day <= date).saturating_sub(1)
     }
 
-    /// The history's last session.
+    /// Last session of the history.
     pub(super) fn end(&self) -> NaiveDate {
         self.day(self.last)
     }

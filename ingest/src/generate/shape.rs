@@ -4,16 +4,16 @@ use market::event::{DividendType, Frequency, SecurityType};
 
 use super::naming::{ENERGY, FINANCIALS, REAL_ESTATE, UTILITIES};
 
-/// How often a dividend falls due and how much of the year's rate it is.
+/// Payment schedule of regular dividends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Schedule {
     Never,
     Every(Frequency),
-    /// Amounts swing from one payment to the next.
+    /// Amounts vary between payments.
     Variable(Frequency),
 }
 
-/// Distributions beside the regular ones.
+/// Distributions other than regular dividends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extra {
     Nothing,
@@ -26,18 +26,18 @@ pub(super) enum Extra {
     Liquidation,
 }
 
-/// The part of the history in which a security trades.
+/// Trading period of a security within the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
     Whole,
     RecentListing,
     Delisted,
     Renamed,
-    /// Lists with the ticker that the security before it gave up.
+    /// Lists with the former ticker of the preceding security.
     TakesFormerTicker,
 }
 
-/// How dividends end while the security goes on.
+/// End of dividends while the security keeps trading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     No,
@@ -45,17 +45,17 @@ pub(super) enum Stop {
     Lapsed,
 }
 
-/// A share split at a percentage of the security's life.
+/// Share split at a percentage of the trading period.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SplitAt {
     pub(super) percent: usize,
     pub(super) from: i64,
     pub(super) to: i64,
-    /// Moved to the next regular ex-date.
+    /// True to move the split to the next regular ex-date.
     pub(super) on_ex_date: bool,
 }
 
-/// Everything the index decides about a security.
+/// Properties of a security that depend on its index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) kind: SecurityType,
@@ -64,38 +64,38 @@ pub(super) struct Shape {
     pub(super) extra: Extra,
     pub(super) life: Life,
     pub(super) stop: Stop,
-    /// Years of consecutive raises at the end of the history; none before them.
+    /// Years of consecutive raises at the end of the history. Earlier years have no raise.
     pub(super) streak: i32,
     /// Yearly raise in hundredths of a percent.
     pub(super) growth: i64,
-    /// Halves its dividend in the n-th year from the end, 0 being the running one.
+    /// Year with a halved dividend, counted back from the running year, which is 0.
     pub(super) cut: Option<i32>,
     /// Yield in hundredths of a percent.
     pub(super) dividend_yield: i64,
     /// First price in dollars.
     pub(super) price: i64,
-    /// Own daily volatility in millionths.
+    /// Idiosyncratic daily volatility in millionths.
     pub(super) volatility: i64,
-    /// Percent of the market's return.
+    /// Sensitivity to the market's return, in percent.
     pub(super) beta: i64,
     pub(super) splits: &'static [SplitAt],
     pub(super) sector: Option<usize>,
     pub(super) sp500: bool,
     pub(super) small: bool,
-    /// Percent of earnings paid out; 0 when nothing is paid or no figures are known.
+    /// Payout ratio in percent; 0 without a dividend or without figures.
     pub(super) payout: i64,
     pub(super) loss: bool,
     pub(super) figures: bool,
-    /// Loses half of its price in the last year.
+    /// True if the price halves in the last year.
     pub(super) crash: bool,
-    /// Suffix, and how many indexes before this one the root's is.
+    /// Class suffix, and the distance in indexes to the root's security.
     pub(super) class: Option<(&'static str, u64)>,
     pub(super) pays_in: &'static str,
     /// Days from declaration to ex-date.
     pub(super) notice: u64,
-    /// Holds other securities and lists them.
+    /// True for a fund with published holdings.
     pub(super) holdings: bool,
-    /// What a person reads in the name.
+    /// Part of the security's name.
     pub(super) label: &'static str,
 }
 
@@ -177,7 +177,7 @@ const fn every(frequency: Frequency) -> Schedule {
     Schedule::Every(frequency)
 }
 
-/// The shapes in order of index; a larger market repeats them with other numbers.
+/// Shapes in order of index. A larger market repeats them with other random numbers.
 #[rustfmt::skip]
 pub(super) const SHAPES: [Shape; 60] = [
     Shape { volatility: 0, label: "Index Fund", notice: 20, ..FUND },
@@ -242,13 +242,13 @@ pub(super) const SHAPES: [Shape; 60] = [
     Shape { dividend_yield: 340, label: "High Dividend Fund", ..FUND },
 ];
 
-/// The shape of the security at an index.
+/// Shape of the security at an index.
 pub(super) fn shape_of(index: u64) -> &'static Shape {
     &SHAPES[(index % SHAPES.len() as u64) as usize]
 }
 
 impl Shape {
-    /// The frequency its regular dividends have, `None` for a non-payer.
+    /// Frequency of regular dividends; `None` for a non-payer.
     pub(super) fn frequency(&self) -> Option<Frequency> {
         match self.schedule {
             Schedule::Never => None,
@@ -256,7 +256,7 @@ impl Shape {
         }
     }
 
-    /// True if funds hold it.
+    /// True if funds may contain the security.
     pub(super) fn investable(&self) -> bool {
         let company = matches!(self.kind, SecurityType::Stock | SecurityType::Reit | SecurityType::Adr);
         company && self.life == Life::Whole && self.class.is_none()

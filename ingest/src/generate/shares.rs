@@ -1,4 +1,4 @@
-//! Changes of the share count, and the basis an amount of a day is on.
+//! Changes of the share count, and conversion of amounts between share bases.
 
 use market::event::DividendType;
 
@@ -8,13 +8,13 @@ use super::shape::Extra;
 use super::synthetic::Market;
 use super::text::Row;
 
-/// `from` old shares become `to` new ones on the session at `position`.
+/// Change of `from` old shares to `to` new ones on the session at `position`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShareChange {
     pub(super) position: usize,
     pub(super) from: i64,
     pub(super) to: i64,
-    /// Paid as a stock dividend and not announced as a split.
+    /// True for a stock dividend, which is not announced as a split.
     pub(super) stock_dividend: bool,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct ShareChange {
 pub(super) struct ShareChanges(pub(super) Vec<ShareChange>);
 
 impl ShareChanges {
-    /// The changes a plan makes; `dues` are its regular ex-dates.
+    /// Share changes of a plan; `dues` are its regular ex-dates.
     pub(super) fn of(plan: &Plan, dues: &[Due]) -> Self {
         let length = plan.end - plan.start;
         let at = |percent: usize| plan.start + length * percent / 100;
@@ -43,13 +43,13 @@ impl ShareChanges {
         Self(changes)
     }
 
-    /// Brings a per-share amount from the first day's basis to that of a position.
+    /// Converts a per-share amount from the first day's basis to that of a position.
     pub(super) fn per_share(&self, amount: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(amount, from, to)
     }
 
-    /// Brings a number of shares from the first day's basis to that of a position.
+    /// Converts a number of shares from the first day's basis to that of a position.
     pub(super) fn count(&self, shares: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(shares, to, from)
@@ -81,10 +81,10 @@ impl ShareChanges {
     }
 }
 
-/// New shares for one old one in a stock dividend, in millionths.
+/// Type and size of a stock dividend: new shares per old one, in millionths.
 pub(super) const STOCK_DIVIDEND: (DividendType, i64) = (DividendType::Stock, 50_000);
 
-/// `amount * multiply / divide`, rounded half up, for amounts that would overflow on the way.
+/// Computes `amount * multiply / divide`, rounded half up, without overflow of the product.
 pub(super) fn scaled(amount: i64, multiply: i64, divide: i64) -> i64 {
     let divide = i128::from(divide);
     let product = i128::from(amount) * i128::from(multiply);

@@ -7,20 +7,20 @@ use super::random::{BELL_DEVIATION, SplitMix64, bell};
 use super::sessions::Sessions;
 use super::text::date_bytes;
 
-/// The shared ground of a run.
+/// Market-wide inputs of a run.
 #[derive(Debug)]
 pub(super) struct Market {
     pub(super) seed: u64,
     pub(super) symbols: u64,
     pub(super) sessions: Sessions,
-    /// The market's return by position of the session, in millionths.
+    /// Market return by session position, in millionths.
     pub(super) returns: Vec<i64>,
-    /// The sessions' dates as CSV cells, by position.
+    /// Session dates as CSV cells, by position.
     pub(super) dates: Vec<[u8; 10]>,
-    /// First and last calendar year that lie within the history as a whole.
+    /// First and last calendar year that lie completely within the history.
     pub(super) first_complete_year: i32,
     pub(super) last_complete_year: i32,
-    /// Some securities have well-known tickers.
+    /// True if some securities have well-known tickers.
     pub(super) familiar_tickers: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Market {
 const VOLATILITY: i64 = 9_000;
 
 impl Market {
-    /// A market of `years` years that ends with the newest session up to `until`.
+    /// Market of `years` years that ends with the newest session up to `until`.
     pub(super) fn new(symbols: u64, years: u32, seed: u64, until: NaiveDate) -> anyhow::Result<Self> {
         let start = until
             .checked_sub_months(Months::new(years * 12))
@@ -54,7 +54,7 @@ impl Market {
         })
     }
 
-    /// The same market with or without well-known tickers.
+    /// Market with or without well-known tickers.
     pub(super) fn with_familiar_tickers(self, familiar_tickers: bool) -> Self {
         Self { familiar_tickers, ..self }
     }

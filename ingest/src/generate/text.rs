@@ -1,8 +1,8 @@
-//! Bytes of CSV cells, written without an allocation per cell.
+//! Formatting of CSV cells as bytes, without an allocation per cell.
 
 use chrono::{Datelike, NaiveDate};
 
-/// Appends a number's digits.
+/// Appends an integer.
 #[inline]
 pub(super) fn push_integer(out: &mut Vec<u8>, value: i64) {
     let mut digits = [0u8; 20];
@@ -62,7 +62,7 @@ pub(super) fn push_micros(out: &mut Vec<u8>, micros: i64) {
     }
 }
 
-/// A date as `YYYY-MM-DD`.
+/// Formats a date as `YYYY-MM-DD`.
 pub(super) fn date_bytes(date: NaiveDate) -> [u8; 10] {
     let (year, month, day) = (date.year().unsigned_abs(), date.month(), date.day());
     let digit = |value: u32| b'0' + (value % 10) as u8;
@@ -80,7 +80,7 @@ pub(super) fn date_bytes(date: NaiveDate) -> [u8; 10] {
     ]
 }
 
-/// Writes one row cell by cell; texts must hold neither commas nor quotes.
+/// Writer of one row, cell by cell. Texts must contain neither commas nor quotes.
 pub(super) struct Row<'a> {
     out: &'a mut Vec<u8>,
     started: bool,
@@ -111,7 +111,7 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// Millionths as a decimal.
+    /// Appends millionths as a decimal.
     pub(super) fn micros(mut self, value: impl Into<Option<i64>>) -> Self {
         let out = self.cell();
         if let Some(value) = value.into() {

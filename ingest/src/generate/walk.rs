@@ -1,4 +1,4 @@
-//! Daily bars of one security: a random walk around its value, in integers throughout.
+//! Daily bars of one security: a random walk around its value, in integer arithmetic.
 
 use std::collections::BTreeMap;
 
@@ -12,33 +12,33 @@ use super::shares::{ShareChanges, scaled};
 use super::synthetic::Market;
 use super::text::{push_cents, push_integer};
 
-/// What the walk leaves behind for the fundamentals.
+/// End of the walk, as input of the fundamentals.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ending {
     /// Last close in cents.
     pub(super) close: i64,
-    /// Cents traded a day over the last three months.
+    /// Average value traded per day over the last three months, in cents.
     pub(super) daily_value: i64,
     pub(super) bars: u64,
 }
 
-/// What happens before a session's first trade.
+/// Corporate action before a session's first trade.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     from: i64,
     to: i64,
-    /// Millionths of a dollar that leave each share.
+    /// Cash per share that leaves the price, in millionths of a dollar.
     cash: i64,
-    /// Hundredths of a percent of the share's value that stay.
+    /// Remaining part of the share's value, in hundredths of a percent.
     kept: i64,
 }
 
 const NO_STEP: Step = Step { from: 1, to: 1, cash: 0, kept: 10_000 };
 /// One cent, in millionths of a dollar.
 const CENT: i64 = 10_000;
-/// Sessions of the average daily value.
+/// Sessions in the average daily value.
 const QUARTER: usize = 63;
-/// Sessions over which the price returns to the value.
+/// Sessions over which the price reverts to the value.
 const REVERSION: i64 = 512;
 /// Sessions in a year.
 const SESSIONS: i64 = 252;
@@ -102,15 +102,15 @@ fn steps(
     steps
 }
 
-/// State of the walk; prices in millionths of a dollar, returns in millionths.
+/// State of the walk. Prices are in millionths of a dollar, returns in millionths.
 struct Walk {
     random: SplitMix64,
     price: i64,
-    /// Where the price returns to.
+    /// Value to which the price reverts.
     value: i64,
-    /// What a session earns of the year's dividend, since ex-dates take it away again.
+    /// Daily part of the yearly dividend, which ex-dates subtract again.
     carry: i64,
-    /// Share basis of the day and the part of the planned value that is left.
+    /// Share basis of the day, and the remaining part of the planned value.
     ratio: (i64, i64),
     kept: i64,
     year: i32,
@@ -153,7 +153,7 @@ impl Walk {
     }
 
     fn enter_year(&mut self, plan: &Plan, market: &Market, position: usize) {
-        // The first ten sessions are enough to meet every new year, and cheap to skip in between.
+        // A new year starts within the first ten sessions of January; other days skip the check.
         let date = &market.dates[position];
         if date[5..7] != *b"01" || date[8] > b'1' {
             return;
@@ -177,7 +177,7 @@ impl Walk {
         self.price = close;
         let bits = self.random.next();
         let part = |shift: u32| ((bits >> shift) & 0xFF) as i64;
-        // A day's swing without direction: half the volatility, and a little of the market's for funds without any.
+        // Daily range: half the volatility, and a small part of the market's for funds without volatility.
         let swing = before * (self.volatility + 2_000) / 1_000_000;
         let gap = (part(0) - 128) * swing / 512;
         let open = (before + (close - before) * (part(8) & 7) / 16 + gap).max(CENT);
@@ -194,7 +194,7 @@ impl Walk {
     }
 }
 
-/// One day; prices in cents.
+/// One bar; prices in cents.
 struct Bar {
     open: i64,
     high: i64,

@@ -1,7 +1,7 @@
 //! Cell statistics of a column: date formats, number formats, tickers.
 
-/// Ways to write dates, the likelier first; with the numbers of year, month and day in one another's place, the
-/// first that fits all cells is proposed.
+/// Date formats in order of likelihood. Some differ only in the order of year, month and day; the first one that
+/// fits all cells is proposed.
 const DATE_FORMATS: [&str; 16] = [
     "YYYY-MM-DD",
     "YYYYMMDD",
@@ -21,8 +21,8 @@ const DATE_FORMATS: [&str; 16] = [
     "DD/MM/YY",
 ];
 
-/// The date formats all cells fit, the likelier first; none for other cells. A time of day that is the same in all is
-/// a part of the format: the close of a session is its day.
+/// Date formats that fit all cells, in order of likelihood; empty for other cells. A time of day that is equal in
+/// all cells becomes part of the format.
 pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     let time = cells.first().and_then(|cell| Some(cell.split_once(' ')?.1)).filter(|time| time.contains(':'));
     let days: Option<Vec<&str>> =
@@ -41,7 +41,7 @@ fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     DATE_FORMATS.iter().filter(fits).copied().collect()
 }
 
-/// True if a cell is a number, however it is written: `$1,234.50`, `1.234,5`, `12.3M`.
+/// True if a cell is a number in any notation: `$1,234.50`, `1.234,5`, `12.3M`.
 pub(super) fn is_number(cell: &str) -> bool {
     let bare = cell.trim().trim_start_matches(['$', '€', '£', '-', '+', ' ']);
     let bare = bare.trim_end_matches(['%', '€', '$', ' ']);
@@ -51,14 +51,14 @@ pub(super) fn is_number(cell: &str) -> bool {
         && bare.chars().all(|c| c.is_ascii_digit() || ".,' \u{a0}\u{202f}eE-+".contains(c))
 }
 
-/// True if a cell is a ticker: short, in capitals.
+/// True if a cell may be a ticker: short, in capitals.
 pub(super) fn is_ticker(cell: &str) -> bool {
     (1..=12).contains(&cell.len())
         && cell.starts_with(|c: char| c.is_ascii_uppercase())
         && cell.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b".-/".contains(&b))
 }
 
-/// How numbers are written.
+/// Notation of numbers.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Signs {
     pub(super) comma: bool,
@@ -68,11 +68,11 @@ pub(super) struct Signs {
 }
 
 impl Signs {
-    /// What the numbers of a file show together.
+    /// Notation derived from all numbers of a file.
     pub(super) fn of<'a>(numbers: impl Iterator<Item = &'a str> + Clone) -> Self {
         let mut signs = Self::default();
         let bare = numbers.clone().map(|cell| cell.trim_end_matches(|c: char| !c.is_ascii_digit()));
-        // The last of two signs is the decimal one; a lone one is, unless three digits follow it everywhere.
+        // The last of two separators is the decimal one. A single one is too, unless three digits always follow it.
         let both = bare.clone().filter(|cell| cell.contains(',') && cell.contains('.'));
         let comma_last = both.clone().filter(|cell| cell.rfind(',') > cell.rfind('.')).count();
         let fraction = |cell: &str, sign| cell.rsplit_once(sign).is_some_and(|(_, tail)| tail.len() != 3);

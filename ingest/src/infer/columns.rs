@@ -1,10 +1,10 @@
-//! Which canonical column a vendor's word means.
+//! Mapping of vendors' column names to canonical columns.
 
 use market::event::Kind;
 
 use crate::format::plain;
 
-/// Vendors' words in one spelling (without case, blanks and signs) and what they mean in rows of a kind.
+/// Vendors' normalized column names (without case, blanks and punctuation), with the canonical columns per kind.
 const PRICE: [(&str, &str); 50] = [
     ("symbol", "symbol"),
     ("ticker", "symbol"),
@@ -123,7 +123,7 @@ const SPLIT: [(&str, &str); 20] = [
     ("splitfrom", "from"),
 ];
 
-/// The kind of a table by its columns: what has a close is prices.
+/// Kind of a table, from its columns: a close indicates prices.
 pub(super) fn kind_of(names: &[String]) -> Kind {
     let has = |kind, column| names.iter().any(|name| meaning(kind, name) == Some(column));
     if has(Kind::Price, "close") {
@@ -137,7 +137,7 @@ pub(super) fn kind_of(names: &[String]) -> Kind {
     }
 }
 
-/// The canonical column a name means in rows of a kind.
+/// Canonical column of a name, in rows of a kind.
 pub(super) fn meaning(kind: Kind, name: &str) -> Option<&'static str> {
     let tables: &[&[(&str, &'static str)]] = match kind {
         Kind::Dividend => &[&DIVIDEND],

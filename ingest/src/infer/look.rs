@@ -8,18 +8,18 @@ use super::cells::{Signs, date_formats, is_number, is_ticker};
 use crate::normalize::is_absent;
 use crate::source::records::Records;
 
-/// How much of a file is looked at.
+/// Number of bytes examined.
 pub(super) const LOOKED_AT: u64 = 256 * 1024;
-/// Records looked at.
+/// Number of records examined.
 const RECORDS: usize = 300;
-/// Words for no value that are none everywhere.
+/// Words for absent values that have this meaning in every feed.
 const ABSENT: [&str; 4] = ["-", "--", "NaN", "nan"];
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Dates, and the ways to write them that fit all cells.
+    /// Dates, with the formats that fit all cells.
     Dates(Vec<String>),
     Numbers,
     Tickers,
@@ -27,40 +27,39 @@ pub(super) enum Content {
     Empty,
 }
 
-/// A record as it was cut.
 struct Line {
     number: u64,
     cells: Vec<String>,
 }
 
-/// Records cut at a sign, and how well they fit.
+/// Records split at one delimiter, with a score.
 struct Cut {
     fit: usize,
     delimiter: u8,
     records: Vec<Line>,
 }
 
-/// A table as it looks.
+/// Inferred layout of a table.
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) windows_1252: bool,
     pub(super) delimiter: u8,
-    /// Line on which the header begins, or without one the first record.
+    /// Line of the header, or of the first record if there is no header.
     pub(super) first_line: u64,
-    /// Lines of the header.
+    /// Number of header lines.
     pub(super) header: usize,
-    /// Names of the columns, those of several lines joined by a bar; without a header their numbers.
+    /// Column names. Those of several header lines are joined by a bar; without a header, they are numbers.
     pub(super) names: Vec<String>,
     pub(super) contents: Vec<Content>,
     pub(super) signs: Signs,
-    /// Words for no value that a map has to say.
+    /// Words for absent values that the map must list.
     pub(super) absent: Vec<&'static str>,
-    /// The first cells of every column.
+    /// First cell of every column.
     pub(super) samples: Vec<String>,
 }
 
 impl Look {
-    /// Looks at the beginning of a file.
+    /// Infers the layout from the beginning of a file.
     pub(super) fn at(bytes: &[u8]) -> Result<Self, String> {
         let windows_1252 = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
         let text: Cow<'_, str> = match windows_1252 {
@@ -79,7 +78,7 @@ impl Look {
         }
         let Cut { delimiter, records, .. } = cut(&text)?;
         let width = usual_width(&records);
-        // Lines of few cells above the table are a title, below it a sum.
+        // Lines of few cells above the table are a title, below it a total.
         let is_whole = |line: &&Line| line.cells.len() >= width && is_filled(&line.cells);
         let table: Vec<&Line> = records.iter().skip_while(|line| !is_whole(line)).collect();
         let header = table.iter().take(4).take_while(|line| is_header(&line.cells)).count();
@@ -101,7 +100,7 @@ impl Look {
         Ok(Self { windows_1252, delimiter, first_line, header, names, contents, signs, absent, samples })
     }
 
-    /// What of a file's beginning is whole lines.
+    /// Complete lines of a file's beginning.
     pub(super) fn whole_lines(&self, bytes: &[u8]) -> Vec<u8> {
         let end = if (bytes.len() as u64) < LOOKED_AT {
             bytes.len()
@@ -112,13 +111,13 @@ impl Look {
     }
 }
 
-/// True if a text begins with a tag, in whatever case.
+/// True if a text begins with a tag, ignoring case.
 fn starts_with(text: &str, tag: &str) -> bool {
     let beginning = text.trim_start_matches('\u{feff}').trim_start();
     beginning.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
 }
 
-/// The records, cut at the sign that gives most of them equally many columns.
+/// Records, split at the delimiter that gives most of them the same number of columns.
 fn cut(text: &str) -> Result<Cut, String> {
     let mut best: Option<Cut> = None;
     for delimiter in DELIMITERS {
@@ -145,18 +144,18 @@ fn read(text: &str, delimiter: u8) -> std::io::Result<Vec<Line>> {
     Ok(records)
 }
 
-/// The number of columns that most records have.
+/// Most frequent number of columns.
 fn usual_width(records: &[Line]) -> usize {
     let count = |width: usize| records.iter().filter(|line| line.cells.len() == width).count();
     records.iter().map(|line| line.cells.len()).max_by_key(|width| count(*width)).unwrap_or_default()
 }
 
-/// True if more than half of a record's cells say something.
+/// True if more than half of a record's cells have a value.
 fn is_filled(cells: &[String]) -> bool {
     cells.iter().filter(|cell| !cell.trim().is_empty()).count() * 2 > cells.len()
 }
 
-/// True if a record is names: no number and no date in it, and at least one word.
+/// True if a record is a header: at least one word, and neither a number nor a date.
 fn is_header(cells: &[String]) -> bool {
     let filled = || cells.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
     filled().next().is_some()

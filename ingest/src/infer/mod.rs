@@ -1,6 +1,7 @@
-//! `ingest map`: looks at a file and writes a first map of it, to be read and edited by a person.
+//! `ingest map`: infers a map from a file and writes it, for review by the user.
 //!
-//! What is proposed is checked as every map is, and shown with the rows it gives: a guess is never taken silently.
+//! The proposed map is validated like every map, and printed with the rows that it gives, so that wrong guesses are
+//! visible.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -28,7 +29,7 @@ mod write;
 
 use look::{LOOKED_AT, Look};
 
-/// Rows shown as the proposed map reads them.
+/// Number of rows printed under the proposed map.
 const SHOWN_ROWS: usize = 3;
 
 /// Writes a first map of a file that no format fits, for `ingest load --map`.
@@ -44,19 +45,19 @@ pub struct MapArgs {
     pub file: Option<PathBuf>,
 }
 
-/// Why no map is proposed.
+/// Errors of proposing a map.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum ProposeError {
-    /// The file cannot be read, or no table can be made out in it.
+    /// The file cannot be read, or contains no recognizable table.
     #[error("{file}: {reason}")]
     Refused { file: String, reason: String },
 }
 
-/// Prints what was asked for.
+/// Prints the list of shipped maps, a shipped map, or a proposed one.
 ///
 /// # Errors
-/// A file that cannot be read, or of which no table can be made out.
+/// The file cannot be read, or contains no recognizable table.
 pub fn propose(args: &MapArgs) -> Result<(), ProposeError> {
     let Some(path) = &args.file else {
         for (name, text) in SHIPPED {
@@ -77,7 +78,7 @@ pub fn propose(args: &MapArgs) -> Result<(), ProposeError> {
     Ok(())
 }
 
-/// The proposed map of a file, with the rows it gives.
+/// Proposed map of a file, with the rows it gives.
 fn propose_for(file: &FeedFile) -> Result<String, String> {
     let bytes = unpack::read(file, |reader| {
         let mut bytes = Vec::new();
@@ -99,7 +100,7 @@ fn propose_for(file: &FeedFile) -> Result<String, String> {
         },
     };
     let fitting = SHIPPED.iter().filter(|(_, map)| {
-        // A map of headerless files fits any columns of numbers.
+        // A map of a headerless file fits every table with number columns.
         let named = !map.contains("header = 0");
         named
             && first_rows(file, &lines, map, placeholder.clone()).is_ok_and(|rows| !rows.contains("rejected"))
@@ -115,13 +116,13 @@ fn propose_for(file: &FeedFile) -> Result<String, String> {
     Ok(format!("{text}{shown}{fitting}{refusal}"))
 }
 
-/// Why a file is not read without a map, which may be a reason not to read it at all.
+/// Reason why a file cannot be read without a map. It may also exclude reading with one.
 fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
     let head = Head::read(file, &mut &*bytes).ok()?;
     Format::recognise(file, &head, &reading(None, Symbol::parse("SYMBOL").ok())).err()
 }
 
-/// Reading as nobody said more about it.
+/// Default reader options.
 fn reading(map: Option<Arc<Map>>, symbol: Option<Symbol>) -> Options {
     Options {
         choice: Choice::Auto,
@@ -134,7 +135,7 @@ fn reading(map: Option<Arc<Map>>, symbol: Option<Symbol>) -> Options {
     }
 }
 
-/// The first rows of a file under a map, as comments.
+/// First rows of a file under a map, as comment lines.
 fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
     let map = Map::parse(map).map_err(|error| error.to_string())?;
     let options = reading(Some(Arc::new(map)), symbol);
@@ -143,7 +144,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     let (sender, pieces) = sync_channel(64);
     let mut rows =
         Collector::new(&file.label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
-    // Whoever collects waits until what it gives away is taken.
+    // The collector blocks until its pieces are received.
     let (read, stats, pieces) = std::thread::scope(|scope| {
         let taken = scope.spawn(move || pieces.into_iter().collect::<Vec<Piece>>());
         let read = format.read(&mut &*bytes, &options, &mut rows);
@@ -175,7 +176,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     Ok(lines)
 }
 
-/// A row without what every row of a first load has alike.
+/// Row without the fields that are equal in all rows of a first load.
 fn without_version(row: &Value) -> Value {
     let mut row = row.clone();
     if let Some(fields) = row.as_object_mut() {
@@ -184,7 +185,7 @@ fn without_version(row: &Value) -> Value {
     row
 }
 
-/// A message on one line of a comment.
+/// First line of a message, for a comment.
 fn shown_line(text: &str) -> String {
     text.lines().next().map(str::to_owned).unwrap_or_else(|| shown(text.as_bytes()))
 }

@@ -1,7 +1,7 @@
 use super::propose_for;
 use crate::source::files::{Encoding, FeedFile, Packing};
 
-/// The map proposed for a file of this name and content; all parts must stand in it.
+/// Checks that the map proposed for a file contains all `parts`.
 fn check(name: &str, bytes: &[u8], parts: &[&str]) {
     let folder = std::env::temp_dir().join(format!("propose-{}-{name}", std::process::id()));
     std::fs::write(&folder, bytes).unwrap();

@@ -1,4 +1,4 @@
-//! The proposed map as TOML, each choice with the reason it was taken for, or with what to check.
+//! Writer of the proposed map as TOML. Each choice has a comment with its reason or with a check for the user.
 
 use std::fmt::Write;
 
@@ -12,10 +12,10 @@ use crate::format::plain;
 /// Columns of prices in the order that headerless files have them.
 const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
 
-/// The fields of a wide table, by what its columns' names are made of.
+/// Fields of a wide table, and the pattern of its column names.
 struct WideGuess {
     pattern: &'static str,
-    /// The vendor's words for the fields, and what they mean; none where every cell is a close.
+    /// Vendor's field names with canonical names; empty if every cell is a close.
     fields: Vec<(&'static str, String)>,
 }
 
@@ -81,8 +81,8 @@ fn write_map(out: &mut String, look: &Look, label: &str) -> std::fmt::Result {
     Ok(())
 }
 
-/// True if prices are adjusted for splits, by what stands beside them: who has an adjusted close adjusts the close for
-/// splits. Yahoo's older layout does not, which has it last.
+/// True if prices are probably adjusted for splits. Vendors with an adjusted close also adjust the close for splits.
+/// Yahoo's older layout, with the adjusted close last, does not.
 fn is_adjusted(look: &Look, label: &str) -> bool {
     let place = |words: &[&str]| {
         let called = |name: &String| name.split('|').any(|part| words.contains(&plain(part).as_str()));
@@ -110,7 +110,7 @@ fn write_file(out: &mut String, look: &Look) -> std::fmt::Result {
     }
 }
 
-/// The columns taken: name, place and first cell.
+/// Mapped columns: name, place and first cell.
 fn columns(look: &Look, kind: Kind, wide: Option<&WideGuess>) -> Vec<(&'static str, String, String)> {
     let mut columns: Vec<(&'static str, String, String)> = Vec::new();
     if let Some(wide) = wide {
@@ -138,7 +138,7 @@ fn columns(look: &Look, kind: Kind, wide: Option<&WideGuess>) -> Vec<(&'static s
     columns
 }
 
-/// The columns of a headerless table of prices, by what stands in them.
+/// Columns of a headerless table of prices, from their contents.
 fn by_content(look: &Look) -> Vec<(&'static str, String, String)> {
     let mut columns = Vec::new();
     let mut add =
@@ -228,7 +228,7 @@ fn write_dates(
     let date = columns.iter().find(|(name, ..)| matches!(*name, "date" | "ex_date"));
     let digits =
         date.map(|(.., sample)| sample.as_str()).filter(|date| date.bytes().all(|b| b.is_ascii_digit()));
-    // Seconds and milliseconds since 1970, from 1973 on.
+    // Seconds and milliseconds since 1970, for dates from 1973 on.
     match digits.map(str::len) {
         Some(9 | 10) => writeln!(out, "\n[dates]\nformat = \"unix\""),
         Some(12 | 13) => writeln!(out, "\n[dates]\nformat = \"unix_ms\""),

@@ -1,4 +1,4 @@
-//! The arguments of `ingest pull`.
+//! Arguments of `ingest pull`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub struct PullArgs {
 }
 
 impl PullArgs {
-    /// The symbols the command line names.
+    /// Symbols of the command line.
     pub(super) fn symbols(&self) -> Result<Vec<Symbol>, String> {
         let mut symbols = Vec::new();
         for word in &self.symbols {

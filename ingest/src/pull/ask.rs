@@ -1,4 +1,4 @@
-//! Asking a vendor: within the budget, again when it was too much or went wrong, and never longer than patience lasts.
+//! Requests to a vendor, with retries, within the call budget and the maximum wait.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,38 +15,38 @@ use super::error::PullError;
 use super::ledger::Ledger;
 use super::retry::{TRIES, pause};
 
-/// Redirections that are followed.
+/// Maximum number of redirects.
 const MOST_HOPS: u32 = 5;
 
-/// Asks for a connector.
+/// Sender of a connector's requests.
 pub(super) struct Asker<'a> {
     pub args: &'a PullArgs,
     pub connector: &'a Connector,
     pub shutdown: &'a Shutdown,
     pub ledger: Ledger,
     pub caller: Caller<'a>,
-    /// Calls made, as the budget counts them.
+    /// Calls made, in units of the budget.
     pub calls: u64,
 }
 
-/// Why a round ends early.
+/// Reason for an early end of a round.
 pub(super) struct Stop {
     pub reason: String,
-    /// After this time it may go on.
+    /// Time after which the round may continue.
     pub wait: Option<Duration>,
 }
 
-/// What came of asking for one page.
+/// Result of requesting one page.
 pub(super) enum Asked {
     Answer(Answer),
     Failed(String),
-    /// The vendor itself does not answer.
+    /// The vendor's server does not answer.
     Silent(String),
     Stop(Stop),
 }
 
 impl Asker<'_> {
-    /// Asks until there is an answer, as long as patience and budget last.
+    /// Sends a request and retries it, until an answer arrives or the wait or the budget is exhausted.
     pub(super) async fn ask(
         &mut self,
         request: &Request,
@@ -89,7 +89,7 @@ impl Asker<'_> {
         }
     }
 
-    /// Charges a request to the budget, or says why there is none left.
+    /// Charges a request to the budget; returns a stop if the budget is exhausted.
     async fn charge(&mut self, request: &Request) -> Result<Option<Stop>, PullError> {
         let budgets = &self.connector.budgets;
         if budgets.is_empty() {

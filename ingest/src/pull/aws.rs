@@ -1,6 +1,7 @@
-//! AWS Signature Version 4 of a GET request without a body, as S3 and the stores that speak like it want it.
+//! AWS Signature Version 4 of a GET request without a body, for S3 and compatible object stores.
 //!
-//! Source: "Authenticating Requests: Using the Authorization Header", Amazon S3 API Reference, whose example is the test.
+//! Source: "Authenticating Requests: Using the Authorization Header", Amazon S3 API Reference. Its example is the
+//! test case.
 
 use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit, Mac};
@@ -8,10 +9,10 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of nothing.
+/// SHA-256 of an empty body.
 const NO_BODY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/// Who signs, and for which region.
+/// Access key and region of the signature.
 pub(super) struct Signer<'a> {
     pub key_id: &'a str,
     pub secret: &'a str,
@@ -19,7 +20,7 @@ pub(super) struct Signer<'a> {
 }
 
 impl Signer<'_> {
-    /// Adds the headers that sign a request with the headers there are.
+    /// Signs a request: adds the headers of the signature, which covers the present headers.
     pub(super) fn sign(&self, url: &Url, headers: &mut HeaderMap, now: DateTime<Utc>) -> Result<(), String> {
         let (time, day) = (now.format("%Y%m%dT%H%M%SZ").to_string(), now.format("%Y%m%d").to_string());
         let host = url.host_str().ok_or("an address without a host cannot be signed")?;
@@ -50,7 +51,7 @@ impl Signer<'_> {
     }
 }
 
-/// The query's parameters by name, with blanks as `%20`.
+/// Query parameters sorted by name, with blanks as `%20`.
 fn canonical_query(url: &Url) -> String {
     let mut pairs: Vec<&str> =
         url.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()).collect();
@@ -81,7 +82,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// The signature of the documented request with these headers.
+    /// Signature of the documented request with these headers.
     fn signature(url: &str, range: Option<&str>) -> String {
         let signer = Signer {
             key_id: "AKIAIOSFODNN7EXAMPLE",

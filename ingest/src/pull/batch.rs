@@ -1,7 +1,7 @@
-//! Fetched answers on disk, until their rows are in the log.
+//! Batch of fetched answers on disk, until their rows are in the log.
 //!
-//! Invariant: an answer that was fetched whole is written down at once, so that a pull that was killed loads it without
-//! asking again; what the log has of it already is not published twice.
+//! Invariant: every complete answer is recorded at once. A killed pull therefore loads it without a second request,
+//! and rows already in the log are not published twice.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -13,18 +13,18 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Unit;
 
-/// The file that says what a batch holds.
+/// File with the notes of a batch.
 const NOTES: &str = "notes.json";
-/// Answers loaded in one run, and their bytes.
+/// Maximum number of answers loaded in one run, and of their bytes.
 const MOST_UNITS: usize = 200;
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
-/// How the files of a batch are loaded.
+/// Part of a batch, with its load mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// What is in the log is not published again.
+    /// Rows already in the log are not published again.
     New,
-    /// Replaced by the vendor: they count again, also when they are what they once were.
+    /// Answers that the vendor replaced. Their rows are published again, even if they equal an older version.
     Replaced,
 }
 
@@ -39,37 +39,37 @@ impl Part {
     }
 }
 
-/// The answers to one kind of request.
+/// Batch of answers to one request of the manifest.
 pub(super) struct Batch {
     folder: PathBuf,
     pub notes: Notes,
     bytes: u64,
 }
 
-/// What is known of a batch's answers; the file beside them.
+/// Notes on a batch's answers, stored next to them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Notes {
-    /// Name of the request.
+    /// Name of the request in the manifest.
     pub request: String,
-    /// Options that load its files: when they were observed, whose they are by their names.
+    /// Options of `ingest load` for the files: observation time, and symbol pattern of the file names.
     pub options: Vec<String>,
     pub answers: Vec<Fetched>,
 }
 
-/// A unit that was fetched whole.
+/// Unit that was fetched completely.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Fetched {
     pub key: String,
-    /// Its pages below the folder of files; none for an answer without rows.
+    /// Paths of its pages, relative to the folder of files; empty for an answer without rows.
     pub files: Vec<String>,
     pub bookmark: Bookmark,
-    /// The vendor replaced what it answered before.
+    /// True if the vendor replaced an earlier answer.
     #[serde(default)]
     pub replaced: bool,
 }
 
 impl Fetched {
-    /// A unit whose answer has no rows, or none that are new.
+    /// Unit whose answer has no rows, or no new ones.
     pub(super) fn without_rows(unit: &Unit, bookmark: Bookmark) -> Self {
         Self { key: unit.key.clone(), files: Vec::new(), bookmark, replaced: false }
     }
@@ -80,7 +80,7 @@ impl Fetched {
 }
 
 impl Batch {
-    /// An empty batch in a connector's folder.
+    /// Creates an empty batch in a connector's folder.
     pub(super) fn begin(folder: &Path, request: &str, options: Vec<String>) -> io::Result<Self> {
         let notes = Notes { request: request.to_owned(), options, answers: Vec::new() };
         let batch = Self { folder: folder.join("batch"), notes, bytes: 0 };
@@ -91,7 +91,7 @@ impl Batch {
         Ok(batch)
     }
 
-    /// The batch that a pull before this one left; none when it left nothing that is whole.
+    /// Opens the batch of an earlier pull; `None` if there is no complete one.
     pub(super) fn left(folder: &Path) -> io::Result<Option<Self>> {
         let folder = folder.join("batch");
         let notes = match fs::read(folder.join(NOTES)) {
@@ -100,37 +100,37 @@ impl Batch {
             Err(error) => return Err(error),
         };
         let batch = Self { folder, notes: serde_json::from_slice(&notes)?, bytes: 0 };
-        // One that an older program left has no replaced files.
+        // A batch of an older program has no folder of replaced files.
         fs::create_dir_all(batch.files(Part::Replaced))?;
         Ok(Some(batch))
     }
 
-    /// The folder of a part's files.
+    /// Folder of a part's files.
     pub(super) fn files(&self, part: Part) -> PathBuf {
         self.folder.join(part.folder())
     }
 
-    /// The options that load the files of a part.
+    /// Options that load the files of a part.
     pub(super) fn options(&self, part: Part) -> Vec<String> {
         let mut options = self.notes.options.clone();
         if part == Part::Replaced {
-            // Killed and loaded once more, they are the same again.
+            // The name of the repeated load is the same after a kill, so nothing is published twice.
             options.push(format!("--again={}", self.notes.options.join(" ")));
         }
         options
     }
 
-    /// The file of a unit's page, counted from 1, below the folder of new files. Pages have folders of their own, since
-    /// the names of files say whose rows they hold.
+    /// Path of a unit's page, counted from 1, relative to the folder of new files. Each page has a separate folder,
+    /// because the file name gives the symbol.
     pub(super) fn page(&self, unit: &Unit, page: usize) -> io::Result<String> {
         let folder = format!("{:03}-{page:03}", self.notes.answers.len() + 1);
-        // A unit that failed before this one may have left pages under its number.
+        // An earlier failed unit may have left pages under this number.
         removed(&self.files(Part::New).join(&folder))?;
         fs::create_dir_all(self.files(Part::New).join(&folder))?;
         Ok(format!("{folder}/{}", unit.file))
     }
 
-    /// Writes down that a unit was fetched.
+    /// Records a fetched unit.
     pub(super) fn add(&mut self, answer: Fetched) -> io::Result<()> {
         for file in &answer.files {
             let part = self.files(answer.part());
@@ -152,17 +152,18 @@ impl Batch {
         self.notes.answers.is_empty()
     }
 
-    /// True if it is to be loaded before more is fetched.
+    /// True if the batch must be loaded before further requests.
     pub(super) fn is_full(&self) -> bool {
         self.notes.answers.len() >= MOST_UNITS || self.bytes >= MOST_BYTES
     }
 
-    /// True if any answer of a part has rows.
+    /// True if an answer of this part has rows.
     pub(super) fn has_files(&self, part: Part) -> bool {
         self.notes.answers.iter().any(|answer| answer.part() == part && !answer.files.is_empty())
     }
 
-    /// Keeps a refused file for people, with the reason beside it, in the place of an older one of its name.
+    /// Moves a refused file to the folder of refused files, with the reason. It replaces an older file of the same
+    /// name.
     pub(super) fn refuse(&self, part: Part, file: &str, reason: &str) -> io::Result<PathBuf> {
         let folder = self.folder.with_file_name("refused");
         fs::create_dir_all(&folder)?;
@@ -173,12 +174,11 @@ impl Batch {
         Ok(kept)
     }
 
-    /// Forgets the batch.
     pub(super) fn remove(&self) -> io::Result<()> {
         removed(&self.folder)
     }
 
-    /// Removes the pages of units that were not fetched whole, which are not to be loaded.
+    /// Removes the pages of incomplete units, which must not be loaded.
     pub(super) fn drop_the_unfinished(&self) -> io::Result<()> {
         for part in Part::ALL {
             let answers = self.notes.answers.iter().filter(|answer| answer.part() == part);

@@ -1,14 +1,14 @@
-//! Budgets: how many calls a vendor allows, counted over sliding windows.
+//! Call budgets: the calls that a vendor allows, counted over sliding windows.
 //!
-//! A sliding window holds at most as many calls as any window of the vendor's own, wherever that begins.
+//! A sliding window never has more calls than the vendor's fixed windows allow, wherever these begin.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-/// The parts a budget is charged in: few entries in the log, and little that is lost with a process that dies.
+/// Number of parts in which a budget is charged. It limits the log entries, and the calls lost when a process dies.
 const PARTS: u64 = 50;
 
-/// At most so many calls in a time.
+/// Maximum number of calls per period.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Budget {
@@ -16,7 +16,7 @@ pub(super) struct Budget {
     pub per: Per,
 }
 
-/// The time a budget is for.
+/// Period of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Per {
@@ -24,12 +24,11 @@ pub(super) enum Per {
     Minute,
     Hour,
     Day,
-    /// The longest month.
+    /// 31 days.
     Month,
 }
 
 impl Per {
-    /// Its word in a manifest.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Second => "second",
@@ -51,23 +50,23 @@ impl Per {
     }
 }
 
-/// Calls charged, all of which are made before a moment.
+/// Charged calls, all of which are made before `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Charge {
     pub calls: u64,
     pub until: DateTime<Utc>,
 }
 
-/// What the budgets leave.
+/// Calls that the budgets allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Allowance {
-    /// So many calls, now.
+    /// Number of calls allowed now.
     Calls(u64),
-    /// None before this moment.
+    /// Time of the next allowed call.
     From(DateTime<Utc>),
 }
 
-/// How many calls may be charged for a request that costs `cost`: a part of the smallest budget, or all that is left.
+/// Number of calls to charge for a request of cost `cost`: a part of the smallest budget, or the remaining calls.
 pub(super) fn allowance(budgets: &[Budget], charges: &[Charge], cost: u64, now: DateTime<Utc>) -> Allowance {
     let part = budgets.iter().map(|budget| budget.calls / PARTS).min().unwrap_or(PARTS).max(cost);
     let left = budgets.iter().map(|budget| budget.left(charges, now)).min().unwrap_or(part);
@@ -84,7 +83,7 @@ impl Budget {
         self.calls.saturating_sub(counted.map(|charge| charge.calls).sum())
     }
 
-    /// The moment from which so many calls are left.
+    /// Time from which `calls` calls are left.
     fn when_left(&self, charges: &[Charge], calls: u64, now: DateTime<Utc>) -> DateTime<Utc> {
         let mut ends: Vec<DateTime<Utc>> =
             charges.iter().map(|charge| charge.until + self.per.length()).collect();
@@ -95,10 +94,10 @@ impl Budget {
     }
 }
 
-/// How long calls that are charged together may be made. They count from its end on, and what is left of them then is lost:
-/// it leaves the log twice the time `took` that the charge before this one took to be in it.
+/// Lease of calls that are charged together. They count until the end of the lease; unused ones are then lost. The
+/// lease is at least twice `took`, the time for the last charge to reach the log.
 pub(super) fn lease(budgets: &[Budget], calls: u64, cost: u64, took: TimeDelta) -> TimeDelta {
-    /// The charge itself has to be in the log before the call is made.
+    /// The charge must be in the log before the call is made.
     const LEAST: TimeDelta = TimeDelta::seconds(1);
     const MOST: TimeDelta = TimeDelta::seconds(10);
     let shortest = budgets.iter().map(|budget| budget.per.length()).min().unwrap_or(MOST);
@@ -106,7 +105,7 @@ pub(super) fn lease(budgets: &[Budget], calls: u64, cost: u64, took: TimeDelta) 
     if calls == cost { least } else { (shortest / 10).clamp(LEAST, MOST).max(least) }
 }
 
-/// The longest time a charge counts.
+/// Longest period of the budgets, during which charges count.
 pub(super) fn longest(budgets: &[Budget]) -> TimeDelta {
     budgets.iter().map(|budget| budget.per.length()).max().unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! One call to a vendor: its answer in a file, or what became of it.
+//! HTTP call to a vendor: the answer goes to a file.
 //!
-//! Invariants: every wait has an end, an answer is no larger than allowed, and the credential goes to the vendor's hosts
-//! alone, also when an answer leads elsewhere.
+//! Invariants: every wait has a timeout, and answers have a maximum size. The credential is sent only to the
+//! vendor's hosts, also after redirects.
 
 use std::fs::File;
 use std::io::Write;
@@ -22,21 +22,21 @@ use super::retry::retry_after;
 use crate::format::{is_throttle, notice};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// The longest a whole answer may take.
+/// Maximum duration of a whole answer.
 const WHOLE: Duration = Duration::from_secs(3600);
-/// What is looked at of an answer for a notice in the place of data.
+/// Maximum size of an answer that is checked for a notice instead of data, in bytes.
 const NOTICE_BYTES: u64 = 64 * 1024;
 
-/// How calls are made.
+/// Limits of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The longest pause within an answer.
+    /// Maximum pause within an answer.
     pub idle: Duration,
-    /// The largest answer, in bytes.
+    /// Maximum size of an answer in bytes.
     pub bytes: u64,
 }
 
-/// Makes the calls of a connector.
+/// Client for the calls of a connector.
 pub(super) struct Caller<'a> {
     connector: &'a Connector,
     credential: &'a Credential,
@@ -44,37 +44,36 @@ pub(super) struct Caller<'a> {
     limits: Limits,
 }
 
-/// What the vendor answered.
+/// Answer of the vendor.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// Data, which is in the file, with its validators.
+    /// Data, in the file, with its validators.
     Data { etag: Option<String>, last_modified: Option<String> },
-    /// Nothing changed since the bookmark's answer.
+    /// 304 Not Modified: the answer equals the bookmark's.
     Unchanged,
-    /// There is no such thing.
+    /// 404 Not Found.
     Missing,
-    /// The answer is at another address.
+    /// Redirect to another address.
     Elsewhere(Url),
 }
 
-/// Why there is no answer.
+/// Errors of a call.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
-    /// The same call may succeed later.
+    /// Transient error: too many requests.
     #[error("asked too much: {said}")]
     Throttled { said: String, wait: Option<Duration> },
     #[error("{0}")]
     Transient(String),
-    /// No call of this connector succeeds.
+    /// Permanent error: every call of this connector fails.
     #[error("the vendor refuses the credential: {0}")]
     Unauthorised(String),
-    /// This call does not succeed.
+    /// Permanent error of this call.
     #[error("{0}")]
     Failed(String),
 }
 
 impl<'a> Caller<'a> {
-    /// Calls with a credential.
     pub(super) fn new(
         connector: &'a Connector,
         credential: &'a Credential,
@@ -85,14 +84,14 @@ impl<'a> Caller<'a> {
             .connect_timeout(CONNECT)
             .read_timeout(limits.idle)
             .timeout(WHOLE)
-            // Where an answer leads is decided here, since a credential may stand in a query or in any header.
+            // Redirects are handled here, since a query or any header may contain a credential.
             .redirect(redirect::Policy::none())
             .build()
             .map_err(|error| error.to_string())?;
         Ok(Self { connector, credential, client, limits })
     }
 
-    /// Asks, and writes the answer's data to a file.
+    /// Sends a request and writes the data of the answer to a file.
     pub(super) async fn call(
         &self,
         url: &Url,
@@ -102,7 +101,7 @@ impl<'a> Caller<'a> {
         let (mut asked, mut headers) = (url.clone(), HeaderMap::new());
         if let Some(known) = known {
             validator(&mut headers, IF_NONE_MATCH, known.etag.as_deref());
-            // A time is of whole seconds, in which an answer may change twice; and some servers believe it before the tag.
+            // If-Modified-Since has a precision of one second, and some servers prefer it to the tag.
             let moment = known.last_modified.as_deref().filter(|_| known.etag.is_none());
             validator(&mut headers, IF_MODIFIED_SINCE, moment);
         }
@@ -159,7 +158,7 @@ impl<'a> Caller<'a> {
         self.look(into, bytes).map_err(kept)?.map_or(Ok(Answer::Data { etag, last_modified }), Err)
     }
 
-    /// Why a small answer is no data, if it is none.
+    /// Error in a small answer without data; `None` if it may have data.
     fn look(&self, path: &Path, bytes: u64) -> std::io::Result<Option<CallError>> {
         if bytes > NOTICE_BYTES {
             return Ok(None);
@@ -177,9 +176,9 @@ impl<'a> Caller<'a> {
     async fn refusal(&self, status: StatusCode, mut response: Response) -> CallError {
         let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let wait = asked.and_then(|value| retry_after(value, Utc::now()));
-        // The first piece of the body is enough for a person.
+        // The first chunk of the body is enough for a message.
         let body = response.chunk().await.ok().flatten().unwrap_or_default();
-        // Redacted before it is cut: half a secret would not be found.
+        // Redaction comes before truncation, since half a secret would not be found.
         let body = self.credential.redact(&String::from_utf8_lossy(&body));
         let body: String = body.trim().chars().take(300).collect();
         let said = format!("{status} {body}");
@@ -187,7 +186,7 @@ impl<'a> Caller<'a> {
             StatusCode::UNAUTHORIZED => CallError::Unauthorised(said),
             StatusCode::TOO_MANY_REQUESTS => CallError::Throttled { said, wait },
             StatusCode::SERVICE_UNAVAILABLE if wait.is_some() => CallError::Throttled { said, wait },
-            // Some vendors have other words for a used-up day.
+            // Some vendors report an exhausted daily quota with these codes.
             StatusCode::PAYMENT_REQUIRED | StatusCode::FORBIDDEN if is_throttle(&said) => {
                 CallError::Throttled { said, wait }
             }
@@ -198,7 +197,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// An error without its address, in which the credential may stand.
+    /// Text of an error without its URL, which may contain the credential.
     fn told(&self, error: reqwest::Error) -> String {
         let error = error.without_url();
         let mut told = error.to_string();
@@ -217,7 +216,7 @@ fn validator(headers: &mut HeaderMap, name: HeaderName, value: Option<&str>) {
     }
 }
 
-/// Where a redirection leads; never from https to http.
+/// Target of a redirect; from https to http is refused.
 fn elsewhere(from: &Url, response: &Response) -> Result<Answer, CallError> {
     let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
     let to = location.and_then(|location| from.join(location).ok());

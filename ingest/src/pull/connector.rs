@@ -1,4 +1,4 @@
-//! Connectors: what is fetched from a vendor, and how, as a TOML manifest says it.
+//! Connector: TOML manifest of the requests to a vendor.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::error::PullError;
 use super::schedule::Schedule;
 use crate::load::{LoadArgs, parse_source};
 
-/// The manifests that ship with the program, by the names they are called by.
+/// Shipped manifests, by name.
 pub(super) const SHIPPED: [(&str, &str); 6] = [
     ("alphavantage", include_str!("../../connectors/alphavantage.toml")),
     ("eodhd", include_str!("../../connectors/eodhd.toml")),
@@ -25,23 +25,23 @@ pub(super) const SHIPPED: [(&str, &str); 6] = [
     ("url", include_str!("../../connectors/url.toml")),
 ];
 
-/// Words between braces in a path or query, which a request fills in.
+/// Placeholders of a path or query, written in braces.
 const PLACES: [&str; 6] = ["symbol", "since", "until", "date", "year", "month"];
-/// Endings of files by which `ingest load` knows how their records stand.
+/// File endings from which `ingest load` derives the encoding.
 const ENDINGS: [&str; 3] = ["csv", "json", "ndjson"];
 
-/// A manifest.
+/// Manifest of a connector.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Connector {
-    /// Name by which its budget and its bookmarks are kept.
+    /// Name under which the budget and the bookmarks are stored.
     pub name: String,
-    /// Name of the feed; default: the connector's.
+    /// Name of the feed; default: the connector's name.
     #[serde(default)]
     source: Option<String>,
     #[serde(deserialize_with = "address")]
     pub base_url: Url,
-    /// Other hosts of the vendor, which may see the credential too.
+    /// Other hosts of the vendor, which may receive the credential.
     #[serde(default)]
     pub hosts: Vec<String>,
     #[serde(default)]
@@ -50,13 +50,13 @@ pub(super) struct Connector {
     pub budgets: Vec<Budget>,
     #[serde(default)]
     pub schedule: Option<Schedule>,
-    /// The first day to ask for when there is no bookmark; default: 30 days back.
+    /// First day to fetch without a bookmark; default: 30 days back.
     #[serde(default)]
     pub since: Option<NaiveDate>,
-    /// Symbols to ask for, when the command line names none.
+    /// Symbols to fetch, if the command line has none.
     #[serde(default)]
     symbols: Vec<String>,
-    /// What stands between root and class of a symbol in the vendor's spelling, for `.`.
+    /// Separator of root and share class in the vendor's symbols, instead of `.`.
     #[serde(default = "dot")]
     pub separator: String,
     /// Options of `ingest load`.
@@ -66,37 +66,37 @@ pub(super) struct Connector {
     pub requests: Vec<Request>,
 }
 
-/// One kind of question to the vendor.
+/// Request template of a manifest.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
-    /// Its name, unique in the manifest: part of bookmarks and of file names.
+    /// Unique name in the manifest, part of bookmarks and file names.
     pub name: String,
     pub path: String,
     #[serde(default)]
     pub query: BTreeMap<String, String>,
-    /// How the answer's records stand, and how it is packed: `csv`, `json`, `ndjson`, `csv.gz` …
+    /// Encoding and packing of the answer: `csv`, `json`, `ndjson`, `csv.gz` …
     #[serde(default = "json")]
     pub ending: String,
-    /// Calls of the budget that it costs.
+    /// Cost in calls of the budget.
     #[serde(default = "one")]
     pub cost: u64,
-    /// Days (for requests by day: sessions) before the bookmark that are asked for again.
+    /// Days before the bookmark that are fetched again; sessions for daily requests.
     #[serde(default = "five")]
     pub look_back: u64,
     #[serde(default)]
     pub paging: Option<Paging>,
 }
 
-/// Where the next page is.
+/// Location of the next page.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Paging {
-    /// The answer names its address, at this JSON pointer.
+    /// JSON pointer to the address of the next page.
     NextUrl(String),
-    /// The answer names a token, at this JSON pointer, which goes into a query parameter.
+    /// JSON pointer to a token, which is sent in a query parameter.
     Token { pointer: String, parameter: String },
-    /// Pages have numbers from 1; one without records ends the list.
+    /// Query parameter of the page number, from 1. A page without records ends the list.
     Number(String),
 }
 
@@ -122,7 +122,7 @@ fn five() -> u64 {
 }
 
 impl Connector {
-    /// Reads a shipped manifest by its name, else a file.
+    /// Reads a shipped manifest by name, or else a file.
     pub(super) fn open(name: &str) -> Result<Self, PullError> {
         let invalid = |reason: String| PullError::Manifest { name: name.to_owned(), reason };
         let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
@@ -136,7 +136,7 @@ impl Connector {
         Self::parse(&text).map_err(invalid)
     }
 
-    /// Reads a manifest's text; the error says what is wrong with it.
+    /// Parses and validates a manifest.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let connector: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         connector.check()?;
@@ -148,13 +148,13 @@ impl Connector {
         self.source.as_deref().unwrap_or(&self.name)
     }
 
-    /// The manifest's own symbols.
+    /// Symbols of the manifest.
     pub(super) fn symbols(&self) -> Result<Vec<Symbol>, String> {
         let parse = |text: &String| Symbol::parse(text).map_err(|error| format!("{text:?} {error}"));
         self.symbols.iter().map(parse).collect()
     }
 
-    /// Whether the credential may be shown to the host of an address.
+    /// True if the credential may be sent to the host of a URL.
     pub(super) fn trusts(&self, url: &Url) -> bool {
         let named = |host: &str| self.hosts.iter().any(|trusted| trusted == host);
         url.origin() == self.base_url.origin()
@@ -187,7 +187,7 @@ impl Connector {
         check_options(&args).map_err(|reason| format!("options: {reason}"))
     }
 
-    /// The arguments that load fetched files.
+    /// Arguments of `ingest load` for fetched files.
     pub(super) fn load_args(&self, path: &str, more: &[String]) -> Result<LoadArgs, clap::Error> {
         let mut command = ["load", path, "--source", self.source()].map(str::to_owned).to_vec();
         command.extend(self.options.iter().chain(more).cloned());
@@ -195,7 +195,7 @@ impl Connector {
     }
 }
 
-/// Refuses what a manifest cannot say of its files: other files, when they were fetched, or that nothing is loaded.
+/// Refuses options that a manifest must not set, such as paths or the observation time.
 fn check_options(args: &LoadArgs) -> Result<(), String> {
     let said = [
         (args.paths.len() != 1, "a path"),
@@ -213,7 +213,7 @@ fn check_options(args: &LoadArgs) -> Result<(), String> {
 }
 
 impl Request {
-    /// Whether one of its texts has a place of this name.
+    /// True if a template of the request contains this placeholder.
     pub(super) fn names(&self, place: &str) -> bool {
         let place = format!("{{{place}}}");
         self.templates().any(|template| template.contains(&place))

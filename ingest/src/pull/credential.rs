@@ -14,29 +14,29 @@ use serde::Deserialize;
 
 use super::aws;
 
-/// What stands for a secret in a text.
+/// Replacement of a secret in a text.
 const REDACTED: &str = "***";
-/// The shortest secret that is sought in data, in bytes.
+/// Minimum length of a secret that is replaced in data, in bytes.
 const SHORTEST_BLANKED: usize = 6;
 
-/// How a vendor is told who asks.
+/// Authentication method of a vendor.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum CredentialSpec {
-    /// A header, such as `Authorization: Bearer …`.
+    /// HTTP header, such as `Authorization: Bearer …`.
     Header {
         variable: String,
         header: String,
         #[serde(default)]
         prefix: String,
     },
-    /// A query parameter.
+    /// Query parameter.
     Query { variable: String, parameter: String },
-    /// A signature of the request (AWS Signature Version 4), as object stores want it.
+    /// Signature of the request (AWS Signature Version 4), for object stores.
     Aws { key_id: String, secret: String, region: String },
 }
 
-/// A credential with its secrets.
+/// Credential with its secrets.
 pub(super) enum Credential {
     Header { header: HeaderName, value: SecretString, secret: SecretString },
     Query { parameter: String, secret: SecretString },
@@ -44,7 +44,7 @@ pub(super) enum Credential {
     None,
 }
 
-/// Reads the variable of a name; an empty one is none.
+/// Reads an environment variable; fails if it is empty or not set.
 fn variable(name: &str) -> Result<SecretString, String> {
     #[expect(clippy::disallowed_methods, reason = "which variables hold credentials is said by manifests")]
     let value = std::env::var(name).unwrap_or_default();
@@ -57,7 +57,6 @@ fn variable(name: &str) -> Result<SecretString, String> {
 }
 
 impl Credential {
-    /// Reads the secrets.
     pub(super) fn read(spec: Option<&CredentialSpec>) -> Result<Self, String> {
         Ok(match spec {
             None => Self::None,
@@ -76,12 +75,12 @@ impl Credential {
         })
     }
 
-    /// Adds itself to a request for `url`.
+    /// Adds the credential to a request for `url`.
     pub(super) fn apply(&self, url: &mut Url, headers: &mut HeaderMap) -> Result<(), String> {
         match self {
             Self::None => {}
             Self::Query { parameter, secret } => {
-                // An address that the vendor names may have the parameter already.
+                // A URL from the vendor may already contain the parameter.
                 let pairs = url.query_pairs().filter(|(name, _)| name != parameter);
                 let others: Vec<(String, String)> =
                     pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
@@ -103,15 +102,15 @@ impl Credential {
         Ok(())
     }
 
-    /// A text without the secrets, should it quote them.
+    /// Replaces the secrets in a text.
     pub(super) fn redact(&self, text: &str) -> String {
         self.secrets().fold(text.to_owned(), |text, secret| text.replace(secret, REDACTED))
     }
 
-    /// Writes `*` over the secrets that a file quotes, whatever its size; everything else stays where it is.
+    /// Overwrites the secrets in a file with `*`. All other bytes keep their position.
     pub(super) fn blank(&self, file: &File) -> io::Result<()> {
         const PIECE: usize = 1 << 20;
-        // What is shorter stands in data by chance.
+        // A shorter secret may occur in data by chance.
         let secrets: Vec<&[u8]> =
             self.secrets().map(str::as_bytes).filter(|secret| secret.len() >= SHORTEST_BLANKED).collect();
         let Some(longest) = secrets.iter().map(|secret| secret.len()).max() else { return Ok(()) };
@@ -127,7 +126,7 @@ impl Credential {
                     file.write_all_at(&vec![b'*'; secret.len()], at + hit as u64)?;
                 }
             }
-            // A secret may go on in the next piece.
+            // A secret may continue in the next piece.
             let end = piece.len();
             let seam = end.min(longest - 1);
             buffer.copy_within(end - seam..end, 0);
@@ -135,7 +134,7 @@ impl Credential {
         }
     }
 
-    /// True if bytes quote a secret.
+    /// True if the bytes contain a secret.
     pub(super) fn is_quoted_in(&self, bytes: &[u8]) -> bool {
         self.secrets().any(|secret| memchr::memmem::find(bytes, secret.as_bytes()).is_some())
     }
@@ -172,7 +171,7 @@ mod tests {
     fn a_secret_is_blanked_wherever_a_file_quotes_it() {
         let path = std::env::temp_dir().join(format!("ingest-blanked-{}", std::process::id()));
         let credential = Credential::Query { parameter: "apikey".to_owned(), secret: "s3cret-of-9".into() };
-        // One at the beginning, one over the seam of two pieces, one at the end.
+        // Secrets at the beginning, across two pieces, and at the end.
         let filler = "1,".repeat((1 << 19) - 3);
         let text = format!("s3cret-of-9{filler}s3cret-of-9,2{filler}{filler}s3cret-of-9");
         std::fs::write(&path, &text).unwrap();

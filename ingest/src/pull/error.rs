@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use crate::load::error::LoadError;
 use crate::log::reader::LogError;
 
-/// Why a pull ended before its end.
+/// Errors that end a pull.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
     #[error("the manifest {name} cannot be used: {reason}")]
     Manifest { name: String, reason: String },
-    /// A credential is missing, or a symbol, a request or an option cannot be used.
+    /// A credential is missing, or a symbol, a request or an option is invalid.
     #[error("{connector}: {reason}")]
     Unusable { connector: String, reason: String },
     #[error("{} is used by another pull", folder.display())]
@@ -28,7 +28,7 @@ pub enum PullError {
 }
 
 impl PullError {
-    /// The exit code of a pull that ended so.
+    /// Exit code for this error.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Log(_) => 3,

@@ -1,8 +1,8 @@
-//! The ledger of a connector: calls charged to its budget, and how far its requests came.
+//! Ledger of a connector: calls charged to its budget, and bookmarks of its requests.
 //!
-//! It is kept in the log, as manifests of runs that load nothing, so that a new machine goes on where the old one was.
-//! Invariant: calls are charged before they are made. A charge is only accepted when no manifest came since the ledger
-//! was read, so that pulls on several machines share one budget.
+//! The ledger is stored in the log, as manifests of runs without rows, so that a pull continues on another machine.
+//! Invariant: calls are charged before they are made. A charge is accepted only if no manifest was published since
+//! the ledger was read. Pulls on several machines therefore share one budget.
 
 use std::collections::BTreeMap;
 
@@ -16,30 +16,28 @@ use crate::clock::now;
 use crate::load::error::LoadError;
 use crate::log::reader::{Log, LogError};
 
-/// How often a charge gives way to other manifests of the log.
+/// Maximum number of conflicts of a charge with other manifests.
 const MOST_CONFLICTS: usize = 100;
-/// How often a request's charge may run out before it is in the log.
+/// Maximum number of charges whose lease ends before they are in the log.
 const MOST_LATE: usize = 2;
-/// The format a manifest names for an entry.
+/// Format name in the manifest of a ledger entry.
 const FORMAT: &str = "pull";
 
-/// A connector's ledger.
 pub(super) struct Ledger {
     log: Log,
     connector: String,
     source: String,
-    /// Sequence of the newest manifest that was read.
+    /// Sequence of the newest manifest read.
     read_to: u64,
     charges: Vec<Charge>,
     bookmarks: BTreeMap<String, Bookmark>,
-    /// Calls that may be made.
+    /// Current lease of calls.
     held: Option<Charge>,
-    /// How long the latest charge took to be in the log.
+    /// Time for the latest charge to reach the log.
     took: TimeDelta,
 }
 
 impl Ledger {
-    /// Reads the ledger of a connector.
     pub(super) async fn read(log: Log, connector: &str, source: &str) -> Result<Self, LogError> {
         let mut ledger = Self {
             log,
@@ -55,12 +53,11 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// How far requests came.
     pub(super) fn bookmarks(&self) -> &BTreeMap<String, Bookmark> {
         &self.bookmarks
     }
 
-    /// Charges the calls of a request; a moment when they are not allowed before it.
+    /// Charges the calls of a request. Returns a time if no call is allowed before it.
     pub(super) async fn charge(
         &mut self,
         budgets: &[Budget],
@@ -87,7 +84,7 @@ impl Ledger {
                     self.took = ended - begun;
                     late += usize::from(self.held.is_some_and(|held| held.until <= ended));
                     if late >= MOST_LATE {
-                        // Each further charge would spend the budget without a call.
+                        // Every further charge would use the budget without a call.
                         return Err(
                             LogError::Read("the log is too slow to charge calls: try again".into()).into()
                         );
@@ -98,7 +95,7 @@ impl Ledger {
         Err(LogError::Read("other loads come before every charge of the budget: try again".into()).into())
     }
 
-    /// Notes how far requests came whose rows are in the log.
+    /// Records bookmarks of requests whose rows are in the log.
     pub(super) async fn note(&mut self, bookmarks: BTreeMap<String, Bookmark>) -> Result<(), PullError> {
         if bookmarks.is_empty() {
             return Ok(());
@@ -119,7 +116,7 @@ impl Ledger {
         }
     }
 
-    /// Publishes an entry; false when another manifest came before it and that matters.
+    /// Publishes an entry. With `alone`, returns false if another manifest was published first.
     async fn publish(&self, entry: RunManifest, alone: bool) -> Result<bool, PullError> {
         let (run, source) = (entry.run.clone(), entry.source.clone());
         let id = FrameId::of(&source, &run, 0, &schema_name(Kind::Run));
@@ -130,7 +127,7 @@ impl Ledger {
         Ok(self.log.publish_manifest(headers, body, after).await.map_err(LoadError::from)?)
     }
 
-    /// Reads the manifests that came since.
+    /// Reads the manifests published since the last read.
     async fn refresh(&mut self) -> Result<(), LogError> {
         let Self { log, connector, read_to, charges, bookmarks, .. } = self;
         let from = *read_to + 1;

@@ -1,4 +1,4 @@
-//! `ingest pull`: fetches what manifests say from vendors, once or on their schedules.
+//! `ingest pull`: fetches data from vendors according to manifests, once or on a schedule.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,11 +40,11 @@ pub use report::Pulled;
 use round::Round;
 use wanted::would_ask;
 
-/// The least pause between rounds, and after the log could not be reached.
+/// Minimum pause between rounds, and pause after the log was unreachable.
 const AWAY: Duration = Duration::from_secs(5);
 
-/// Pulls as the command line says; each round is reported as it ends, also one that did not reach the log and is made again.
-/// The exit code.
+/// Runs the pulls of the command line, and reports each round at its end. A round that did not reach the log is
+/// reported too, and repeated. Returns the exit code.
 pub async fn pull(
     args: &PullArgs,
     settings: &StreamSettings,
@@ -59,7 +59,7 @@ pub async fn pull(
     if args.dry_run {
         return dry_run(args, &connectors, settings, report).await;
     }
-    // A credential that is missing is told now, not at the hour of the schedule.
+    // A missing credential is reported at start, not at the scheduled time.
     let credentials = connectors.iter().map(credential_of).collect::<Result<Vec<_>, _>>()?;
     let pullings: Vec<Pulling<'_>> = connectors
         .iter()
@@ -90,7 +90,7 @@ fn show(args: &PullArgs) -> Result<u8, PullError> {
     Ok(0)
 }
 
-/// Says what would be asked for; the bookmarks count if the log answers.
+/// Prints the planned requests. Bookmarks are used if the log is reachable.
 async fn dry_run(
     args: &PullArgs,
     connectors: &[Connector],
@@ -118,13 +118,13 @@ fn unusable(connector: &Connector, reason: String) -> PullError {
     PullError::Unusable { connector: connector.name.clone(), reason }
 }
 
-/// The symbols to ask for: the command line's, else the manifest's.
+/// Symbols to fetch: from the command line, or else from the manifest.
 fn symbols(args: &PullArgs, connector: &Connector) -> Result<Vec<market::symbol::Symbol>, PullError> {
     let symbols = if args.symbols.is_empty() { connector.symbols() } else { args.symbols() };
     symbols.map_err(|reason| unusable(connector, reason))
 }
 
-/// One connector and all that its rounds need.
+/// Connector with everything that its rounds need.
 struct Pulling<'a> {
     args: &'a PullArgs,
     connector: &'a Connector,
@@ -134,7 +134,7 @@ struct Pulling<'a> {
 }
 
 impl Pulling<'_> {
-    /// Makes one round.
+    /// Runs one round.
     async fn once(&self) -> Result<Pulled, PullError> {
         let Self { args, connector, credential, settings, shutdown } = *self;
         let folder = args.folder.join(&connector.name);
@@ -157,8 +157,9 @@ impl Pulling<'_> {
         Round { asker, symbols, settings, folder, pulled }.run().await
     }
 
-    /// Makes rounds until it is told to stop: one at once for what the last scheduled time left undone, then at every
-    /// scheduled time, and when a budget that was used up allows more. Without a schedule it makes one.
+    /// Runs rounds until shutdown. The first one starts at once if the last scheduled round is incomplete. Others
+    /// follow at every scheduled time, and when an exhausted budget allows more calls. Without a schedule, it runs
+    /// one round.
     async fn on_schedule(&self, report: impl Fn(Result<&Pulled, &PullError>)) -> Result<(), PullError> {
         loop {
             let again = match self.once().await {

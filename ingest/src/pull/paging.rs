@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 
 use super::connector::Paging;
 
-/// Longest answer that may hold no record.
+/// Maximum size of an answer without records, in bytes.
 const BLANK_BYTES: u64 = 64 * 1024;
-/// Lists that an answer's records stand in, as the formats know them.
+/// Members with the list of records, as in the formats.
 const WRAPPERS: [&str; 2] = ["results", "data"];
-/// Objects beside them that are about the page.
+/// Members with information about the page.
 const ABOUT_PAGE: [&str; 4] = ["meta", "metadata", "pagination", "links"];
-/// Members under which an answer says what went wrong.
+/// Members with an error message.
 const ERRORS: [&str; 4] = ["error", "errors", "message", "detail"];
 
-/// The address of the page after the one in a file, which is blank or not; `None` when there is none.
+/// Address of the next page; `None` after the last page. `blank` means that the current page has no records.
 ///
 /// # Errors
-/// What is wrong with what the answer says.
+/// The paging information of the answer is invalid.
 pub(super) fn next(
     paging: &Paging,
     url: &Url,
@@ -43,8 +43,8 @@ pub(super) fn next(
     }
 }
 
-/// True if an answer holds no record: no text, or an empty list of records; behind the `first` page also a table's header
-/// alone.
+/// True if an answer has no record: it is empty or has an empty list. After the `first` page, a table with only its
+/// header counts too.
 pub(super) fn is_blank(body: &Path, first: Option<&Path>, paging: Option<&Paging>) -> io::Result<bool> {
     if std::fs::metadata(body)?.len() > BLANK_BYTES {
         return Ok(false);
@@ -66,8 +66,8 @@ pub(super) fn is_blank(body: &Path, first: Option<&Path>, paging: Option<&Paging
     }
 }
 
-/// True if the records' list of a page is empty, and nothing beside it may be a record or says what went wrong: an answer
-/// that is taken for blank is not kept.
+/// True if the list of records is empty, and no other member may be a record or an error. Such an answer is not
+/// stored.
 fn is_blank_page(members: &Map<String, Value>, paging: Option<&Paging>) -> bool {
     let pointer = match paging {
         Some(Paging::NextUrl(pointer) | Paging::Token { pointer, .. }) => pointer.split('/').nth(1),
@@ -85,7 +85,7 @@ fn is_blank_page(members: &Map<String, Value>, paging: Option<&Paging>) -> bool 
     WRAPPERS.iter().any(list) && !members.iter().any(matters)
 }
 
-/// True if a page is the one before it: its number was not understood.
+/// True if a page equals the previous one: the vendor ignored the page number.
 pub(super) fn is_again(body: &Path, before: &Path) -> io::Result<bool> {
     let length = |path: &Path| std::fs::metadata(path).map(|data| data.len());
     Ok(length(body)? == length(before)? && content([body])? == content([before])?)
@@ -106,7 +106,7 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     Ok(line.trim_ascii().to_vec())
 }
 
-/// The text or number at a place of a JSON answer; absent, null and empty are none, and so is everything of a blank one.
+/// Text or number at a JSON pointer. `None` if it is absent, null or empty, or if the answer is blank.
 fn text_at(body: &Path, pointer: &str, blank: bool) -> Result<Option<String>, String> {
     let file = File::open(body).map_err(|error| error.to_string())?;
     let answer: Value = match serde_json::from_reader(BufReader::new(file)) {

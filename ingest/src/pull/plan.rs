@@ -1,4 +1,4 @@
-//! Which requests a round makes: one for each symbol, or each session, from its bookmark on.
+//! Plan of a round: one request per symbol or session, starting at its bookmark.
 
 use std::collections::BTreeMap;
 
@@ -12,61 +12,61 @@ use reqwest::Url;
 
 use super::connector::{Connector, Request};
 
-/// Days asked for when neither a bookmark nor anybody says more.
+/// Days to fetch without a bookmark or another setting.
 const FIRST_DAYS: u64 = 30;
-/// The hour in New York from which a session's data is asked for.
+/// Hour in New York from which a session's data is fetched.
 const AFTER_CLOSE: u32 = 17;
 
-/// What is encoded in a path: all but the unreserved characters of RFC 3986, as signatures want it.
+/// Characters to encode in a path: all but the unreserved ones of RFC 3986, as signatures require.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What a round goes by.
+/// Parameters of a round.
 pub(super) struct Scope<'a> {
     pub symbols: &'a [Symbol],
-    /// Asks from this day on instead of from the bookmarks.
+    /// First day to fetch, instead of the bookmarks.
     pub since: Option<NaiveDate>,
     pub today: NaiveDate,
     pub bookmarks: &'a BTreeMap<String, Bookmark>,
-    /// What was fetched since this moment is not asked for again.
+    /// Units fetched since this time are skipped.
     pub fresh_since: Option<DateTime<Utc>>,
 }
 
-/// One question, which may have several pages.
+/// Request with concrete parameters; it may have several pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unit {
-    /// Name of its bookmark.
+    /// Name of the bookmark.
     pub key: String,
     pub url: Url,
-    /// Name of the file that holds its answer.
+    /// Name of the answer's file.
     pub file: String,
-    /// The day that its bookmark will say.
+    /// Last day of the new bookmark.
     pub through: NaiveDate,
-    /// The bookmark whose answer the next one may be equal to; of another question without its validators.
+    /// Bookmark of the previous answer, for comparison. If the URL differs, it has no validators.
     pub known: Option<Bookmark>,
-    /// What it means when the vendor has no such thing.
+    /// Meaning of a 404 answer.
     pub missing: Missing,
 }
 
-/// What it means when the vendor has no answer.
+/// Meaning of a 404 answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     /// The symbol or the path is wrong.
     Wrong,
-    /// The day is not there yet.
+    /// The day is not available yet.
     NotYet,
-    /// The day is so old that it will not come.
+    /// The day is too old to become available.
     Never,
 }
 
-/// The newest day that vendors have data of.
+/// Newest day for which vendors have data.
 pub(super) fn newest_day(now: DateTime<Utc>) -> NaiveDate {
     let local = now.with_timezone(&New_York);
     let today = local.date_naive();
     if local.hour() >= AFTER_CLOSE { today } else { today.pred_opt().unwrap_or(today) }
 }
 
-/// All units of a request, in order: those whose answer is the oldest first, so that a budget that is too small for
-/// all reaches each of them in time.
+/// All units of a request, those with the oldest answer first. A budget that is too small for one round then still
+/// reaches every unit.
 pub(super) fn units(
     connector: &Connector,
     request: &Request,
@@ -99,12 +99,12 @@ pub(super) fn units(
     Ok(units)
 }
 
-/// The sessions that were not fetched, and the newest ones again, which vendors replace.
+/// Sessions not yet fetched, and the newest ones again, since vendors replace them.
 fn days(connector: &Connector, request: &Request, scope: &Scope<'_>, key: &str) -> Vec<NaiveDate> {
     let last = session_on_or_before(scope.today);
     let recent = recent(request, last);
     let fetched = |day: NaiveDate| scope.bookmarks.contains_key(&format!("{key}/{day}"));
-    // A pull that stood still goes on where it stopped, however long ago that is.
+    // A pull continues at its oldest bookmark, even after a long pause.
     let prefix = format!("{key}/");
     let oldest = scope.bookmarks.range(prefix.clone()..).next().filter(|(name, _)| name.starts_with(&prefix));
     let first = match oldest.filter(|_| scope.since.is_none()) {
@@ -117,7 +117,7 @@ fn days(connector: &Connector, request: &Request, scope: &Scope<'_>, key: &str) 
         .collect()
 }
 
-/// The newest session that is not asked for again.
+/// Newest session that is not fetched again.
 fn recent(request: &Request, last: NaiveDate) -> NaiveDate {
     (0..request.look_back).fold(last, |day, _| previous_session(day))
 }
@@ -166,7 +166,7 @@ fn unit(
         (None, Some(day)) => format!("{}-{day}", request.name),
         (None, None) => request.name.clone(),
     };
-    // No validator is about another question's answer, yet its content tells whether the rows are those of the last one.
+    // Validators apply only to the same URL. The content hash still shows if the rows are unchanged.
     let same_question = !request.names("since") && !request.names("until");
     let unvalidated = |known: Bookmark| Bookmark { etag: None, last_modified: None, ..known };
     let known = known.cloned().map(|known| if same_question { known } else { unvalidated(known) });
@@ -221,7 +221,7 @@ mod tests {
         let request = "name = \"eod\"\npath = \"/{symbol}.US\"\nquery = { from = \"{since}\" }";
         let found = plan(request, None, &[("eod/KO", "2024-03-14")]);
         let urls: Vec<&str> = found.iter().map(|unit| unit.url.as_str()).collect();
-        // The one that was never asked for comes first.
+        // A symbol that was never fetched comes first.
         let expected = [
             "https://example.com/api/BRK-B.US?from=2024-03-01",
             "https://example.com/api/KO.US?from=2024-03-09",
@@ -230,7 +230,7 @@ mod tests {
         let (keys, files): (Vec<&str>, Vec<&str>) =
             found.iter().map(|unit| (unit.key.as_str(), unit.file.as_str())).unzip();
         assert_eq!((keys, files), (vec!["eod/BRK.B", "eod/KO"], vec!["BRK.B.json", "KO.json"]));
-        // Another range is another question.
+        // Another date range is another URL.
         let validated = |unit: &Unit| unit.known.as_ref().is_some_and(|known| known.etag.is_some());
         assert!(found.iter().all(|unit| !validated(unit) && unit.through == day("2024-03-15")));
         assert!(found[0].known.is_none() && found[1].known.is_some());

@@ -8,60 +8,60 @@ use serde::Serialize;
 
 use crate::load::report::Summary;
 
-/// Requests and reasons named to a person.
+/// Maximum number of requests and reasons named in a report.
 const NAMED: usize = 10;
 
-/// What a round of a connector came to.
+/// Result of a round of a connector.
 #[derive(Debug, Default, Serialize)]
 pub struct Pulled {
-    /// Its name in the manifest.
+    /// Name of the connector in its manifest.
     pub connector: String,
-    /// The feed that the answers are loaded as.
+    /// Feed of the answers.
     pub source: String,
-    /// No call was made: only what would be asked for is told.
+    /// True if no call was made, and only the planned requests are listed.
     pub dry_run: bool,
-    /// Requests of the round, one a symbol or a session.
+    /// Requests of the round, one per symbol or session.
     pub requests: usize,
     /// Answers with data.
     pub fetched: usize,
-    /// Answers that are as they were.
+    /// Answers without a change.
     pub unchanged: usize,
-    /// Days that the vendor does not have, or not yet.
+    /// Days that the vendor does not have, or does not have yet.
     pub missing: usize,
-    /// Requests that got no answer that can be used.
+    /// Requests without a usable answer.
     pub failed: Vec<Failed>,
     /// Requests that were not made.
     pub left: usize,
-    /// Why they were not made.
+    /// Reason why they were not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
-    /// When they may be.
+    /// Time from which they may be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again_at: Option<DateTime<Utc>>,
-    /// Calls made, as the budget counts them.
+    /// Calls made, in units of the budget.
     pub calls: u64,
     /// Runs that loaded the answers.
     pub runs: Vec<String>,
     /// Rows loaded, by kind.
     pub rows: BTreeMap<String, u64>,
-    /// Rows of the answers that could not be used.
+    /// Rejects of the answers.
     pub rejects: u64,
-    /// Answers of which nothing was loaded.
+    /// Answers that were refused as a whole.
     pub refused: Vec<Failed>,
-    /// What a round would ask for.
+    /// Planned requests of a dry run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub planned: Vec<Planned>,
 }
 
-/// A request or an answer that came to nothing.
+/// Failed request or refused answer.
 #[derive(Debug, Serialize)]
 pub struct Failed {
-    /// The request's bookmark, or the file.
+    /// Bookmark of the request, or path of the file.
     pub what: String,
     pub reason: String,
 }
 
-/// A request that would be made.
+/// Planned request.
 #[derive(Debug, Serialize)]
 pub struct Planned {
     pub request: String,
@@ -70,9 +70,9 @@ pub struct Planned {
 }
 
 impl Pulled {
-    /// Takes over what a load came to.
+    /// Adds the result of a load.
     pub(super) fn add(&mut self, summary: &Summary) {
-        // Files that are all refused at first sight make no run.
+        // If all files are refused by their heads, there is no run.
         if summary.run.is_empty() {
             return;
         }
@@ -85,7 +85,7 @@ impl Pulled {
         }
     }
 
-    /// 0 all fetched and loaded, 1 not all, 2 nothing.
+    /// Exit code: 0 all fetched and loaded, 1 not all, 2 nothing.
     pub fn exit_code(&self) -> u8 {
         let whole = self.failed.is_empty() && self.refused.is_empty() && self.stopped.is_none();
         let something = self.unchanged + self.missing + self.fetched.saturating_sub(self.refused.len()) > 0
@@ -97,7 +97,7 @@ impl Pulled {
         }
     }
 
-    /// The report for people.
+    /// Report as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.

@@ -1,15 +1,15 @@
-//! Throttle responses of vendors, and the delay before a retry.
+//! Retry delays after throttle responses of vendors.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-/// Tries of one call.
+/// Maximum number of attempts per call.
 pub(super) const TRIES: u32 = 5;
-/// The first pause; each one after is twice as long.
+/// First pause; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The time a `Retry-After` header names: seconds, or a date of HTTP.
+/// Delay in a `Retry-After` header: seconds or an HTTP date.
 pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
     if let Ok(seconds) = value.trim().parse() {
         return Some(Duration::from_secs(seconds));
@@ -18,7 +18,7 @@ pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((until.to_utc() - now).to_std().unwrap_or_default())
 }
 
-/// The pause after a try, counted from 0; a vendor that names none, or no time at all, is not asked at once.
+/// Pause after an attempt, counted from 0. A vendor's delay overrides it, but is at least the first pause.
 pub(super) fn pause(tried: u32, asked: Option<Duration>) -> Duration {
     asked.map_or(FIRST_PAUSE * 2u32.saturating_pow(tried), |asked| asked.max(FIRST_PAUSE))
 }

@@ -1,7 +1,7 @@
-//! One round of a connector: every request that is due, and what came into the log.
+//! Round of a connector: sends all due requests and loads the answers.
 //!
-//! The order of each step is what a kill at any moment needs: calls are charged, then made; an answer is written down,
-//! then loaded; its bookmark moves when its rows are in the log, and only then is the answer removed.
+//! The order of steps makes a kill safe at any point. Calls are charged, then made. An answer is recorded, then
+//! loaded. Its bookmark moves after its rows are in the log, and only then is the answer removed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,34 +27,34 @@ use crate::load::error::LoadError;
 use crate::load::load;
 use crate::load::report::FileStatus;
 
-/// Pages of one answer.
+/// Maximum number of pages of one answer.
 const MOST_PAGES: usize = 10_000;
-/// Requests without an answer, one after another, before the vendor is left alone.
+/// Number of consecutive failures after which the round stops.
 const MOST_FAILURES: u32 = 3;
 
-/// A connector at work.
+/// State of a round.
 pub(super) struct Round<'a> {
     pub asker: Asker<'a>,
     pub symbols: &'a [Symbol],
     pub settings: &'a StreamSettings,
-    /// The connector's own folder.
+    /// Folder of the connector.
     pub folder: PathBuf,
     pub pulled: Pulled,
 }
 
-/// What came of a unit.
+/// Result of fetching a unit.
 enum Outcome {
     Fetched(Fetched),
     Missing,
     Failed(String),
-    /// The vendor itself does not answer.
+    /// The vendor's server does not answer.
     Silent(String),
-    /// No further request is made in this round.
+    /// The round stops.
     Stop(Stop),
 }
 
 impl Round<'_> {
-    /// Makes the round.
+    /// Runs the round.
     pub(super) async fn run(mut self) -> Result<Pulled, PullError> {
         if let Some(batch) = Batch::left(&self.folder).map_err(|error| self.unusable(error))? {
             self.load(batch).await?;
@@ -81,7 +81,7 @@ impl Round<'_> {
         Ok(self.pulled)
     }
 
-    /// Makes the requests of one kind, and loads their answers.
+    /// Sends the requests of one template and loads the answers.
     async fn make(&mut self, request: &Request, units: &[Unit]) -> Result<(), PullError> {
         let mut batch = self.begin(request)?;
         let mut failures = 0;
@@ -121,7 +121,7 @@ impl Round<'_> {
             options.extend(["--today".to_owned(), today.to_string()]);
         }
         if request.names("symbol") {
-            // Files are named by their symbols here, which leaves nothing to guess.
+            // The files have their symbols as names.
             options.extend(["--symbol-from".to_owned(), format!("{{symbol}}.{}", request.ending)]);
         }
         Batch::begin(&self.folder, &request.name, options).map_err(|error| self.unusable(error))
@@ -166,7 +166,7 @@ impl Round<'_> {
                     let bookmark = Bookmark { through: unit.through, fetched: bookmark.fetched, ..as_before };
                     return Ok(Outcome::Fetched(Fetched::without_rows(unit, bookmark)));
                 }
-                // Numbered pages end so; a page that the one before named has to be there.
+                // A 404 ends numbered pages. A page that the previous one named must exist.
                 Answer::Missing if page > 1 && matches!(request.paging, Some(Paging::Number(_))) => break,
                 Answer::Missing if page > 1 => {
                     return Ok(Outcome::Failed(format!(
@@ -214,7 +214,7 @@ impl Round<'_> {
             return Ok(Outcome::Fetched(Fetched::without_rows(unit, bookmark)));
         }
         self.pulled.fetched += 1;
-        // An older bookmark may not tell the content: what was asked for before may be what it once was.
+        // An older bookmark may have no content hash. A repeated unit therefore counts as replaced.
         let replaced = unit.known.is_some();
         Ok(Outcome::Fetched(Fetched { files, bookmark, replaced, key: unit.key.clone() }))
     }
@@ -225,7 +225,7 @@ impl Round<'_> {
             Missing::NotYet => Outcome::Missing,
             Missing::Never => {
                 self.pulled.missing += 1;
-                // What was loaded last stays known: it may come back, or what was before it.
+                // The last content hash stays: the vendor may later send the same or an older answer.
                 let content = unit.known.as_ref().and_then(|known| known.content.clone());
                 let bookmark = Bookmark { content, ..bookmark };
                 Outcome::Fetched(Fetched::without_rows(unit, bookmark))
@@ -233,7 +233,7 @@ impl Round<'_> {
         }
     }
 
-    /// Loads a batch, moves its bookmarks and forgets it.
+    /// Loads a batch, moves its bookmarks and removes it.
     async fn load(&mut self, batch: Batch) -> Result<(), PullError> {
         if !batch.is_empty() {
             batch.drop_the_unfinished().map_err(|error| self.unusable(error))?;
@@ -262,7 +262,7 @@ impl Round<'_> {
         batch.remove().map_err(|error| self.unusable(error))
     }
 
-    /// Loads the files of a part of a batch; those of which something is not in the log, with the reason.
+    /// Loads the files of a part of a batch. Returns the refused files with their reasons.
     async fn load_files(&mut self, batch: &Batch, part: Part) -> Result<BTreeMap<String, String>, PullError> {
         let folder = batch.files(part);
         let unusable = |error: clap::Error| PullError::Unusable {

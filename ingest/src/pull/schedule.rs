@@ -1,4 +1,4 @@
-//! Schedules: cron expressions in New York's time.
+//! Schedule of a connector: a cron expression in New York time.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use chrono_tz::America::New_York;
 use croner::Cron;
 use serde::Deserialize;
 
-/// When a connector pulls: minute, hour, day of the month, month, day of the week.
+/// Schedule with minute, hour, day of the month, month, and day of the week.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Schedule(Cron);
@@ -21,13 +21,13 @@ impl TryFrom<String> for Schedule {
 }
 
 impl Schedule {
-    /// The first time after a moment; none when there is no such day.
+    /// First time after `moment`; `None` if the expression has no further date.
     pub(super) fn after(&self, moment: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let next = self.0.find_next_occurrence(&moment.with_timezone(&New_York), false);
         next.ok().map(|next| next.to_utc())
     }
 
-    /// The last time up to a moment.
+    /// Last time up to `moment`.
     pub(super) fn up_to(&self, moment: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let last = self.0.find_previous_occurrence(&moment.with_timezone(&New_York), true);
         last.ok().map(|last| last.to_utc())
@@ -42,7 +42,7 @@ mod tests {
     fn the_clock_is_new_york_s_in_summer_and_winter() {
         let schedule = Schedule::try_from("30 18 * * mon-fri".to_owned()).unwrap();
         let next = |from: &str| schedule.after(from.parse().unwrap()).map(|next| next.to_rfc3339());
-        // Friday before the clocks change, to Monday after.
+        // Friday before the clock change to Monday after it.
         assert_eq!(next("2024-03-08T12:00:00Z").as_deref(), Some("2024-03-08T23:30:00+00:00"));
         assert_eq!(next("2024-03-08T23:30:00Z").as_deref(), Some("2024-03-11T22:30:00+00:00"));
         let last = schedule.up_to("2024-03-10T12:00:00Z".parse().unwrap());

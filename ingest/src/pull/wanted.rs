@@ -12,7 +12,7 @@ use super::error::PullError;
 use super::plan::{Scope, Unit, newest_day, units};
 use super::report::{Planned, Pulled};
 
-/// What a round would ask for.
+/// Planned requests of a round, for a dry run.
 pub(super) fn would_ask(
     args: &PullArgs,
     connector: &Connector,
@@ -40,7 +40,7 @@ pub(super) fn would_ask(
     Ok(pulled)
 }
 
-/// The units of a request.
+/// Units of a request.
 pub(super) fn planned(
     connector: &Connector,
     request: &Request,
@@ -50,7 +50,7 @@ pub(super) fn planned(
         .map_err(|reason| PullError::Unusable { connector: connector.name.clone(), reason })
 }
 
-/// The requests the command line wants; all when it names none.
+/// Requests selected on the command line, or all.
 pub(super) fn wanted<'a>(args: &PullArgs, connector: &'a Connector) -> Result<Vec<&'a Request>, PullError> {
     let known = |name: &String| connector.requests.iter().any(|request| request.name == *name);
     if let Some(unknown) = args.requests.iter().find(|name| !known(name)) {
