@@ -78,7 +78,7 @@ pub enum Format {
         encoding: Encoding,
         /// Symbol of a file whose rows name none.
         symbol: Option<Symbol>,
-        /// True for exported rejects. They are UTF-8 with one header line, whatever the map says.
+        /// True for exported rejects. They are UTF-8 with one header line, independent of the map.
         mended: bool,
     },
 }

@@ -7,7 +7,7 @@ use market::symbol::Symbol;
 
 use super::*;
 
-/// A folder of its own for one test, removed with it.
+/// Temporary folder of one test, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,7 +1,7 @@
 //! Inputs of a load: files with a detected format and a content digest. Detection comes before any row is loaded.
 //!
 //! The digest covers the unpacked content. It also covers the context of the format, such as a CSV file's kind or the
-//! symbol in a file's name. Equal rows have the same digest, whatever the packing and the path of the file.
+//! symbol in a file's name. Equal rows have the same digest, independent of packing and path.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};

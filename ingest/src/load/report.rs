@@ -209,7 +209,7 @@ pub struct Summary {
     /// Open rejects of the source; absent if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_rejects: Option<u64>,
-    /// Retractions without a matching row of the source. Absent if there are none or the log was not read.
+    /// Retractions without a matching row of the source. Absent without such retractions, or if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untouching_retractions: Option<Untouching>,
     /// Duration of the load in seconds.

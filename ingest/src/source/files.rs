@@ -133,7 +133,7 @@ fn add(path: &Path, label: String, named: bool, found: &mut Found) {
     if let Some(reason) = dressed(strip_packing(&label)) {
         return found.refused.push((path.display().to_string(), reason));
     }
-    // A file named on the command line is read, whatever its name.
+    // A file on the command line is read even if its name is not a feed name.
     let encoding = encoding_of(strip_packing(&label)).or(named.then_some(Encoding::Csv));
     match encoding {
         Some(encoding) => {

@@ -1,6 +1,6 @@
 //! Multi-batch messages: several small record batches of one kind in one message.
 //!
-//! Each batch keeps the id, file and line that it would have in a message of its own. A repeated load is therefore
+//! Each batch keeps the id, file and line that it would have in a separate message. A repeated load is therefore
 //! deduplicated batch by batch, independently of how batches were combined. One header has the envelopes of all
 //! batches, so that ids are read without the bodies.
 

@@ -66,7 +66,7 @@ fn a_vendors_message_is_no_data() {
 
 #[test]
 fn two_periods_of_one_day_are_two_payments() {
-    // Written by hand: the second period is no frequency.
+    // Written by hand: the second period is not a frequency.
     let json = |period: &str| {
         format!(
             r#"[{{"date":"2004-12-27","period":"Quarterly","value":0.27,"unadjustedValue":0.27,"currency":"USD"}},

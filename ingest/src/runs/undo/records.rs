@@ -241,7 +241,7 @@ impl<T: Undoable> Table<T> {
         for (key, versions) in &self.touched {
             let Some(own) = &versions.own else { continue };
             let row = undo_key(key, own, versions.other.as_ref(), &mut changes);
-            // A retraction without an id also withdrew rows with an id, whatever happens to its own key.
+            // A retraction without an id also withdrew rows with an id, independent of its own key.
             let withdrawal = row.iter().chain([&own.row]).find(|row| is_withdrawal(row));
             if let Some(row) = withdrawal.filter(|_| T::BY_NATURAL_KEY) {
                 let moment =
