@@ -153,7 +153,7 @@ impl Walk {
     }
 
     fn enter_year(&mut self, plan: &Plan, market: &Market, position: usize) {
-        // A new year starts within the first ten sessions of January; other days skip the check.
+        // A year's first session is before 20 January; later days skip the check.
         let date = &market.dates[position];
         if date[5..7] != *b"01" || date[8] > b'1' {
             return;

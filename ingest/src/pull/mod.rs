@@ -157,9 +157,9 @@ impl Pulling<'_> {
         Round { asker, symbols, settings, folder, pulled }.run().await
     }
 
-    /// Runs rounds until shutdown. The first one starts at once if the last scheduled round is incomplete. Others
-    /// follow at every scheduled time, and when an exhausted budget allows more calls. Without a schedule, it runs
-    /// one round.
+    /// Runs rounds until shutdown. The first one starts at once, for requests that the last scheduled time left over.
+    /// Others follow at every scheduled time, and when an exhausted budget allows more calls. Without a schedule, it
+    /// runs one round.
     async fn on_schedule(&self, report: impl Fn(Result<&Pulled, &PullError>)) -> Result<(), PullError> {
         loop {
             let again = match self.once().await {
