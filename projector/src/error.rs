@@ -14,7 +14,7 @@ use tokio::task::JoinError;
 use tokio_postgres::error::SqlState;
 
 /// Reason the daemon stopped.
-#[expect(missing_docs, reason = "the message of each says it")]
+#[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Permanent: an operator must act before the next start.
@@ -47,7 +47,7 @@ pub struct LeaseLost {
 }
 
 /// Reason the log cannot be read.
-#[expect(missing_docs, reason = "the message of each says it")]
+#[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum ConsumeError {
     #[error("cannot read the log: {0}")]
@@ -71,7 +71,7 @@ pub enum ConsumeError {
 }
 
 /// Reason a batch could not be applied.
-#[expect(missing_docs, reason = "the message of each says it")]
+#[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     #[error("cannot apply message {sequence}: {source}; upgrade this program")]
@@ -93,7 +93,7 @@ pub enum ApplyError {
 }
 
 /// Reason read tables could not be derived.
-#[expect(missing_docs, reason = "the message of each says it")]
+#[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum DeriveError {
     #[error(transparent)]
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_that_cannot_be_stored_is_set_aside_and_damaged_facts_are_not_its_fault() {
+    fn an_unstorable_row_becomes_a_dead_letter_and_damaged_facts_do_not() {
         let unstorable =
             ApplyError::Unstorable { symbol: "AAA".to_owned(), code: "nul_character", reason: "because" };
         assert_eq!(unstorable.dead_letter_code().as_deref(), Some("nul_character"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_in_the_log_halts_and_a_lost_connection_does_not() {
+    fn a_gap_in_the_log_halts_and_an_ended_delivery_does_not() {
         assert!(RunError::Consume(ConsumeError::Gap { after: 1, found: 3 }).halt_reason().is_some());
         assert!(RunError::Consume(ConsumeError::Ended).halt_reason().is_none());
         assert!(RunError::Consume(ConsumeError::Stalled { next: 3, seconds: 15 }).halt_reason().is_none());

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_rate_and_time_left() {
+    fn a_line_has_rate_and_remaining_time() {
         let check = |done, millis, expected: &str| {
             assert_eq!(
                 format_progress("derived", "securities", done, 1000, Duration::from_millis(millis)),

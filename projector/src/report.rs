@@ -86,7 +86,10 @@ pub fn print_audit(audit: &AuditReport) {
     for finding in found {
         let topic = finding.topic.as_ref().map(|topic| format!(": {topic}")).unwrap_or_default();
         outln!("\n{:>6}  {}{topic}", finding.count, finding.title);
-        finding.first.iter().for_each(|seen| outln!("        {:<10} {}", seen.symbol, seen.seen));
+        finding
+            .first
+            .iter()
+            .for_each(|observation| outln!("        {:<10} {}", observation.symbol, observation.seen));
         let shown = i64::try_from(finding.first.len()).unwrap_or(finding.count);
         if finding.count > shown {
             outln!("        … and {} more", finding.count - shown);
@@ -223,31 +226,31 @@ pub(crate) fn print_quarantined(row: &Quarantined) {
     );
 }
 
-fn print_decision(told: &ExplainedDecision) {
-    let date = told.date.map(|date| date.to_string()).unwrap_or_default();
-    let id = told.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
-    let revoked = if told.revoked { ", revoked" } else { "" };
+fn print_decision(decision: &ExplainedDecision) {
+    let date = decision.date.map(|date| date.to_string()).unwrap_or_default();
+    let id = decision.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
+    let revoked = if decision.revoked { ", revoked" } else { "" };
     outln!(
         "    {} {} {date} {} from {}{id}, quarantined as {}{revoked}: {}",
-        told.verdict,
-        told.kind,
-        told.value,
-        told.source,
-        told.reason,
-        told.note
+        decision.verdict,
+        decision.kind,
+        decision.value,
+        decision.source,
+        decision.reason,
+        decision.note
     );
 }
 
-fn print_observation(seen: &ExplainedObservation) {
-    let amount = seen.amount.as_ref().map(ToString::to_string).unwrap_or_default();
-    let date = seen.date.map(|date| date.to_string()).unwrap_or_default();
+fn print_observation(observation: &ExplainedObservation) {
+    let amount = observation.amount.as_ref().map(ToString::to_string).unwrap_or_default();
+    let date = observation.date.map(|date| date.to_string()).unwrap_or_default();
     outln!(
         "    {:<12} {date:<10} {amount:>12} {} from {} (id {}, revision {}): {}",
-        seen.kind,
-        seen.currency.as_deref().unwrap_or_default(),
-        seen.source,
-        seen.id.as_deref().unwrap_or("none"),
-        seen.revision,
-        seen.reason
+        observation.kind,
+        observation.currency.as_deref().unwrap_or_default(),
+        observation.source,
+        observation.id.as_deref().unwrap_or("none"),
+        observation.revision,
+        observation.reason
     );
 }

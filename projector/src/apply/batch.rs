@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn bisecting_names_every_row_of_a_message_once() {
+    fn bisection_yields_every_row_once() {
         let (mut open, mut items) = (vec![vec![placed(7)]], BTreeSet::new());
         while let Some(group) = open.pop() {
             match bisect(group) {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_parted_before_their_rows() {
+    fn frames_are_bisected_before_rows() {
         let BisectStep::Halves(left, right) = bisect(vec![placed(2), placed(3), placed(4)]) else {
             panic!("three frames are not one row")
         };

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_under_way_from_its_start_to_its_end() {
+    fn a_load_is_in_progress_from_start_to_completion() {
         let (mut loads, now) = (InFlightLoads::default(), Instant::now());
         loads.observe(&message(Body::Dividends(Vec::new())), now);
         assert!(!loads.has_any(now), "no start was seen");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_falls_silent_is_waited_for_no_longer() {
+    fn a_silent_load_times_out() {
         let (mut loads, now) = (InFlightLoads::default(), Instant::now());
         loads.observe(&manifest(RunState::Started), now);
         let later = now + IDLE_TIMEOUT / 2;

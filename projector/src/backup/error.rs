@@ -9,7 +9,7 @@ use store::db::DbError;
 use crate::error::{ConsumeError, RunError};
 
 /// Reason a backup or a restore failed.
-#[expect(missing_docs, reason = "the message of each says it")]
+#[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error("{}: {source}", path.display())]

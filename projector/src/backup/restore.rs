@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_part_that_differs_is_named() {
+    fn differing_tables_are_listed() {
         let before = sums(&[("metrics", 3, "1.2"), ("quotes", 3, "5.6"), ("stocks", 3, "7.8")]);
         let now =
             sums(&[("metrics", 3, "1.2"), ("quotes", 3, "5.7"), ("stocks", 2, "7.8"), ("newer", 1, "0.0")]);

@@ -1,6 +1,6 @@
 //! Batch writer: commits a batch's facts with the checkpoint, then derives the read tables.
 //!
-//! Invariant: every commit holds the newest epoch of the lease.
+//! Invariant: every commit checks that the lease has the newest epoch.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -32,12 +32,12 @@ const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars
 /// above 1/[`ANALYZE_FRACTION`] of all facts.
 const ANALYZE_MIN_BYTES: usize = 4 << 20;
 const ANALYZE_FRACTION: i64 = 8;
-/// Longest time during a backlog without derived tables. A backlog that ends sooner is awaited.
+/// Longest time without derived tables during a backlog. A backlog that should end within this time is awaited.
 const MAX_DERIVE_DELAY: Duration = Duration::from_secs(60);
-/// During a backlog, derivation may take one part in so many of the time.
+/// Least time between derivations during a backlog, as a multiple of the last derivation's duration.
 const DERIVE_COST_FACTOR: u32 = 4;
 
-/// Writer of batches under one lease. Discard it after an error: its caches may hold uncommitted state.
+/// Writer of batches under one lease. Discard it after an error: its caches may contain uncommitted state.
 pub(crate) struct BatchWriter<'a> {
     lease: Lease,
     genesis: String,
@@ -124,7 +124,7 @@ impl<'a> BatchWriter<'a> {
         self.metrics.apply.observe(applying.as_secs_f64());
         failpoint!("projector.applied");
         let mut outcome = DerivationSummary::default();
-        // On an error the derivers are dropped, because their caches may hold uncommitted state.
+        // On an error the derivers are dropped, because their caches may contain uncommitted state.
         let mut derivers = std::mem::take(&mut self.derivers);
         self.underived += batch.messages.len() as u64;
         if batch.is_last() || self.is_far_behind(batch.pending) {

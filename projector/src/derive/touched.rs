@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_that_come_go_or_differ_have_changed() {
+    fn added_removed_and_different_identities_are_changed() {
         let symbols = |names: &[&str]| names.iter().map(|name| Symbol::parse(name).unwrap()).collect();
         let (before, mut after) = (directory(&["AAA", "BBB", "CCC"]), directory(&["BBB", "CCC", "DDD"]));
         assert_eq!(changed_identities(&before, &after), symbols(&["AAA", "DDD"]));

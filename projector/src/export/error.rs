@@ -7,6 +7,7 @@ use parquet::errors::ParquetError;
 use store::db::DbError;
 
 /// Reason an export failed.
+#[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error("cannot export generation {0}: it does not exist; see projector list")]
@@ -21,9 +22,9 @@ pub enum ExportError {
     NoName(PathBuf),
     #[error("interrupted; the incomplete export was removed")]
     Interrupted,
-    #[error("{}: {source}", .path.display())]
+    #[error("cannot write {}: {source}", .path.display())]
     File { path: PathBuf, source: std::io::Error },
-    #[error("{}: {source}", .path.display())]
+    #[error("cannot write {}: {source}", .path.display())]
     Parquet { path: PathBuf, source: ParquetError },
     #[error(
         "cannot export {value} in column {column}: decimals have 38 digits, {scale} of them after the point"

@@ -22,7 +22,9 @@ const ROW_GROUP_ROWS: usize = 200_000;
 pub struct ExportedFile {
     /// Relative to the export's folder.
     pub path: PathBuf,
+    /// Number of rows.
     pub rows: u64,
+    /// Size of the file.
     pub bytes: u64,
 }
 

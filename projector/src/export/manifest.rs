@@ -21,32 +21,41 @@ pub struct ExportManifest {
     pub format: u32,
     /// As in API responses.
     pub data_version: String,
+    /// Number of the generation.
     pub generation: i32,
     /// Sequence of the log that the tables are at.
     pub sequence: i64,
+    /// Market date of the tables.
     pub as_of: Option<NaiveDate>,
+    /// Version of the rules of the tables.
     pub method_version: String,
     /// Rule parameters that differ from their defaults.
     pub rules: BTreeMap<String, String>,
     /// Note of the last promotion.
     pub note: Option<String>,
+    /// Exported tables with their files.
     pub tables: Vec<TableManifest>,
 }
 
 /// Exported table.
 #[derive(Debug, Serialize)]
 pub struct TableManifest {
+    /// Name of the table and of its folder.
     pub name: &'static str,
     /// Value in the names of the folders `year=…`.
     pub partitioned_by: Option<&'static str>,
+    /// Columns in the order of the files.
     pub columns: Vec<ColumnManifest>,
+    /// Number of rows in all files.
     pub rows: u64,
+    /// Files, sorted by path.
     pub files: Vec<ExportedFile>,
 }
 
 /// Column of an exported table.
 #[derive(Debug, Serialize)]
 pub struct ColumnManifest {
+    /// Name of the column.
     pub name: String,
     /// SQL name of the type.
     pub r#type: String,

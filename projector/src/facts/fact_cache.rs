@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_process_takes_too_much_nothing_more_is_held() {
+    fn the_cache_stops_growing_above_the_memory_budget() {
         let facts = || {
             let mut facts = SymbolFacts::default();
             facts.put_records(Kind::Dividend, "feed", &[0; 100]);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_that_is_packed_with_others_takes_its_symbol_along() {
+    fn an_update_of_a_year_packed_with_others_removes_the_symbol() {
         let packed = Bars::default().pack().expect("no bars");
         let columns = || Columns::All(Box::new(packed.clone()));
         let written = |year| AppliedBars {
@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_held_is_what_is_stored_and_fits(steps in cache_steps(), budget in 0usize..4_000) {
+        fn cached_facts_equal_stored_ones_and_fit_the_budget(steps in cache_steps(), budget in 0usize..4_000) {
             let mut stored: HashMap<&str, SymbolFacts> = HashMap::new();
             let mut cache = FactCache::with_budget(budget);
             for (symbol, step) in steps {

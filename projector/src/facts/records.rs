@@ -33,29 +33,29 @@ pub async fn apply_records(
     fact_set: &str,
     frames: &[&Frame],
 ) -> Result<Vec<AppliedRecords>, ApplyError> {
-    let mut said = tokio::task::block_in_place(|| collect_observations(frames))?;
-    if said.is_empty() {
+    let mut by_row = tokio::task::block_in_place(|| collect_observations(frames))?;
+    if by_row.is_empty() {
         return Ok(Vec::new());
     }
-    copy_to_moved_symbols(transaction, &mut said).await?;
-    let mut stored = load_stored(transaction, said.keys()).await?;
-    let work: Vec<_> = said
+    copy_to_moved_symbols(transaction, &mut by_row).await?;
+    let mut stored = load_stored(transaction, by_row.keys()).await?;
+    let work: Vec<_> = by_row
         .into_iter()
         .map(|(key, observations)| {
             let stored = stored.remove(&key);
             (key, observations, stored)
         })
         .collect();
-    let grown: Vec<AppliedRecords> = tokio::task::block_in_place(|| {
+    let changed: Vec<AppliedRecords> = tokio::task::block_in_place(|| {
         let merged =
             work.into_par_iter().map(|(key, observations, stored)| merge_records(key, observations, stored));
         merged.filter_map(Result::transpose).collect::<Result<_, _>>()
     })?;
-    write_records(transaction, &grown).await?;
-    let symbols: Vec<&str> = grown.iter().map(|grown| grown.key.symbol.as_str()).collect();
-    let references: Vec<bool> = grown.iter().map(|grown| grown.key.kind == Kind::Security).collect();
+    write_records(transaction, &changed).await?;
+    let symbols: Vec<&str> = changed.iter().map(|changed| changed.key.symbol.as_str()).collect();
+    let references: Vec<bool> = changed.iter().map(|changed| changed.key.kind == Kind::Security).collect();
     transaction.execute(MARK_DIRTY, &[&fact_set, &symbols, &references]).await?;
-    Ok(grown)
+    Ok(changed)
 }
 
 /// Collects the frames' observations and checks that each can be stored.
@@ -66,14 +66,14 @@ fn collect_observations(frames: &[&Frame]) -> Result<ObservationsByRow, ApplyErr
         Ok(observed)
     };
     let observed: Vec<Vec<_>> = frames.par_iter().map(observed).collect::<Result<_, ApplyError>>()?;
-    let mut said = ObservationsByRow::new();
+    let mut by_row = ObservationsByRow::new();
     for (frame, observations) in frames.iter().zip(observed) {
         let (kind, source) = (frame.body.kind(), &frame.source);
         for (symbol, raw) in observations {
-            said.entry(RecordsKey { symbol, kind, source: source.clone() }).or_default().push(raw);
+            by_row.entry(RecordsKey { symbol, kind, source: source.clone() }).or_default().push(raw);
         }
     }
-    Ok(said)
+    Ok(by_row)
 }
 
 /// Checks that Postgres can store the values in text columns and keys.
@@ -95,9 +95,9 @@ fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> 
 /// Copies the observations of ids that changed their symbol to every symbol they had.
 async fn copy_to_moved_symbols(
     transaction: &Transaction<'_>,
-    said: &mut ObservationsByRow,
+    by_row: &mut ObservationsByRow,
 ) -> Result<(), ApplyError> {
-    let named = said.iter().map(|(key, raw)| (&*key.symbol, key.kind, &*key.source, &**raw));
+    let named = by_row.iter().map(|(key, raw)| (&*key.symbol, key.kind, &*key.source, &**raw));
     let digests = note_ids(transaction, named).await?;
     if digests.is_empty() {
         return Ok(());
@@ -109,7 +109,7 @@ async fn copy_to_moved_symbols(
     if symbols.is_empty() {
         return Ok(());
     }
-    let moved = rows_of_moved_ids(said, &symbols);
+    let moved = rows_of_moved_ids(by_row, &symbols);
     let keys: BTreeSet<RecordsKey> = moved.values().flatten().cloned().collect();
     let stored = load_stored(transaction, keys.iter()).await?;
     for (id, mut keys) in moved {
@@ -118,13 +118,13 @@ async fn copy_to_moved_symbols(
         // Another id may have the same digest; its symbol has no observation of this one.
         keys.retain(|key| {
             let before = versions.len();
-            versions.extend(said.get(key).into_iter().flatten().filter(of_id).cloned());
+            versions.extend(by_row.get(key).into_iter().flatten().filter(of_id).cloned());
             let stored = stored.get(key).map(|stored| stored.records.observations()).unwrap_or_default();
             versions.extend(stored.iter().filter(of_id).cloned());
             versions.len() > before
         });
         for key in keys {
-            said.entry(key).or_default().extend(versions.iter().cloned());
+            by_row.entry(key).or_default().extend(versions.iter().cloned());
         }
     }
     Ok(())
@@ -132,11 +132,11 @@ async fn copy_to_moved_symbols(
 
 /// Rows that may contain each moved id.
 fn rows_of_moved_ids(
-    said: &ObservationsByRow,
+    by_row: &ObservationsByRow,
     symbols: &HashMap<i64, Vec<String>>,
 ) -> BTreeMap<(Kind, String, String), Vec<RecordsKey>> {
     let mut moved = BTreeMap::new();
-    for (RecordsKey { kind, source, .. }, observations) in said {
+    for (RecordsKey { kind, source, .. }, observations) in by_row {
         for id in observations.iter().filter_map(|raw| raw.id.as_ref()) {
             let Some(symbols) = symbols.get(&id_digest(*kind, source, id)) else { continue };
             let key =
@@ -195,13 +195,13 @@ fn merge_records(
 }
 
 /// Replaces the stored rows. The lock on the fact set excludes other writers.
-async fn write_records(transaction: &Transaction<'_>, grown: &[AppliedRecords]) -> Result<(), ApplyError> {
+async fn write_records(transaction: &Transaction<'_>, changed: &[AppliedRecords]) -> Result<(), ApplyError> {
     let (symbols, kinds, sources) =
-        key_columns(grown.iter().filter(|grown| grown.replaces).map(|grown| &grown.key));
+        key_columns(changed.iter().filter(|changed| changed.replaces).map(|changed| &changed.key));
     if !symbols.is_empty() {
         transaction.execute(DELETE, &[&symbols, &kinds, &sources]).await?;
     }
-    let rows = grown.iter().map(|AppliedRecords { key, packed, .. }| RecordsRow {
+    let rows = changed.iter().map(|AppliedRecords { key, packed, .. }| RecordsRow {
         symbol: &key.symbol,
         kind: key.kind,
         source: &key.source,

@@ -58,10 +58,10 @@ async fn poll_postgres_connection(
     let mut state = PollState::default();
     while !client.is_closed() {
         // A server that does not answer counts as down.
-        let Ok(looked) = tokio::time::timeout(QUERY_TIMEOUT, state.poll_server(&client, gauges)).await else {
+        let Ok(polled) = tokio::time::timeout(QUERY_TIMEOUT, state.poll_server(&client, gauges)).await else {
             break;
         };
-        looked?;
+        polled?;
         up();
         tokio::time::sleep(POLL_INTERVAL).await;
     }
@@ -176,13 +176,14 @@ async fn poll_log_connection(
     caught_up_at: &mut Instant,
     up: impl Fn(),
 ) -> Result<(), String> {
-    let told = |error: &dyn std::fmt::Display| error.to_string();
-    let context = settings.stream.connect("projector-metrics").await.map_err(|error| told(&error))?;
-    let stream = settings.stream.existing(&context).await.map_err(|error| told(&error))?;
+    let error_text = |error: &dyn std::fmt::Display| error.to_string();
+    let context = settings.stream.connect("projector-metrics").await.map_err(|error| error_text(&error))?;
+    let stream = settings.stream.existing(&context).await.map_err(|error| error_text(&error))?;
     loop {
-        let info =
-            tokio::time::timeout(POLL_INTERVAL, stream.get_info()).await.map_err(|error| told(&error))?;
-        set_log_gauges(gauges, &info.map_err(|error| told(&error))?, caught_up_at);
+        let info = tokio::time::timeout(POLL_INTERVAL, stream.get_info())
+            .await
+            .map_err(|error| error_text(&error))?;
+        set_log_gauges(gauges, &info.map_err(|error| error_text(&error))?, caught_up_at);
         up();
         tokio::time::sleep(POLL_INTERVAL).await;
     }

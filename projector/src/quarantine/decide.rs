@@ -72,9 +72,9 @@ pub(super) async fn revoke_decisions(
         );
     }
     check_selection(&args.which, selected.iter().map(|newest| describe_decision(&newest.record)).collect())?;
-    let taken_back =
+    let revocation =
         |newest: &Observation<Decision>| DecisionReport { revoked: true, decision: newest.record.clone() };
-    let decided: Vec<DecisionReport> = selected.into_iter().map(taken_back).collect();
+    let decided: Vec<DecisionReport> = selected.into_iter().map(revocation).collect();
     publish_reports(&args.stream, &decided).await?;
     Ok(decided)
 }

@@ -47,8 +47,8 @@ fn encode_decisions(decisions: Vec<(Action, Decision)>, now: DateTime<Utc>) -> a
             record,
         })
         .collect();
-    let said = serde_json::to_string(&rows)?;
-    let id = FrameId::of(MANUAL, &said, 0, &schema_name(Kind::Decision));
+    let encoded = serde_json::to_string(&rows)?;
+    let id = FrameId::of(MANUAL, &encoded, 0, &schema_name(Kind::Decision));
     let run = format!("quarantine-{id}");
     let body = Body::Decisions(rows);
     Ok(Frame {

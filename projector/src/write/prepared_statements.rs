@@ -56,7 +56,7 @@ impl<'t> PreparedStatements<'t> {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Statement>> {
-        // No code that can panic runs while the lock is held.
+        // No code can panic while it owns the lock.
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gap_is_a_day_most_others_traded() {
+    fn a_gap_is_a_day_on_which_most_others_traded() {
         let securities: BTreeMap<String, BTreeSet<i32>> = [
             ("A", vec![1, 2, 3, 4, 5]),
             ("B", vec![1, 2, 4, 5]),
@@ -91,8 +91,8 @@ mod tests {
         .map(|(symbol, days)| (symbol.to_owned(), days.into_iter().collect()))
         .into();
         let found = gaps_of_exchange(&securities);
-        let told: Vec<(&str, usize)> =
+        let found_gaps: Vec<(&str, usize)> =
             found.iter().map(|(missing, seen)| (seen.symbol.as_str(), *missing)).collect();
-        assert_eq!(told, [("B", 1)]);
+        assert_eq!(found_gaps, [("B", 1)]);
     }
 }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_is_as_long_as_the_rules_say() {
+    fn lapse_days_follow_the_rules() {
         assert_eq!(lapse_days(&Rules::DEFAULT).unwrap(), [548, 548, 450]);
         let patient = Rules::parse(&["status.lapse_periods=3", "status.weekly_least_days=21"]).unwrap();
         assert_eq!(lapse_days(&patient).unwrap(), [1095, 1095, 450]);

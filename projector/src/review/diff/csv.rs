@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_run_no_formula_and_numbers_keep_their_sign() {
+    fn text_formulas_are_escaped_and_numbers_keep_their_sign() {
         assert_eq!(csv_cell(&CellValue::Text("=1+1".to_owned())), "'=1+1");
         assert_eq!(csv_cell(&CellValue::Integer(-5)), "-5");
     }

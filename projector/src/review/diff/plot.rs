@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_as_long_as_their_counts() {
+    fn bars_are_proportional_to_counts() {
         let mut page = String::new();
         let counts = [("one", 1), ("none", 0), ("most", 1_000_000)];
         write_bars(&mut page, "Counts", &counts.map(|(label, count)| (label.to_owned(), count))).unwrap();

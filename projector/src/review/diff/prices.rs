@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_differs_by_its_values_whatever_their_scale() {
+    fn days_differ_by_value_and_not_by_scale() {
         let date = "2024-06-28".parse().unwrap();
         let check = |bars, scales, expected: Option<(ChangeKind, &[&str])>| {
             let found = PriceDifference::compare("AAA", date, bars, scales);

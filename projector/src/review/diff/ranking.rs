@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_greatest_come_first_and_each_security_once_a_topic() {
+    fn largest_changes_come_first_and_each_security_once_per_topic() {
         let mut ranking = DiffRanking::new(2);
         for (symbol, by) in [("AAA", 1), ("BBB", 9), ("CCC", -5), ("DDD", 1)] {
             ranking.add(&moved(symbol, &[("yield_ttm", 1, 1 + by), ("dividend_yield", 1, 1)]));
