@@ -142,7 +142,7 @@ fn build_command() -> Command {
         "--profile",
         profile,
     ]);
-    // What Cargo tells the program it runs would look to a build script like a change, and compile anew.
+    // Variables that Cargo sets for a running program would look like a change to build scripts and recompile them.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(set_by_cargo_run) {
             command.env_remove(name);

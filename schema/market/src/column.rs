@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_nested_value_fits_a_column_that_keeps_its_digits() {
-        // Only `json` keeps the text as it was written.
+        // Only `json` preserves the original text.
         let fits = |ty| {
             (
                 <JsonColumn<ExactDecimal> as ToSql>::accepts(&ty),

@@ -164,7 +164,7 @@ impl Cluster {
     }
 
     fn initialise(&self, staging: &Path) -> Result<()> {
-        // What an interrupted start left is worth nothing.
+        // Leftovers of an interrupted start are discarded.
         let _ = fs::remove_dir_all(staging);
         let mut failure = String::new();
         for locale in ["C.UTF-8", "C"] {

@@ -79,7 +79,7 @@ impl<'a> Services<'a> {
         self.progress.say(format_args!("starting projector and API"));
         let address = format!("127.0.0.1:{port}");
         let mut command = self.command(Program::Api);
-        // Whoever runs the stack is its operator and its visitors.
+        // On a local stack one person is operator and visitor.
         command.args(["serve", "--listen", &address, "--sign-up", "open", "--billing", "self_service"]);
         command.env("METRICS_LISTEN", figures.api.to_string());
         // A shell that evaluated `stack env` has the address of the last run, whose port may have been another.
@@ -104,7 +104,7 @@ impl<'a> Services<'a> {
             return Ok(folder);
         }
         let staging = self.folder.path().join("demo.new");
-        // What an interrupted start left is worth nothing.
+        // Leftovers of an interrupted start are discarded.
         let _ = fs::remove_dir_all(&staging);
         let mut command = self.command(Program::Ingest);
         command.arg("generate").args(DEMO).arg("--out").arg(&staging);

@@ -17,7 +17,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// The set of these observations. One that was seen several times is kept as it was seen last.
+    /// Builds the set of these observations. The last occurrence of a repeated observation wins.
     pub fn new(kind: Kind, mut observations: Vec<RawObservation>) -> Self {
         let newest_first = |a: &RawObservation, b: &RawObservation| {
             a.compare_said(b, kind)

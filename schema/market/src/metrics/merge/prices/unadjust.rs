@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// The raw close of a close of so many ten-billionths that some splits, of old to new shares, followed.
+    /// Raw close of an adjusted close in ten-billionths, given the splits after it (old to new shares).
     fn smallest(close: i64, splits: &[(Decimal, Decimal)]) -> Option<i64> {
         let day = |month: u32| NaiveDate::from_ymd_opt(2024, month, 1).unwrap();
         let version = BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN };
