@@ -3,7 +3,7 @@
 //! A file uses another when a path in it (`crate::…`, `super::…`, or of its own child) ends there: in code, in a test
 //! module or in a re-export. A use through a re-export is a use of the file that defines the item.
 
-mod circles;
+mod strong_components;
 mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use circles::circles;
+use strong_components::circles;
 use paths::Modules;
 
 const CRATES: [&str; 7] =

@@ -9,7 +9,7 @@ use reqwest::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-mod no_http;
+mod protocol_errors;
 
 const CALL: &str = "/v1/stocks?limit=1";
 /// Few calls by address, so that a bucket is soon empty.

@@ -1,9 +1,9 @@
 //! The account dashboard as a browser without scripts sees it: what a person can do, and what nobody can.
 
 mod account;
-mod counts;
+mod usage_statistics;
 mod keys;
-mod person;
+mod visitor;
 mod plans;
 mod security;
 mod sign_in;

@@ -24,7 +24,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("npm install", "needs a package registry"),
     ("docker compose", "needs Docker"),
     ("cp .env.sample .env", "prepares docker compose"),
-    ("createdb dividends", "needs a second pair of servers; tests/it/kept.rs restores a backup"),
+    ("createdb dividends", "needs a second pair of servers; tests/it/backup.rs restores a backup"),
     ("psql -c \"alter role", "completes the restore on a second server"),
     ("tests/", "scripts of .ci/run and tests/nightly"),
 ];

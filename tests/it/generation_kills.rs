@@ -7,9 +7,9 @@ use anyhow::{Result, ensure};
 use harness::{Program, TestApp, eventually};
 use serde_json::json;
 
-use crate::fold::Fold;
+use crate::reference_projection::ReferenceProjection;
 use crate::generations::{PATIENCE, Readers, answer, load, policy, two_sources};
-use crate::kills::{Market, failpoints, killed_at};
+use crate::process_kills::{Market, failpoints, killed_at};
 use crate::log_copies::messages;
 
 const LATE: &str = "symbol,date,close,revision,action,observed_at
@@ -95,7 +95,7 @@ async fn follows(app: &TestApp, generation: i32) -> Result<()> {
         Ok(())
     })
     .await?;
-    Fold::check(app, generation).await?;
+    ReferenceProjection::check(app, generation).await?;
     Ok(())
 }
 

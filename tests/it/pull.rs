@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::log_copies::messages;
 
-mod again;
+mod repeated_answers;
 mod store;
 mod vendor;
 

@@ -10,7 +10,7 @@ use market::history::Observation;
 use market::records::{self, Layout};
 use serde_json::Value;
 
-use crate::fold::Fold;
+use crate::reference_projection::ReferenceProjection;
 
 /// The day on which the feeds are loaded.
 const TODAY: &str = "2024-07-05";
@@ -78,7 +78,7 @@ async fn moving(revisions: [u32; 3]) -> Result<TestApp> {
 #[tokio::test]
 async fn a_record_that_changes_its_symbol_is_known_under_both_whatever_came_first() -> Result<()> {
     let app = moving([0, 1, 2]).await?;
-    Fold::check(&app, 1).await?;
+    ReferenceProjection::check(&app, 1).await?;
     let known = dividends(&app).await?;
     let known: Vec<&str> = known.iter().map(|(symbol, _)| symbol.as_str()).collect();
     assert_eq!(known, ["AAA", "AAA", "AAA", "BBB", "BBB", "BBB"]);

@@ -14,9 +14,9 @@ use anyhow::{Context, Result, ensure};
 use harness::{Api, Servers, TestApp, eventually};
 
 use crate::api_world::{TODAY, World};
-use crate::fold::Fold;
+use crate::reference_projection::ReferenceProjection;
 use crate::generations::answer;
-use crate::kept::answers;
+use crate::backup::answers;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const CATALOGUE: &str = include_str!("../fixtures/catalogue.sql");
@@ -99,14 +99,14 @@ async fn a_released_database_is_served_at_once_and_becomes_what_a_fresh_load_giv
 
     // Nothing is applied again, and the key of that release opens its answers.
     released.projector(&["run", "--until-caught-up"]).await?.success()?;
-    Fold::check(&released, 1).await?;
+    ReferenceProjection::check(&released, 1).await?;
     let api = released.api_serve().await?;
     undated_answers(&api, &key()?).await?;
 
     // It goes on with the next day as a database that was always the current program's.
     advance(&released).await?;
     advance(&fresh).await?;
-    Fold::check(&released, 2).await?;
+    ReferenceProjection::check(&released, 2).await?;
     let facts = "select string_agg(concat_ws(' ', symbol, kind, source, md5(packed)), e'\n' order by symbol, kind, source)
         from facts.records";
     assert_eq!(released.sql_value::<String>(facts).await?, fresh.sql_value::<String>(facts).await?);
@@ -126,7 +126,7 @@ async fn a_released_backup_is_restored_with_its_accounts_and_every_answer() -> R
     // Other rules than that release's may give other figures, and the restore says so.
     let outcome = restored.json()?;
     assert!(restored.code == 0 || outcome["other_rules"].is_string(), "{}", restored.stdout);
-    Fold::check(&app, 1).await?;
+    ReferenceProjection::check(&app, 1).await?;
     let account = "select count(*) from accounts.accounts where email = $1 and tier = 'professional'";
     let count: i64 = app.sql(account, &[&HOLDER]).await?.first().context("a count")?.try_get(0)?;
     assert_eq!(count, 1);

@@ -5,7 +5,7 @@ use harness::TestApp;
 use serde_json::{Value, json};
 
 use super::open;
-use super::person::{PASSWORD, Person};
+use super::visitor::{PASSWORD, Person};
 use crate::api_world::check;
 
 const WHO: &str = "who@example.com";

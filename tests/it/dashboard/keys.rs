@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::open;
-use super::person::Person;
+use super::visitor::Person;
 
 const WHO: &str = "keys@example.com";
 const CALL: &str = "/v1/stocks?limit=1";

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::open;
-use super::person::{PASSWORD, Person};
+use super::visitor::{PASSWORD, Person};
 use crate::api_world::check;
 use harness::TestApp;
 

@@ -7,7 +7,7 @@ use harness::{Api, TestApp};
 use reqwest::Method;
 
 use super::open;
-use super::person::{PASSWORD, Person};
+use super::visitor::{PASSWORD, Person};
 
 const WHO: &str = "who@example.com";
 const PAGES: [&str; 14] = [

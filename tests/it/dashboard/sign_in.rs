@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use harness::TestApp;
 
 use super::open;
-use super::person::{PASSWORD, Person};
+use super::visitor::{PASSWORD, Person};
 
 const WHO: &str = "who@example.com";
 

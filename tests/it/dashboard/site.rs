@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::open;
-use super::person::{Page, Person};
+use super::visitor::{Page, Person};
 use crate::api_contract::{filled, needed};
 use crate::api_world::{World, day, sessions};
 

@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use crate::generations::answer;
-use crate::memory::settled;
+use crate::fact_cache::settled;
 
 const SYMBOLS: usize = 6;
 const STEPS: usize = 24;
@@ -20,14 +20,14 @@ const WEEKS_BEFORE: u64 = 200;
 pub(crate) const SOURCES: [&str; 2] = ["left", "right"];
 
 /// What happens next to a market, and all that was said so far.
-pub(crate) struct Sequence {
+pub(crate) struct RandomHistory {
     pub(crate) random: StdRng,
     pub(crate) symbols: Vec<String>,
     pub(crate) day: NaiveDate,
     said: i64,
 }
 
-impl Sequence {
+impl RandomHistory {
     pub(crate) fn new(seed: u64) -> Self {
         let symbols = (0..SYMBOLS).map(|number| format!("S{number:02}")).collect();
         let day = NaiveDate::from_ymd_opt(2022, 3, 1).unwrap_or_default();
@@ -142,7 +142,7 @@ async fn restart(app: &TestApp, live: &mut Option<Daemon>) -> Result<()> {
 }
 
 async fn random_sequence(seed: u64) -> Result<()> {
-    let mut sequence = Sequence::new(seed);
+    let mut sequence = RandomHistory::new(seed);
     let bytes = ["1", "2000", "33554432"].choose(&mut sequence.random).copied().unwrap_or("1");
     // No memory for facts, some that is soon full, and more than enough.
     let memory = ["0", "15000", "1000000"].choose(&mut sequence.random).copied().unwrap_or("0");

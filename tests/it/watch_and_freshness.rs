@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use harness::{Program, Signal, TestApp, eventually};
 use serde_json::{Value, json};
 
-use crate::kills::killed_at;
+use crate::process_kills::killed_at;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const QUICK: [&str; 6] = ["--source", "eod", "--settle", "0s", "--every", "1s"];

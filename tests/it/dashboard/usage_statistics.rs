@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
 use harness::{Api, Signal, TestApp};
 
-use super::person::Person;
+use super::visitor::Person;
 
 type Rows = BTreeMap<(String, String, String), i64>;
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::api_world::{World, check, column};
 use crate::generations::answer;
-use crate::sequences::{self, Sequence};
+use crate::random_histories::{self, RandomHistory};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const STEPS: usize = 14;
@@ -161,7 +161,7 @@ impl Clients {
 }
 
 /// Serves another generation: of all that is known, or of what was known on one of the days before.
-async fn promote(service: &Service, sequence: &mut Sequence) -> Result<()> {
+async fn promote(service: &Service, sequence: &mut RandomHistory) -> Result<()> {
     let day = (sequence.day - Days::new(sequence.random.random_range(0..40))).to_string();
     let mut arguments = vec!["rebuild"];
     if sequence.random.random_bool(0.5) {
@@ -174,23 +174,23 @@ async fn promote(service: &Service, sequence: &mut Sequence) -> Result<()> {
 }
 
 async fn run(seed: u64) -> Result<()> {
-    let mut sequence = Sequence::new(seed);
+    let mut sequence = RandomHistory::new(seed);
     let service = Service::start().await?;
     let mut clients = Clients::start(&service).await?;
     let first = json!({ "kind": "dividend", "symbol": "S00", "ex_date": sequence.day, "amount": "0.50" });
-    sequences::load(&service.app, STEPS, "left", &[first]).await?;
+    random_histories::load(&service.app, STEPS, "left", &[first]).await?;
     let mut most = 0;
     for step in 0..STEPS {
-        let source = sequences::SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
+        let source = random_histories::SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
         match sequence.random.random_range(0..9) {
             // Often enough that each run switches a few times, there and back.
             _ if step % 4 == 3 => promote(&service, &mut sequence).await?,
-            0..3 => sequences::load(&service.app, step, source, &sequence.next_day()).await?,
+            0..3 => random_histories::load(&service.app, step, source, &sequence.next_day()).await?,
             3..7 => {
                 let news: Vec<Value> = (0..4).flat_map(|_| sequence.news()).collect();
-                sequences::load(&service.app, step, source, &news).await?;
+                random_histories::load(&service.app, step, source, &news).await?;
             }
-            7 => sequences::change_policy(&service.app, &mut sequence.random).await?,
+            7 => random_histories::change_policy(&service.app, &mut sequence.random).await?,
             // There may be none to go back to.
             _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
         }

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use harness::{Program, TestApp};
 use serde_json::{Value, json};
 
-use crate::kills::killed_at;
+use crate::process_kills::killed_at;
 use crate::log_copies::{market, verify};
 
 /// Writes feed files into a folder of their own and loads it; the run.

@@ -47,7 +47,7 @@ type Figure = (String, NaiveDate, Decimal);
 
 /// What a prefix of the log comes to.
 #[derive(Debug, Default)]
-pub(crate) struct Fold {
+pub(crate) struct ReferenceProjection {
     bars: BTreeMap<BarKey, (Version, Option<Decimal>)>,
     dividends: BTreeMap<(String, String), (Version, Value)>,
     said: BTreeMap<Said, DateTime<Utc>>,
@@ -58,7 +58,7 @@ pub(crate) struct Fold {
     frames: BTreeMap<String, i64>,
 }
 
-impl Fold {
+impl ReferenceProjection {
     /// Folds messages whose sequences begin at 1.
     pub(crate) fn of(messages: &[(String, HeaderMap, Vec<u8>)]) -> Result<Self> {
         let mut fold = Self::default();
@@ -158,7 +158,7 @@ impl Fold {
         let messages = crate::log_copies::messages(app).await?;
         let mut tables = Tables::read(app, generation).await?;
         let (closes, amounts) = (take(&mut tables.closes), take(&mut tables.amounts));
-        let until = |sequence: i64| Fold::of(&messages[..usize::try_from(sequence)?]);
+        let until = |sequence: i64| ReferenceProjection::of(&messages[..usize::try_from(sequence)?]);
         ensure!(tables.version <= tables.checkpoint, "the tables are ahead of their facts");
         let checkpoint = tables.checkpoint;
         until(tables.version)?.check_served(closes, amounts)?;

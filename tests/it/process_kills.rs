@@ -13,7 +13,7 @@ use harness::{Daemon, Program, Signal, TestApp, eventually, number};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::fold::Fold;
+use crate::reference_projection::ReferenceProjection;
 use crate::log_copies::messages;
 use crate::replay::digest;
 pub(crate) use market::Market;
@@ -86,7 +86,7 @@ async fn load(app: &TestApp, market: &Market, piece: usize, killed: Option<(&str
 async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     let healed = Instant::now();
     app.catch_up().await?;
-    let checkpoint = Fold::check(app, 1).await?;
+    let checkpoint = ReferenceProjection::check(app, 1).await?;
     ensure!(healed.elapsed() < PATIENCE, "it took {:?}", healed.elapsed());
     let log = messages(app).await?;
     ensure!(checkpoint == i64::try_from(log.len())?, "applied to {checkpoint} of {}", log.len());
@@ -99,7 +99,7 @@ async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     market.load_all(&undisturbed, 0..market.len()).await?;
     undisturbed.catch_up().await?;
     let expected = messages(&undisturbed).await?;
-    ensure!(Fold::of(&log)?.frame_ids() == Fold::of(&expected)?.frame_ids(), "the log holds other frames");
+    ensure!(ReferenceProjection::of(&log)?.frame_ids() == ReferenceProjection::of(&expected)?.frame_ids(), "the log holds other frames");
     ensure!(log.len() == expected.len(), "{} messages instead of {}", log.len(), expected.len());
     let (found, wanted) = (digest(app).await?, digest(&undisturbed).await?);
     ensure!(found == wanted, "the tables differ: {found:?} {wanted:?}");
@@ -115,7 +115,7 @@ async fn killed_at_every_step_a_load_converges_to_what_the_log_says() -> Result<
     let app = TestApp::builder().env("PROJECTOR_LEASE_SECONDS", "1").start().await?;
     let (mut piece, mut checkpoint) = (0, 0);
     let mut checked = async |step: &str| {
-        let now = Fold::check(&app, 1).await.with_context(|| format!("killed at {step}"))?;
+        let now = ReferenceProjection::check(&app, 1).await.with_context(|| format!("killed at {step}"))?;
         ensure!(now >= checkpoint, "killed at {step}, the checkpoint went from {checkpoint} to {now}");
         checkpoint = now;
         Ok(())
@@ -155,7 +155,7 @@ async fn killed_at_random(seed: u64) -> Result<()> {
         // Those that do not come to their step are killed wherever they are.
         let _ = live.wait(Duration::from_millis(random.random_range(0..2_000))).await;
         live.kill9()?;
-        let now = Fold::check(&app, 1).await.with_context(|| format!("piece {piece}, {armed}, {step}"))?;
+        let now = ReferenceProjection::check(&app, 1).await.with_context(|| format!("piece {piece}, {armed}, {step}"))?;
         ensure!(now >= checkpoint, "the checkpoint went from {checkpoint} to {now}");
         checkpoint = now;
     }
@@ -207,7 +207,7 @@ async fn a_projector_stopped_with_a_batch_in_its_hands_does_not_write_it_after_a
     app.sql("update control.fact_sets set lease_until = null", &[]).await?;
     market.load_all(&app, 1..2).await?;
     app.catch_up().await?;
-    let applied = Fold::check(&app, 1).await?;
+    let applied = ReferenceProjection::check(&app, 1).await?;
     ensure!(applied == i64::try_from(messages(&app).await?.len())?, "applied to {applied}");
 
     old.signal(Signal::CONT)?;
@@ -221,7 +221,7 @@ async fn a_projector_stopped_with_a_batch_in_its_hands_does_not_write_it_after_a
     market.load_all(&app, 2..3).await?;
     eventually(PATIENCE, async || {
         let end = i64::try_from(messages(&app).await?.len())?;
-        let now = Fold::check(&app, 1).await?;
+        let now = ReferenceProjection::check(&app, 1).await?;
         ensure!(now == end, "applied to {now} of {end}");
         Ok(())
     })

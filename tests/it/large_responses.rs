@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::api_world::World;
-use crate::doors::{connect, others_are_served};
+use crate::slow_clients::{connect, others_are_served};
 
 /// Copies of a security.
 const COPIES: usize = 300;

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use harness::{Program, TestApp, fixture};
 use serde_json::{Value, json};
 
-use crate::fold::Fold;
-use crate::kills::killed_at;
+use crate::reference_projection::ReferenceProjection;
+use crate::process_kills::killed_at;
 
 /// Loads the fixture's folder under a map; the exit code and the summary.
 async fn load(app: &TestApp, map: &str, more: &[&str]) -> Result<(i32, Value)> {
@@ -121,6 +121,6 @@ async fn small_files_share_messages_and_are_known_one_by_one() -> Result<()> {
     let query = "select count(distinct file) from facts.frames where kind = 'price'";
     let files: i64 = app.sql_value(query).await?;
     ensure!(files == 301, "{files} files");
-    Fold::check(&app, 1).await?;
+    ReferenceProjection::check(&app, 1).await?;
     Ok(())
 }
