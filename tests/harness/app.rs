@@ -19,7 +19,7 @@ use crate::port;
 use crate::process::{Daemon, Output, leashed, output, output_unread};
 use crate::servers::Servers;
 
-/// What a test's children inherit; the rest of the developer's environment must not change results.
+/// Environment variables that child processes inherit. Other variables of the developer must not change results.
 const INHERITED: [&str; 7] =
     ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE", "RUST_BACKTRACE", "RUST_LOG", "LD_LIBRARY_PATH"];
 
@@ -98,7 +98,7 @@ impl TestApp {
         &self.servers
     }
 
-    /// Where its programs find the database and the stream.
+    /// Database and stream addresses of its programs.
     pub fn endpoints(&self) -> &Endpoints {
         &self.endpoints
     }

@@ -27,7 +27,7 @@ pub enum Program {
     Api,
 }
 
-/// Where the built programs are.
+/// Paths of the built programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binaries {
     /// Executable of [`Program::Ingest`].
@@ -51,7 +51,7 @@ struct Target {
 }
 
 impl Program {
-    /// What Cargo calls its executable.
+    /// Cargo's name of the executable.
     pub fn name(self) -> &'static str {
         match self {
             Program::Ingest => "ingest",

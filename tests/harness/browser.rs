@@ -44,14 +44,14 @@ pub struct BrowserOptions {
     pub without_scripts: bool,
 }
 
-/// What a page is shown on.
+/// Size and color scheme of the screen that shows a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
     /// In CSS pixels; under 500 it is a phone's.
     pub width: u32,
     /// In CSS pixels.
     pub height: u32,
-    /// Whether its user prefers a dark scheme.
+    /// True if the user prefers a dark scheme.
     pub dark: bool,
 }
 
@@ -110,7 +110,7 @@ impl Browser {
         Ok(text.as_str().unwrap_or_default().to_owned())
     }
 
-    /// Whether there is such an element.
+    /// True if the page has an element that matches the selector.
     pub async fn has(&self, selector: &str) -> Result<bool> {
         let asked = json!({ "using": "css selector", "value": selector });
         let found = self.command(Method::POST, "/elements", asked).await?;
@@ -135,7 +135,7 @@ impl Browser {
         .await
     }
 
-    /// Whether an element is a link, or sends a form.
+    /// True if an element is a link or submits a form.
     async fn leads_to_a_page(&self, element: &str) -> Result<bool> {
         let ask = async |what: &str| {
             self.command(Method::GET, &format!("/element/{element}/{what}"), Value::Null).await
@@ -165,7 +165,7 @@ impl Browser {
         Ok(())
     }
 
-    /// What a function's body returns in the page; a promise is waited for.
+    /// Runs a function body in the page and returns its value. A promise is awaited.
     pub async fn run(&self, body: &str) -> Result<Value> {
         self.command(Method::POST, "/execute/sync", json!({ "script": body, "args": [] })).await
     }
@@ -188,7 +188,7 @@ impl Browser {
         std::fs::write(file, bytes).with_context(|| file.display().to_string())
     }
 
-    /// What the accessibility rules (WCAG 2.2 A and AA, and the best practices) find on the page that is shown.
+    /// Violations of the accessibility rules (WCAG 2.2 A and AA, and the best practices) on the current page.
     pub async fn accessibility(&self, rules: &str) -> Result<Vec<String>> {
         self.run(rules).await?;
         let found = self

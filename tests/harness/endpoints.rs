@@ -1,4 +1,4 @@
-//! Where one instance of the service finds its database and its stream, as the environment its programs read.
+//! Addresses of one service instance's database and stream, as environment variables of its programs.
 
 use anyhow::{Context, Result};
 use reqwest::Url;

@@ -158,7 +158,7 @@ impl NatsServer {
         Ok(files)
     }
 
-    /// What our own server said last when it has ended by itself.
+    /// Last log lines of our own server if it ended by itself.
     pub(crate) async fn death(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
         let status = own.process.exited().ok().flatten()?;

@@ -11,12 +11,12 @@ pub fn free() -> Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-/// Whether a listener could be opened on this port now.
+/// True if a listener can be opened on this port now.
 pub(crate) fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// Whether somebody accepts connections at the host and port of this address.
+/// True if a server accepts connections at the host and port of this URL.
 pub(crate) fn answers(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let (Some(host), Some(port)) = (url.host_str(), url.port()) else { return false };

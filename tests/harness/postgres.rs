@@ -25,7 +25,7 @@ const OLDEST: u32 = 15;
 const READY_WITHIN: Duration = Duration::from_secs(120);
 const ATTEMPTS: u32 = 5;
 
-/// What a server of ours is tuned for.
+/// Durability setting of our own server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// Nothing acknowledged is lost in a power cut.
@@ -108,7 +108,7 @@ impl PostgresServer {
         connect(&url).await.with_context(|| format!("connecting to database {database}"))
     }
 
-    /// Whether there is a database of this name.
+    /// True if the database exists.
     pub async fn has_database(&self, name: &str) -> Result<bool> {
         let client = connect(&self.url).await?;
         let found = client.query_opt("select from pg_database where datname = $1", &[&name]).await?;
@@ -196,7 +196,7 @@ impl PostgresServer {
         }
     }
 
-    /// What our own server said last when it has ended by itself.
+    /// Last log lines of our own server if it ended by itself.
     pub(crate) async fn death(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
         let status = own.process.exited().ok().flatten()?;

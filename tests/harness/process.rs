@@ -33,7 +33,7 @@ pub struct Daemon {
     log: PathBuf,
 }
 
-/// What a finished child left behind.
+/// Exit status and output of a finished child.
 #[derive(Debug, Clone)]
 pub struct Output {
     /// The exit code, or 128 + the signal that ended it.
@@ -60,7 +60,7 @@ impl Daemon {
         Ok(Daemon { name: name.to_owned(), child, log: log.to_owned() })
     }
 
-    /// What errors call it.
+    /// Name of the child in error messages.
     pub fn name(&self) -> &str {
         &self.name
     }

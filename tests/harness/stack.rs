@@ -36,7 +36,7 @@ pub use report::print_environment;
 
 const DEFAULT_PORT: u16 = 8080;
 
-/// What the user asked for.
+/// Options of the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The API's port; by default 8080 or the next free one.

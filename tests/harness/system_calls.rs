@@ -1,4 +1,4 @@
-//! What a running program asks of the kernel, recorded by strace.
+//! Recording of a running program's system calls by strace.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -87,7 +87,7 @@ async fn a_keys_own_bucket_is_shared_by_instances() -> Result<()> {
         assert_eq!(status(api, CALL, &whole).await?, 200);
         let reply = api.get(CALL, Some(own)).await?;
         let shown = reply.header("x-ratelimit-remaining").context("a header")?.parse::<usize>()?;
-        // What flows in meanwhile is seen, too.
+        // Tokens refilled since then are counted too.
         assert_eq!(reply.status, 200);
         assert!((left..=left + 1).contains(&shown), "{shown} of {left}");
     }
@@ -110,8 +110,8 @@ async fn contended_calls_are_all_decided() -> Result<()> {
     Ok(())
 }
 
-/// Whatever others did to an account meanwhile, what flowed in since comes to what they left, and no more than a call is
-/// taken.
+/// The bucket ends at the value that others left plus the refill since then, minus one call, independent of the others'
+/// changes.
 #[tokio::test]
 async fn calls_are_taken_from_what_others_left() -> Result<()> {
     let app = TestApp::start().await?;

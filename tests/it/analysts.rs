@@ -166,7 +166,7 @@ async fn a_session_begins_in_the_served_generation_and_may_name_another() -> Res
     assert_eq!(told, expected);
     answer(&app, &["rollback"]).await?;
     assert_eq!(held(&session(&app).await?).await?, 1);
-    // Whoever reads it is not waited for long: the projector would wait too.
+    // The drop does not wait long for a reader: the projector would wait too.
     before.batch_execute("begin; select from quarantine").await?;
     let held_up = app.projector(&["drop", "2"]).await?;
     assert!(held_up.code == 1 && held_up.stderr.contains("a client reads them"), "{}", held_up.stderr);

@@ -1,4 +1,4 @@
-//! What the endpoints answer for a known market.
+//! Answers of the endpoints for a known market.
 
 use anyhow::Result;
 use market::decimal::with_decimals_as_text;

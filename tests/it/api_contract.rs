@@ -14,7 +14,7 @@ pub(crate) fn filled(path: &str) -> String {
     path.replace("{sector}", "financials")
 }
 
-/// What an endpoint needs besides its path.
+/// Query string that an endpoint requires.
 pub(crate) fn needed(path: &str) -> &'static str {
     match path {
         "/v1/search" => "q=cola",

@@ -191,7 +191,7 @@ async fn answers_fit_their_schemas_in_every_form() -> Result<()> {
     Ok(())
 }
 
-/// What `fields` offers, which is every field of the row.
+/// Values that `fields` accepts, which are all fields of the row.
 fn fields(document: &Value, path: &str) -> Vec<String> {
     let parameters = document["paths"][path]["get"]["parameters"].as_array().into_iter().flatten();
     let fields = parameters.filter(|parameter| parameter["name"] == "fields");

@@ -1,4 +1,4 @@
-//! What an attacker tries at the door: forged addresses, odd credentials, odd paths, guesses, and what logs give away.
+//! Attacks on the API: forged addresses, odd credentials, odd paths, guessed keys, and secrets in logs.
 
 use std::time::{Duration, Instant};
 
@@ -76,7 +76,7 @@ async fn forged_addresses_buy_nothing_behind_a_trusted_proxy() -> Result<()> {
     one_bucket(forwarded(&api, rotated).await?);
     let (others, _) = forwarded(&api, (0..50).map(|n| vec![format!("2001:db8:0:{:x}::1", n + 2)])).await?;
     assert_eq!(others, 50);
-    // What cannot be an address ends the walk at the last one that can.
+    // A value that cannot be an address ends the walk at the last valid one.
     let (passed, _) = forwarded(&api, [vec!["7.7.7.7, <script>, 10.0.0.9".to_owned()]].into_iter()).await?;
     assert_eq!(passed, 1);
     Ok(())

@@ -69,7 +69,7 @@ async fn load(app: &TestApp, name: &str, records: &[Value]) -> Result<()> {
     app.catch_up().await
 }
 
-/// What was found, as `check topic: count symbols`.
+/// Findings as `check topic: count symbols`.
 fn found(audit: &Value) -> Result<Vec<String>> {
     let findings = audit["findings"].as_array().context("no findings")?;
     let told = findings.iter().filter(|finding| finding["count"] != 0).map(|finding| {

@@ -1,4 +1,4 @@
-//! What cannot be made again is kept at one position, and brought back onto empty servers with every answer as it was.
+//! Backup and restore: state that cannot be derived, restored onto empty servers with unchanged answers.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;

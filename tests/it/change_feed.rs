@@ -71,7 +71,7 @@ impl Service {
     }
 }
 
-/// What a client holds of one list.
+/// A client's copy of one list.
 struct Copy {
     /// The list, with a query to go on with.
     path: String,
@@ -297,7 +297,7 @@ async fn a_copy_that_cannot_be_brought_into_step_is_told_so() -> Result<()> {
     let (status, _) = world.refused("/v1/dividends/history", &world.professional).await?;
     assert_eq!(status, 400, "the whole market has no history of one list");
 
-    // What is told is forgotten after 400 days.
+    // Changes are deleted after 400 days.
     world.app.sql("update control.changes set at = at - interval '401 days'", &[]).await?;
     load(&world, "late.ndjson", &[json!({ "kind": "dividend", "symbol": "COLA", "ex_date": "2024-05-20", "amount": "0.01", "type": "special" })]).await?;
     let begins: i64 = world.app.sql_value("select begins from control.journal").await?;

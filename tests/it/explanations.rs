@@ -60,7 +60,7 @@ impl Told {
         Ok(self.json(&path).await?["data"].clone())
     }
 
-    /// What the answers that leave HELD's rows out say about it: warnings of one symbol's, the marker in lists.
+    /// Signs of HELD's quarantined rows in answers that leave them out: warnings of one symbol, the marker in lists.
     async fn warned(&self) -> Result<Vec<Value>> {
         let mut told = Vec::new();
         for path in ["stocks/HELD/metrics?", "stocks/HELD/dividends?", "dividends/history?symbols=HELD"] {

@@ -1,4 +1,4 @@
-//! What a running projector holds in memory is what is stored, also where somebody else wrote it.
+//! The running projector's fact cache equals the stored facts, even if another process wrote them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What breaks, and what still holds: every acknowledged row is in the tables once, and a bad row stands apart alone.
+//! Faults and what survives them: every acknowledged row is in the tables once, and a bad row alone becomes a dead letter.
 //!
 //! The expected tables are those of the same feed loaded without any fault; `replay.rs` proves those independent of
 //! order and cuts.

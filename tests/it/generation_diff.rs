@@ -1,4 +1,4 @@
-//! What differs between two generations: found by digests, ranked, by day and field, in files, and why.
+//! Differences between two generations: found by digests, ranked, by day and field, in files, and with reasons.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +33,7 @@ async fn two_vendors() -> Result<TestApp> {
             ("prices", format!("symbol,date,close\n{prices}")),
             ("dividends", format!("symbol,ex_date,amount,frequency\n{dividends}")),
         ] {
-            // What is observed later wins where no policy says otherwise.
+            // Without a policy, the later observation wins.
             app.feed(&format!("{name}-{source}.csv"), text).source(source).load().await?;
         }
     }

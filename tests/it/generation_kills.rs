@@ -23,7 +23,7 @@ async fn served(app: &TestApp) -> Result<i32> {
     app.sql_value("select generation from control.active").await
 }
 
-/// What an interrupted rebuild was asked for is not silently given for something else.
+/// The settings of an interrupted rebuild are not silently replaced by others.
 #[tokio::test]
 async fn an_interrupted_rebuild_refuses_other_settings() -> Result<()> {
     let app = two_sources().await?;

@@ -217,7 +217,7 @@ async fn promotion_and_rollback_under_load_fail_no_request_and_mix_no_generation
 async fn a_changed_rule_shows_exactly_which_figures_move() -> Result<()> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
     market(&app).await?;
-    // What a program of older rules left behind: another version, and one figure it saw differently.
+    // State left by a program with older rules: another version, and one different figure.
     let symbol: String = app
         .sql_value(
             "select symbol from read_g1.metrics where increase_streak_years > 2 order by symbol limit 1",

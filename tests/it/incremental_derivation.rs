@@ -35,7 +35,7 @@ async fn day(app: &TestApp, date: &str) -> Result<()> {
     load(app, "test", &format!("prices-{date}.csv"), &text).await
 }
 
-/// Where the rows of the years before 2023 lie: a row written again lies elsewhere.
+/// Physical row positions of the years before 2023: a rewritten row has another position.
 async fn old_years(app: &TestApp) -> Result<BTreeMap<(String, i32), String>> {
     let rows = app.sql("select symbol, year, ctid::text from read_g1.prices where year < 2023", &[]).await?;
     rows.iter().map(|row| Ok(((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?))).collect()
@@ -92,7 +92,7 @@ async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> 
     let now = old_years(&app).await?;
     assert_eq!(moved(&start, &now), [(a.as_str(), 2020), (c.as_str(), 2020), (d.as_str(), 2020)]);
 
-    // What was corrected is read whole only until it is served again. Of two sources the one that was observed last wins.
+    // A corrected year is read whole only until it is served again. Of two sources the one that was observed last wins.
     day(&app, "2024-07-02").await?;
     assert_eq!(moved(&now, &old_years(&app).await?), [(c.as_str(), 2020)]);
     for (from, generation) in [("facts", "2"), ("log", "3")] {

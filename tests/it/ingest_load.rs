@@ -193,7 +193,7 @@ async fn a_summary_names_symbols_new_ones_and_dates() -> Result<()> {
     assert_eq!(tried["dates"], json!({ "first": "2024-03-13", "last": "2024-03-14" }));
     let (_, loaded) = load(&app, &[&prices], &[]).await?;
     assert_eq!((&loaded["symbols"], &loaded["new_source"]), (&expected, &json!(true)), "{loaded}");
-    // What an earlier run had is new no more, whatever the source.
+    // A symbol of an earlier run is no longer new, whatever the source.
     let more = app.folder().join("prices-more.csv");
     std::fs::write(&more, "symbol,date,close\nKO,2024-03-14,60\nMETA,2024-03-14,490\n")?;
     let text = app

@@ -101,7 +101,7 @@ async fn raw(world: &World, request: &str) -> Result<String> {
 #[tokio::test]
 async fn an_answer_that_fails_in_the_middle_has_no_end() -> Result<()> {
     let (world, path) = wide().await?;
-    // What no program writes: it cannot be read.
+    // A value that no program writes and that cannot be decoded.
     let late = format!("symbol = 'S{COPIES}' and ex_date = '2024-06-13'");
     let spoil = format!("update read_g1.dividends set frequency = frequency || '?' where {late}");
     world.app.sql(&spoil, &[]).await?;
@@ -115,7 +115,7 @@ async fn an_answer_that_fails_in_the_middle_has_no_end() -> Result<()> {
         Ok(())
     })
     .await?;
-    // Where nothing is sent yet, it is an error like any other.
+    // Before the first byte is sent, it is an ordinary error.
     for path in [format!("{path}&format=csv"), format!("/v1/bulk/dividends?symbols=S{COPIES}")] {
         assert_eq!(world.get(&path).await?.status, 500, "{path}");
     }
@@ -151,7 +151,7 @@ async fn forty_long_answers_that_nobody_takes_hold_little() -> Result<()> {
     let (held, most) = (world.api.memory("VmRSS")? - before, world.api.memory("VmHWM")? - before);
     eprintln!("40 answers of 9 MB hold {} MB, {} MB at most", held / 1024, most / 1024);
     assert!(most < 160 * 1024, "{held} kB are held, {most} kB were");
-    // Whoever takes it in the end gets all of it.
+    // A client that reads in the end gets the whole answer.
     let stream = silent.last_mut().context("one of forty")?;
     let end = b"0\r\n\r\n";
     let mut taken = Vec::new();

@@ -62,7 +62,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// What was charged since the bucket held five calls and nothing was counted.
+    /// Tokens and quota charged since the bucket had five calls and the quota was unused.
     async fn charges(&self) -> Result<(f64, i64)> {
         let rows = self.app.sql("select 5 - floor(tokens), used from accounts.limiter", &[]).await?;
         let row = rows.first().context("one account")?;
@@ -172,7 +172,7 @@ async fn a_key_with_a_rate_of_its_own_takes_no_more() -> Result<()> {
     assert!((1..=12).contains(&number(refused, "retry-after")?));
     let other = cluster.apis[0].get(CALL, Some(&whole)).await?;
     assert_eq!((other.status.as_u16(), other.header("x-ratelimit-limit")), (200, Some("300")));
-    // What the small key was refused was not taken from the account.
+    // Calls refused to the small key were not charged to the account.
     assert_eq!(other.header("x-quota-remaining"), Some("999994"));
     Ok(())
 }

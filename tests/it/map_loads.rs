@@ -106,7 +106,7 @@ async fn small_files_share_messages_and_are_known_one_by_one() -> Result<()> {
     ensure!(figure("frames") + figure("frames_in_log") == 300 && figure("frames_in_log") > 1, "{whole}");
     let again = load(&folder).await?;
     ensure!(again["already_loaded"] == true, "{again}");
-    // What is in the log is known file by file, whatever shares a message now.
+    // Files in the log are known one by one, although they share a message.
     std::fs::write(Path::new(&folder).join("A.csv"), "date,close\n2024-03-14,1.5\n")?;
     let more = load(&folder).await?;
     ensure!((&more["frames"], &more["frames_in_log"]) == (&json!(1), &json!(300)), "{more}");

@@ -37,7 +37,7 @@ async fn call(world: &World, key: &str, tool: &str, arguments: Value) -> Result<
     Ok((serde_json::from_str(text)?, result["isError"] == true))
 }
 
-/// What is left of the minute and of the month, by an answer's headers.
+/// Calls left in the minute and in the month, from a reply's headers.
 fn left(reply: &Reply) -> (i64, i64) {
     let number = |name: &str| reply.header(name).and_then(|value| value.parse().ok()).expect("a number");
     (number("x-ratelimit-remaining"), number("x-quota-remaining"))

@@ -1,4 +1,4 @@
-//! What a monitoring system reads: every program's figures under their names, in base units, agreeing with what was done.
+//! Metrics as a monitoring system scrapes them: documented names, base units, and values that agree with the work done.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

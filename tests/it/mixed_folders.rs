@@ -7,7 +7,7 @@ use harness::{TestApp, fixture};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-/// What is said of the files that are not loaded, by their names.
+/// Expected message for each file that is not loaded, by name.
 const REFUSED: [(&str, &str); 6] = [
     ("QDDD.US.div.json", "--symbol-from '{symbol}.US.div.json'"),
     ("QEEE.csv", "git lfs pull"),

@@ -55,7 +55,7 @@ async fn served(app: &TestApp, generation: i32) -> Result<(Ranks, BTreeSet<(Stri
     Ok((ranks.collect(), seen.collect::<Result<_>>()?))
 }
 
-/// What every row is under a policy that ranks all sources.
+/// Expected state of every row under a policy that ranks all sources.
 fn folded(ranks: &Ranks) -> (String, String) {
     let place = |kind: &str| {
         let ranked = SOURCES.iter().zip(1..).map(|(source, place)| {
@@ -149,7 +149,7 @@ async fn random_changes(seed: u64) -> Result<()> {
     watching.abort();
     drop(projector);
 
-    // What waits is what the next generation follows.
+    // The next generation follows the pending policy.
     changes.policy("price", "left", false).await?;
     answer(&app, &["rebuild"]).await?;
     let both = Mutex::new(vec![newest.clone(), changes.live.clone()]);
@@ -228,7 +228,7 @@ async fn a_generation_with_a_policy_of_its_own_refuses_a_change_now() -> Result<
     assert!(refused.code == 1 && refused.stderr.contains("it has its own policy"), "{}", refused.stderr);
     let ranks = "select rank from control.source_policy";
     assert_eq!(app.sql_value::<i32>(ranks).await?, 3);
-    // What is listed as served is what the served tables were derived with.
+    // The served tables were derived with the policy that is listed as served.
     let listed = answer(&app, &["policy", "list"]).await?;
     let standing = |source: &str| {
         let lines = listed.as_array().into_iter().flatten();

@@ -90,7 +90,7 @@ async fn symbols_are_fetched_from_where_the_log_says() -> Result<()> {
     let (code, again) = pull(&app, &[&manifest, "--symbols", "KO,BRK.B", "--folder", "elsewhere"]).await?;
     assert_eq!((code, &again["rows"]), (0, &json!({})), "{again}");
     assert_eq!(vendor.asked()[2].query, "startDate=2024-03-10", "five days before the bookmark");
-    // What a pull notes is no load, and can be seen.
+    // The records of a pull are visible and are not loads.
     assert_eq!(runs(&app, &[]).await?.len(), 2);
     let noted = runs(&app, &["--all"]).await?;
     assert!(noted.iter().any(|run| run["pull"]["bookmarks"]["prices/KO"]["through"] == TODAY), "{noted:?}");
@@ -259,7 +259,7 @@ async fn answers_that_are_cut_off_late_or_too_large_are_not_data() -> Result<()>
         "{pulled}"
     );
     assert_eq!(runs(&app, &[]).await?.len(), 0, "nothing was loaded");
-    // What came of one that stays cut off is not loaded with the others.
+    // The pages of an answer that stays cut off are not loaded with the others.
     let vendor =
         Vendor::start(|asked, _| if asked.path == "/KO/prices" { cut_off() } else { day("60") }).await?;
     let path = manifest(&app, &vendor, "", BY_SYMBOL)?;

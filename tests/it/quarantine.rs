@@ -1,4 +1,4 @@
-//! What people decide about held rows: events of the log, shown, kept by rebuilds and copies, and taken back.
+//! Decisions on quarantined rows: events of the log, listed, kept by rebuilds and copies, and revoked.
 
 use anyhow::{Context, Result};
 use harness::TestApp;
@@ -38,7 +38,7 @@ async fn reasons(app: &TestApp) -> Result<Vec<String>> {
     Ok(rows.map(|row| row["reason"].as_str().unwrap_or_default().to_owned()).collect())
 }
 
-/// What was paid in twelve months, and what became of the close in question.
+/// Amount paid in twelve months, and outcome of the close in question.
 async fn served(app: &TestApp) -> Result<(String, String)> {
     let query =
         "select coalesce(trim_scale(dps_ttm)::text, 'null') from read_g1.metrics where symbol = 'HELD'";
@@ -95,7 +95,7 @@ async fn a_released_row_counts_until_it_is_revoked_or_corrected() -> Result<()> 
     assert_eq!(served(&app).await?.1, "price_unit_error");
     assert_eq!(answer(&app, &["explain", "HELD", "dps_ttm"]).await?["decisions"][0]["revoked"], true);
 
-    // What the vendor says next is another row: nothing is decided of it.
+    // The vendor's next row is another one; the decision does not cover it.
     let wrong = json!({ "kind": "dividend", "symbol": "HELD", "id": "pence", "ex_date": "2024-12-05", "amount": "6", "revision": 1, "frequency": "quarterly" });
     load(&app, "wrong", &[wrong]).await?;
     assert_eq!(reasons(&app).await?, ["amount_outlier", "price_unit_error"]);

@@ -19,7 +19,7 @@ const STEPS: usize = 24;
 const WEEKS_BEFORE: u64 = 200;
 pub(crate) const SOURCES: [&str; 2] = ["left", "right"];
 
-/// What happens next to a market, and all that was said so far.
+/// Random history of a market: generator of the next events, and count of the rows so far.
 pub(crate) struct RandomHistory {
     pub(crate) random: StdRng,
     pub(crate) symbols: Vec<String>,

@@ -47,7 +47,7 @@ async fn dividends(app: &TestApp) -> Result<Vec<(String, Observation<Value>)>> {
     Ok(dividends)
 }
 
-/// What is known and served of dividends; where in the log it came from aside.
+/// Stored and served dividends, without their position in the log.
 async fn said_and_served(app: &TestApp) -> Result<(Vec<String>, String)> {
     let said = |(symbol, seen): (String, Observation<Value>)| {
         let Observation { id, revision, action, observed_at, record, .. } = seen;

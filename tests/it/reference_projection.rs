@@ -1,4 +1,4 @@
-//! What the log means, folded a second time in the simplest way there is, to hold the service's tables against.
+//! Reference projection: an independent, simple implementation of the log's meaning, compared with the service's tables.
 //!
 //! Rows are taken one by one, in the form `ingest show` prints them, into maps by natural key and source, where the
 //! greatest version wins and a retraction stays as a tombstone. Nothing of the projector's merging, and nothing of what
@@ -45,7 +45,7 @@ type Observation = (String, Said, DateTime<Utc>);
 /// A session's close, or one of an ex-date's amounts, of a symbol.
 type Figure = (String, NaiveDate, Decimal);
 
-/// What a prefix of the log comes to.
+/// State after a prefix of the log.
 #[derive(Debug, Default)]
 pub(crate) struct ReferenceProjection {
     bars: BTreeMap<BarKey, (Version, Option<Decimal>)>,
@@ -61,18 +61,18 @@ pub(crate) struct ReferenceProjection {
 impl ReferenceProjection {
     /// Folds messages whose sequences begin at 1.
     pub(crate) fn of(messages: &[(String, HeaderMap, Vec<u8>)]) -> Result<Self> {
-        let mut fold = Self::default();
+        let mut projection = Self::default();
         for ((_, headers, payload), sequence) in messages.iter().zip(1..) {
             match Frame::decode(Some(headers), payload) {
                 Ok(frames) => {
-                    fold.message(sequence, &frames).with_context(|| format!("message {sequence}"))?
+                    projection.message(sequence, &frames).with_context(|| format!("message {sequence}"))?
                 }
                 Err(_) => {
-                    fold.dead.insert((sequence, 0));
+                    projection.dead.insert((sequence, 0));
                 }
             }
         }
-        Ok(fold)
+        Ok(projection)
     }
 
     /// The ids of the frames, each of which is in the log once.

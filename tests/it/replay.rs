@@ -54,7 +54,7 @@ async fn load(app: &TestApp, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the tables are after loading everything at once.
+/// Tables after loading everything at once.
 async fn expected() -> Result<Vec<(String, i64, String)>> {
     let app = TestApp::start().await?;
     load(&app, &market(&app).await?).await?;

@@ -112,7 +112,7 @@ async fn the_dashboard_sees_nothing_of_the_market() -> Result<()> {
     Ok(())
 }
 
-/// What runs as the owner finds the owner's tables, whatever temporary ones a session has made.
+/// Functions that run as the owner use the owner's tables, even if a session has temporary tables of the same names.
 #[tokio::test]
 async fn what_runs_as_the_owner_looks_at_temporary_tables_last() -> Result<()> {
     let app = TestApp::start().await?;

@@ -1,4 +1,4 @@
-//! What if a number in the rules were another: a generation derived with it, its figures, its promotion, and the way back.
+//! Changed rule parameters: a generation derived with them, its figures, its promotion, and the rollback.
 
 use anyhow::{Context, Result, ensure};
 use harness::{Api, Program, TestApp, eventually};
@@ -81,7 +81,7 @@ async fn figures_under_another_rule_are_compared_served_kept_up_and_left_again()
     let formula = told["metrics"][0]["formula"].as_str().context("a formula")?;
     assert!(formula.contains("up to 1 flat years in a row"), "{formula}");
 
-    // What arrives is derived by the rules that are served, and by the others for the generation that has them.
+    // New events are derived by each generation's own rules.
     let projector = app.spawn(Program::Projector, &["run"]).await?;
     load(
         &app,

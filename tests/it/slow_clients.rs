@@ -150,7 +150,7 @@ async fn an_address_has_so_many_connections_and_the_oldest_idle_one_goes() -> Re
     for stream in &mut idle[..10] {
         assert!(is_closed(stream).await);
     }
-    // Whoever has shown a key stays, and is served on.
+    // A connection that has shown a valid key stays open and is served.
     let last = call.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n");
     keyed.write_all(last.as_bytes()).await?;
     let mut rest = String::new();
@@ -195,7 +195,7 @@ async fn a_storm_of_clients_waits_for_a_server_that_stands_still() -> Result<()>
     let (mut api, key) = (app.api_serve().await?, app.key("professional").await?);
     others_are_served(&api, &key).await?;
     api.process.signal(Signal::STOP)?;
-    // Whoever found no place would be told so by nothing but its own next try, a second later.
+    // A client beyond the listen backlog would notice only at its next attempt, a second later.
     let storm = join_all((0..1_000).map(|n| connect(&api, 100 + n % 20)));
     let storm = tokio::time::timeout(Duration::from_millis(900), storm).await;
     api.process.signal(Signal::CONT)?;
@@ -205,7 +205,7 @@ async fn a_storm_of_clients_waits_for_a_server_that_stands_still() -> Result<()>
     Ok(())
 }
 
-/// What has the form of a key, its checksum included, and is none.
+/// Text with the form and checksum of a key that does not exist.
 fn guess(n: usize) -> String {
     let random = format!("{n:030}");
     let mut rest = crc32fast::hash(random.as_bytes());

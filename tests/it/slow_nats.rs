@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 /// Longer than the client waits before it looks for messages by hand.
 const SLOW: Duration = Duration::from_millis(2_500);
 
-/// What clients asked for through a server that answers nothing for a while once it is asked for messages.
+/// Requests that clients sent through a relay that pauses before it answers requests for messages.
 #[derive(Default)]
 struct Asked {
     batches: AtomicUsize,

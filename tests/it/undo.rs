@@ -23,8 +23,8 @@ async fn undo(app: &TestApp, run: &str, more: &[&str]) -> Result<Value> {
     app.ingest(&[&["undo", run, "--json"], more].concat()).await?.success()?.json()
 }
 
-/// What is served, but for when it changed and the line it came from: withdrawn rows stay visible as cancelled, versions
-/// that were once said as a flag, and a row that counts again has its place in the run that restored it.
+/// Served rows without their change time and line. Withdrawn rows stay visible as cancelled, a version is reduced to a flag, and
+/// a row that counts again has its place in the run that restored it.
 async fn served(app: &TestApp) -> Result<Vec<String>> {
     let mut rows = Vec::new();
     for table in

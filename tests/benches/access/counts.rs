@@ -1,5 +1,5 @@
-//! What a call costs that no neighbour on the machine moves: instructions as callgrind counts them, system calls as strace
-//! does.
+//! Cost of a call that other work on the machine does not change: instructions counted by callgrind, system calls counted
+//! by strace.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use crate::load::Load;
 
-/// What is counted; callgrind has to run the process from its start, strace is attached.
+/// Quantity to count. Callgrind must run the process from its start; strace attaches to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Count {
     /// Instructions in user space.

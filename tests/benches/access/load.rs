@@ -15,13 +15,13 @@ pub(crate) struct Load {
     pub(crate) connections: usize,
     /// Whole requests; each connection begins at another one.
     requests: Arc<Vec<Vec<u8>>>,
-    /// Whether every answered request counts against a quota.
+    /// True if every answered request counts against a quota.
     pub(crate) is_counted: bool,
     /// Requests a second of all connections; else each sends the next as soon as it has the last one's answer.
     pace: Option<u32>,
 }
 
-/// What came of a load.
+/// Measured throughput and latency of a load.
 pub(crate) struct Figures {
     /// Of answered requests, in microseconds, sorted.
     times: Vec<u32>,
@@ -32,7 +32,7 @@ pub(crate) struct Figures {
     pub(crate) failed: usize,
 }
 
-/// What came of some requests.
+/// Counts and latencies of some requests.
 #[derive(Default)]
 struct Outcome {
     /// Microseconds.
@@ -167,7 +167,7 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<bool> {
     Ok(buffer.starts_with(b"HTTP/1.1 2"))
 }
 
-/// Where an answer ends.
+/// End of an answer in the received bytes.
 enum End {
     /// At this length, its head included.
     Length(usize),

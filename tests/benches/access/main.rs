@@ -56,7 +56,7 @@ struct Arguments {
     /// Counts what a call costs instead of timing it; `tests/benches/instructions` starts the programs as that needs
     #[arg(long, requires = "counts")]
     count: Option<Count>,
-    /// Where the counts are written
+    /// Output file for the counts
     #[arg(long)]
     counts: Option<PathBuf>,
     /// Loads one server for so many seconds instead, and fails when it holds more at the end than at the beginning
@@ -70,7 +70,7 @@ struct Arguments {
     bench: bool,
 }
 
-/// What every measurement needs.
+/// Service and settings shared by all measurements.
 struct Bench {
     arguments: Arguments,
     app: TestApp,

@@ -23,7 +23,7 @@ const POOL: usize = 16;
 /// As many connections may wait to be accepted as at the API.
 const BACKLOG: u32 = 4_096;
 
-/// What to serve instead of measuring.
+/// Arguments that serve a rival instead of measuring.
 #[derive(Debug, Args)]
 pub(crate) struct RivalArguments {
     #[arg(long, hide = true)]
@@ -122,7 +122,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// Who asks, whether it may, what it asked: one statement after the other.
+/// Authenticates, authorizes and answers a request, one statement after the other.
 async fn quote(
     State(pool): State<Pool>,
     Path(symbol): Path<String>,

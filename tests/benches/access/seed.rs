@@ -12,7 +12,7 @@ const TIERS: [&str; 4] = ["free", "starter", "premium", "professional"];
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const UNTIL: &str = "2024-06-28";
 
-/// What there is to ask for, and with which keys.
+/// Symbols and keys of the seeded service.
 pub(crate) struct Seeded {
     pub(crate) symbols: Vec<String>,
     /// One per account; the fourth is the first of the highest tier.

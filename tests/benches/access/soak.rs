@@ -16,7 +16,7 @@ const SLACK_KB: u64 = 32 * 1024;
 /// Open files that come and go beside the clients'.
 const SLACK_FILES: usize = 8;
 
-/// What a process holds.
+/// Resources of a process.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     memory_kb: u64,
@@ -80,7 +80,7 @@ async fn break_off(api: &Api, seeded: &Seeded) -> Result<()> {
     Ok(())
 }
 
-/// What the server holds once it has let go of all clients and of the threads that rendered.
+/// Resources of the server after it released all clients and render threads.
 async fn settled(api: &Api) -> Result<Held> {
     let mut last = Held::by(api)?;
     eventually(Duration::from_secs(60), async || {

@@ -1,4 +1,4 @@
-//! What a comparison of two generations, and an export, cost beside reading both once.
+//! Cost of a comparison of two generations and of an export, relative to reading both once.
 
 use std::time::Instant;
 

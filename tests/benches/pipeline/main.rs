@@ -62,7 +62,7 @@ struct BarRow {
     volume: i64,
 }
 
-/// What the price files hold.
+/// Content of the price files.
 #[derive(Default)]
 struct Market {
     bars: u64,
@@ -215,7 +215,7 @@ fn peak_memory(status: &str) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default() / 1024
 }
 
-/// Where most of the disk goes, indexes included.
+/// Prints the tables that use most of the disk, indexes included.
 async fn largest_tables(app: &TestApp, bars: u64) -> Result<()> {
     let tables = "select schemaname || '.' || relname as name, pg_total_relation_size(relid) as bytes, \
                   pg_indexes_size(relid) as indexes from pg_stat_user_tables where relname <> 'bar_rows' \
@@ -228,7 +228,7 @@ async fn largest_tables(app: &TestApp, bars: u64) -> Result<()> {
     Ok(())
 }
 
-/// What Postgres has on disk, the yardstick's rows aside.
+/// Disk size of the database in bytes, without the yardstick's rows.
 async fn database_bytes(app: &TestApp) -> Result<u64> {
     let size: i64 = app
         .sql_value("select pg_database_size(current_database()) - pg_total_relation_size('bar_rows')")

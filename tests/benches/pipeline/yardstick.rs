@@ -1,4 +1,4 @@
-//! What a day costs at least: deriving every security once more, and copying the rows that a day changes.
+//! Lower bound of a day's cost: deriving every security again, and copying the rows that a day changes.
 
 use std::time::{Duration, Instant};
 

@@ -230,7 +230,7 @@ fn length(file: &Path) -> u64 {
     fs::metadata(file).map_or(0, |metadata| metadata.len())
 }
 
-/// Whether a partial response begins at this byte.
+/// True if a partial response begins at this byte.
 fn starts_at(response: &Response, byte: u64) -> bool {
     let range = response.headers().get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
     range.is_some_and(|range| range.starts_with(&format!("bytes {byte}-")))
@@ -254,7 +254,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Whether TLS refused the connection, as for a certificate that is not trusted.
+/// True if TLS refused the connection, for example because of an untrusted certificate.
 fn is_tls(error: &(dyn Error + 'static)) -> bool {
     let own = error.is::<rustls::Error>();
     let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

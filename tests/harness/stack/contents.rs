@@ -1,4 +1,4 @@
-//! What has been loaded into the stack's log, and what a start has to load.
+//! Contents of the stack's log, and the plan of a start: the feeds it still has to load.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use super::folder::StackFolder;
 
 const FILE: &str = "contents.json";
 
-/// What to load.
+/// Feeds that a start loads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Plan {
     Nothing,
@@ -22,7 +22,7 @@ pub(super) enum Plan {
     Feeds { paths: Vec<PathBuf>, source: String, fingerprint: String },
 }
 
-/// What was loaded. It is written before a load begins too, because an interrupted one leaves rows behind.
+/// Record of the loaded feeds. It is also written before a load begins, because an interrupted load leaves rows behind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Contents {

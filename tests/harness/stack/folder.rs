@@ -21,7 +21,7 @@ use crate::server_user;
 
 const LOCK: &str = "lock";
 const ENVIRONMENT: &str = "environment.json";
-/// What the run before this one said; kept apart, since it must outlive starts that fail.
+/// Environment that the previous run printed. It is a separate file, so that it outlives failed starts.
 const LAST_ENVIRONMENT: &str = "last-environment.json";
 const CURSOR_SECRET: &str = "cursor-secret";
 
@@ -74,7 +74,7 @@ impl StackFolder {
         short_hash(&self.path)
     }
 
-    /// Whether the run before this one, on this folder, said this to its users.
+    /// True if the previous run on this folder printed this value to its users.
     pub(super) fn last_environment_has(&self, value: &str) -> bool {
         self.last_environment.iter().any(|(_, said)| said == value)
     }
@@ -112,7 +112,7 @@ impl StackFolder {
     }
 }
 
-/// What the running stack tells shells; an error with a sentence when none runs or it is not up yet.
+/// Environment that the running stack gives to shells. Fails if no stack runs or it is still starting.
 pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
     let path = location()?;
     let Ok(lock) = File::open(path.join(LOCK)) else {

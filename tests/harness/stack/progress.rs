@@ -1,4 +1,4 @@
-//! What the user sees while the stack comes up: one line per step, with the time since the start.
+//! Progress display while the stack starts: one line per step, with the time since the start.
 
 use std::fmt;
 use std::path::Path;

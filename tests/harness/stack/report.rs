@@ -1,4 +1,4 @@
-//! What the stack prints for its user: addresses, keys, calls to try.
+//! Report of a started stack: addresses, keys and example calls.
 
 #![expect(clippy::print_stdout, reason = "the report is the program's output")]
 
@@ -130,7 +130,7 @@ async fn calls_to_try(api: &Api, key: &str) -> Result<Vec<String>> {
     Ok(answering.unwrap_or_else(|| vec!["/v1/health".to_owned(), "/v1/stocks".to_owned()]))
 }
 
-/// Whether the last call's answer holds an amount; none when not every call is answered.
+/// True if the last call's answer has an amount; `None` if a call was not answered.
 async fn pays_dividends(api: &Api, key: &str, calls: &[String]) -> Result<Option<bool>> {
     let mut last = String::new();
     for call in calls {

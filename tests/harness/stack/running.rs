@@ -1,4 +1,4 @@
-//! What a stack has running, in the order in which it is stopped.
+//! Running parts of a stack, in the order in which they are stopped.
 
 use std::time::Duration;
 

@@ -94,7 +94,7 @@ impl Module {
     }
 }
 
-/// Where a path begins that begins with this word.
+/// Module in which a path with this first word begins.
 fn root_of(word: &str, place: &[String], children: &[&str]) -> Option<Names> {
     match word {
         "crate" => Some(vec![]),

@@ -1,4 +1,4 @@
-//! What is no HTTP, or a head beyond bounds: told in JSON as everything else, and counted against its address.
+//! Bytes that are not HTTP, and oversized heads: answered in JSON, and counted against the client's address.
 
 use anyhow::Result;
 use harness::TestApp;
@@ -37,7 +37,7 @@ async fn what_is_no_http_is_told_so_in_json() -> Result<()> {
     is_told(&raw(&api, large.as_bytes()).await?, 431, "HEAD_TOO_LARGE");
     let large = format!("GET /v1/{path} HTTP/1.1\r\nhost: a\r\n\r\n");
     is_told(&raw(&api, large.as_bytes()).await?, 431, "HEAD_TOO_LARGE");
-    // What came before on the connection is answered as ever.
+    // The earlier request on the connection is answered normally.
     let answer = raw(&api, b"GET /v1/health HTTP/1.1\r\nhost: a\r\n\r\nhello\r\n\r\n").await?;
     assert_eq!(statuses(&answer), [200, 400], "{answer}");
     Ok(())

@@ -1,4 +1,4 @@
-//! What a person can do, in the order in which people do it.
+//! A person's path through the dashboard, in the order in which people use it.
 
 use std::process::Command;
 use std::sync::Arc;

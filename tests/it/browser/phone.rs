@@ -8,7 +8,7 @@ use super::Stage;
 const WHO: &str = "phone@example.com";
 const PHONE: Screen = Screen { width: 360, height: 740, dark: false };
 
-/// Whether all of an element is on the screen.
+/// True if the whole element is on the screen.
 async fn is_in_view(stage: &Stage, selector: &str) -> Result<bool> {
     let script = format!(
         "const box = document.querySelector(\"{selector}\").getBoundingClientRect();

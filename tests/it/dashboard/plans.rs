@@ -41,7 +41,7 @@ async fn the_free_limit_is_explained_and_an_upgrade_holds_at_once() -> Result<()
     assert_eq!((page.status, page.location()), (303, "/dashboard/plan?done=upgraded"));
     let next = api.get(CALL, Some(&key)).await?;
     assert_eq!((next.status.as_u16(), next.header("x-ratelimit-limit")), (200, Some("30")));
-    // What was used stays used.
+    // The used quota stays used.
     assert_eq!(next.header("x-quota-remaining"), Some("49996"));
     Ok(())
 }

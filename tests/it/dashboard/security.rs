@@ -1,4 +1,4 @@
-//! What nobody can do to the dashboard. `tests/asvs.md` says which requirement each test stands for.
+//! Attacks on the dashboard. `tests/asvs.md` lists the requirement of each test.
 
 use std::time::{Duration, Instant};
 
@@ -223,7 +223,7 @@ async fn guessing_is_slowed_down_and_locks_nobody_out() -> Result<()> {
     assert!(started.elapsed() > Duration::from_secs(8), "{:?}", started.elapsed());
     let wait: u64 = refused.header("retry-after").parse()?;
     assert!((1..=60).contains(&wait) && refused.has("Too many attempts"), "{wait}");
-    // Whoever is in stays in, and the right password is heard in its turn.
+    // Existing sessions stay open, and the right password is checked in its turn.
     assert_eq!(holder.get("/dashboard").await?.status, 200);
     let right = [("email", WHO), ("password", PASSWORD)];
     assert_eq!(Person::at(&api)?.post("/sign-in", &right).await?.status, 303);

@@ -73,7 +73,7 @@ async fn where_sign_up_is_closed_the_operator_invites() -> Result<()> {
     let invited = app.api_serve_with(&[("SIGN_UP", "invited")]).await?;
     let mut person = Person::at(&invited)?;
     assert_eq!(person.post("/sign-up", &fields).await?.status, 422);
-    // Whatever reads mail before people do uses nothing up.
+    // Programs that open a mail's links before its reader do not use up the link.
     for _ in 0..3 {
         assert!(person.get(&path).await?.has("You are invited"));
     }

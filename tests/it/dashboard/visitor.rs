@@ -32,12 +32,12 @@ impl Page {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// Where it leads.
+    /// Target of a redirect.
     pub(crate) fn location(&self) -> &str {
         self.header(LOCATION.as_str())
     }
 
-    /// What stands between two texts, the first time.
+    /// Text between the first occurrences of two texts.
     pub(crate) fn between(&self, before: &str, after: &str) -> Result<&str> {
         let found = self.text.split_once(before).and_then(|(_, rest)| rest.split_once(after));
         Ok(found.with_context(|| format!("no {before:?} in {}", self.text))?.0)

@@ -24,7 +24,7 @@ async fn undisturbed() -> Result<Vec<(String, i64, String)>> {
     digest(&app).await
 }
 
-/// What is in the log, in its order.
+/// Bodies of the log's messages, in order.
 async fn bodies(app: &TestApp) -> Result<Vec<Vec<u8>>> {
     Ok(messages(app).await?.into_iter().map(|(.., body)| body).collect())
 }
@@ -115,7 +115,7 @@ async fn a_rebuild_is_not_begun_where_its_generation_has_no_room() -> Result<()>
     Ok(())
 }
 
-/// What there is no room for.
+/// Server whose disk is full.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Lacking {
     /// A segment of Postgres's own log, of which the last one is nearly used up.

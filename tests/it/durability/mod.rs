@@ -1,4 +1,4 @@
-//! What machines do to data: power that fails, disks that are full or rot, and a feed ten times as large as the last.
+//! Durability against machine faults: power loss, full or corrupted disks, and a feed ten times larger than the last one.
 
 mod burst;
 mod corrupted;

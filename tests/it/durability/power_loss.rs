@@ -8,7 +8,7 @@ use crate::log_copies::market;
 
 const CALLS: &str = "write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasync,rename,renameat,renameat2";
 
-/// What is recorded of one load into a new log; none where nothing can be recorded.
+/// Records one load into a new log; `None` if nothing can be recorded.
 async fn recorded_load(app: &TestApp, symbols: &str, years: &str) -> Result<Option<Verdict>> {
     let feed = market(app, symbols, years).await?;
     let (server, record) = (app.servers().nats.pid().await?, app.folder().join("nats.calls"));

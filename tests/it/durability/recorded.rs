@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// What a recording shows.
+/// Verdict on a recording.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     /// Messages the server acknowledged.
@@ -34,7 +34,7 @@ struct Replay<'a> {
     stream: &'a str,
     /// Calls that began and did not end yet, by thread.
     begun: HashMap<&'a str, Call>,
-    /// What was written to a file since its last fsync, by file: the messages, where it holds some.
+    /// Messages written to each file since its last fsync.
     written: HashMap<String, HashSet<u64>>,
     certain: HashSet<u64>,
     verdict: Verdict,

@@ -1,4 +1,4 @@
-//! What the API says about a case, by the cases' names.
+//! The API's answers about a case, by the names that the cases use.
 
 use anyhow::{Context, Result, ensure};
 use harness::{Api, TestApp};

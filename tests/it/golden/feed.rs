@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 /// The date of cases that have none: after every record date they name.
 const UNDATED: &str = "2025-06-30";
 
-/// What a case with a table of its own becomes.
+/// Converts a case with a table of its own to records.
 type Records = fn(&Case) -> Vec<Value>;
 
 pub(crate) struct Case {

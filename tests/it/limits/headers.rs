@@ -1,4 +1,4 @@
-//! What responses tell of the limits.
+//! Limits in the responses' headers.
 
 use super::*;
 

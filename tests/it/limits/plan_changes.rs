@@ -1,4 +1,4 @@
-//! What months, clocks, tiers and keys change in the limits.
+//! Changes of the limits by a new month, a changed clock, another tier or another key.
 
 use super::*;
 

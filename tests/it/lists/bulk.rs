@@ -89,7 +89,7 @@ async fn bulk_answers_keep_the_order_and_account_for_every_symbol() -> Result<()
     Ok(())
 }
 
-/// What a client does to have everything: asks again for the symbols that have more.
+/// A client that wants everything asks again for the symbols that have more.
 #[tokio::test]
 async fn bulk_dividends_say_where_to_go_on() -> Result<()> {
     let world = Generated::start().await?;

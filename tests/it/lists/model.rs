@@ -1,4 +1,4 @@
-//! What a list has to answer, worked out from all rows in the plainest way.
+//! Reference model of a list: the expected answer, computed from all rows by a plain filter and sort.
 
 use std::cmp::Ordering;
 
@@ -41,7 +41,7 @@ pub(super) struct List {
     pub(super) path: String,
     pub(super) sql: String,
     pub(super) filters: &'static [Filter],
-    /// What holds for parameters that are not given; never written into the request.
+    /// Values of parameters that are not given. The request omits them.
     pub(super) defaults: Vec<(&'static str, String)>,
     /// Parameters every request has.
     pub(super) always: Vec<(&'static str, String)>,

@@ -1,4 +1,4 @@
-//! The tables that a fold is held against, read in one snapshot.
+//! Tables that the reference projection is compared with, read in one snapshot.
 
 use anyhow::Result;
 use harness::TestApp;

@@ -8,7 +8,7 @@ use harness::samples;
 
 use super::{TOLERANCE, Vendors, column, table, worst};
 
-/// What becomes of a faulty file's fault.
+/// Expected treatment of a faulty file.
 enum Fate {
     /// It is in the vendor's Adj Close, which is not read: recomputed closes are those of the repaired twin.
     Recomputed,
