@@ -9,10 +9,10 @@ use clap::ValueEnum;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::{Collector, Piece};
-use crate::format::{Choice, Format, Head, Map, Options};
+use crate::batch::accumulator::{RowAccumulator, RowChunk};
+use crate::format::{FormatChoice, FileFormat, FileHead, ColumnMap, ReaderOptions};
 use crate::source::files::{Encoding, FeedFile, Packing};
-use crate::source::records::{Lines, Records};
+use crate::source::records::{LineReader, CsvReader};
 
 /// File names that imply an encoding, a kind, a symbol or a date.
 const NAMES: [(&str, Encoding); 5] = [
@@ -25,38 +25,38 @@ const NAMES: [(&str, Encoding); 5] = [
 
 /// Reads a file of any format; `choice` selects the format and the file name.
 pub fn file(choice: u8, bytes: &[u8]) {
-    let choices = Choice::value_variants();
+    let choices = FormatChoice::value_variants();
     let choice = usize::from(choice);
     let name = NAMES[choice % NAMES.len()];
-    read(Options { choice: choices[choice / NAMES.len() % choices.len()], ..options() }, name, bytes);
+    read(ReaderOptions { choice: choices[choice / NAMES.len() % choices.len()], ..options() }, name, bytes);
 }
 
 /// Reads a file under a map, if the map is valid.
 pub fn mapped(map: &str, bytes: &[u8]) {
-    if let Ok(map) = Map::parse(map) {
+    if let Ok(map) = ColumnMap::parse(map) {
         let map = Arc::new(map);
         for name in [NAMES[0], NAMES[3]] {
-            read(Options { map: Some(map.clone()), ..options() }, name, bytes);
+            read(ReaderOptions { map: Some(map.clone()), ..options() }, name, bytes);
         }
     }
 }
 
 /// Reads lines and records.
 pub fn records(bytes: &[u8]) {
-    if let Ok(mut lines) = Lines::new(bytes) {
+    if let Ok(mut lines) = LineReader::new(bytes) {
         while let Ok(Some(_)) = lines.next_line() {}
     }
     for delimiter in [None, Some(b';')] {
-        let Ok(mut records) = Records::delimited(bytes, delimiter) else { return };
+        let Ok(mut records) = CsvReader::delimited(bytes, delimiter) else { return };
         while let Ok(Some(record)) = records.next_record() {
             record.fields().for_each(drop);
         }
     }
 }
 
-fn options() -> Options {
-    Options {
-        choice: Choice::Auto,
+fn options() -> ReaderOptions {
+    ReaderOptions {
+        choice: FormatChoice::Auto,
         map: None,
         symbol: Symbol::parse("A").ok(),
         symbol_from: None,
@@ -66,17 +66,17 @@ fn options() -> Options {
     }
 }
 
-fn read(options: Options, (label, encoding): (&str, Encoding), bytes: &[u8]) {
+fn read(options: ReaderOptions, (label, encoding): (&str, Encoding), bytes: &[u8]) {
     let file = FeedFile { path: PathBuf::new(), label: label.to_owned(), packing: Packing::Alone, encoding };
-    let Ok(head) = Head::read(&file, &mut &*bytes) else { return };
-    let Ok(format) = Format::recognise(&file, &head, &options) else { return };
+    let Ok(head) = FileHead::read(&file, &mut &*bytes) else { return };
+    let Ok(format) = FileFormat::recognise(&file, &head, &options) else { return };
     let (sender, pieces) = sync_channel(1);
-    let mut rows = Collector::new(label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
+    let mut rows = RowAccumulator::new(label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     std::thread::scope(|scope| {
         // The collector blocks until its pieces are received.
         scope.spawn(move || {
             for piece in pieces {
-                if let Piece::Prices(batch, symbols) = piece {
+                if let RowChunk::Prices(batch, symbols) = piece {
                     drop(batch.cut(&symbols));
                 }
             }

@@ -31,8 +31,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use market::metrics::calendar::new_york_date;
 use telemetry::outln;
 
-use output::Counts;
-use synthetic::Market;
+use output::RowCounts;
+use synthetic::SyntheticMarket;
 
 /// Writes a synthetic market as canonical CSV files: no real company, no real price.
 ///
@@ -66,7 +66,7 @@ pub struct GenerateArgs {
 /// Writes the market and prints a summary to standard output.
 pub fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let until = args.until.unwrap_or_else(|| new_york_date(Utc::now()));
-    let market = Market::new(u64::from(args.symbols), args.years, args.seed, until)?
+    let market = SyntheticMarket::new(u64::from(args.symbols), args.years, args.seed, until)?
         .with_familiar_tickers(args.familiar_tickers);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let progress = progress(market.symbols);
@@ -90,7 +90,7 @@ fn progress(symbols: u64) -> ProgressBar {
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-fn summary(args: &GenerateArgs, market: &Market, counts: Counts, elapsed: Duration) -> String {
+fn summary(args: &GenerateArgs, market: &SyntheticMarket, counts: RowCounts, elapsed: Duration) -> String {
     let (first, last) = (market.sessions.day(market.sessions.first), market.sessions.end());
     let [dividends, splits, fundamentals, etfs, holdings] = counts.rows;
     let milliseconds = (elapsed.as_secs() * 1_000 + u64::from(elapsed.subsec_millis())).max(1);

@@ -16,10 +16,10 @@ use market::metrics::merge::latest_session_date;
 use market::sibling_payments::SiblingDetector;
 use market::symbol::Symbol;
 
-use crate::batch::holdings::{Holdings, MAX_POSITIONS};
-use crate::batch::stats::Stats;
-use crate::normalize::{Fault, is_absent};
-use crate::price::batch::{Extra, PriceBatch, PriceRow, SymbolId};
+use crate::batch::holdings::{LoadHoldings, MAX_POSITIONS};
+use crate::batch::stats::LoadStats;
+use crate::normalize::{RowError, is_absent};
+use crate::price::batch::{RareFields, PriceBatch, ScaledPriceRow, SymbolId};
 use crate::price::parse::{PriceCells, ScaledBar};
 
 /// Maximum length of a reject's row, in bytes; longer rows are truncated.
@@ -27,14 +27,14 @@ const REJECT_BYTES: usize = 4096;
 /// Estimated overhead of a JSON row over its source text, in bytes.
 const ROW_BYTES: usize = 160;
 
-pub(crate) enum Piece {
+pub(crate) enum RowChunk {
     Prices(PriceBatch, Vec<Symbol>),
     /// Rows of another kind, and the line of the first one.
     Rows(Body, u64),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Origin {
+pub(crate) struct RowProvenance {
     pub line: u64,
     pub id: Option<String>,
     pub revision: i64,
@@ -43,7 +43,7 @@ pub(crate) struct Origin {
     pub security_ref: Option<String>,
 }
 
-impl Origin {
+impl RowProvenance {
     /// Adds the record to make a row of the log.
     pub(crate) fn row<T>(self, record: T) -> EventRow<T> {
         let Self { line, id, revision, action, observed_at, security_ref } = self;
@@ -52,19 +52,19 @@ impl Origin {
 }
 
 /// Rows of one kind that wait for a full record batch.
-struct Waiting<T> {
+struct PendingRows<T> {
     rows: Vec<T>,
     bytes: usize,
     line: u64,
 }
 
-impl<T> Default for Waiting<T> {
+impl<T> Default for PendingRows<T> {
     fn default() -> Self {
         Self { rows: Vec::new(), bytes: 0, line: 0 }
     }
 }
 
-impl<T> Waiting<T> {
+impl<T> PendingRows<T> {
     /// Adds a row. Returns the rows when they fill a record batch.
     fn push(&mut self, line: u64, row: T, bytes: usize) -> Option<(Vec<T>, u64)> {
         if self.rows.is_empty() {
@@ -82,32 +82,32 @@ impl<T> Waiting<T> {
 }
 
 /// Accumulator for the rows of one file.
-pub(crate) struct Collector {
+pub(crate) struct RowAccumulator {
     label: String,
     /// Header of the current table.
     columns: Option<String>,
     observed_at: DateTime<Utc>,
     today: NaiveDate,
     newest_day: i32,
-    out: SyncSender<Piece>,
+    out: SyncSender<RowChunk>,
     /// Encoded batches, returned for reuse.
     spare: Receiver<PriceBatch>,
-    pub stats: Stats,
-    pub holdings: Holdings,
+    pub stats: LoadStats,
+    pub holdings: LoadHoldings,
     prices: PriceBatch,
     symbols: Vec<Symbol>,
     /// Symbol ids by the file's spellings.
     spellings: HashMap<Box<[u8]>, SymbolId>,
     last_spelling: (Box<[u8]>, SymbolId),
     price_rows: u64,
-    securities: Waiting<EventRow<Security>>,
-    dividends: Waiting<EventRow<Dividend>>,
+    securities: PendingRows<EventRow<Security>>,
+    dividends: PendingRows<EventRow<Dividend>>,
     same_day: SiblingDetector,
-    splits: Waiting<EventRow<Split>>,
-    fundamentals: Waiting<EventRow<Fundamentals>>,
-    etfs: Waiting<EventRow<Etf>>,
-    sessions: Waiting<EventRow<MarketSession>>,
-    rejects: Waiting<Reject>,
+    splits: PendingRows<EventRow<Split>>,
+    fundamentals: PendingRows<EventRow<Fundamentals>>,
+    etfs: PendingRows<EventRow<Etf>>,
+    sessions: PendingRows<EventRow<MarketSession>>,
+    rejects: PendingRows<Reject>,
 }
 
 macro_rules! collect {
@@ -118,26 +118,26 @@ macro_rules! collect {
             self.stats.coverage.record(&row.record);
             self.stats.retractions.note(&row);
             if let Some((rows, line)) = self.$field.push(row.line, row, bytes) {
-                self.send(Piece::Rows(Body::$body(rows), line));
+                self.send(RowChunk::Rows(Body::$body(rows), line));
             }
         })*
 
         /// Sends the waiting rows of the JSON kinds.
         fn flush_rows(&mut self) {
             $(if let Some((rows, line)) = self.$field.take() {
-                self.send(Piece::Rows(Body::$body(rows), line));
+                self.send(RowChunk::Rows(Body::$body(rows), line));
             })*
         }
     };
 }
 
-impl Collector {
+impl RowAccumulator {
     /// Creates a collector for the file `label`. Pieces go to `out`; used price batches return through `spare`.
     pub(crate) fn new(
         label: &str,
         observed_at: DateTime<Utc>,
         today: NaiveDate,
-        out: SyncSender<Piece>,
+        out: SyncSender<RowChunk>,
         spare: Receiver<PriceBatch>,
     ) -> Self {
         Self {
@@ -148,21 +148,21 @@ impl Collector {
             newest_day: day_number(latest_session_date(today)),
             out,
             spare,
-            stats: Stats::default(),
-            holdings: Holdings::default(),
+            stats: LoadStats::default(),
+            holdings: LoadHoldings::default(),
             prices: PriceBatch::default(),
             symbols: Vec::new(),
             spellings: HashMap::new(),
             last_spelling: (Box::default(), 0),
             price_rows: 0,
-            securities: Waiting::default(),
-            dividends: Waiting::default(),
+            securities: PendingRows::default(),
+            dividends: PendingRows::default(),
             same_day: SiblingDetector::default(),
-            splits: Waiting::default(),
-            fundamentals: Waiting::default(),
-            etfs: Waiting::default(),
-            sessions: Waiting::default(),
-            rejects: Waiting::default(),
+            splits: PendingRows::default(),
+            fundamentals: PendingRows::default(),
+            etfs: PendingRows::default(),
+            sessions: PendingRows::default(),
+            rejects: PendingRows::default(),
         }
     }
 
@@ -177,9 +177,9 @@ impl Collector {
     }
 
     /// Origin of a row in a format without versions.
-    pub(crate) fn origin(&self, line: u64) -> Origin {
+    pub(crate) fn origin(&self, line: u64) -> RowProvenance {
         let observed_at = self.observed_at;
-        Origin { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
+        RowProvenance { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
     }
 
     collect! {
@@ -206,7 +206,7 @@ impl Collector {
     }
 
     /// Adds a session; fails for a future date.
-    pub(crate) fn session(&mut self, row: EventRow<MarketSession>, bytes: usize) -> Result<(), Fault> {
+    pub(crate) fn session(&mut self, row: EventRow<MarketSession>, bytes: usize) -> Result<(), RowError> {
         self.not_ahead("date", row.record.date)?;
         self.session_row(row, bytes);
         Ok(())
@@ -218,11 +218,11 @@ impl Collector {
         etf: Symbol,
         as_of: NaiveDate,
         row: EventRow<Option<Holding>>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RowError> {
         if !self.holdings.has_room() {
             let message =
                 format_args!("a load holds at most {MAX_POSITIONS} positions: load the funds in parts");
-            return Err(Fault::new("too_many_holdings", message));
+            return Err(RowError::new("too_many_holdings", message));
         }
         *self.stats.rows.entry(Kind::Holding).or_default() += 1;
         self.stats.coverage.symbol(&etf);
@@ -239,10 +239,10 @@ impl Collector {
         cells: &PriceCells<'_>,
         version: BarVersion,
         line: u64,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RowError> {
         let day = day_number(date);
         if day > self.newest_day {
-            return Err(Fault::future("date", date, self.today));
+            return Err(RowError::future("date", date, self.today));
         }
         let bar = if version.retracted { ScaledBar::VOID } else { ScaledBar::read(cells)? };
         if self.prices.is_full() {
@@ -250,11 +250,11 @@ impl Collector {
         }
         let symbol = self.intern(symbol)?;
         let ScaledBar { scale, open, high, low, close, vwap, volume, trade_count, rounded } = bar;
-        let extra = (vwap != MISSING || trade_count != MISSING).then_some(Extra { vwap, trade_count });
+        let extra = (vwap != MISSING || trade_count != MISSING).then_some(RareFields { vwap, trade_count });
         if version.retracted {
             self.stats.retractions.note_price(self.symbols[symbol as usize].clone(), date);
         }
-        let row = PriceRow { symbol, day, version: 0, scale, line, open, high, low, close, volume };
+        let row = ScaledPriceRow { symbol, day, version: 0, scale, line, open, high, low, close, volume };
         self.prices.push(row, extra, version);
         self.price_rows += 1;
         self.stats.rounded += rounded;
@@ -268,15 +268,15 @@ impl Collector {
     }
 
     /// Fails for a date later than tomorrow.
-    pub(crate) fn not_ahead(&self, column: &str, date: NaiveDate) -> Result<(), Fault> {
+    pub(crate) fn not_ahead(&self, column: &str, date: NaiveDate) -> Result<(), RowError> {
         if date > latest_session_date(self.today) {
-            Err(Fault::future(column, date, self.today))
+            Err(RowError::future(column, date, self.today))
         } else {
             Ok(())
         }
     }
 
-    fn intern(&mut self, spelling: &[u8]) -> Result<SymbolId, Fault> {
+    fn intern(&mut self, spelling: &[u8]) -> Result<SymbolId, RowError> {
         if *self.last_spelling.0 == *spelling && !self.symbols.is_empty() {
             return Ok(self.last_spelling.1);
         }
@@ -285,9 +285,9 @@ impl Collector {
             None => {
                 let text = std::str::from_utf8(spelling).unwrap_or_default();
                 if is_absent(spelling) {
-                    return Err(Fault::missing("symbol"));
+                    return Err(RowError::missing("symbol"));
                 }
-                let symbol = Symbol::parse(text).map_err(|_| Fault::symbol("symbol", spelling))?;
+                let symbol = Symbol::parse(text).map_err(|_| RowError::symbol("symbol", spelling))?;
                 self.add_symbol(symbol, spelling)?
             }
         };
@@ -295,12 +295,12 @@ impl Collector {
         Ok(id)
     }
 
-    fn add_symbol(&mut self, symbol: Symbol, spelling: &[u8]) -> Result<SymbolId, Fault> {
+    fn add_symbol(&mut self, symbol: Symbol, spelling: &[u8]) -> Result<SymbolId, RowError> {
         let id = match self.spellings.get(symbol.as_str().as_bytes()) {
             Some(id) => *id,
             None => {
                 let id = SymbolId::try_from(self.symbols.len()).map_err(|_| {
-                    Fault::new("too_many_symbols", "a file of more than 2^32 symbols: load it in parts")
+                    RowError::new("too_many_symbols", "a file of more than 2^32 symbols: load it in parts")
                 })?;
                 self.spellings.insert(symbol.as_str().as_bytes().into(), id);
                 self.symbols.push(symbol);
@@ -312,7 +312,7 @@ impl Collector {
     }
 
     /// Adds a reject.
-    pub(crate) fn reject(&mut self, line: u64, raw: &[u8], fault: Fault) {
+    pub(crate) fn reject(&mut self, line: u64, raw: &[u8], fault: RowError) {
         let raw = String::from_utf8_lossy(&raw[..raw.len().min(REJECT_BYTES)]).into_owned();
         let reject = Reject {
             file: self.label.clone(),
@@ -325,7 +325,7 @@ impl Collector {
         self.stats.reject(fault.reason, &reject);
         let bytes = reject.row.len() + reject.message.len();
         if let Some((rows, line)) = self.rejects.push(line, reject, bytes) {
-            self.send(Piece::Rows(Body::Rejects(rows), line));
+            self.send(RowChunk::Rows(Body::Rejects(rows), line));
         }
     }
 
@@ -345,16 +345,16 @@ impl Collector {
             let empty = self.spare.try_recv().unwrap_or_default();
             let (batch, symbols) =
                 (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));
-            self.send(Piece::Prices(batch, symbols));
+            self.send(RowChunk::Prices(batch, symbols));
         }
     }
 
     /// Sends the waiting rows. Returns the statistics and the holdings, which are collected over the whole load.
-    pub(crate) fn finish(mut self) -> (Stats, Holdings) {
+    pub(crate) fn finish(mut self) -> (LoadStats, LoadHoldings) {
         self.flush_prices();
         self.flush_rows();
         if let Some((rows, line)) = self.rejects.take() {
-            self.send(Piece::Rows(Body::Rejects(rows), line));
+            self.send(RowChunk::Rows(Body::Rejects(rows), line));
         }
         if self.price_rows > 0 {
             self.stats.rows.insert(Kind::Price, self.price_rows);
@@ -363,7 +363,7 @@ impl Collector {
     }
 
     /// If the receiver is closed, the load has stopped. The reader notices this at its next read.
-    fn send(&self, piece: Piece) {
+    fn send(&self, piece: RowChunk) {
         let _ = self.out.send(piece);
     }
 }

@@ -16,7 +16,7 @@ const NAMED: usize = 10;
 
 /// Symbols and dates of accepted rows.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Coverage {
+pub(crate) struct LoadCoverage {
     symbols: BTreeSet<Symbol>,
     /// Symbols with a price that is not a retraction.
     priced: BTreeSet<Symbol>,
@@ -26,7 +26,7 @@ pub(crate) struct Coverage {
     dates: BTreeMap<Kind, (NaiveDate, NaiveDate)>,
 }
 
-impl Coverage {
+impl LoadCoverage {
     pub(crate) fn symbol(&mut self, symbol: &Symbol) {
         if !self.symbols.contains(symbol) {
             self.overflowed |= self.symbols.len() >= MOST_SYMBOLS;
@@ -73,7 +73,7 @@ impl Coverage {
 
 /// Coverage of the completed runs of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Before {
+pub(crate) struct LogCoverage {
     pub sources: BTreeSet<String>,
     /// Symbols, each with the number of its first run. `None` if an older program, which did not record symbols,
     /// completed a run.
@@ -82,7 +82,7 @@ pub(crate) struct Before {
     last_priced: BTreeMap<String, usize>,
 }
 
-impl Before {
+impl LogCoverage {
     /// Builds the coverage from the manifests of a log.
     pub(crate) fn of<'a>(manifests: impl IntoIterator<Item = &'a RunManifest>) -> Self {
         let symbols = Some(HashMap::new());
@@ -110,7 +110,7 @@ impl Before {
     pub(crate) fn priced<'a>(
         &'a self,
         source: &str,
-        load: &'a Coverage,
+        load: &'a LoadCoverage,
     ) -> Option<impl Iterator<Item = &'a Symbol>> {
         let last = self.last_priced.get(source).copied();
         let symbols = self.symbols.as_ref().filter(|_| !load.overflowed)?;
@@ -119,7 +119,7 @@ impl Before {
     }
 
     /// Symbols without an earlier run; `None` if the symbols are unknown.
-    pub(crate) fn new_symbols(&self, coverage: &Coverage) -> Option<Vec<Symbol>> {
+    pub(crate) fn new_symbols(&self, coverage: &LoadCoverage) -> Option<Vec<Symbol>> {
         let known = self.symbols.as_ref().filter(|_| !coverage.overflowed)?;
         Some(coverage.symbols.iter().filter(|symbol| !known.contains_key(*symbol)).cloned().collect())
     }
@@ -127,7 +127,7 @@ impl Before {
 
 /// Symbols of a load, for its summary.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Symbols {
+pub struct SymbolSummary {
     pub count: usize,
     /// True if there are more than could be counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -144,14 +144,14 @@ pub struct Symbols {
 
 /// First and last date of a load's rows.
 #[derive(Debug, Clone, Serialize)]
-pub struct Dates {
+pub struct DateSpan {
     pub first: NaiveDate,
     pub last: NaiveDate,
 }
 
-impl Symbols {
+impl SymbolSummary {
     /// Symbols of a load; `new` are those without an earlier run.
-    pub(crate) fn of(coverage: &Coverage, new: Option<&[Symbol]>) -> Self {
+    pub(crate) fn of(coverage: &LoadCoverage, new: Option<&[Symbol]>) -> Self {
         Self {
             count: coverage.symbols.len(),
             more: coverage.overflowed,
@@ -175,9 +175,9 @@ impl Symbols {
     }
 }
 
-impl Dates {
+impl DateSpan {
     /// Dates of a load; `None` if no row has a date.
-    pub(crate) fn of(coverage: &Coverage) -> Option<Self> {
+    pub(crate) fn of(coverage: &LoadCoverage) -> Option<Self> {
         let first = coverage.dates.values().map(|(first, _)| *first).min()?;
         let last = coverage.dates.values().map(|(_, last)| *last).max()?;
         Some(Self { first, last })
@@ -193,8 +193,8 @@ fn named(first: &[Symbol], count: usize) -> String {
 mod tests {
     use super::*;
 
-    fn coverage(symbols: std::ops::Range<usize>) -> Coverage {
-        let mut coverage = Coverage::default();
+    fn coverage(symbols: std::ops::Range<usize>) -> LoadCoverage {
+        let mut coverage = LoadCoverage::default();
         symbols.for_each(|n| coverage.symbol(&Symbol::parse(&format!("S{n:06}")).unwrap()));
         coverage
     }
@@ -202,10 +202,10 @@ mod tests {
     #[test]
     fn ten_symbols_are_named_and_all_are_counted() {
         let twelve = coverage(0..12);
-        let before = Before::of([]);
+        let before = LogCoverage::of([]);
         let new = before.new_symbols(&twelve);
         let mut text = String::new();
-        Symbols::of(&twelve, new.as_deref()).write(&mut text).unwrap();
+        SymbolSummary::of(&twelve, new.as_deref()).write(&mut text).unwrap();
         assert!(text.starts_with("symbols: 12 (S000000, "), "{text}");
         assert!(text.contains("S000009, …), 12 of them new ("), "{text}");
     }
@@ -225,7 +225,7 @@ mod tests {
             run("a", "MO", Kind::Price),
             run("b", "T", Kind::Dividend),
         ];
-        let (before, mut load) = (Before::of(&runs), Coverage::default());
+        let (before, mut load) = (LogCoverage::of(&runs), LoadCoverage::default());
         load.priced(&Symbol::parse("VZ").unwrap());
         load.symbol(&Symbol::parse("XOM").unwrap());
         let priced = |source: &str| -> BTreeSet<&str> {
@@ -241,9 +241,9 @@ mod tests {
         let mut many = coverage(0..MOST_SYMBOLS);
         many.add(&coverage(MOST_SYMBOLS..MOST_SYMBOLS + 5));
         assert_eq!(many.symbols.len(), MOST_SYMBOLS);
-        assert_eq!(Before::of([]).new_symbols(&many), None);
+        assert_eq!(LogCoverage::of([]).new_symbols(&many), None);
         let mut text = String::new();
-        Symbols::of(&many, None).write(&mut text).unwrap();
+        SymbolSummary::of(&many, None).write(&mut text).unwrap();
         assert!(text.starts_with("symbols: more than 200000 ("), "{text}");
     }
 }

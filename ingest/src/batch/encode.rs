@@ -4,12 +4,12 @@ use bytes::Bytes;
 use event_log::frame::{Body, Codec, FrameError};
 use market::event::Kind;
 
-use crate::batch::accumulator::Piece;
+use crate::batch::accumulator::RowChunk;
 use crate::price::batch::PriceBatch;
 
 /// Encoded record batch, without the id, source, run and file.
 #[derive(Debug, Clone)]
-pub(crate) struct Encoded {
+pub(crate) struct EncodedBatch {
     pub kind: Kind,
     pub codec: Codec,
     /// Number within its file and kind, from 0.
@@ -21,26 +21,26 @@ pub(crate) struct Encoded {
 
 /// Encodes the pieces of one file in order.
 #[derive(Debug, Default)]
-pub(crate) struct Encoder {
+pub(crate) struct ChunkEncoder {
     /// Next chunk number of each kind.
     chunks: [u64; Kind::ALL.len()],
     /// Number of prices rounded to the scale of much larger prices of the same symbol.
     pub rounded: u64,
 }
 
-impl Encoder {
+impl ChunkEncoder {
     /// Encodes a piece as one or more record batches. Returns the empty price batch for reuse.
     pub(crate) fn encode(
         &mut self,
-        piece: Piece,
-        emit: &mut dyn FnMut(Encoded),
+        piece: RowChunk,
+        emit: &mut dyn FnMut(EncodedBatch),
     ) -> Result<Option<PriceBatch>, FrameError> {
         match piece {
-            Piece::Rows(body, line) => {
+            RowChunk::Rows(body, line) => {
                 emit(self.frame(body, line)?);
                 Ok(None)
             }
-            Piece::Prices(mut batch, symbols) => {
+            RowChunk::Prices(mut batch, symbols) => {
                 let cut = batch.cut(&symbols);
                 self.rounded += cut.rounded;
                 for frame in cut.frames {
@@ -52,11 +52,11 @@ impl Encoder {
         }
     }
 
-    fn frame(&mut self, body: Body, line: u64) -> Result<Encoded, FrameError> {
+    fn frame(&mut self, body: Body, line: u64) -> Result<EncodedBatch, FrameError> {
         let (codec, bytes) = body.encode()?;
         let kind = body.kind();
         let next = &mut self.chunks[kind as usize];
         let chunk = std::mem::replace(next, *next + 1);
-        Ok(Encoded { kind, codec, chunk, rows: body.rows() as u64, line, body: bytes })
+        Ok(EncodedBatch { kind, codec, chunk, rows: body.rows() as u64, line, body: bytes })
     }
 }

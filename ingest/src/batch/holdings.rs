@@ -11,13 +11,13 @@ pub(crate) const MAX_POSITIONS: usize = 2_000_000;
 
 /// Snapshots by fund, date and action (put or retract).
 #[derive(Debug, Default)]
-pub(crate) struct Holdings {
-    snapshots: BTreeMap<(Symbol, NaiveDate, Action), Snapshot>,
+pub(crate) struct LoadHoldings {
+    snapshots: BTreeMap<(Symbol, NaiveDate, Action), FundSnapshot>,
     positions: usize,
 }
 
 #[derive(Debug)]
-struct Snapshot {
+struct FundSnapshot {
     line: u64,
     id: Option<String>,
     security_ref: Option<String>,
@@ -26,7 +26,7 @@ struct Snapshot {
     holdings: Vec<Holding>,
 }
 
-impl Holdings {
+impl LoadHoldings {
     pub(crate) fn has_room(&self) -> bool {
         self.positions < MAX_POSITIONS
     }
@@ -38,7 +38,7 @@ impl Holdings {
     /// Adds a row; a retraction has no position.
     pub(crate) fn add(&mut self, etf: Symbol, as_of: NaiveDate, row: EventRow<Option<Holding>>) {
         self.positions += 1;
-        let snapshot = self.snapshots.entry((etf, as_of, row.action)).or_insert_with(|| Snapshot {
+        let snapshot = self.snapshots.entry((etf, as_of, row.action)).or_insert_with(|| FundSnapshot {
             line: row.line,
             id: row.id,
             security_ref: row.security_ref,

@@ -10,7 +10,7 @@ use market::event::{Action, EventRow, Kind};
 use market::symbol::Symbol;
 use serde::Serialize;
 
-use crate::batch::coverage::{Before, Coverage};
+use crate::batch::coverage::{LogCoverage, LoadCoverage};
 use crate::log::reader::{Log, LogError};
 use crate::suggest::nearest;
 
@@ -34,7 +34,7 @@ pub(crate) struct Retractions(Vec<Retraction>);
 
 /// Keys of a source's rows in the log, for the kinds with retractions.
 #[derive(Debug, Default)]
-struct Said {
+struct KnownKeys {
     ids: BTreeSet<String>,
     /// Days of each symbol; `None` for records without a date.
     days: BTreeMap<String, BTreeSet<Option<NaiveDate>>>,
@@ -44,7 +44,7 @@ struct Said {
 
 /// Retractions without a matching row, for a load's summary.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Untouching {
+pub struct UnmatchedRetractions {
     pub count: usize,
     /// Examples, each with the nearest known key.
     pub first: Vec<String>,
@@ -85,10 +85,10 @@ impl Retractions {
         &self,
         log: &Log,
         source: &str,
-        before: &Before,
-        load: &Coverage,
-    ) -> Result<Untouching, LogError> {
-        let mut said: BTreeMap<Kind, Said> = BTreeMap::new();
+        before: &LogCoverage,
+        load: &LoadCoverage,
+    ) -> Result<UnmatchedRetractions, LogError> {
+        let mut said: BTreeMap<Kind, KnownKeys> = BTreeMap::new();
         let kinds: BTreeSet<Kind> = self.0.iter().map(|retraction| retraction.kind).collect();
         for kind in kinds.iter().copied().filter(|kind| *kind != Kind::Price) {
             let of_kind = said.entry(kind).or_default();
@@ -98,7 +98,7 @@ impl Retractions {
         if kinds.contains(&Kind::Price)
             && let Some(symbols) = before.priced(source, load)
         {
-            said.insert(Kind::Price, Said::on_any_day(symbols));
+            said.insert(Kind::Price, KnownKeys::on_any_day(symbols));
         }
         // A search for the nearest of very many ids is slow.
         let retractions = self.clone();
@@ -107,8 +107,8 @@ impl Retractions {
     }
 
     /// Compares the retractions with the known keys. The nearest key is searched only for the examples.
-    fn compared(&self, said: &BTreeMap<Kind, Said>) -> Untouching {
-        let mut untouching = Untouching::default();
+    fn compared(&self, said: &BTreeMap<Kind, KnownKeys>) -> UnmatchedRetractions {
+        let mut untouching = UnmatchedRetractions::default();
         for retraction in &self.0 {
             let Some(said) = said.get(&retraction.kind).filter(|said| !said.has(retraction)) else {
                 continue;
@@ -137,7 +137,7 @@ impl Retraction {
     }
 }
 
-impl Said {
+impl KnownKeys {
     fn read(&mut self, body: &Body) {
         match body {
             Body::Securities(rows) => self.rows(rows),
@@ -191,7 +191,7 @@ impl Said {
     }
 }
 
-impl Untouching {
+impl UnmatchedRetractions {
     pub(crate) fn write(&self, source: &str, text: &mut String) -> std::fmt::Result {
         if self.count == 0 {
             return Ok(());
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn what_touches_nothing_is_told_with_the_nearest_known() {
-        let mut said = Said::default();
+        let mut said = KnownKeys::default();
         said.ids.insert("d-17".to_owned());
         said.days.entry("KO".to_owned()).or_default().insert("2024-03-14".parse().ok());
         let said = BTreeMap::from([(Kind::Dividend, said)]);
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(told("KO", "2024-03-14", Some("d-71")).as_deref(), Some("nothing has that id"));
         let many = Retractions(vec![retraction("KOO", "2024-03-14", None); NAMED + 1]).compared(&said);
         assert_eq!((many.count, many.first.len()), (NAMED + 1, NAMED));
-        let prices = Said::on_any_day(&[Symbol::parse("KO").unwrap()]);
+        let prices = KnownKeys::on_any_day(&[Symbol::parse("KO").unwrap()]);
         let price = |symbol| prices.has(&retraction(symbol, "2024-03-14", None));
         assert!(price("KO") && !price("PEP"));
         let text = retraction("KO", "2024-03-13", Some("d-1")).text();

@@ -8,23 +8,23 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use event_log::frame::Codec;
 use market::event::Kind;
 
-use crate::batch::encode::Encoded;
+use crate::batch::encode::EncodedBatch;
 
 /// Maximum size in memory, in bytes.
 const IN_MEMORY: usize = 32 * 1024 * 1024;
 
 /// Record batches in order: the first ones in memory, the rest in an unnamed file that disappears with the process.
 #[derive(Default)]
-pub(crate) struct Spool {
-    memory: VecDeque<Encoded>,
+pub(crate) struct BatchSpool {
+    memory: VecDeque<EncodedBatch>,
     bytes: usize,
     disk: Option<BufWriter<File>>,
     on_disk: u64,
 }
 
-impl Spool {
+impl BatchSpool {
     /// Adds a record batch.
-    pub(crate) fn push(&mut self, frame: Encoded) -> io::Result<()> {
+    pub(crate) fn push(&mut self, frame: EncodedBatch) -> io::Result<()> {
         if self.disk.is_none() && self.bytes + frame.body.len() <= IN_MEMORY {
             self.bytes += frame.body.len();
             self.memory.push_back(frame);
@@ -40,7 +40,7 @@ impl Spool {
     }
 
     /// All record batches, in insertion order.
-    pub(crate) fn into_frames(self) -> io::Result<impl Iterator<Item = io::Result<Encoded>>> {
+    pub(crate) fn into_frames(self) -> io::Result<impl Iterator<Item = io::Result<EncodedBatch>>> {
         let disk = match self.disk {
             Some(writer) => {
                 let mut file = writer.into_inner().map_err(|error| no_space(error.into_error()))?;
@@ -76,7 +76,7 @@ fn unnamed_file() -> io::Result<File> {
     Ok(file)
 }
 
-fn write_frame(disk: &mut impl Write, frame: &Encoded) -> io::Result<()> {
+fn write_frame(disk: &mut impl Write, frame: &EncodedBatch) -> io::Result<()> {
     disk.write_all(&[frame.kind as u8, frame.codec as u8])?;
     for number in [frame.chunk, frame.rows, frame.line, frame.body.len() as u64] {
         disk.write_all(&number.to_le_bytes())?;
@@ -84,7 +84,7 @@ fn write_frame(disk: &mut impl Write, frame: &Encoded) -> io::Result<()> {
     disk.write_all(&frame.body)
 }
 
-fn read_frame(disk: &mut impl Read) -> io::Result<Encoded> {
+fn read_frame(disk: &mut impl Read) -> io::Result<EncodedBatch> {
     let mut words = [0; 2];
     disk.read_exact(&mut words)?;
     let mut number = || -> io::Result<u64> {
@@ -97,7 +97,7 @@ fn read_frame(disk: &mut impl Read) -> io::Result<Encoded> {
     disk.read_exact(&mut body)?;
     let codec = Codec::ALL[usize::from(words[1]).min(Codec::ALL.len() - 1)];
     let kind = Kind::ALL[usize::from(words[0]).min(Kind::ALL.len() - 1)];
-    Ok(Encoded { kind, codec, chunk, rows, line, body: body.into() })
+    Ok(EncodedBatch { kind, codec, chunk, rows, line, body: body.into() })
 }
 
 #[cfg(test)]
@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn frames_come_back_in_order_from_memory_and_disk() {
-        let mut spool = Spool::default();
-        let frame = |chunk: u64| Encoded {
+        let mut spool = BatchSpool::default();
+        let frame = |chunk: u64| EncodedBatch {
             kind: Kind::Dividend,
             codec: Codec::JsonZstd,
             chunk,

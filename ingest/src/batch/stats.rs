@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use market::event::{Kind, Reject};
 
-use crate::batch::coverage::Coverage;
+use crate::batch::coverage::LoadCoverage;
 use crate::batch::retractions::Retractions;
 
 /// Maximum number of rejects in the summary.
@@ -12,7 +12,7 @@ const EXAMPLES: usize = 10;
 
 /// Statistics of the records read.
 #[derive(Debug, Default, Clone)]
-pub struct Stats {
+pub struct LoadStats {
     /// Records read, including rejects.
     pub records: u64,
     pub rows: BTreeMap<Kind, u64>,
@@ -20,12 +20,12 @@ pub struct Stats {
     pub rounded: u64,
     pub examples: Vec<Reject>,
     /// Coverage of the accepted rows.
-    pub(crate) coverage: Coverage,
+    pub(crate) coverage: LoadCoverage,
     /// Retractions among the accepted rows.
     pub(crate) retractions: Retractions,
 }
 
-impl Stats {
+impl LoadStats {
     /// Counts a reject.
     pub(crate) fn reject(&mut self, reason: &'static str, reject: &Reject) {
         *self.rejects.entry(reason).or_default() += 1;

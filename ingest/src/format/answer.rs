@@ -1,7 +1,7 @@
 //! Detection of responses without data: HTML pages, binary files, error messages and throttle notices.
 
-use super::head::{Head, plain};
-use super::json::Json;
+use super::head::{FileHead, plain};
+use super::json::RawJson;
 use crate::normalize::shown;
 use crate::source::files::Encoding;
 
@@ -25,7 +25,7 @@ const THROTTLE: [&str; 11] = [
 ];
 
 /// Reason why a file has no data; `None` if it may have some.
-pub(super) fn refusal(head: &Head) -> Option<String> {
+pub(super) fn refusal(head: &FileHead) -> Option<String> {
     let text = head.text.trim_start_matches('\u{feff}').trim_start();
     let lower = text.get(..text.len().min(15)).unwrap_or_default().to_ascii_lowercase();
     if ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| lower.starts_with(tag)) {
@@ -55,7 +55,7 @@ pub(super) fn refusal(head: &Head) -> Option<String> {
     if text.contains('\0') {
         return Some("is binary, neither text nor a packing that is known (.gz, .zst, .zip)".to_owned());
     }
-    let Notice { said, throttled } = match head.encoding {
+    let ServiceMessage { said, throttled } = match head.encoding {
         Encoding::Csv => sentence(text)?,
         _ => notice(text).or_else(|| sentence(text))?,
     };
@@ -67,10 +67,10 @@ pub(super) fn refusal(head: &Head) -> Option<String> {
 }
 
 /// The text as a notice, if it is a single line of words: not a table, a list of symbols or JSON.
-fn sentence(text: &str) -> Option<Notice> {
+fn sentence(text: &str) -> Option<ServiceMessage> {
     let line = text.trim();
     let is_sentence = line.contains(' ') && !line.contains(['\n', '\r', ',', ';', '\t', '|', '{', '[']);
-    is_sentence.then(|| Notice { throttled: is_throttle(line), said: shown(line.as_bytes()) })
+    is_sentence.then(|| ServiceMessage { throttled: is_throttle(line), said: shown(line.as_bytes()) })
 }
 
 /// Title of a web page, for an error message.
@@ -81,21 +81,21 @@ fn title(text: &str) -> String {
 
 /// Message of a service that sends no data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Notice {
+pub(crate) struct ServiceMessage {
     pub(crate) said: String,
     /// True for a throttle notice; the same request may succeed later.
     pub(crate) throttled: bool,
 }
 
 /// Message of a JSON answer without any other content.
-pub(crate) fn notice(text: &str) -> Option<Notice> {
-    let answer = Json::parse(text).ok()?;
+pub(crate) fn notice(text: &str) -> Option<ServiceMessage> {
+    let answer = RawJson::parse(text).ok()?;
     let members = answer.members();
     let known = |name: &str, list: &[&str]| list.contains(&plain(name).as_str());
     let only = members.iter().all(|(name, _)| known(name, &MESSAGES) || known(name, &BESIDE));
     let (_, said) = members.iter().find(|(name, _)| known(name, &MESSAGES)).filter(|_| only)?;
     let said = said.text().unwrap_or_else(|| said.raw().into()).into_owned();
-    Some(Notice { throttled: is_throttle(&said), said })
+    Some(ServiceMessage { throttled: is_throttle(&said), said })
 }
 
 /// True if a message is a throttle notice.

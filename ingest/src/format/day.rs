@@ -9,13 +9,13 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::ratio;
-use super::reading::{Options, ReadError};
-use crate::batch::accumulator::Collector;
-use crate::normalize::{Fault, is_absent, trim};
+use super::reading::{ReaderOptions, FeedReadError};
+use crate::batch::accumulator::RowAccumulator;
+use crate::normalize::{RowError, is_absent, trim};
 use crate::price::parse::PriceCells;
 
 /// Trading day with unadjusted values. Column names are for messages.
-pub(super) struct RawDay<'a> {
+pub(super) struct RawTradingDay<'a> {
     pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
     pub(super) prices: PriceCells<'a>,
@@ -28,9 +28,9 @@ pub(super) struct RawDay<'a> {
     pub(super) bytes: usize,
 }
 
-impl RawDay<'_> {
+impl RawTradingDay<'_> {
     /// Adds the price, the dividend and the split. If one is invalid, none is added.
-    pub(super) fn accept(&self, options: &Options, rows: &mut Collector) -> Result<(), Fault> {
+    pub(super) fn accept(&self, options: &ReaderOptions, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let amount = amount(self.dividend.0, self.dividend.1)?;
         let shares = split_shares(self.ratio.0, self.ratio.1)?;
         let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
@@ -48,7 +48,7 @@ impl RawDay<'_> {
 }
 
 /// Regular cash dividend as declared, in the currency of the command line.
-pub(super) fn cash(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options: &Options) -> Dividend {
+pub(super) fn cash(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options: &ReaderOptions) -> Dividend {
     Dividend {
         symbol: symbol.clone(),
         amount: options.currency.to_major(amount),
@@ -72,15 +72,15 @@ pub(super) fn split(symbol: &Symbol, ex_date: NaiveDate, (from, to): (Decimal, D
 }
 
 /// Parses a paid amount; zero gives `None`.
-pub(super) fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, Fault> {
+pub(super) fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, RowError> {
     let cell = trim(cell);
     if is_absent(cell) {
         return Ok(None);
     }
     let parsed =
-        parse_decimal(&String::from_utf8_lossy(cell)).map_err(|error| Fault::number(column, cell, error))?;
+        parse_decimal(&String::from_utf8_lossy(cell)).map_err(|error| RowError::number(column, cell, error))?;
     if parsed.value < Decimal::ZERO {
-        return Err(Fault::new(
+        return Err(RowError::new(
             "non_positive_amount",
             format_args!("{column} {} is below zero", parsed.value),
         ));
@@ -89,34 +89,34 @@ pub(super) fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, Fault
 }
 
 /// Parses the old and new shares of a split; a ratio of 0 or 1 gives `None`.
-pub(super) fn split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, Fault> {
+pub(super) fn split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, RowError> {
     let text = String::from_utf8_lossy(trim(cell));
     let parsed = parse_decimal(&text).ok().map(|ratio| ratio.value);
     if is_absent(text.as_bytes()) || parsed.is_some_and(|ratio| ratio.is_zero() || ratio == Decimal::ONE) {
         return Ok(None);
     }
     if parsed.is_some_and(|ratio| ratio < Decimal::ZERO) {
-        return Err(Fault::new("non_positive_ratio", format_args!("{column} {text} is not above zero")));
+        return Err(RowError::new("non_positive_ratio", format_args!("{column} {text} is not above zero")));
     }
     let message = format_args!("{column} {text:?} is no ratio: write new to old, such as 4:1 or 4.0");
-    ratio::parse(&text).map(Some).ok_or_else(|| Fault::new("bad_number", message))
+    ratio::parse(&text).map(Some).ok_or_else(|| RowError::new("bad_number", message))
 }
 
 /// Days of a single-symbol file. Their distances distinguish daily rows from weekly and monthly ones.
 #[derive(Default)]
-pub(super) struct Days(Vec<i32>);
+pub(super) struct SeriesDates(Vec<i32>);
 
-impl Days {
+impl SeriesDates {
     pub(super) fn push(&mut self, date: NaiveDate) {
         self.0.push(day_number(date));
     }
 
     /// Returns the newest day. Fails if nearly all days are a week or a month apart.
-    pub(super) fn check_daily(&mut self) -> Result<Option<i32>, ReadError> {
+    pub(super) fn check_daily(&mut self) -> Result<Option<i32>, FeedReadError> {
         self.0.sort_unstable();
         self.0.dedup();
         match coarser_than_daily(&self.0) {
-            Some(period) => Err(ReadError::Refused(format!("has {period} rows: only daily rows are loaded"))),
+            Some(period) => Err(FeedReadError::Refused(format!("has {period} rows: only daily rows are loaded"))),
             None => Ok(self.0.last().copied()),
         }
     }

@@ -6,7 +6,7 @@
 
 use market::symbol::Symbol;
 
-use super::reading::{Options, Whose};
+use super::reading::{ReaderOptions, SymbolScope};
 use crate::source::files::FeedFile;
 
 /// Words that describe the file and are not symbols.
@@ -41,8 +41,8 @@ const NO_SYMBOLS: [&str; 24] = [
 const PREFIXES: [&str; 4] = ["div", "divs", "eod", "px"];
 
 /// Symbol of a file whose rows name none: from the command line, or else from the file name.
-pub(super) fn resolve(file: &FeedFile, whose: Whose, options: &Options) -> Result<Option<Symbol>, String> {
-    if whose != Whose::File {
+pub(super) fn resolve(file: &FeedFile, whose: SymbolScope, options: &ReaderOptions) -> Result<Option<Symbol>, String> {
+    if whose != SymbolScope::File {
         return Ok(None);
     }
     // The name is parsed even with --symbol: it may indicate that the rows are not daily.
@@ -174,7 +174,7 @@ fn interval(word: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::symbol_from::SymbolFrom;
+    use crate::format::symbol_from::SymbolPattern;
 
     #[test]
     fn names_give_symbols() {
@@ -235,12 +235,12 @@ mod tests {
     #[test]
     fn a_pattern_says_where_the_symbol_stands() {
         let found = |pattern: &str, label: &str| {
-            SymbolFrom::parse(pattern).unwrap().symbol_of(label).map(|symbol| symbol.to_string())
+            SymbolPattern::parse(pattern).unwrap().symbol_of(label).map(|symbol| symbol.to_string())
         };
         assert_eq!(found("div_{symbol}.csv", "2024/div_BX.csv").as_deref(), Some("BX"));
         assert_eq!(found("div_{symbol}", "div_BX.csv.gz").as_deref(), Some("BX"));
         assert_eq!(found("{symbol}/prices.csv", "x/AAPL/prices.csv").as_deref(), Some("AAPL"));
         assert_eq!(found("div_{symbol}.csv", "BX.csv"), None);
-        assert!(SymbolFrom::parse("div.csv").is_err());
+        assert!(SymbolPattern::parse("div.csv").is_err());
     }
 }

@@ -4,14 +4,14 @@ use std::io::{self, Read};
 
 use crate::normalize::shown;
 use crate::source::files::{Encoding, FeedFile};
-use crate::source::records::Records;
+use crate::source::records::CsvReader;
 
 /// Number of bytes read for detection.
 const HEAD_BYTES: u64 = 64 * 1024;
 
 /// Beginning of a file, as used by format detection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
+pub struct FileHead {
     /// Encoding of the records: from the bytes, or from the name if these are ambiguous.
     pub encoding: Encoding,
     /// CSV: columns of the header, unchanged. JSON: keys of the first object.
@@ -27,7 +27,7 @@ pub(crate) fn plain(column: &str) -> String {
     column.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-impl Head {
+impl FileHead {
     /// Reads the beginning of a file.
     pub fn read(file: &FeedFile, reader: &mut dyn Read) -> io::Result<Self> {
         let mut bytes = Vec::new();
@@ -37,7 +37,7 @@ impl Head {
         let mut head = Self { encoding, columns: Vec::new(), first_row: Vec::new(), text };
         match encoding {
             Encoding::Csv => {
-                let mut records = Records::new(bytes.as_slice())?;
+                let mut records = CsvReader::new(bytes.as_slice())?;
                 let mut next = || -> io::Result<Vec<String>> {
                     let record = records.next_record()?;
                     let fields = record.iter().flat_map(|record| {
@@ -178,8 +178,8 @@ fn encoding_of(text: &str, named: Encoding) -> Encoding {
 
 /// Keys of the first JSON object, alone or in a list. The text may be truncated.
 fn keys(text: &str) -> Vec<String> {
-    struct Keys(Vec<String>);
-    impl<'de> serde::de::Visitor<'de> for &mut Keys {
+    struct KeyVisitor(Vec<String>);
+    impl<'de> serde::de::Visitor<'de> for &mut KeyVisitor {
         type Value = ();
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("an object")
@@ -192,7 +192,7 @@ fn keys(text: &str) -> Vec<String> {
             Ok(())
         }
     }
-    let mut keys = Keys(Vec::new());
+    let mut keys = KeyVisitor(Vec::new());
     let object = text.trim_start_matches(|c: char| c == '[' || c == '\u{feff}' || c.is_ascii_whitespace());
     let mut deserializer = serde_json::Deserializer::from_str(object);
     // After an error, the keys read so far are enough.

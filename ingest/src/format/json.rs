@@ -8,31 +8,31 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// Members of an object in order, with unparsed values.
-pub(super) struct Members<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(super) struct ObjectMembers<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for ObjectMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Members<'de>;
+        struct ObjectVisitor;
+        impl<'de> Visitor<'de> for ObjectVisitor {
+            type Value = ObjectMembers<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::with_capacity(16);
-                while let Some(Name(name)) = map.next_key()? {
+                while let Some(MemberName(name)) = map.next_key()? {
                     members.push((name, map.next_value()?));
                 }
-                Ok(Members(members))
+                Ok(ObjectMembers(members))
             }
         }
-        deserializer.deserialize_map(Object)
+        deserializer.deserialize_map(ObjectVisitor)
     }
 }
 
 /// Name of a member, borrowed if it has no escapes.
 #[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Text of a JSON string; `None` for another value.
 pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
@@ -46,9 +46,9 @@ pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
 
 /// Value of a well-formed document.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Json<'a>(&'a str);
+pub(super) struct RawJson<'a>(&'a str);
 
-impl<'a> Json<'a> {
+impl<'a> RawJson<'a> {
     /// Validates a whole document.
     pub(super) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         Ok(Self(serde_json::from_str::<&RawValue>(text.trim_start_matches('\u{feff}'))?.get()))
@@ -69,7 +69,7 @@ impl<'a> Json<'a> {
 
     /// Members of an object; empty for another value.
     pub(super) fn members(self) -> Vec<(Cow<'a, str>, Self)> {
-        let members = serde_json::from_str::<Members<'a>>(self.0).map(|members| members.0);
+        let members = serde_json::from_str::<ObjectMembers<'a>>(self.0).map(|members| members.0);
         members.unwrap_or_default().into_iter().map(|(name, value)| (name, Self(value.get()))).collect()
     }
 

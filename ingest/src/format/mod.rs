@@ -8,7 +8,7 @@ use chrono::NaiveDate;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::batch::accumulator::Collector;
+use crate::batch::accumulator::RowAccumulator;
 use crate::normalize::parse_date;
 use crate::source::files::{Encoding, FeedFile};
 
@@ -30,31 +30,31 @@ mod vendor;
 mod vendors;
 
 pub(crate) use answer::{is_throttle, notice};
-pub use head::Head;
+pub use head::FileHead;
 pub(crate) use head::plain;
 pub(crate) use mapped::is_date;
-pub use mapped::{Map, MapError, MapFile, SHIPPED};
-pub use reading::{Choice, Format, Options, ReadError, Vendor};
-use reading::{Reading, Whose};
-pub use symbol_from::SymbolFrom;
+pub use mapped::{ColumnMap, MapError, MapFile, SHIPPED};
+pub use reading::{FormatChoice, FileFormat, ReaderOptions, FeedReadError, VendorFormat};
+use reading::{VendorFile, SymbolScope};
+pub use symbol_from::SymbolPattern;
 
 /// Values of `--format`. Files are recognized in this order, the canonical format last.
-static CHOICES: [Choice; 12] = [
-    Choice::Auto,
-    Choice::Canonical,
-    Choice::Vendor(&vendors::wiki::FORMAT),
-    Choice::Vendor(&vendors::tiingo::FORMAT),
-    Choice::Vendor(&vendors::alphavantage::FORMAT),
-    Choice::Vendor(&vendors::eodhd::FORMAT),
-    Choice::Vendor(&vendors::massive::FORMAT),
-    Choice::Vendor(&vendors::ishares::FORMAT),
-    Choice::Vendor(&vendors::sp500::FORMAT),
-    Choice::Vendor(&vendors::listings::FORMAT),
-    Choice::Vendor(&vendors::sec::FORMAT),
-    Choice::Vendor(&vendors::yahoo::FORMAT),
+static CHOICES: [FormatChoice; 12] = [
+    FormatChoice::Auto,
+    FormatChoice::Canonical,
+    FormatChoice::Vendor(&vendors::wiki::FORMAT),
+    FormatChoice::Vendor(&vendors::tiingo::FORMAT),
+    FormatChoice::Vendor(&vendors::alphavantage::FORMAT),
+    FormatChoice::Vendor(&vendors::eodhd::FORMAT),
+    FormatChoice::Vendor(&vendors::massive::FORMAT),
+    FormatChoice::Vendor(&vendors::ishares::FORMAT),
+    FormatChoice::Vendor(&vendors::sp500::FORMAT),
+    FormatChoice::Vendor(&vendors::listings::FORMAT),
+    FormatChoice::Vendor(&vendors::sec::FORMAT),
+    FormatChoice::Vendor(&vendors::yahoo::FORMAT),
 ];
 
-impl ValueEnum for Choice {
+impl ValueEnum for FormatChoice {
     fn value_variants<'a>() -> &'a [Self] {
         &CHOICES
     }
@@ -71,9 +71,9 @@ impl ValueEnum for Choice {
     }
 }
 
-impl Format {
+impl FileFormat {
     /// Detects the format of a file from its head.
-    pub fn recognise(file: &FeedFile, head: &Head, options: &Options) -> Result<Self, String> {
+    pub fn recognise(file: &FeedFile, head: &FileHead, options: &ReaderOptions) -> Result<Self, String> {
         if let Some(reason) = answer::refusal(head) {
             return Err(reason);
         }
@@ -81,15 +81,15 @@ impl Format {
             return mapped::recognise(map, file, head, options);
         }
         let (vendors, canonical) = match &options.choice {
-            Choice::Auto => (CHOICES.as_slice(), true),
-            Choice::Canonical => ([].as_slice(), true),
+            FormatChoice::Auto => (CHOICES.as_slice(), true),
+            FormatChoice::Canonical => ([].as_slice(), true),
             vendor => (std::slice::from_ref(vendor), false),
         };
         let mut vendors = vendors.iter().filter_map(|choice| choice.vendor());
         let found = vendors.find_map(|vendor| Some((vendor, (vendor.recognise)(head)?)));
         if let Some((vendor, whose)) = found {
             let whose = whose?;
-            let date = if whose == Whose::Dated { date_in(file.stem()) } else { None };
+            let date = if whose == SymbolScope::Dated { date_in(file.stem()) } else { None };
             let symbol = file_symbol::resolve(file, whose, options)?;
             return Ok(Self::Vendor { vendor, encoding: head.encoding, symbol, date });
         }
@@ -101,23 +101,23 @@ impl Format {
     pub(crate) fn read(
         &self,
         reader: &mut dyn Read,
-        options: &Options,
-        rows: &mut Collector,
-    ) -> Result<(), ReadError> {
+        options: &ReaderOptions,
+        rows: &mut RowAccumulator,
+    ) -> Result<(), FeedReadError> {
         match self {
             Self::CanonicalCsv(kind) => canonical::read_csv(*kind, reader, options, rows),
             Self::CanonicalRecords { kind, encoding } => {
                 let reading =
-                    Reading { source: reader, encoding: *encoding, symbol: None, date: None, options };
+                    VendorFile { source: reader, encoding: *encoding, symbol: None, date: None, options };
                 canonical::read_records(*kind, reading, rows)
             }
             Self::Vendor { vendor, encoding, symbol, date } => {
                 let (encoding, date, symbol) = (*encoding, *date, symbol.as_ref());
-                (vendor.read)(Reading { source: reader, encoding, symbol, date, options }, rows)
+                (vendor.read)(VendorFile { source: reader, encoding, symbol, date, options }, rows)
             }
             Self::Mapped { map, encoding, symbol, mended } => {
                 let (encoding, symbol) = (*encoding, symbol.as_ref());
-                let reading = Reading { source: reader, encoding, symbol, date: None, options };
+                let reading = VendorFile { source: reader, encoding, symbol, date: None, options };
                 mapped::read(map, *mended, reading, rows)
             }
         }
@@ -130,14 +130,14 @@ fn date_in(stem: &str) -> Option<NaiveDate> {
 }
 
 /// Reason why no format fits, with the likely origin of the file and a hint.
-fn refusal(head: &Head, choice: Choice) -> String {
+fn refusal(head: &FileHead, choice: FormatChoice) -> String {
     if head.beginning().is_empty() {
         return "is empty".to_owned();
     }
     let wanted = match choice {
-        Choice::Auto => "is no format this program loads".to_owned(),
-        Choice::Canonical => format!("is not canonical: {}", canonical::expectation(head)),
-        Choice::Vendor(vendor) => format!("is not {}: {}", vendor.name, vendor.needs),
+        FormatChoice::Auto => "is no format this program loads".to_owned(),
+        FormatChoice::Canonical => format!("is not canonical: {}", canonical::expectation(head)),
+        FormatChoice::Vendor(vendor) => format!("is not {}: {}", vendor.name, vendor.needs),
     };
     if let Some(map) = mapped::shipped_for(&head.columns) {
         return format!(
@@ -145,7 +145,7 @@ fn refusal(head: &Head, choice: Choice) -> String {
         );
     }
     let mut vendors = CHOICES.iter().filter_map(|choice| choice.vendor());
-    if let Some(Vendor { name, .. }) = vendors.find(|vendor| matches!((vendor.recognise)(head), Some(Ok(_))))
+    if let Some(VendorFormat { name, .. }) = vendors.find(|vendor| matches!((vendor.recognise)(head), Some(Ok(_))))
     {
         return format!("{wanted}; it looks like {name}: leave --format out or say --format {name}");
     }

@@ -10,14 +10,14 @@ use market::event::{Action, Dividend, DividendType, EventRow, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::day::{Days, cash, split};
-use super::reading::{Options, ReadError};
-use crate::batch::accumulator::Collector;
-use crate::normalize::Fault;
+use super::day::{SeriesDates, cash, split};
+use super::reading::{ReaderOptions, FeedReadError};
+use crate::batch::accumulator::RowAccumulator;
+use crate::normalize::RowError;
 use crate::price::parse::PriceCells;
 
 /// Trading day of a security.
-pub(super) struct Day<'a> {
+pub(super) struct AdjustedDay<'a> {
     pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
     /// `None` in a file without prices.
@@ -36,19 +36,19 @@ pub(super) struct Day<'a> {
 pub(super) struct NewestBasis<'a> {
     one_symbol: bool,
     basis: ShareBasis,
-    options: &'a Options,
+    options: &'a ReaderOptions,
     dividends: Vec<(EventRow<Dividend>, usize)>,
-    days: Days,
+    days: SeriesDates,
 }
 
 impl<'a> NewestBasis<'a> {
-    pub(super) fn new(one_symbol: bool, basis: ShareBasis, options: &'a Options) -> Self {
-        Self { one_symbol, basis, options, dividends: Vec::new(), days: Days::default() }
+    pub(super) fn new(one_symbol: bool, basis: ShareBasis, options: &'a ReaderOptions) -> Self {
+        Self { one_symbol, basis, options, dividends: Vec::new(), days: SeriesDates::default() }
     }
 
     /// Adds a day's dividends, split and price. If the price is rejected, the dividends and the split stay. The day
     /// stays too, since the file's rows are adjusted for its split.
-    pub(super) fn add(&mut self, day: &Day<'_>, rows: &mut Collector) -> Result<(), Fault> {
+    pub(super) fn add(&mut self, day: &AdjustedDay<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let Self { basis, options, .. } = *self;
         let symbol = day.symbol;
         if day.prices.is_some() {
@@ -76,12 +76,12 @@ impl<'a> NewestBasis<'a> {
     }
 
     /// Checks that the rows are daily, and sets their share basis. For one symbol, it is that of the newest day.
-    pub(super) fn finish(mut self, rows: &mut Collector) -> Result<(), ReadError> {
+    pub(super) fn finish(mut self, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
         let named = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
         let newest = self.days.check_daily()?.filter(|_| named);
         if let Some(newest) = newest {
             let Some(batch) = rows.whole_prices() else {
-                return Err(ReadError::Refused("has more rows than one symbol has days".to_owned()));
+                return Err(FeedReadError::Refused("has more rows than one symbol has days".to_owned()));
             };
             batch.set_basis_day(newest);
         }

@@ -10,25 +10,25 @@ use market::event::Kind;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
-use super::head::Head;
-use super::mapped::map::Map;
-use super::symbol_from::SymbolFrom;
-use crate::batch::accumulator::Collector;
+use super::head::FileHead;
+use super::mapped::map::ColumnMap;
+use super::symbol_from::SymbolPattern;
+use crate::batch::accumulator::RowAccumulator;
 use crate::source::files::Encoding;
 
 /// `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Choice {
+pub enum FormatChoice {
     /// Recognise each file by its header or JSON shape.
     #[default]
     Auto,
     /// This project's own CSV or NDJSON.
     Canonical,
     /// The layout of one vendor's files.
-    Vendor(&'static Vendor),
+    Vendor(&'static VendorFormat),
 }
 
-impl Choice {
+impl FormatChoice {
     /// Value of `--format`.
     pub fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Choice {
     }
 
     /// Vendor of the choice, if it is a vendor's format.
-    pub(super) fn vendor(self) -> Option<&'static Vendor> {
+    pub(super) fn vendor(self) -> Option<&'static VendorFormat> {
         match self {
             Self::Vendor(vendor) => Some(vendor),
             Self::Auto | Self::Canonical => None,
@@ -49,7 +49,7 @@ impl Choice {
 
 /// Format of one file, and the context that its rows depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// Canonical CSV; the file name gives the kind of all rows.
     CanonicalCsv(Kind),
     /// Canonical JSON; each record may name its kind.
@@ -62,7 +62,7 @@ pub enum Format {
     /// Format of a vendor.
     Vendor {
         /// Vendor of the format.
-        vendor: &'static Vendor,
+        vendor: &'static VendorFormat,
         /// CSV, one record per line, or one document.
         encoding: Encoding,
         /// Symbol of a file whose rows name none.
@@ -73,7 +73,7 @@ pub enum Format {
     /// Format described by a map.
     Mapped {
         /// Map of the columns, dates and numbers.
-        map: Arc<Map>,
+        map: Arc<ColumnMap>,
         /// CSV, one record per line, or one document.
         encoding: Encoding,
         /// Symbol of a file whose rows name none.
@@ -83,7 +83,7 @@ pub enum Format {
     },
 }
 
-impl Format {
+impl FileFormat {
     /// Name for messages and manifests.
     pub fn name(&self) -> &'static str {
         match self {
@@ -116,15 +116,15 @@ impl Format {
 
 /// Reader options of the command line.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ReaderOptions {
     /// Format of the files; ignored if there is a map.
-    pub choice: Choice,
+    pub choice: FormatChoice,
     /// Map for every file.
-    pub map: Option<Arc<Map>>,
+    pub map: Option<Arc<ColumnMap>>,
     /// Symbol of files whose rows name none. It overrides the file names.
     pub symbol: Option<Symbol>,
     /// Pattern for the symbol in file names.
-    pub symbol_from: Option<SymbolFrom>,
+    pub symbol_from: Option<SymbolPattern>,
     /// Currency of amounts in formats that name none.
     pub currency: Currency,
     /// True to ignore columns and fields with unknown names instead of refusing them.
@@ -135,7 +135,7 @@ pub struct Options {
 
 /// Errors that prevent loading a file.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum FeedReadError {
     /// The file cannot be read or unpacked.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
@@ -145,34 +145,34 @@ pub enum ReadError {
 }
 
 /// Format of a vendor.
-pub struct Vendor {
+pub struct VendorFormat {
     /// Value of `--format`.
     pub name: &'static str,
     /// Description for `--help`.
     pub about: &'static str,
     /// Requirements of a file in this format, for a refusal.
     pub(super) needs: &'static str,
-    pub(super) recognise: fn(&Head) -> Option<Result<Whose, String>>,
-    pub(super) read: fn(Reading<'_>, &mut Collector) -> Result<(), ReadError>,
+    pub(super) recognise: fn(&FileHead) -> Option<Result<SymbolScope, String>>,
+    pub(super) read: fn(VendorFile<'_>, &mut RowAccumulator) -> Result<(), FeedReadError>,
 }
 
-impl std::fmt::Debug for Vendor {
+impl std::fmt::Debug for VendorFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
 }
 
-impl PartialEq for Vendor {
+impl PartialEq for VendorFormat {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
 }
 
-impl Eq for Vendor {}
+impl Eq for VendorFormat {}
 
 /// Location of the symbol in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum SymbolScope {
     /// Every row names its symbol.
     Rows,
     /// All rows have one symbol, which the content does not name.
@@ -182,17 +182,17 @@ pub(super) enum Whose {
 }
 
 /// File of a vendor, with the reader's context.
-pub(super) struct Reading<'a> {
+pub(super) struct VendorFile<'a> {
     pub(super) source: &'a mut dyn Read,
     pub(super) encoding: Encoding,
     /// Symbol of a file whose rows name none.
     pub(super) symbol: Option<&'a Symbol>,
     /// Date in the file name.
     pub(super) date: Option<NaiveDate>,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a ReaderOptions,
 }
 
-impl Reading<'_> {
+impl VendorFile<'_> {
     /// Currency of amounts without one, as a feed spells it.
     pub(super) fn currency(&self) -> String {
         let currency = &self.options.currency;
@@ -200,8 +200,8 @@ impl Reading<'_> {
     }
 
     /// Symbol of a file whose rows name none; fails if it is unknown.
-    pub(super) fn file_symbol(&self) -> Result<&Symbol, ReadError> {
+    pub(super) fn file_symbol(&self) -> Result<&Symbol, FeedReadError> {
         self.symbol
-            .ok_or_else(|| ReadError::Refused("does not say whose rows it holds: say --symbol".to_owned()))
+            .ok_or_else(|| FeedReadError::Refused("does not say whose rows it holds: say --symbol".to_owned()))
     }
 }

@@ -8,12 +8,12 @@ const PLACE: &str = "{symbol}";
 
 /// Pattern with one `{symbol}`, for a file name or the end of its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SymbolFrom {
+pub struct SymbolPattern {
     before: String,
     after: String,
 }
 
-impl SymbolFrom {
+impl SymbolPattern {
     /// Parses a pattern such as `div_{symbol}.csv`.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl SymbolFrom {
     }
 }
 
-impl fmt::Display for SymbolFrom {
+impl fmt::Display for SymbolPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{PLACE}{}", self.before, self.after)
     }

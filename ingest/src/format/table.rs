@@ -2,27 +2,27 @@
 
 use std::io::Read;
 
-use super::reading::ReadError;
-use crate::batch::accumulator::Collector;
-use crate::normalize::Fault;
+use super::reading::FeedReadError;
+use crate::batch::accumulator::RowAccumulator;
+use crate::normalize::RowError;
 use crate::price::parse::PriceCells;
-use crate::source::records::{Record, Records};
+use crate::source::records::{CsvRecord, CsvReader};
 
 /// Position of a missing column. Its field is empty in every record.
 pub(super) const NONE: usize = usize::MAX;
 
 /// Table after its header was read.
-pub(super) struct Table<R> {
-    records: Records<R>,
+pub(super) struct HeaderedTable<R> {
+    records: CsvReader<R>,
     header: Vec<String>,
     /// Header line of the file.
     text: String,
 }
 
-impl<R: Read> Table<R> {
+impl<R: Read> HeaderedTable<R> {
     /// Reads the header and normalizes each name with `spelling`. A comma at the end of a line begins no column.
-    pub(super) fn open(reader: R, spelling: fn(&str) -> String) -> Result<Self, ReadError> {
-        let mut records = Records::new(reader)?;
+    pub(super) fn open(reader: R, spelling: fn(&str) -> String) -> Result<Self, FeedReadError> {
+        let mut records = CsvReader::new(reader)?;
         let header = records.next_record()?.map(|header| {
             let names = header.fields().map(|name| spelling(String::from_utf8_lossy(name).trim()));
             let mut names: Vec<String> = names.collect();
@@ -32,7 +32,7 @@ impl<R: Read> Table<R> {
             (names, String::from_utf8_lossy(header.raw).trim_end().to_owned())
         });
         let (header, text) =
-            header.ok_or_else(|| ReadError::Refused("is empty: a header row is needed".to_owned()))?;
+            header.ok_or_else(|| FeedReadError::Refused("is empty: a header row is needed".to_owned()))?;
         Ok(Self { records, header, text })
     }
 
@@ -48,9 +48,9 @@ impl<R: Read> Table<R> {
     /// Passes every record to `row`. A record that fails or has another shape is rejected.
     pub(super) fn read(
         mut self,
-        rows: &mut Collector,
-        mut row: impl FnMut(&Record<'_>, &mut Collector) -> Result<(), Fault>,
-    ) -> Result<(), ReadError> {
+        rows: &mut RowAccumulator,
+        mut row: impl FnMut(&CsvRecord<'_>, &mut RowAccumulator) -> Result<(), RowError>,
+    ) -> Result<(), FeedReadError> {
         rows.table(&self.text);
         while let Some(record) = self.records.next_record()? {
             // Concatenated files repeat their header.
@@ -68,9 +68,9 @@ impl<R: Read> Table<R> {
 }
 
 /// Fails if a record has another number of fields than the header. Extra empty fields at its end are ignored.
-fn check_shape(columns: usize, record: &Record<'_>) -> Result<(), Fault> {
+fn check_shape(columns: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     if record.unclosed {
-        return Err(Fault::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
+        return Err(RowError::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
     }
     let excess = (columns..record.len()).any(|index| !record.field(index).is_empty());
     if record.len() < columns || excess {
@@ -78,7 +78,7 @@ fn check_shape(columns: usize, record: &Record<'_>) -> Result<(), Fault> {
             "{} fields where the header has {columns}: quote fields that hold commas",
             record.len()
         );
-        return Err(Fault::new("malformed_row", message));
+        return Err(RowError::new("malformed_row", message));
     }
     Ok(())
 }
@@ -95,7 +95,7 @@ pub(super) struct PriceColumns {
 
 impl PriceColumns {
     /// Finds the columns by their common names.
-    pub(super) fn of<R: Read>(table: &Table<R>) -> Self {
+    pub(super) fn of<R: Read>(table: &HeaderedTable<R>) -> Self {
         Self {
             open: table.column(&["open"]),
             high: table.column(&["high"]),
@@ -108,7 +108,7 @@ impl PriceColumns {
     }
 
     /// Price cells of a record.
-    pub(super) fn cells<'a>(&self, record: &Record<'a>) -> PriceCells<'a> {
+    pub(super) fn cells<'a>(&self, record: &CsvRecord<'a>) -> PriceCells<'a> {
         PriceCells {
             open: record.field(self.open),
             high: record.field(self.high),

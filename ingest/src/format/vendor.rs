@@ -10,13 +10,13 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::head::plain;
-use super::json::Json;
-use super::reading::{ReadError, Reading};
-use super::table::Table;
-use crate::batch::accumulator::Collector;
-use crate::normalize::{Fault, is_absent};
+use super::json::RawJson;
+use super::reading::{FeedReadError, VendorFile};
+use super::table::HeaderedTable;
+use crate::batch::accumulator::RowAccumulator;
+use crate::normalize::{RowError, is_absent};
 use crate::source::files::Encoding;
-use crate::source::records::{Lines, Record};
+use crate::source::records::{LineReader, CsvRecord};
 
 /// Maximum size of a JSON document in bytes; it is in memory as a whole.
 const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;
@@ -32,13 +32,13 @@ pub(super) struct VendorRow<'a> {
 }
 
 impl<'a> VendorRow<'a> {
-    fn of_record(header: &'a [String], record: &Record<'a>) -> Self {
+    fn of_record(header: &'a [String], record: &CsvRecord<'a>) -> Self {
         let cells = record.fields().map(String::from_utf8_lossy).collect();
         Self { names: Cow::Borrowed(header), cells, line: record.line, raw: record.raw }
     }
 
     /// Record of an object's members; nested lists and objects are skipped.
-    pub(super) fn of_json(object: Json<'a>, line: u64) -> Self {
+    pub(super) fn of_json(object: RawJson<'a>, line: u64) -> Self {
         let mut row =
             Self { names: Cow::Owned(Vec::new()), cells: Vec::new(), line, raw: object.raw().as_bytes() };
         row.add(object);
@@ -46,7 +46,7 @@ impl<'a> VendorRow<'a> {
     }
 
     /// Adds the members of an object; existing names keep their values.
-    pub(super) fn add(&mut self, object: Json<'a>) {
+    pub(super) fn add(&mut self, object: RawJson<'a>) {
         for (name, value) in object.members() {
             if let Some(text) = value.text() {
                 self.set(&name, text);
@@ -125,8 +125,8 @@ pub(super) fn scaled(text: &str, factor: Decimal) -> String {
 /// Counts a record, and rejects it if `row` returns a fault.
 pub(super) fn take_row(
     row: &VendorRow<'_>,
-    rows: &mut Collector,
-    read: &mut impl FnMut(&VendorRow<'_>, &mut Collector) -> Result<(), Fault>,
+    rows: &mut RowAccumulator,
+    read: &mut impl FnMut(&VendorRow<'_>, &mut RowAccumulator) -> Result<(), RowError>,
 ) {
     rows.stats.records += 1;
     if let Err(fault) = read(row, rows) {
@@ -136,22 +136,22 @@ pub(super) fn take_row(
 
 /// Passes every JSON document of a file to `each`, with its line. A document is a line of NDJSON, or the whole file.
 pub(super) fn read_documents(
-    reading: Reading<'_>,
-    rows: &mut Collector,
-    mut each: impl FnMut(Json<'_>, u64, &mut Collector),
-) -> Result<(), ReadError> {
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+    mut each: impl FnMut(RawJson<'_>, u64, &mut RowAccumulator),
+) -> Result<(), FeedReadError> {
     if reading.encoding == Encoding::Ndjson {
-        let mut lines = Lines::new(reading.source)?;
+        let mut lines = LineReader::new(reading.source)?;
         while let Some((number, line)) = lines.next_line()? {
             let text = String::from_utf8_lossy(line);
             if text.trim().is_empty() {
                 continue;
             }
-            match Json::parse(&text) {
+            match RawJson::parse(&text) {
                 Ok(document) => each(document, number, rows),
                 Err(error) => {
                     rows.stats.records += 1;
-                    rows.reject(number, line, Fault::new("malformed_row", format_args!("not JSON: {error}")));
+                    rows.reject(number, line, RowError::new("malformed_row", format_args!("not JSON: {error}")));
                 }
             }
         }
@@ -160,14 +160,14 @@ pub(super) fn read_documents(
     let mut bytes = Vec::new();
     reading.source.take(MAX_DOCUMENT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_DOCUMENT {
-        return Err(ReadError::Refused(
+        return Err(FeedReadError::Refused(
             "is one JSON document of more than 256 MiB: write one record a line and name it .ndjson"
                 .to_owned(),
         ));
     }
     let text = String::from_utf8_lossy(&bytes);
-    let document = Json::parse(&text).map_err(|error| {
-        ReadError::Refused(format!("is not a whole JSON document: {error}; fetch it again"))
+    let document = RawJson::parse(&text).map_err(|error| {
+        FeedReadError::Refused(format!("is not a whole JSON document: {error}; fetch it again"))
     })?;
     each(document, 1, rows);
     Ok(())
@@ -175,12 +175,12 @@ pub(super) fn read_documents(
 
 /// Passes every record of a file to `read`: rows of a table, or objects inside the vendors' wrappers.
 pub(super) fn read_rows(
-    reading: Reading<'_>,
-    rows: &mut Collector,
-    mut read: impl FnMut(&VendorRow<'_>, &mut Collector) -> Result<(), Fault>,
-) -> Result<(), ReadError> {
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+    mut read: impl FnMut(&VendorRow<'_>, &mut RowAccumulator) -> Result<(), RowError>,
+) -> Result<(), FeedReadError> {
     if reading.encoding == Encoding::Csv {
-        let table = Table::open(reading.source, spelled)?;
+        let table = HeaderedTable::open(reading.source, spelled)?;
         let header = table.header().to_vec();
         return table.read(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
     }
@@ -195,10 +195,10 @@ pub(super) fn read_rows(
 
 /// Passes every object of a JSON file to `each`, with the enclosing page, and its line or its number from 1.
 pub(super) fn read_objects(
-    reading: Reading<'_>,
-    rows: &mut Collector,
-    mut each: impl FnMut(Json<'_>, Option<Json<'_>>, u64, &mut Collector),
-) -> Result<(), ReadError> {
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+    mut each: impl FnMut(RawJson<'_>, Option<RawJson<'_>>, u64, &mut RowAccumulator),
+) -> Result<(), FeedReadError> {
     let by_line = reading.encoding == Encoding::Ndjson;
     let mut number = 0;
     read_documents(reading, rows, |document, line, rows| {
@@ -214,10 +214,10 @@ const MAX_NESTING: u32 = 8;
 
 /// Finds the records of a document: in a list, under `results` or `data` of a page, or the document itself.
 fn unwrap<'a>(
-    value: Json<'a>,
-    wrapper: Option<Json<'a>>,
+    value: RawJson<'a>,
+    wrapper: Option<RawJson<'a>>,
     nesting: u32,
-    each: &mut impl FnMut(Json<'a>, Option<Json<'a>>),
+    each: &mut impl FnMut(RawJson<'a>, Option<RawJson<'a>>),
 ) {
     if value.is_list() && nesting > 0 {
         for item in value.items() {
@@ -234,6 +234,6 @@ fn unwrap<'a>(
     }
 }
 
-fn is_empty_page(value: Json<'_>) -> bool {
+fn is_empty_page(value: RawJson<'_>) -> bool {
     value.get("request_id").is_some() && value.get("status").is_some()
 }

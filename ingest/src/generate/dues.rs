@@ -3,12 +3,12 @@
 use chrono::{Datelike, Days, NaiveDate};
 use market::event::Frequency;
 
-use super::plan::Plan;
-use super::synthetic::Market;
+use super::plan::SecurityPlan;
+use super::synthetic::SyntheticMarket;
 
 /// Regular ex-date, and the part of the yearly rate paid on it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Due {
+pub(super) struct RegularExDate {
     pub(super) position: usize,
     /// Year of the rate.
     pub(super) rate_year: i32,
@@ -22,7 +22,7 @@ const IRREGULAR_GAPS: [u64; 6] = [70, 210, 130, 320, 95, 260];
 const DECLARED_AHEAD: u64 = 45;
 
 /// All regular ex-dates of a plan, including declared ones after the history.
-pub(super) fn dues(plan: &Plan, market: &Market) -> Vec<Due> {
+pub(super) fn dues(plan: &SecurityPlan, market: &SyntheticMarket) -> Vec<RegularExDate> {
     let sessions = &market.sessions;
     let (start, end) = (sessions.day(plan.start), sessions.end());
     let limit = end + Days::new(DECLARED_AHEAD);
@@ -36,7 +36,7 @@ pub(super) fn dues(plan: &Plan, market: &Market) -> Vec<Due> {
         }
     }
     let last = plan.last_payment(market);
-    let dues = due.into_iter().filter(|(date, ..)| *date <= limit).map(|(date, rate_year, part)| Due {
+    let dues = due.into_iter().filter(|(date, ..)| *date <= limit).map(|(date, rate_year, part)| RegularExDate {
         position: ex_session(market, date),
         rate_year,
         part,
@@ -44,7 +44,7 @@ pub(super) fn dues(plan: &Plan, market: &Market) -> Vec<Due> {
     let declared = |position: usize| {
         position <= sessions.last || sessions.day(declaration(plan, market, position)) <= end
     };
-    let within = |due: &Due| {
+    let within = |due: &RegularExDate| {
         due.position > plan.start + 3 && due.position <= last && sessions.day(due.position) <= limit
     };
     dues.filter(within).filter(|due| declared(due.position)).collect()
@@ -52,7 +52,7 @@ pub(super) fn dues(plan: &Plan, market: &Market) -> Vec<Due> {
 
 /// First session on or after a date that can be an ex-date. Two days cannot: a shorter settlement cycle began on
 /// them, so no record date maps to them.
-pub(super) fn ex_session(market: &Market, date: NaiveDate) -> usize {
+pub(super) fn ex_session(market: &SyntheticMarket, date: NaiveDate) -> usize {
     let position = market.sessions.on_or_after(date);
     let day = market.sessions.day(position);
     let skipped = day == ymd(2017, 9, 5) || day == ymd(2024, 5, 28);
@@ -65,7 +65,7 @@ fn every_week(start: NaiveDate, limit: NaiveDate) -> impl Iterator<Item = (Naive
     days.map(|day| (day, day.year(), (1, 52)))
 }
 
-fn without_rhythm(plan: &Plan, start: NaiveDate, limit: NaiveDate) -> Vec<(NaiveDate, i32, (i64, i64))> {
+fn without_rhythm(plan: &SecurityPlan, start: NaiveDate, limit: NaiveDate) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let first = start + Days::new(20 + plan.index % 40);
     let gaps = IRREGULAR_GAPS.iter().cycle().skip((plan.index / 60 % 6) as usize);
     let days = gaps.scan(first, |day, gap| Some(std::mem::replace(day, *day + Days::new(*gap))));
@@ -73,7 +73,7 @@ fn without_rhythm(plan: &Plan, start: NaiveDate, limit: NaiveDate) -> Vec<(Naive
 }
 
 /// Due days of a calendar year. Days stop at the 25th, so that moving to a session never leaves the year.
-fn in_year(plan: &Plan, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
+fn in_year(plan: &SecurityPlan, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let day = 3 + (plan.index * 7 % 22) as u32;
     let phase = 1 + (plan.index % 3) as u32;
     let months: Vec<(u32, (i64, i64))> = match frequency {
@@ -94,7 +94,7 @@ fn in_year(plan: &Plan, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32,
 }
 
 /// Position of the declaration date.
-pub(super) fn declaration(plan: &Plan, market: &Market, position: usize) -> usize {
+pub(super) fn declaration(plan: &SecurityPlan, market: &SyntheticMarket, position: usize) -> usize {
     let sessions = &market.sessions;
     sessions.on_or_before(sessions.day(position) - Days::new(plan.shape.notice))
 }

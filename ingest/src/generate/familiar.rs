@@ -7,7 +7,7 @@ use super::naming::{
 
 /// Company or fund with a well-known ticker.
 #[derive(Debug)]
-pub(super) struct Familiar {
+pub(super) struct FamiliarSecurity {
     index: u64,
     pub(super) ticker: &'static str,
     pub(super) name: &'static str,
@@ -22,11 +22,11 @@ const fn familiar(
     name: &'static str,
     sector: usize,
     industry: usize,
-) -> Familiar {
-    Familiar { index, ticker, name, sector, industry }
+) -> FamiliarSecurity {
+    FamiliarSecurity { index, ticker, name, sector, industry }
 }
 
-const FAMILIAR: [Familiar; 18] = [
+const FAMILIAR: [FamiliarSecurity; 18] = [
     familiar(1, "KO", "Coca-Cola", CONSUMER_STAPLES, 1),
     familiar(2, "PEP", "PepsiCo", CONSUMER_STAPLES, 1),
     familiar(3, "XOM", "Exxon Mobil", ENERGY, 1),
@@ -48,6 +48,6 @@ const FAMILIAR: [Familiar; 18] = [
 ];
 
 /// Familiar company or fund at an index, if any.
-pub(super) fn familiar_at(index: u64) -> Option<&'static Familiar> {
+pub(super) fn familiar_at(index: u64) -> Option<&'static FamiliarSecurity> {
     FAMILIAR.iter().find(|familiar| familiar.index == index)
 }

@@ -4,14 +4,14 @@ use chrono::{Datelike, Days, NaiveDate};
 use market::event::SecurityType;
 
 use super::naming::SECTORS;
-use super::plan::Plan;
+use super::plan::SecurityPlan;
 use super::shares::{ShareChanges, scaled};
-use super::synthetic::Market;
-use super::text::Row;
-use super::walk::Ending;
+use super::synthetic::SyntheticMarket;
+use super::text::CsvRow;
+use super::walk::WalkEnd;
 
 /// Appends the `security` row.
-pub(super) fn write_security(plan: &Plan, market: &Market, out: &mut Vec<u8>) {
+pub(super) fn write_security(plan: &SecurityPlan, market: &SyntheticMarket, out: &mut Vec<u8>) {
     let sessions = &market.sessions;
     let fund = plan.shape.kind == SecurityType::Etf;
     let employer =
@@ -20,7 +20,7 @@ pub(super) fn write_security(plan: &Plan, market: &Market, out: &mut Vec<u8>) {
         let day = |date: Option<NaiveDate>| date.map_or(String::new(), |date| date.to_string());
         format!("{}@{}..{}", former.symbol, day(former.from), day(former.to))
     });
-    Row::new(out)
+    CsvRow::new(out)
         .text(&plan.symbol)
         .text(&plan.name())
         .text(plan.shape.kind.as_str())
@@ -66,7 +66,7 @@ struct PerShare {
     book: i64,
 }
 
-fn per_share(plan: &Plan, market: &Market, changes: &ShareChanges) -> PerShare {
+fn per_share(plan: &SecurityPlan, market: &SyntheticMarket, changes: &ShareChanges) -> PerShare {
     let year = plan.year(market.sessions.day(plan.end).year());
     let basis = |amount: i64| changes.per_share(amount, plan.end);
     let (value, rate) = (basis(year.value), basis(year.rate));
@@ -81,10 +81,10 @@ fn per_share(plan: &Plan, market: &Market, changes: &ShareChanges) -> PerShare {
 
 /// Appends the `fundamentals` row.
 pub(super) fn write_fundamentals(
-    plan: &Plan,
-    market: &Market,
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
     changes: &ShareChanges,
-    ending: Ending,
+    ending: WalkEnd,
     out: &mut Vec<u8>,
 ) {
     let each = per_share(plan, market, changes);
@@ -99,7 +99,7 @@ pub(super) fn write_fundamentals(
     let revenue = income.abs() * 8;
     let (capital, debt) = (revenue / 20, equity / 5 * 4);
     let margin = if plan.shape.loss { -12_500_000 } else { 12_500_000 };
-    Row::new(out)
+    CsvRow::new(out)
         .text(&plan.symbol)
         .date(as_of)
         .micros(each.earnings / 100 * 100)

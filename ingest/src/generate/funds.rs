@@ -3,12 +3,12 @@
 use market::event::{Frequency, SecurityType};
 
 use super::naming::SECTORS;
-use super::plan::{Plan, sector_of};
+use super::plan::{SecurityPlan, sector_of};
 use super::shape::shape_of;
 use super::shares::{ShareChanges, scaled};
-use super::synthetic::Market;
-use super::text::Row;
-use super::walk::Ending;
+use super::synthetic::SyntheticMarket;
+use super::text::CsvRow;
+use super::walk::WalkEnd;
 
 /// Columns of [`write_etf`].
 pub(super) const ETF_COLUMNS: &str = "symbol,as_of,issuer,asset_class,category,strategy,index_name,domicile,\
@@ -21,10 +21,10 @@ pub(super) const HOLDING_COLUMNS: &str =
 
 /// Appends the `etf` row.
 pub(super) fn write_etf(
-    plan: &Plan,
-    market: &Market,
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
     changes: &ShareChanges,
-    ending: Ending,
+    ending: WalkEnd,
     out: &mut Vec<u8>,
 ) {
     let beta = plan.shape.beta;
@@ -33,7 +33,7 @@ pub(super) fn write_etf(
     let bonds = plan.shape.frequency() == Some(Frequency::Monthly);
     let as_of = market.sessions.day(plan.end);
     let flag = |set: bool| if set { "true" } else { "false" };
-    Row::new(out)
+    CsvRow::new(out)
         .text(&plan.symbol)
         .date(as_of)
         .text("Synthetic Fund House")
@@ -57,7 +57,7 @@ pub(super) fn write_etf(
 }
 
 /// Total assets in dollars.
-fn assets(plan: &Plan, changes: &ShareChanges, ending: Ending) -> i64 {
+fn assets(plan: &SecurityPlan, changes: &ShareChanges, ending: WalkEnd) -> i64 {
     scaled(changes.count(plan.shares, plan.end), ending.close, 100)
 }
 
@@ -69,10 +69,10 @@ const SNAPSHOT_GAP: usize = 63;
 /// Appends two complete snapshots of a fund's positions. The older one has other weights. Returns the number of
 /// rows.
 pub(super) fn write_holdings(
-    plan: &Plan,
-    market: &Market,
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
     changes: &ShareChanges,
-    ending: Ending,
+    ending: WalkEnd,
     out: &mut Vec<u8>,
 ) -> u64 {
     if !plan.shape.holdings {
@@ -92,16 +92,16 @@ pub(super) fn write_holdings(
 }
 
 fn position_row(
-    fund: &Plan,
-    market: &Market,
+    fund: &SecurityPlan,
+    market: &SyntheticMarket,
     at: usize,
     assets: i64,
     weight: i64,
-    held: Option<&Plan>,
+    held: Option<&SecurityPlan>,
     out: &mut Vec<u8>,
 ) {
-    let name = held.map_or_else(|| "Synthetic US Dollar Cash".to_owned(), Plan::name);
-    Row::new(out)
+    let name = held.map_or_else(|| "Synthetic US Dollar Cash".to_owned(), SecurityPlan::name);
+    CsvRow::new(out)
         .text(&fund.symbol)
         .date(market.sessions.day(at))
         .text(&name)
@@ -111,12 +111,12 @@ fn position_row(
         .integer(assets / 10_000 * weight)
         .text("USD")
         .text(held.map_or("", |held| SECTORS[held.sector].0))
-        .text(held.map_or("US", Plan::country))
+        .text(held.map_or("US", SecurityPlan::country))
         .end();
 }
 
 /// Securities in a fund: the next ones by index. A sector fund has those of its sector.
-fn constituents(fund: &Plan, market: &Market) -> Vec<Plan> {
+fn constituents(fund: &SecurityPlan, market: &SyntheticMarket) -> Vec<SecurityPlan> {
     let (wanted, scanned) = if fund.index == 0 { (100, 5_000) } else { (30, 2_000) };
     let candidates = (1..market.symbols.min(scanned)).map(|step| (fund.index + step) % market.symbols);
     let fits = |index: &u64| {
@@ -125,7 +125,7 @@ fn constituents(fund: &Plan, market: &Market) -> Vec<Plan> {
         let in_sector = fund.shape.sector.is_none_or(|sector| sector_of(*index) == sector);
         shape.investable() && in_sector && abroad
     };
-    candidates.filter(fits).take(wanted).map(|index| Plan::new(index, market)).collect()
+    candidates.filter(fits).take(wanted).map(|index| SecurityPlan::new(index, market)).collect()
 }
 
 /// Decreasing weights in hundredths of a percent. Together with the cash they are exactly 100 %.

@@ -12,9 +12,9 @@ use anyhow::{Context, ensure};
 use indicatif::ProgressBar;
 use market::event::SecurityType;
 
-use super::plan::Plan;
+use super::plan::SecurityPlan;
 use super::shares::ShareChanges;
-use super::synthetic::Market;
+use super::synthetic::SyntheticMarket;
 use super::{dues, figures, funds, payments, walk};
 
 /// Columns of the price files.
@@ -36,7 +36,7 @@ const GROWING: [(&str, &str); 5] = [
 
 /// Rows written, by kind in the order of the growing files, and bars.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
+pub(super) struct RowCounts {
     pub(super) bars: u64,
     pub(super) rows: [u64; 5],
     pub(super) files: u64,
@@ -45,23 +45,23 @@ pub(super) struct Counts {
 
 /// Text of one block for the growing files.
 #[derive(Default)]
-struct Block {
+struct SecurityBlock {
     text: [Vec<u8>; 5],
-    counts: Counts,
+    counts: RowCounts,
 }
 
 /// Writer that puts blocks in order, although they finish in any order.
-struct InOrder {
+struct OrderedWriter {
     files: Vec<BufWriter<File>>,
-    waiting: BTreeMap<u64, Block>,
+    waiting: BTreeMap<u64, SecurityBlock>,
     next: u64,
-    counts: Counts,
+    counts: RowCounts,
 }
 
-impl InOrder {
+impl OrderedWriter {
     fn create(dir: &Path) -> anyhow::Result<Self> {
         let mut files = Vec::new();
-        let mut counts = Counts { files: GROWING.len() as u64, ..Counts::default() };
+        let mut counts = RowCounts { files: GROWING.len() as u64, ..RowCounts::default() };
         for (name, header) in GROWING {
             let mut file = BufWriter::new(create(&dir.join(name))?);
             writeln!(file, "{header}")?;
@@ -71,7 +71,7 @@ impl InOrder {
         Ok(Self { files, waiting: BTreeMap::new(), next: 0, counts })
     }
 
-    fn add(&mut self, number: u64, block: Block) -> anyhow::Result<()> {
+    fn add(&mut self, number: u64, block: SecurityBlock) -> anyhow::Result<()> {
         self.waiting.insert(number, block);
         while let Some(block) = self.waiting.remove(&self.next) {
             for (file, text) in self.files.iter_mut().zip(&block.text) {
@@ -87,7 +87,7 @@ impl InOrder {
         Ok(())
     }
 
-    fn finish(mut self) -> anyhow::Result<Counts> {
+    fn finish(mut self) -> anyhow::Result<RowCounts> {
         self.files.iter_mut().try_for_each(Write::flush).context("cannot write")?;
         Ok(self.counts)
     }
@@ -95,17 +95,17 @@ impl InOrder {
 
 /// Writes all files of a market with up to `threads` threads. The bytes do not depend on the number of threads.
 pub(super) fn write_market(
-    market: &Market,
+    market: &SyntheticMarket,
     dir: &Path,
     threads: usize,
     progress: &ProgressBar,
-) -> anyhow::Result<Counts> {
+) -> anyhow::Result<RowCounts> {
     prepare(dir)?;
     let security_bytes = write_securities(market, dir)?;
     let size = block_size(market.symbols);
     let blocks = market.symbols.div_ceil(size);
     let taken = AtomicU64::new(0);
-    let growing = Mutex::new(InOrder::create(dir)?);
+    let growing = Mutex::new(OrderedWriter::create(dir)?);
     let work = || -> anyhow::Result<()> {
         loop {
             let number = taken.fetch_add(1, Ordering::Relaxed);
@@ -174,27 +174,27 @@ fn create(path: &Path) -> anyhow::Result<File> {
 }
 
 /// Writes the securities first, so that the next run recognizes the folder of an interrupted one.
-fn write_securities(market: &Market, dir: &Path) -> anyhow::Result<u64> {
+fn write_securities(market: &SyntheticMarket, dir: &Path) -> anyhow::Result<u64> {
     let mut text = format!("{}\n", figures::SECURITY_COLUMNS).into_bytes();
     (0..market.symbols)
-        .for_each(|index| figures::write_security(&Plan::new(index, market), market, &mut text));
+        .for_each(|index| figures::write_security(&SecurityPlan::new(index, market), market, &mut text));
     fs::write(dir.join("securities.csv"), &text).context("cannot write securities.csv")?;
     Ok(text.len() as u64)
 }
 
 fn write_block(
-    market: &Market,
+    market: &SyntheticMarket,
     symbols: std::ops::Range<u64>,
     path: &Path,
     progress: &ProgressBar,
-) -> anyhow::Result<Block> {
+) -> anyhow::Result<SecurityBlock> {
     let mut file = create(path)?;
     let mut prices = Vec::with_capacity(2 * CHUNK);
     prices.extend_from_slice(PRICE_COLUMNS.as_bytes());
     prices.push(b'\n');
-    let mut block = Block::default();
+    let mut block = SecurityBlock::default();
     for index in symbols {
-        write_one(&Plan::new(index, market), market, &mut prices, &mut block);
+        write_one(&SecurityPlan::new(index, market), market, &mut prices, &mut block);
         if prices.len() >= CHUNK {
             block.counts.bytes += prices.len() as u64;
             file.write_all(&prices).with_context(|| format!("cannot write {}", path.display()))?;
@@ -207,7 +207,7 @@ fn write_block(
     Ok(block)
 }
 
-fn write_one(plan: &Plan, market: &Market, prices: &mut Vec<u8>, block: &mut Block) {
+fn write_one(plan: &SecurityPlan, market: &SyntheticMarket, prices: &mut Vec<u8>, block: &mut SecurityBlock) {
     let dues = dues::dues(plan, market);
     let changes = ShareChanges::of(plan, &dues);
     let paid = payments::payments(plan, market, &dues, &changes);

@@ -3,23 +3,23 @@
 use chrono::{Datelike, Days};
 use market::event::{DividendType, Frequency};
 
-use super::dues::{Due, declaration, ex_session, ymd};
-use super::plan::Plan;
-use super::shape::{Extra, Schedule};
+use super::dues::{RegularExDate, declaration, ex_session, ymd};
+use super::plan::SecurityPlan;
+use super::shape::{ExtraDistribution, PaymentSchedule};
 use super::shares::{STOCK_DIVIDEND, ShareChanges, scaled};
-use super::synthetic::Market;
-use super::text::Row;
+use super::synthetic::SyntheticMarket;
+use super::text::CsvRow;
 
 /// Distribution; `amount` is in millionths of a dollar per share on the ex-date.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Payment {
+pub(super) struct Distribution {
     pub(super) position: usize,
     pub(super) amount: i64,
     pub(super) kind: DividendType,
     frequency: Option<Frequency>,
 }
 
-impl Payment {
+impl Distribution {
     /// True if the share price drops by the amount on the ex-date.
     pub(super) fn is_cash(&self) -> bool {
         self.kind != DividendType::Stock
@@ -27,17 +27,17 @@ impl Payment {
 }
 
 /// All distributions, by ex-date.
-pub(super) fn payments(plan: &Plan, market: &Market, dues: &[Due], changes: &ShareChanges) -> Vec<Payment> {
+pub(super) fn payments(plan: &SecurityPlan, market: &SyntheticMarket, dues: &[RegularExDate], changes: &ShareChanges) -> Vec<Distribution> {
     let mut random = plan.random.clone();
-    let variable = matches!(plan.shape.schedule, Schedule::Variable(_));
-    let mut payments: Vec<Payment> = Vec::with_capacity(dues.len() + 8);
+    let variable = matches!(plan.shape.schedule, PaymentSchedule::Variable(_));
+    let mut payments: Vec<Distribution> = Vec::with_capacity(dues.len() + 8);
     for due in dues {
         let part = scaled(plan.year(due.rate_year).rate, due.part.0, due.part.1);
         let swing = if variable { random.between(50, 150) } else { 100 };
         // Companies declare hundredths of a cent; a later split divides that exactly.
         let declared = (part * swing / 100 + 50) / 100 * 100;
         let amount = changes.per_share(declared.max(100), due.position).max(1);
-        payments.push(Payment {
+        payments.push(Distribution {
             position: due.position,
             amount,
             kind: plan.shape.regular_type,
@@ -50,14 +50,14 @@ pub(super) fn payments(plan: &Plan, market: &Market, dues: &[Due], changes: &Sha
 }
 
 /// Distributions other than regular dividends.
-fn extras(plan: &Plan, market: &Market, changes: &ShareChanges) -> Vec<Payment> {
+fn extras(plan: &SecurityPlan, market: &SyntheticMarket, changes: &ShareChanges) -> Vec<Distribution> {
     let sessions = &market.sessions;
     let at = |percent: usize| plan.start + (plan.end - plan.start) * percent / 100;
     // Share of the value in hundredths of a percent.
     let paid = |position: usize, kind: DividendType, share: i64| {
         let value = plan.year(sessions.day(position).year()).value;
         let amount = changes.per_share(value / 10_000 * share, position) / 10_000 * 10_000;
-        Payment { position, amount: amount.max(10_000), kind, frequency: None }
+        Distribution { position, amount: amount.max(10_000), kind, frequency: None }
     };
     let yearly = |months: &[u32], every: i32| -> Vec<usize> {
         let years =
@@ -68,28 +68,28 @@ fn extras(plan: &Plan, market: &Market, changes: &ShareChanges) -> Vec<Payment> 
             .collect()
     };
     match plan.shape.extra {
-        Extra::Nothing => Vec::new(),
+        ExtraDistribution::Nothing => Vec::new(),
         // One year of history has one 12 December, so every year has a special dividend.
-        Extra::Special => {
+        ExtraDistribution::Special => {
             yearly(&[12], 1).into_iter().map(|at| paid(at, DividendType::Special, 150)).collect()
         }
-        Extra::Supplemental => {
+        ExtraDistribution::Supplemental => {
             yearly(&[3, 6, 9, 12], 1).into_iter().map(|at| paid(at, DividendType::Supplemental, 30)).collect()
         }
-        Extra::CapitalGains => {
+        ExtraDistribution::CapitalGains => {
             let both = [(DividendType::CapitalGainLong, 150), (DividendType::CapitalGainShort, 40)];
             yearly(&[12], 1)
                 .into_iter()
                 .flat_map(|at| both.map(|(kind, share)| paid(at, kind, share)))
                 .collect()
         }
-        Extra::SpinOff => vec![paid(at(55), DividendType::SpinOff, SPIN_OFF)],
-        Extra::ReturnOfCapital => vec![paid(at(60), DividendType::ReturnOfCapital, 300)],
-        Extra::Liquidation => vec![paid(plan.end, DividendType::Liquidation, 4_000)],
-        Extra::StockDividend => {
+        ExtraDistribution::SpinOff => vec![paid(at(55), DividendType::SpinOff, SPIN_OFF)],
+        ExtraDistribution::ReturnOfCapital => vec![paid(at(60), DividendType::ReturnOfCapital, 300)],
+        ExtraDistribution::Liquidation => vec![paid(plan.end, DividendType::Liquidation, 4_000)],
+        ExtraDistribution::StockDividend => {
             let (kind, amount) = STOCK_DIVIDEND;
             let stock = changes.0.iter().filter(|change| change.stock_dividend);
-            stock.map(|change| Payment { position: change.position, amount, kind, frequency: None }).collect()
+            stock.map(|change| Distribution { position: change.position, amount, kind, frequency: None }).collect()
         }
     }
 }
@@ -98,7 +98,7 @@ fn extras(plan: &Plan, market: &Market, changes: &ShareChanges) -> Vec<Payment> 
 pub(super) const SPIN_OFF: i64 = 1_500;
 
 /// Record date whose settlement cycle gives this ex-date (R1).
-fn record_position(market: &Market, ex: usize) -> usize {
+fn record_position(market: &SyntheticMarket, ex: usize) -> usize {
     let sessions = &market.sessions;
     if sessions.day(ex + 2) <= ymd(2017, 9, 6) {
         ex + 2
@@ -110,7 +110,7 @@ fn record_position(market: &Market, ex: usize) -> usize {
 }
 
 /// Appends the dividend rows.
-pub(super) fn write(plan: &Plan, market: &Market, payments: &[Payment], out: &mut Vec<u8>) {
+pub(super) fn write(plan: &SecurityPlan, market: &SyntheticMarket, payments: &[Distribution], out: &mut Vec<u8>) {
     let sessions = &market.sessions;
     for payment in payments {
         let record = record_position(market, payment.position);
@@ -121,7 +121,7 @@ pub(super) fn write(plan: &Plan, market: &Market, payments: &[Payment], out: &mu
         };
         let ahead = payment.position > sessions.last;
         let announced = plan.shape.frequency() != Some(Frequency::Irregular);
-        Row::new(out)
+        CsvRow::new(out)
             .text(plan.symbol_at(payment.position))
             .date(sessions.day(payment.position))
             .micros(in_currency(plan, payment))
@@ -136,7 +136,7 @@ pub(super) fn write(plan: &Plan, market: &Market, payments: &[Payment], out: &mu
 }
 
 /// Amount in the currency of declaration, at a fixed rate. Pence are hundredths of a pound.
-fn in_currency(plan: &Plan, payment: &Payment) -> i64 {
+fn in_currency(plan: &SecurityPlan, payment: &Distribution) -> i64 {
     match plan.shape.pays_in {
         "EUR" => payment.amount / 100 * 92,
         "GBX" => payment.amount * 80,

@@ -4,29 +4,29 @@ use chrono::{Datelike, NaiveDate};
 use market::event::{FormerSymbol, SecurityType};
 use market::symbol::Symbol;
 
-use super::familiar::{Familiar, familiar_at};
+use super::familiar::{FamiliarSecurity, familiar_at};
 use super::naming::{FOREIGN, SECTORS, former_ticker, ticker};
 use super::random::SplitMix64;
-use super::shape::{Life, Shape, Stop, shape_of};
-use super::synthetic::Market;
+use super::shape::{TradingPeriod, SecurityShape, DividendStop, shape_of};
+use super::synthetic::SyntheticMarket;
 
 /// Value and yearly dividend of one share, in millionths of a dollar, on the share basis of the first day.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Year {
+pub(super) struct PlannedYear {
     pub(super) value: i64,
     pub(super) rate: i64,
 }
 
 /// Planned security.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct SecurityPlan {
     pub(super) index: u64,
-    pub(super) shape: &'static Shape,
+    pub(super) shape: &'static SecurityShape,
     pub(super) symbol: String,
     /// Former ticker, and the position of its last session.
     pub(super) former: Option<(String, usize)>,
     /// Familiar company or fund with this ticker.
-    pub(super) familiar: Option<&'static Familiar>,
+    pub(super) familiar: Option<&'static FamiliarSecurity>,
     pub(super) sector: usize,
     /// Positions of the first and last session with a price.
     pub(super) start: usize,
@@ -39,12 +39,12 @@ pub(super) struct Plan {
     pub(super) streak_seed: Option<(i32, i32)>,
     pub(super) random: SplitMix64,
     first_year: i32,
-    years: Vec<Year>,
+    years: Vec<PlannedYear>,
 }
 
-impl Plan {
+impl SecurityPlan {
     /// Plans the security at `index`. The result depends only on the index and the market.
-    pub(super) fn new(index: u64, market: &Market) -> Self {
+    pub(super) fn new(index: u64, market: &SyntheticMarket) -> Self {
         let shape = shape_of(index);
         let familiar = market.familiar_tickers.then(|| familiar_at(index)).flatten();
         let mut random = SplitMix64::new(market.seed, index);
@@ -56,7 +56,7 @@ impl Plan {
             index,
             shape,
             symbol: symbol(index, shape, market),
-            former: (shape.life == Life::Renamed).then(|| (former_ticker(index), middle(start, end))),
+            former: (shape.life == TradingPeriod::Renamed).then(|| (former_ticker(index), middle(start, end))),
             familiar,
             sector: familiar.map_or(sector_of(index), |familiar| familiar.sector),
             start,
@@ -74,20 +74,20 @@ impl Plan {
     }
 
     /// Yearly path from the first year of trading to the year after the history.
-    fn path(&mut self, streak: i32, market: &Market) -> Vec<Year> {
+    fn path(&mut self, streak: i32, market: &SyntheticMarket) -> Vec<PlannedYear> {
         let shape = self.shape;
         let value = shape.price * 10_000 * self.random.between(80, 125);
         let dividend_yield = shape.dividend_yield * self.random.between(90, 110) / 100;
         let growth = shape.growth * self.random.between(90, 110) / 100;
         let cut_year = shape.cut.map(|years| market.last_complete_year + 1 - years);
-        let mut year = Year { value, rate: value / 10_000 * dividend_yield };
+        let mut year = PlannedYear { value, rate: value / 10_000 * dividend_yield };
         let mut years = vec![year];
         for number in self.first_year + 1..=market.sessions.end().year() + 1 {
             if cut_year == Some(number) {
-                year = Year { value: year.value * 85 / 100, rate: year.rate / 2 };
+                year = PlannedYear { value: year.value * 85 / 100, rate: year.rate / 2 };
             } else if number > market.last_complete_year - streak && cut_year.is_none_or(|cut| number < cut) {
                 let grown = |amount: i64| amount + amount / 10_000 * growth;
-                year = Year { value: grown(year.value), rate: grown(year.rate) };
+                year = PlannedYear { value: grown(year.value), rate: grown(year.rate) };
             }
             years.push(year);
         }
@@ -95,13 +95,13 @@ impl Plan {
     }
 
     /// Path of a calendar year, on the share basis of the first day.
-    pub(super) fn year(&self, year: i32) -> Year {
+    pub(super) fn year(&self, year: i32) -> PlannedYear {
         let last = self.years.len() - 1;
         self.years[usize::try_from(year - self.first_year).unwrap_or(0).min(last)]
     }
 
     pub(super) fn active(&self) -> bool {
-        self.shape.life != Life::Delisted
+        self.shape.life != TradingPeriod::Delisted
     }
 
     /// Ticker at a session's position.
@@ -113,26 +113,26 @@ impl Plan {
     }
 
     /// Former symbol with its first and last day.
-    pub(super) fn former_symbol(&self, market: &Market) -> Option<FormerSymbol> {
+    pub(super) fn former_symbol(&self, market: &SyntheticMarket) -> Option<FormerSymbol> {
         let (former, until) = self.former.as_ref()?;
         let (from, to) = (market.sessions.day(self.start), market.sessions.day(*until));
         Symbol::parse(former).ok().map(|symbol| FormerSymbol { symbol, from: Some(from), to: Some(to) })
     }
 
     /// Position of the last session that can be an ex-date.
-    pub(super) fn last_payment(&self, market: &Market) -> usize {
+    pub(super) fn last_payment(&self, market: &SyntheticMarket) -> usize {
         let length = self.end - self.start;
         match self.shape.stop {
-            Stop::No if self.active() => usize::MAX,
-            Stop::No => self.end,
-            Stop::Suspended => self.end - (length / 3).min(200),
-            Stop::Lapsed => self.end.min(market.sessions.last) - (length * 2 / 3).min(500),
+            DividendStop::No if self.active() => usize::MAX,
+            DividendStop::No => self.end,
+            DividendStop::Suspended => self.end - (length / 3).min(200),
+            DividendStop::Lapsed => self.end.min(market.sessions.last) - (length * 2 / 3).min(500),
         }
     }
 
     /// Date on which a suspension was announced.
-    pub(super) fn suspended_on(&self, market: &Market) -> Option<NaiveDate> {
-        (self.shape.stop == Stop::Suspended).then(|| market.sessions.day(self.last_payment(market) + 20))
+    pub(super) fn suspended_on(&self, market: &SyntheticMarket) -> Option<NaiveDate> {
+        (self.shape.stop == DividendStop::Suspended).then(|| market.sessions.day(self.last_payment(market) + 20))
     }
 
     pub(super) fn name(&self) -> String {
@@ -175,7 +175,7 @@ pub(super) fn sector_of(index: u64) -> usize {
     shape.sector.unwrap_or(((issuer + issuer / 60) % 11) as usize)
 }
 
-fn symbol(index: u64, shape: &Shape, market: &Market) -> String {
+fn symbol(index: u64, shape: &SecurityShape, market: &SyntheticMarket) -> String {
     let root = |index| match familiar_at(index) {
         Some(familiar) if market.familiar_tickers => familiar.ticker.to_owned(),
         _ => ticker(index),
@@ -183,7 +183,7 @@ fn symbol(index: u64, shape: &Shape, market: &Market) -> String {
     match shape.class {
         _ if index == 0 => "SPY".to_owned(),
         Some((suffix, back)) => root(index - back) + suffix,
-        None if shape.life == Life::TakesFormerTicker => former_ticker(index - 1),
+        None if shape.life == TradingPeriod::TakesFormerTicker => former_ticker(index - 1),
         None => root(index),
     }
 }
@@ -193,21 +193,21 @@ fn middle(start: usize, end: usize) -> usize {
 }
 
 /// Positions of the first and last session.
-fn life(shape: &Shape, market: &Market) -> (usize, usize) {
+fn life(shape: &SecurityShape, market: &SyntheticMarket) -> (usize, usize) {
     let (first, last) = (market.sessions.first, market.sessions.last);
     let length = last - first;
     match shape.life {
-        Life::Whole | Life::Renamed => (first, last),
-        Life::Delisted => (first, first + length * 7 / 10),
-        Life::TakesFormerTicker => (first + length * 6 / 10, last),
-        Life::RecentListing => (last - length.min(150), last),
+        TradingPeriod::Whole | TradingPeriod::Renamed => (first, last),
+        TradingPeriod::Delisted => (first, first + length * 7 / 10),
+        TradingPeriod::TakesFormerTicker => (first + length * 6 / 10, last),
+        TradingPeriod::RecentListing => (last - length.min(150), last),
     }
 }
 
 /// Raises before the start of a short history.
-fn streak_seed(streak: i32, shape: &Shape, market: &Market) -> Option<(i32, i32)> {
+fn streak_seed(streak: i32, shape: &SecurityShape, market: &SyntheticMarket) -> Option<(i32, i32)> {
     let through = market.first_complete_year.min(market.last_complete_year);
     let before = streak - (market.last_complete_year - through);
-    let long = (5..99).contains(&shape.streak) && shape.life == Life::Whole;
+    let long = (5..99).contains(&shape.streak) && shape.life == TradingPeriod::Whole;
     (long && before > 0).then_some((before, through))
 }

@@ -5,7 +5,7 @@ use market::metrics::calendar::is_session;
 
 /// Sessions of a history, with margins before it for declarations and after it for declared dividends.
 #[derive(Debug)]
-pub(super) struct Sessions {
+pub(super) struct SessionPositions {
     days: Vec<NaiveDate>,
     /// Position of the first session of the history.
     pub(super) first: usize,
@@ -16,7 +16,7 @@ pub(super) struct Sessions {
 /// Margin before and after the history, in calendar days.
 const MARGIN: u64 = 200;
 
-impl Sessions {
+impl SessionPositions {
     /// Sessions of a history from `start` to `until`, both inclusive; `None` if there are none.
     pub(super) fn new(start: NaiveDate, until: NaiveDate) -> Option<Self> {
         let from = start.checked_sub_days(Days::new(MARGIN))?;

@@ -6,7 +6,7 @@ use super::naming::{ENERGY, FINANCIALS, REAL_ESTATE, UTILITIES};
 
 /// Payment schedule of regular dividends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Schedule {
+pub(super) enum PaymentSchedule {
     Never,
     Every(Frequency),
     /// Amounts vary between payments.
@@ -15,7 +15,7 @@ pub(super) enum Schedule {
 
 /// Distributions other than regular dividends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extra {
+pub(super) enum ExtraDistribution {
     Nothing,
     Special,
     Supplemental,
@@ -28,7 +28,7 @@ pub(super) enum Extra {
 
 /// Trading period of a security within the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum TradingPeriod {
     Whole,
     RecentListing,
     Delisted,
@@ -39,7 +39,7 @@ pub(super) enum Life {
 
 /// End of dividends while the security keeps trading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum DividendStop {
     No,
     Suspended,
     Lapsed,
@@ -57,13 +57,13 @@ pub(super) struct SplitAt {
 
 /// Properties of a security that depend on its index.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct SecurityShape {
     pub(super) kind: SecurityType,
-    pub(super) schedule: Schedule,
+    pub(super) schedule: PaymentSchedule,
     pub(super) regular_type: DividendType,
-    pub(super) extra: Extra,
-    pub(super) life: Life,
-    pub(super) stop: Stop,
+    pub(super) extra: ExtraDistribution,
+    pub(super) life: TradingPeriod,
+    pub(super) stop: DividendStop,
     /// Years of consecutive raises at the end of the history. Earlier years have no raise.
     pub(super) streak: i32,
     /// Yearly raise in hundredths of a percent.
@@ -99,13 +99,13 @@ pub(super) struct Shape {
     pub(super) label: &'static str,
 }
 
-const STOCK: Shape = Shape {
+const STOCK: SecurityShape = SecurityShape {
     kind: SecurityType::Stock,
-    schedule: Schedule::Every(Frequency::Quarterly),
+    schedule: PaymentSchedule::Every(Frequency::Quarterly),
     regular_type: DividendType::Regular,
-    extra: Extra::Nothing,
-    life: Life::Whole,
-    stop: Stop::No,
+    extra: ExtraDistribution::Nothing,
+    life: TradingPeriod::Whole,
+    stop: DividendStop::No,
     streak: 0,
     growth: 600,
     cut: None,
@@ -128,12 +128,12 @@ const STOCK: Shape = Shape {
     label: "",
 };
 
-const fn grower(streak: i32, growth: i64, dividend_yield: i64) -> Shape {
-    Shape { streak, growth, dividend_yield, price: 32, ..STOCK }
+const fn grower(streak: i32, growth: i64, dividend_yield: i64) -> SecurityShape {
+    SecurityShape { streak, growth, dividend_yield, price: 32, ..STOCK }
 }
 
-const NON_PAYER: Shape = Shape {
-    schedule: Schedule::Never,
+const NON_PAYER: SecurityShape = SecurityShape {
+    schedule: PaymentSchedule::Never,
     dividend_yield: 0,
     payout: 0,
     streak: 99,
@@ -143,7 +143,7 @@ const NON_PAYER: Shape = Shape {
     ..STOCK
 };
 
-const FUND: Shape = Shape {
+const FUND: SecurityShape = SecurityShape {
     kind: SecurityType::Etf,
     regular_type: DividendType::Regular,
     streak: 99,
@@ -159,9 +159,9 @@ const FUND: Shape = Shape {
     ..STOCK
 };
 
-const GEARED: Shape = Shape {
+const GEARED: SecurityShape = SecurityShape {
     holdings: false,
-    schedule: Schedule::Never,
+    schedule: PaymentSchedule::Never,
     dividend_yield: 0,
     growth: 0,
     streak: 0,
@@ -173,92 +173,92 @@ const fn split(percent: usize, from: i64, to: i64) -> SplitAt {
     SplitAt { percent, from, to, on_ex_date: false }
 }
 
-const fn every(frequency: Frequency) -> Schedule {
-    Schedule::Every(frequency)
+const fn every(frequency: Frequency) -> PaymentSchedule {
+    PaymentSchedule::Every(frequency)
 }
 
 /// Shapes in order of index. A larger market repeats them with other random numbers.
 #[rustfmt::skip]
-pub(super) const SHAPES: [Shape; 60] = [
-    Shape { volatility: 0, label: "Index Fund", notice: 20, ..FUND },
-    Shape { sp500: true, label: "King", ..grower(55, 500, 260) },
-    Shape { sp500: true, label: "Aristocrat", ..grower(30, 700, 220) },
-    Shape { sp500: true, splits: &[split(55, 1, 2)], label: "Aristocrat", ..grower(27, 800, 200) },
-    Shape { sector: Some(UTILITIES), label: "King", ..grower(62, 350, 360) },
-    Shape { small: true, ..grower(26, 450, 300) },
+pub(super) const SHAPES: [SecurityShape; 60] = [
+    SecurityShape { volatility: 0, label: "Index Fund", notice: 20, ..FUND },
+    SecurityShape { sp500: true, label: "King", ..grower(55, 500, 260) },
+    SecurityShape { sp500: true, label: "Aristocrat", ..grower(30, 700, 220) },
+    SecurityShape { sp500: true, splits: &[split(55, 1, 2)], label: "Aristocrat", ..grower(27, 800, 200) },
+    SecurityShape { sector: Some(UTILITIES), label: "King", ..grower(62, 350, 360) },
+    SecurityShape { small: true, ..grower(26, 450, 300) },
     grower(15, 600, 270),
-    Shape { splits: &[split(60, 2, 3)], ..grower(11, 900, 240) },
+    SecurityShape { splits: &[split(60, 2, 3)], ..grower(11, 900, 240) },
     grower(7, 700, 250),
-    Shape { schedule: every(Frequency::Monthly), ..grower(5, 400, 420) },
+    SecurityShape { schedule: every(Frequency::Monthly), ..grower(5, 400, 420) },
     STOCK,
-    Shape { cut: Some(2), streak: 99, growth: 400, dividend_yield: 450, payout: 70, ..STOCK },
-    Shape { cut: Some(0), sp500: true, label: "Aristocrat", ..grower(33, 500, 330) },
-    Shape { stop: Stop::Suspended, dividend_yield: 520, payout: 85, beta: 140, ..STOCK },
-    Shape { stop: Stop::Lapsed, dividend_yield: 300, figures: false, ..STOCK },
+    SecurityShape { cut: Some(2), streak: 99, growth: 400, dividend_yield: 450, payout: 70, ..STOCK },
+    SecurityShape { cut: Some(0), sp500: true, label: "Aristocrat", ..grower(33, 500, 330) },
+    SecurityShape { stop: DividendStop::Suspended, dividend_yield: 520, payout: 85, beta: 140, ..STOCK },
+    SecurityShape { stop: DividendStop::Lapsed, dividend_yield: 300, figures: false, ..STOCK },
     NON_PAYER,
-    Shape { splits: &[split(70, 1, 4)], growth: 1_000, loss: true, ..NON_PAYER },
-    Shape { splits: &[split(45, 1, 7), split(75, 1, 4)], price: 350, sp500: true, ..grower(9, 900, 70) },
-    Shape { splits: &[split(65, 10, 1)], price: 4, growth: 0, loss: true, small: true, ..NON_PAYER },
-    Shape { splits: &[SplitAt { on_ex_date: true, ..split(50, 1, 2) }], price: 80, ..grower(12, 700, 230) },
-    Shape { extra: Extra::Special, sp500: true, ..grower(20, 800, 80) },
-    Shape { extra: Extra::Supplemental, schedule: every(Frequency::Monthly), sector: Some(FINANCIALS), dividend_yield: 800, payout: 95, ..STOCK },
-    Shape { extra: Extra::SpinOff, ..grower(28, 500, 310) },
-    Shape { extra: Extra::StockDividend, dividend_yield: 120, ..STOCK },
-    Shape { extra: Extra::ReturnOfCapital, dividend_yield: 350, ..STOCK },
-    Shape { schedule: every(Frequency::SemiAnnual), streak: 6, growth: 500, ..STOCK },
-    Shape { schedule: every(Frequency::Annual), streak: 8, growth: 600, ..STOCK },
-    Shape { schedule: every(Frequency::Irregular), regular_type: DividendType::Irregular, ..STOCK },
-    Shape { schedule: Schedule::Variable(Frequency::Quarterly), dividend_yield: 900, payout: 80, beta: 150, ..STOCK },
-    Shape { kind: SecurityType::Reit, sector: Some(REAL_ESTATE), schedule: every(Frequency::Monthly), notice: 50, payout: 250, label: "Monthly Property", ..grower(26, 350, 520) },
-    Shape { kind: SecurityType::Reit, sector: Some(REAL_ESTATE), payout: 180, label: "Property", ..grower(13, 450, 400) },
-    Shape { kind: SecurityType::Mlp, sector: Some(ENERGY), regular_type: DividendType::ReturnOfCapital, payout: 110, label: "Pipeline Partners", ..grower(10, 300, 740) },
-    Shape { kind: SecurityType::Adr, schedule: every(Frequency::SemiAnnual), pays_in: "EUR", label: "Receipt", ..STOCK },
-    Shape { kind: SecurityType::Adr, schedule: every(Frequency::Annual), pays_in: "GBX", label: "Receipt", ..STOCK },
-    Shape { kind: SecurityType::Adr, label: "Receipt", ..grower(6, 500, 340) },
-    Shape { sector: Some(FINANCIALS), label: "Bank", ..grower(14, 600, 290) },
-    Shape { kind: SecurityType::Preferred, sector: Some(FINANCIALS), class: Some((".PRA", 1)), price: 25, dividend_yield: 620, volatility: 3_500, beta: 20, figures: false, label: "Bank Preferred A", ..STOCK },
-    Shape { class: Some((".A", 0)), label: "Class A", ..grower(9, 500, 190) },
-    Shape { class: Some((".B", 1)), label: "Class B", ..grower(9, 500, 190) },
-    Shape { life: Life::Delisted, ..STOCK },
-    Shape { life: Life::Delisted, extra: Extra::Liquidation, figures: false, ..STOCK },
-    Shape { life: Life::Renamed, ..grower(16, 600, 210) },
-    Shape { life: Life::TakesFormerTicker, ..STOCK },
-    Shape { life: Life::RecentListing, ..STOCK },
-    Shape { kind: SecurityType::ClosedEndFund, extra: Extra::ReturnOfCapital, schedule: every(Frequency::Monthly), dividend_yield: 850, figures: false, label: "Income Fund", ..STOCK },
-    Shape { kind: SecurityType::Trust, sector: Some(ENERGY), schedule: Schedule::Variable(Frequency::Monthly), dividend_yield: 780, payout: 98, small: true, label: "Royalty Trust", ..STOCK },
-    Shape { schedule: every(Frequency::Weekly), streak: 0, dividend_yield: 900, label: "Weekly Income Fund", ..FUND },
-    Shape { schedule: every(Frequency::Monthly), streak: 0, dividend_yield: 420, beta: 10, holdings: false, label: "Bond Fund", ..FUND },
-    Shape { extra: Extra::CapitalGains, dividend_yield: 310, label: "Dividend Fund", ..FUND },
-    Shape { schedule: every(Frequency::SemiAnnual), label: "Sector Fund", sector: Some(UTILITIES), ..FUND },
-    Shape { schedule: every(Frequency::Annual), label: "International Fund", ..FUND },
-    Shape { beta: 200, label: "2x Fund", ..GEARED },
-    Shape { beta: -100, label: "Inverse Fund", ..GEARED },
-    Shape { beta: -300, splits: &[split(60, 10, 1)], price: 5, label: "Inverse 3x Fund", ..GEARED },
-    Shape { crash: true, dividend_yield: 650, payout: 140, ..STOCK },
-    Shape { dividend_yield: 3_200, payout: 400, small: true, ..STOCK },
-    Shape { loss: true, dividend_yield: 240, ..STOCK },
-    Shape { splits: &[split(80, 1, 2)], ..grower(12, 1_000, 360) },
-    Shape { price: 60, ..grower(8, 1_800, 100) },
-    Shape { dividend_yield: 340, label: "High Dividend Fund", ..FUND },
+    SecurityShape { splits: &[split(70, 1, 4)], growth: 1_000, loss: true, ..NON_PAYER },
+    SecurityShape { splits: &[split(45, 1, 7), split(75, 1, 4)], price: 350, sp500: true, ..grower(9, 900, 70) },
+    SecurityShape { splits: &[split(65, 10, 1)], price: 4, growth: 0, loss: true, small: true, ..NON_PAYER },
+    SecurityShape { splits: &[SplitAt { on_ex_date: true, ..split(50, 1, 2) }], price: 80, ..grower(12, 700, 230) },
+    SecurityShape { extra: ExtraDistribution::Special, sp500: true, ..grower(20, 800, 80) },
+    SecurityShape { extra: ExtraDistribution::Supplemental, schedule: every(Frequency::Monthly), sector: Some(FINANCIALS), dividend_yield: 800, payout: 95, ..STOCK },
+    SecurityShape { extra: ExtraDistribution::SpinOff, ..grower(28, 500, 310) },
+    SecurityShape { extra: ExtraDistribution::StockDividend, dividend_yield: 120, ..STOCK },
+    SecurityShape { extra: ExtraDistribution::ReturnOfCapital, dividend_yield: 350, ..STOCK },
+    SecurityShape { schedule: every(Frequency::SemiAnnual), streak: 6, growth: 500, ..STOCK },
+    SecurityShape { schedule: every(Frequency::Annual), streak: 8, growth: 600, ..STOCK },
+    SecurityShape { schedule: every(Frequency::Irregular), regular_type: DividendType::Irregular, ..STOCK },
+    SecurityShape { schedule: PaymentSchedule::Variable(Frequency::Quarterly), dividend_yield: 900, payout: 80, beta: 150, ..STOCK },
+    SecurityShape { kind: SecurityType::Reit, sector: Some(REAL_ESTATE), schedule: every(Frequency::Monthly), notice: 50, payout: 250, label: "Monthly Property", ..grower(26, 350, 520) },
+    SecurityShape { kind: SecurityType::Reit, sector: Some(REAL_ESTATE), payout: 180, label: "Property", ..grower(13, 450, 400) },
+    SecurityShape { kind: SecurityType::Mlp, sector: Some(ENERGY), regular_type: DividendType::ReturnOfCapital, payout: 110, label: "Pipeline Partners", ..grower(10, 300, 740) },
+    SecurityShape { kind: SecurityType::Adr, schedule: every(Frequency::SemiAnnual), pays_in: "EUR", label: "Receipt", ..STOCK },
+    SecurityShape { kind: SecurityType::Adr, schedule: every(Frequency::Annual), pays_in: "GBX", label: "Receipt", ..STOCK },
+    SecurityShape { kind: SecurityType::Adr, label: "Receipt", ..grower(6, 500, 340) },
+    SecurityShape { sector: Some(FINANCIALS), label: "Bank", ..grower(14, 600, 290) },
+    SecurityShape { kind: SecurityType::Preferred, sector: Some(FINANCIALS), class: Some((".PRA", 1)), price: 25, dividend_yield: 620, volatility: 3_500, beta: 20, figures: false, label: "Bank Preferred A", ..STOCK },
+    SecurityShape { class: Some((".A", 0)), label: "Class A", ..grower(9, 500, 190) },
+    SecurityShape { class: Some((".B", 1)), label: "Class B", ..grower(9, 500, 190) },
+    SecurityShape { life: TradingPeriod::Delisted, ..STOCK },
+    SecurityShape { life: TradingPeriod::Delisted, extra: ExtraDistribution::Liquidation, figures: false, ..STOCK },
+    SecurityShape { life: TradingPeriod::Renamed, ..grower(16, 600, 210) },
+    SecurityShape { life: TradingPeriod::TakesFormerTicker, ..STOCK },
+    SecurityShape { life: TradingPeriod::RecentListing, ..STOCK },
+    SecurityShape { kind: SecurityType::ClosedEndFund, extra: ExtraDistribution::ReturnOfCapital, schedule: every(Frequency::Monthly), dividend_yield: 850, figures: false, label: "Income Fund", ..STOCK },
+    SecurityShape { kind: SecurityType::Trust, sector: Some(ENERGY), schedule: PaymentSchedule::Variable(Frequency::Monthly), dividend_yield: 780, payout: 98, small: true, label: "Royalty Trust", ..STOCK },
+    SecurityShape { schedule: every(Frequency::Weekly), streak: 0, dividend_yield: 900, label: "Weekly Income Fund", ..FUND },
+    SecurityShape { schedule: every(Frequency::Monthly), streak: 0, dividend_yield: 420, beta: 10, holdings: false, label: "Bond Fund", ..FUND },
+    SecurityShape { extra: ExtraDistribution::CapitalGains, dividend_yield: 310, label: "Dividend Fund", ..FUND },
+    SecurityShape { schedule: every(Frequency::SemiAnnual), label: "Sector Fund", sector: Some(UTILITIES), ..FUND },
+    SecurityShape { schedule: every(Frequency::Annual), label: "International Fund", ..FUND },
+    SecurityShape { beta: 200, label: "2x Fund", ..GEARED },
+    SecurityShape { beta: -100, label: "Inverse Fund", ..GEARED },
+    SecurityShape { beta: -300, splits: &[split(60, 10, 1)], price: 5, label: "Inverse 3x Fund", ..GEARED },
+    SecurityShape { crash: true, dividend_yield: 650, payout: 140, ..STOCK },
+    SecurityShape { dividend_yield: 3_200, payout: 400, small: true, ..STOCK },
+    SecurityShape { loss: true, dividend_yield: 240, ..STOCK },
+    SecurityShape { splits: &[split(80, 1, 2)], ..grower(12, 1_000, 360) },
+    SecurityShape { price: 60, ..grower(8, 1_800, 100) },
+    SecurityShape { dividend_yield: 340, label: "High Dividend Fund", ..FUND },
 ];
 
 /// Shape of the security at an index.
-pub(super) fn shape_of(index: u64) -> &'static Shape {
+pub(super) fn shape_of(index: u64) -> &'static SecurityShape {
     &SHAPES[(index % SHAPES.len() as u64) as usize]
 }
 
-impl Shape {
+impl SecurityShape {
     /// Frequency of regular dividends; `None` for a non-payer.
     pub(super) fn frequency(&self) -> Option<Frequency> {
         match self.schedule {
-            Schedule::Never => None,
-            Schedule::Every(frequency) | Schedule::Variable(frequency) => Some(frequency),
+            PaymentSchedule::Never => None,
+            PaymentSchedule::Every(frequency) | PaymentSchedule::Variable(frequency) => Some(frequency),
         }
     }
 
     /// True if funds may contain the security.
     pub(super) fn investable(&self) -> bool {
         let company = matches!(self.kind, SecurityType::Stock | SecurityType::Reit | SecurityType::Adr);
-        company && self.life == Life::Whole && self.class.is_none()
+        company && self.life == TradingPeriod::Whole && self.class.is_none()
     }
 }

@@ -2,11 +2,11 @@
 
 use market::event::DividendType;
 
-use super::dues::Due;
-use super::plan::Plan;
-use super::shape::Extra;
-use super::synthetic::Market;
-use super::text::Row;
+use super::dues::RegularExDate;
+use super::plan::SecurityPlan;
+use super::shape::ExtraDistribution;
+use super::synthetic::SyntheticMarket;
+use super::text::CsvRow;
 
 /// Change of `from` old shares to `to` new ones on the session at `position`.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub(super) struct ShareChanges(pub(super) Vec<ShareChange>);
 
 impl ShareChanges {
     /// Share changes of a plan; `dues` are its regular ex-dates.
-    pub(super) fn of(plan: &Plan, dues: &[Due]) -> Self {
+    pub(super) fn of(plan: &SecurityPlan, dues: &[RegularExDate]) -> Self {
         let length = plan.end - plan.start;
         let at = |percent: usize| plan.start + length * percent / 100;
         let mut changes: Vec<ShareChange> = Vec::new();
@@ -35,7 +35,7 @@ impl ShareChanges {
                 ex_date.filter(|position| split.on_ex_date && *position <= plan.end).unwrap_or(wanted);
             changes.push(ShareChange { position, from: split.from, to: split.to, stock_dividend: false });
         }
-        if plan.shape.extra == Extra::StockDividend {
+        if plan.shape.extra == ExtraDistribution::StockDividend {
             let change =
                 |percent| ShareChange { position: at(percent), from: 20, to: 21, stock_dividend: true };
             changes.extend([30, 80].map(change));
@@ -61,12 +61,12 @@ impl ShareChanges {
     }
 
     /// Appends the split rows.
-    pub(super) fn write(&self, plan: &Plan, market: &Market, out: &mut Vec<u8>) -> u64 {
+    pub(super) fn write(&self, plan: &SecurityPlan, market: &SyntheticMarket, out: &mut Vec<u8>) -> u64 {
         let splits = self.0.iter().filter(|change| !change.stock_dividend);
         let mut rows = 0;
         for split in splits {
             let forward = split.to > split.from;
-            Row::new(out)
+            CsvRow::new(out)
                 .text(plan.symbol_at(split.position))
                 .date(market.sessions.day(split.position))
                 .integer(split.from)

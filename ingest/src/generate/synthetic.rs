@@ -4,15 +4,15 @@ use anyhow::{Context, ensure};
 use chrono::{Datelike, Months, NaiveDate};
 
 use super::random::{BELL_DEVIATION, SplitMix64, bell};
-use super::sessions::Sessions;
+use super::sessions::SessionPositions;
 use super::text::date_bytes;
 
 /// Market-wide inputs of a run.
 #[derive(Debug)]
-pub(super) struct Market {
+pub(super) struct SyntheticMarket {
     pub(super) seed: u64,
     pub(super) symbols: u64,
-    pub(super) sessions: Sessions,
+    pub(super) sessions: SessionPositions,
     /// Market return by session position, in millionths.
     pub(super) returns: Vec<i64>,
     /// Session dates as CSV cells, by position.
@@ -27,7 +27,7 @@ pub(super) struct Market {
 /// Standard deviation of the market's daily return, in millionths.
 const VOLATILITY: i64 = 9_000;
 
-impl Market {
+impl SyntheticMarket {
     /// Market of `years` years that ends with the newest session up to `until`.
     pub(super) fn new(symbols: u64, years: u32, seed: u64, until: NaiveDate) -> anyhow::Result<Self> {
         let start = until
@@ -35,7 +35,7 @@ impl Market {
             .and_then(|day| day.succ_opt())
             .filter(|day| day.year() >= 1955 && until.year() <= 2100)
             .context("the history would leave the years 1955 to 2100, which the calendar knows")?;
-        let sessions = Sessions::new(start, until).context("the history holds no session")?;
+        let sessions = SessionPositions::new(start, until).context("the history holds no session")?;
         ensure!(sessions.last - sessions.first >= 60, "the history holds too few sessions");
         let mut random = SplitMix64::new(seed, u64::MAX - 1);
         let returns =

@@ -52,8 +52,8 @@ fn date(text: &str) -> NaiveDate {
 
 const UNTIL: &str = "2025-11-20";
 
-fn write(folder: &Folder, symbols: u64, years: u32, seed: u64, threads: usize) -> Counts {
-    let market = Market::new(symbols, years, seed, date(UNTIL)).unwrap();
+fn write(folder: &Folder, symbols: u64, years: u32, seed: u64, threads: usize) -> RowCounts {
+    let market = SyntheticMarket::new(symbols, years, seed, date(UNTIL)).unwrap();
     output::write_market(&market, &folder.0, threads, &ProgressBar::hidden()).unwrap()
 }
 
@@ -110,7 +110,7 @@ fn sixty_securities_show_every_kind() {
 #[test]
 fn familiar_tickers_change_names_and_no_figure() {
     let (plain, familiar) = (Folder::new("plain"), Folder::new("familiar"));
-    let market = || Market::new(60, 3, 7, date(UNTIL)).unwrap();
+    let market = || SyntheticMarket::new(60, 3, 7, date(UNTIL)).unwrap();
     output::write_market(&market(), &plain.0, 2, &ProgressBar::hidden()).unwrap();
     let known = market().with_familiar_tickers(true);
     output::write_market(&known, &familiar.0, 2, &ProgressBar::hidden()).unwrap();
@@ -275,7 +275,7 @@ fn only_a_folder_of_its_own_is_replaced() {
     write(&folder, 10, 1, 1, 1);
     assert!(!folder.bytes().contains_key("prices-0002.csv"));
     std::fs::write(folder.0.join("notes.txt"), "keep").unwrap();
-    let market = Market::new(10, 1, 1, date(UNTIL)).unwrap();
+    let market = SyntheticMarket::new(10, 1, 1, date(UNTIL)).unwrap();
     assert!(output::write_market(&market, &folder.0, 1, &ProgressBar::hidden()).is_err());
     assert!(folder.bytes().contains_key("notes.txt") && folder.bytes().contains_key("prices-0001.csv"));
 }

@@ -81,12 +81,12 @@ pub(super) fn date_bytes(date: NaiveDate) -> [u8; 10] {
 }
 
 /// Writer of one row, cell by cell. Texts must contain neither commas nor quotes.
-pub(super) struct Row<'a> {
+pub(super) struct CsvRow<'a> {
     out: &'a mut Vec<u8>,
     started: bool,
 }
 
-impl<'a> Row<'a> {
+impl<'a> CsvRow<'a> {
     pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out, started: false }
     }

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use chrono::Datelike;
 
-use super::payments::{Payment, SPIN_OFF};
-use super::plan::{Plan, Year};
+use super::payments::{Distribution, SPIN_OFF};
+use super::plan::{SecurityPlan, PlannedYear};
 use super::random::{BELL_DEVIATION, SplitMix64, bell};
-use super::shape::Extra;
+use super::shape::ExtraDistribution;
 use super::shares::{ShareChanges, scaled};
-use super::synthetic::Market;
+use super::synthetic::SyntheticMarket;
 use super::text::{push_cents, push_integer};
 
 /// End of the walk, as input of the fundamentals.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ending {
+pub(super) struct WalkEnd {
     /// Last close in cents.
     pub(super) close: i64,
     /// Average value traded per day over the last three months, in cents.
@@ -24,7 +24,7 @@ pub(super) struct Ending {
 
 /// Corporate action before a session's first trade.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct CorporateAction {
     from: i64,
     to: i64,
     /// Cash per share that leaves the price, in millionths of a dollar.
@@ -33,7 +33,7 @@ struct Step {
     kept: i64,
 }
 
-const NO_STEP: Step = Step { from: 1, to: 1, cash: 0, kept: 10_000 };
+const NO_STEP: CorporateAction = CorporateAction { from: 1, to: 1, cash: 0, kept: 10_000 };
 /// One cent, in millionths of a dollar.
 const CENT: i64 = 10_000;
 /// Sessions in the average daily value.
@@ -45,15 +45,15 @@ const SESSIONS: i64 = 252;
 
 /// Appends the bars of a security.
 pub(super) fn write(
-    plan: &Plan,
-    market: &Market,
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
     changes: &ShareChanges,
-    payments: &[Payment],
+    payments: &[Distribution],
     out: &mut Vec<u8>,
-) -> Ending {
+) -> WalkEnd {
     let steps = steps(plan, market, changes, payments);
     let mut steps = steps.range(..).peekable();
-    let mut walk = Walk::new(plan, market);
+    let mut walk = PriceWalk::new(plan, market);
     let mut traded: i64 = 0;
     let mut symbol = plan.symbol_at(plan.start);
     for position in plan.start..=plan.end {
@@ -72,16 +72,16 @@ pub(super) fn write(
     }
     let sessions = plan.end - plan.start + 1;
     let close = (walk.price / CENT).max(1);
-    Ending { close, daily_value: traded / sessions.min(QUARTER) as i64, bars: sessions as u64 }
+    WalkEnd { close, daily_value: traded / sessions.min(QUARTER) as i64, bars: sessions as u64 }
 }
 
 fn steps(
-    plan: &Plan,
-    market: &Market,
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
     changes: &ShareChanges,
-    payments: &[Payment],
-) -> BTreeMap<usize, Step> {
-    let mut steps: BTreeMap<usize, Step> = BTreeMap::new();
+    payments: &[Distribution],
+) -> BTreeMap<usize, CorporateAction> {
+    let mut steps: BTreeMap<usize, CorporateAction> = BTreeMap::new();
     for change in &changes.0 {
         let step = steps.entry(change.position).or_insert(NO_STEP);
         (step.from, step.to) = (step.from * change.from, step.to * change.to);
@@ -89,7 +89,7 @@ fn steps(
     for payment in payments.iter().filter(|payment| payment.is_cash() && payment.position <= plan.end) {
         let step = steps.entry(payment.position).or_insert(NO_STEP);
         step.cash += payment.amount;
-        if plan.shape.extra == Extra::SpinOff && payment.kind == market::event::DividendType::SpinOff {
+        if plan.shape.extra == ExtraDistribution::SpinOff && payment.kind == market::event::DividendType::SpinOff {
             step.kept -= SPIN_OFF;
         }
     }
@@ -103,7 +103,7 @@ fn steps(
 }
 
 /// State of the walk. Prices are in millionths of a dollar, returns in millionths.
-struct Walk {
+struct PriceWalk {
     random: SplitMix64,
     price: i64,
     /// Value to which the price reverts.
@@ -119,10 +119,10 @@ struct Walk {
     beta: i64,
 }
 
-impl Walk {
-    fn new(plan: &Plan, market: &Market) -> Self {
+impl PriceWalk {
+    fn new(plan: &SecurityPlan, market: &SyntheticMarket) -> Self {
         let year = market.sessions.day(plan.start).year();
-        let Year { value, rate } = plan.year(year);
+        let PlannedYear { value, rate } = plan.year(year);
         Self {
             random: SplitMix64::new(market.seed ^ 0x00C0_FFEE, plan.index),
             price: value,
@@ -137,7 +137,7 @@ impl Walk {
         }
     }
 
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &CorporateAction) {
         if step.from != step.to {
             self.price = scaled(self.price, step.from, step.to);
             self.value = scaled(self.value, step.from, step.to);
@@ -152,7 +152,7 @@ impl Walk {
         }
     }
 
-    fn enter_year(&mut self, plan: &Plan, market: &Market, position: usize) {
+    fn enter_year(&mut self, plan: &SecurityPlan, market: &SyntheticMarket, position: usize) {
         // A year's first session is before 20 January; later days skip the check.
         let date = &market.dates[position];
         if date[5..7] != *b"01" || date[8] > b'1' {
@@ -161,14 +161,14 @@ impl Walk {
         let year = market.sessions.day(position).year();
         if year != self.year {
             self.year = year;
-            let Year { value, rate } = plan.year(year);
+            let PlannedYear { value, rate } = plan.year(year);
             self.value = scaled(value, self.ratio.0, self.ratio.1) / 10_000 * self.kept;
             self.carry = scaled(rate, self.ratio.0, self.ratio.1) / SESSIONS;
         }
     }
 
     #[inline]
-    fn bar(&mut self, market: i64) -> Bar {
+    fn bar(&mut self, market: i64) -> DailyBar {
         let before = self.price;
         let noise = bell(self.random.next());
         let change = noise * self.volatility / BELL_DEVIATION + market * self.beta / 100;
@@ -184,7 +184,7 @@ impl Walk {
         let high = open.max(close) + part(16) * swing / 256;
         let low = (open.min(close) - part(24) * swing / 256).max(CENT);
         let volume = self.volume * (96 + (part(32) >> 1) + noise.abs() / 48) / 192;
-        Bar {
+        DailyBar {
             open: open / CENT,
             high: high / CENT,
             low: low / CENT,
@@ -195,7 +195,7 @@ impl Walk {
 }
 
 /// One bar; prices in cents.
-struct Bar {
+struct DailyBar {
     open: i64,
     high: i64,
     low: i64,
@@ -203,7 +203,7 @@ struct Bar {
     volume: i64,
 }
 
-impl Bar {
+impl DailyBar {
     #[inline]
     fn write(&self, symbol: &[u8], date: &[u8; 10], out: &mut Vec<u8>) {
         out.extend_from_slice(symbol);

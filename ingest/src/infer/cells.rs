@@ -60,14 +60,14 @@ pub(super) fn is_ticker(cell: &str) -> bool {
 
 /// Notation of numbers.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Signs {
+pub(super) struct NumberNotation {
     pub(super) comma: bool,
     pub(super) thousands: Option<char>,
     pub(super) strip: String,
     pub(super) suffixes: bool,
 }
 
-impl Signs {
+impl NumberNotation {
     /// Notation derived from all numbers of a file.
     pub(super) fn of<'a>(numbers: impl Iterator<Item = &'a str> + Clone) -> Self {
         let mut signs = Self::default();

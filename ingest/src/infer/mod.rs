@@ -16,8 +16,8 @@ use market::symbol::Symbol;
 use serde_json::Value;
 use telemetry::{out, outln};
 
-use crate::batch::accumulator::{Collector, Piece};
-use crate::format::{Choice, Format, Head, Map, Options, SHIPPED};
+use crate::batch::accumulator::{RowAccumulator, RowChunk};
+use crate::format::{FormatChoice, FileFormat, FileHead, ColumnMap, ReaderOptions, SHIPPED};
 use crate::normalize::shown;
 use crate::source::files::{self, FeedFile};
 use crate::source::unpack;
@@ -27,7 +27,7 @@ mod columns;
 mod look;
 mod write;
 
-use look::{LOOKED_AT, Look};
+use look::{LOOKED_AT, TableProfile};
 
 /// Number of rows printed under the proposed map.
 const SHOWN_ROWS: usize = 3;
@@ -48,7 +48,7 @@ pub struct MapArgs {
 /// Errors of proposing a map.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
-pub enum ProposeError {
+pub enum MapProposalError {
     /// The file cannot be read, or contains no recognizable table.
     #[error("{file}: {reason}")]
     Refused { file: String, reason: String },
@@ -58,7 +58,7 @@ pub enum ProposeError {
 ///
 /// # Errors
 /// The file cannot be read, or contains no recognizable table.
-pub fn propose(args: &MapArgs) -> Result<(), ProposeError> {
+pub fn propose(args: &MapArgs) -> Result<(), MapProposalError> {
     let Some(path) = &args.file else {
         for (name, text) in SHIPPED {
             outln!("{name:<15} {}", text.lines().next().unwrap_or_default().trim_start_matches("# "));
@@ -69,7 +69,7 @@ pub fn propose(args: &MapArgs) -> Result<(), ProposeError> {
         out!("{text}");
         return Ok(());
     }
-    let refused = |reason| ProposeError::Refused { file: path.display().to_string(), reason };
+    let refused = |reason| MapProposalError::Refused { file: path.display().to_string(), reason };
     let found = files::find(std::slice::from_ref(path), None);
     let unreadable = || found.refused.first().map_or("holds no file that is a table", |(_, reason)| reason);
     let file = found.files.first().ok_or_else(|| refused(unreadable().to_owned()))?;
@@ -86,7 +86,7 @@ fn propose_for(file: &FeedFile) -> Result<String, String> {
         Ok(bytes)
     });
     let bytes = bytes.map_err(|error| format!("cannot be read: {error}"))?;
-    let look = Look::at(&bytes)?;
+    let look = TableProfile::at(&bytes)?;
     let text = write::map(&look, &file.label);
     let lines = look.whole_lines(&bytes);
     let placeholder = Symbol::parse("SYMBOL").ok();
@@ -118,14 +118,14 @@ fn propose_for(file: &FeedFile) -> Result<String, String> {
 
 /// Reason why a file cannot be read without a map. It may also exclude reading with one.
 fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
-    let head = Head::read(file, &mut &*bytes).ok()?;
-    Format::recognise(file, &head, &reading(None, Symbol::parse("SYMBOL").ok())).err()
+    let head = FileHead::read(file, &mut &*bytes).ok()?;
+    FileFormat::recognise(file, &head, &reading(None, Symbol::parse("SYMBOL").ok())).err()
 }
 
 /// Default reader options.
-fn reading(map: Option<Arc<Map>>, symbol: Option<Symbol>) -> Options {
-    Options {
-        choice: Choice::Auto,
+fn reading(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> ReaderOptions {
+    ReaderOptions {
+        choice: FormatChoice::Auto,
         map,
         symbol,
         symbol_from: None,
@@ -137,16 +137,16 @@ fn reading(map: Option<Arc<Map>>, symbol: Option<Symbol>) -> Options {
 
 /// First rows of a file under a map, as comment lines.
 fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
-    let map = Map::parse(map).map_err(|error| error.to_string())?;
+    let map = ColumnMap::parse(map).map_err(|error| error.to_string())?;
     let options = reading(Some(Arc::new(map)), symbol);
-    let head = Head::read(file, &mut &*bytes).map_err(|error| error.to_string())?;
-    let format = Format::recognise(file, &head, &options)?;
+    let head = FileHead::read(file, &mut &*bytes).map_err(|error| error.to_string())?;
+    let format = FileFormat::recognise(file, &head, &options)?;
     let (sender, pieces) = sync_channel(64);
     let mut rows =
-        Collector::new(&file.label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
+        RowAccumulator::new(&file.label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     // The collector blocks until its pieces are received.
     let (read, stats, pieces) = std::thread::scope(|scope| {
-        let taken = scope.spawn(move || pieces.into_iter().collect::<Vec<Piece>>());
+        let taken = scope.spawn(move || pieces.into_iter().collect::<Vec<RowChunk>>());
         let read = format.read(&mut &*bytes, &options, &mut rows);
         let (stats, _) = rows.finish();
         (read, stats, taken.join().unwrap_or_default())
@@ -155,8 +155,8 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     let mut lines = String::new();
     for piece in pieces {
         let bodies = match piece {
-            Piece::Rows(body, _) => vec![body],
-            Piece::Prices(batch, symbols) => {
+            RowChunk::Rows(body, _) => vec![body],
+            RowChunk::Prices(batch, symbols) => {
                 batch.cut(&symbols).frames.into_iter().map(|frame| Body::Prices(frame.series)).collect()
             }
         };

@@ -6,7 +6,7 @@ use market::event::Kind;
 
 use super::cells::is_ticker;
 use super::columns::{kind_of, meaning};
-use super::look::{Content, Look};
+use super::look::{ColumnContent, TableProfile};
 use crate::format::plain;
 
 /// Columns of prices in the order that headerless files have them.
@@ -20,14 +20,14 @@ struct WideGuess {
 }
 
 /// Writes a map.
-pub(super) fn map(look: &Look, label: &str) -> String {
+pub(super) fn map(look: &TableProfile, label: &str) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = write_map(&mut text, look, label);
     text
 }
 
-fn write_map(out: &mut String, look: &Look, label: &str) -> std::fmt::Result {
+fn write_map(out: &mut String, look: &TableProfile, label: &str) -> std::fmt::Result {
     let wide = wide_guess(look);
     let kind = if wide.is_some() { Kind::Price } else { kind_of(&look.names) };
     let columns = columns(look, kind, wide.as_ref());
@@ -83,7 +83,7 @@ fn write_map(out: &mut String, look: &Look, label: &str) -> std::fmt::Result {
 
 /// True if prices are probably adjusted for splits. Vendors with an adjusted close also adjust the close for splits.
 /// Yahoo's older layout, with the adjusted close last, does not.
-fn is_adjusted(look: &Look, label: &str) -> bool {
+fn is_adjusted(look: &TableProfile, label: &str) -> bool {
     let place = |words: &[&str]| {
         let called = |name: &String| name.split('|').any(|part| words.contains(&plain(part).as_str()));
         look.names.iter().position(called)
@@ -93,7 +93,7 @@ fn is_adjusted(look: &Look, label: &str) -> bool {
         || label.to_lowercase().contains("adj")
 }
 
-fn write_file(out: &mut String, look: &Look) -> std::fmt::Result {
+fn write_file(out: &mut String, look: &TableProfile) -> std::fmt::Result {
     let delimiter =
         if look.delimiter == b'\t' { "tab".to_owned() } else { char::from(look.delimiter).to_string() };
     writeln!(out, "\n[file]\ndelimiter = \"{delimiter}\"")?;
@@ -111,10 +111,10 @@ fn write_file(out: &mut String, look: &Look) -> std::fmt::Result {
 }
 
 /// Mapped columns: name, place and first cell.
-fn columns(look: &Look, kind: Kind, wide: Option<&WideGuess>) -> Vec<(&'static str, String, String)> {
+fn columns(look: &TableProfile, kind: Kind, wide: Option<&WideGuess>) -> Vec<(&'static str, String, String)> {
     let mut columns: Vec<(&'static str, String, String)> = Vec::new();
     if let Some(wide) = wide {
-        let date = look.contents.iter().position(|content| matches!(content, Content::Dates(_)));
+        let date = look.contents.iter().position(|content| matches!(content, ColumnContent::Dates(_)));
         columns.extend(date.map(|at| ("date", (at + 1).to_string(), look.samples[at].clone())));
         columns.extend(wide.fields.iter().map(|(name, word)| (*name, quoted(word), String::new())));
         return columns;
@@ -130,7 +130,7 @@ fn columns(look: &Look, kind: Kind, wide: Option<&WideGuess>) -> Vec<(&'static s
             columns.push((column, place, look.samples[index].clone()));
         }
     }
-    let date = look.contents.iter().position(|content| matches!(content, Content::Dates(_)));
+    let date = look.contents.iter().position(|content| matches!(content, ColumnContent::Dates(_)));
     let dated = columns.iter().any(|(name, ..)| matches!(*name, "date" | "ex_date"));
     if let (Some(at), false, Kind::Price) = (date, dated, kind) {
         columns.insert(0, ("date", (at + 1).to_string(), look.samples[at].clone()));
@@ -139,18 +139,18 @@ fn columns(look: &Look, kind: Kind, wide: Option<&WideGuess>) -> Vec<(&'static s
 }
 
 /// Columns of a headerless table of prices, from their contents.
-fn by_content(look: &Look) -> Vec<(&'static str, String, String)> {
+fn by_content(look: &TableProfile) -> Vec<(&'static str, String, String)> {
     let mut columns = Vec::new();
     let mut add =
         |name, index: usize| columns.push((name, (index + 1).to_string(), look.samples[index].clone()));
-    let position = |wanted: fn(&Content) -> bool| look.contents.iter().position(wanted);
-    if let Some(symbol) = position(|content| *content == Content::Tickers) {
+    let position = |wanted: fn(&ColumnContent) -> bool| look.contents.iter().position(wanted);
+    if let Some(symbol) = position(|content| *content == ColumnContent::Tickers) {
         add("symbol", symbol);
     }
-    let date = position(|content| matches!(content, Content::Dates(_)));
+    let date = position(|content| matches!(content, ColumnContent::Dates(_)));
     date.into_iter().for_each(|date| add("date", date));
     let numbers: Vec<usize> = (0..look.contents.len())
-        .filter(|index| look.contents[*index] == Content::Numbers && look.samples[*index] != "0")
+        .filter(|index| look.contents[*index] == ColumnContent::Numbers && look.samples[*index] != "0")
         .collect();
     match numbers.as_slice() {
         [] => {}
@@ -164,7 +164,7 @@ fn by_content(look: &Look) -> Vec<(&'static str, String, String)> {
     columns
 }
 
-fn write_not_taken(out: &mut String, look: &Look, kind: Kind, wide: Option<&WideGuess>) -> std::fmt::Result {
+fn write_not_taken(out: &mut String, look: &TableProfile, kind: Kind, wide: Option<&WideGuess>) -> std::fmt::Result {
     if look.header == 0 {
         return writeln!(out, "# Names were given by what stands in the columns: check each.");
     }
@@ -175,7 +175,7 @@ fn write_not_taken(out: &mut String, look: &Look, kind: Kind, wide: Option<&Wide
 
 fn write_whose(
     out: &mut String,
-    look: &Look,
+    look: &TableProfile,
     columns: &[(&'static str, String, String)],
     wide: Option<&WideGuess>,
 ) -> std::fmt::Result {
@@ -189,7 +189,7 @@ fn write_whose(
     if wide.is_some() {
         return Ok(());
     }
-    let tickers = (0..look.names.len()).find(|index| look.contents[*index] == Content::Tickers);
+    let tickers = (0..look.names.len()).find(|index| look.contents[*index] == ColumnContent::Tickers);
     if let Some(column) = tickers {
         writeln!(
             out,
@@ -207,11 +207,11 @@ fn write_whose(
 
 fn write_dates(
     out: &mut String,
-    look: &Look,
+    look: &TableProfile,
     columns: &[(&'static str, String, String)],
 ) -> std::fmt::Result {
     let formats = look.contents.iter().find_map(|content| match content {
-        Content::Dates(formats) => Some(formats),
+        ColumnContent::Dates(formats) => Some(formats),
         _ => None,
     });
     if let Some([first, others @ ..]) =
@@ -236,9 +236,9 @@ fn write_dates(
     }
 }
 
-fn write_signs(out: &mut String, look: &Look) -> std::fmt::Result {
+fn write_signs(out: &mut String, look: &TableProfile) -> std::fmt::Result {
     let signs = &look.signs;
-    if *signs != super::cells::Signs::default() {
+    if *signs != super::cells::NumberNotation::default() {
         writeln!(out, "\n[numbers]")?;
         if signs.comma {
             writeln!(out, "decimal = \",\"")?;
@@ -257,9 +257,9 @@ fn write_signs(out: &mut String, look: &Look) -> std::fmt::Result {
 }
 
 /// Pattern of column names that are symbols, if any.
-fn wide_guess(look: &Look) -> Option<WideGuess> {
-    let dates = look.contents.iter().filter(|content| matches!(content, Content::Dates(_))).count();
-    let is_value = |index: &usize| matches!(look.contents[*index], Content::Numbers | Content::Empty);
+fn wide_guess(look: &TableProfile) -> Option<WideGuess> {
+    let dates = look.contents.iter().filter(|content| matches!(content, ColumnContent::Dates(_))).count();
+    let is_value = |index: &usize| matches!(look.contents[*index], ColumnContent::Numbers | ColumnContent::Empty);
     let values: Vec<&str> =
         (0..look.names.len()).filter(is_value).map(|index| look.names[index].as_str()).collect();
     if look.header == 0 || dates != 1 || values.len() < 2 {

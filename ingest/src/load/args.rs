@@ -8,7 +8,7 @@ use market::event::Kind;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
-use crate::format::{Choice, MapFile, Options, SymbolFrom};
+use crate::format::{FormatChoice, MapFile, ReaderOptions, SymbolPattern};
 use crate::normalize::parse_time;
 use crate::source::standard_input;
 
@@ -39,7 +39,7 @@ pub struct LoadArgs {
     pub source: String,
     /// Format of the files
     #[arg(long, value_enum, default_value_t)]
-    pub format: Choice,
+    pub format: FormatChoice,
     /// Map that says how to read files of no format here: a TOML file, or the name of one that `ingest map` lists
     #[arg(long, value_name = "FILE", value_parser = MapFile::find, conflicts_with = "format")]
     pub map: Option<MapFile>,
@@ -47,8 +47,8 @@ pub struct LoadArgs {
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
     /// Where the symbol stands in the names of files that hold one symbol, such as 'div_{symbol}.csv'
-    #[arg(long, value_parser = SymbolFrom::parse, value_name = "PATTERN", conflicts_with = "symbol")]
-    pub symbol_from: Option<SymbolFrom>,
+    #[arg(long, value_parser = SymbolPattern::parse, value_name = "PATTERN", conflicts_with = "symbol")]
+    pub symbol_from: Option<SymbolPattern>,
     /// Currency of amounts in vendor files, which do not name it (ISO 4217, or a minor unit such as GBX)
     #[arg(long, default_value = "USD", value_parser = checked_currency)]
     pub currency: Currency,
@@ -85,7 +85,7 @@ pub struct LoadArgs {
 impl LoadArgs {
     /// Command line that repeats this load from any folder and on any day. Empty for standard input, which cannot be
     /// repeated.
-    pub(crate) fn command(&self, options: &Options) -> Vec<String> {
+    pub(crate) fn command(&self, options: &ReaderOptions) -> Vec<String> {
         if self.reads_standard_input() {
             return Vec::new();
         }
@@ -118,9 +118,9 @@ impl LoadArgs {
     }
 
     /// Reader options of the command line.
-    pub(crate) fn reading(&self) -> Options {
+    pub(crate) fn reading(&self) -> ReaderOptions {
         let new_york = Utc::now().with_timezone(&chrono_tz::America::New_York).date_naive();
-        Options {
+        ReaderOptions {
             choice: self.format,
             map: self.map.as_ref().map(|file| file.map.clone()),
             symbol: self.symbol.clone(),

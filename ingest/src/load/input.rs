@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::format::{Format, Head, Options};
+use crate::format::{FileFormat, FileHead, ReaderOptions};
 use crate::rejects::IdSearch;
 use crate::source::files::FeedFile;
 use crate::source::unpack;
@@ -16,7 +16,7 @@ use crate::source::unpack;
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
     pub file: FeedFile,
-    pub format: Format,
+    pub format: FileFormat,
     /// Digest of the rows, 64 hex digits.
     pub digest: String,
     /// Hash of the unpacked content. It detects a change of the file during the load.
@@ -40,7 +40,7 @@ impl Input {
 /// Identifies every file, in order: an input, or the reason for refusing the file.
 pub(crate) fn survey(
     files: &[FeedFile],
-    options: &Options,
+    options: &ReaderOptions,
     seen: &(impl Fn(u64) + Sync),
 ) -> Vec<Result<Input, String>> {
     let next = AtomicUsize::new(0);
@@ -63,10 +63,10 @@ pub(crate) fn survey(
     found.into_iter().map(|(_, input)| input).collect()
 }
 
-fn examine(file: &FeedFile, options: &Options, seen: &impl Fn(u64)) -> Result<Input, String> {
+fn examine(file: &FeedFile, options: &ReaderOptions, seen: &impl Fn(u64)) -> Result<Input, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
-    let head = unpack::read(file, |reader| Head::read(file, reader)).map_err(unreadable)?;
-    let format = Format::recognise(file, &head, options)?;
+    let head = unpack::read(file, |reader| FileHead::read(file, reader)).map_err(unreadable)?;
+    let format = FileFormat::recognise(file, &head, options)?;
     let mut mends = IdSearch::default();
     let (content, bytes) = unpack::read(file, |reader| {
         let mut hashing = Hashing::new(reader);

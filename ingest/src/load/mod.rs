@@ -8,7 +8,7 @@ use std::time::Instant;
 use event_log::stream::StreamSettings;
 use telemetry::Shutdown;
 
-use crate::format::Options;
+use crate::format::ReaderOptions;
 use crate::load::error::LoadError;
 use crate::load::input::{Input, survey};
 use crate::load::report::{FileReport, Progress, Summary};
@@ -64,7 +64,7 @@ pub async fn load(
 fn find_inputs(
     args: &LoadArgs,
     standard_input: Option<&StandardInput>,
-    options: &Options,
+    options: &ReaderOptions,
     progress: &Progress,
 ) -> (Summary, Vec<Input>) {
     let found = files::find(&args.paths, standard_input);

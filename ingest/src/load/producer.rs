@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use chrono::{DateTime, Utc};
 use tokio::sync::mpsc::Sender;
 
-use crate::batch::accumulator::{Collector, Piece};
-use crate::batch::encode::{Encoded, Encoder};
-use crate::batch::holdings::Holdings;
-use crate::batch::spool::Spool;
-use crate::batch::stats::Stats;
-use crate::format::{Format, Options, ReadError};
+use crate::batch::accumulator::{RowAccumulator, RowChunk};
+use crate::batch::encode::{EncodedBatch, ChunkEncoder};
+use crate::batch::holdings::LoadHoldings;
+use crate::batch::spool::BatchSpool;
+use crate::batch::stats::LoadStats;
+use crate::format::{FileFormat, ReaderOptions, FeedReadError};
 use crate::load::input::{Hashing, Input};
 use crate::load::report::Progress;
 use crate::price::batch::PriceBatch;
@@ -26,18 +26,18 @@ use crate::source::unpack;
 pub(crate) enum Event {
     Frame {
         input: usize,
-        frame: Encoded,
+        frame: EncodedBatch,
     },
     /// All record batches of the input were sent.
     Loaded {
         input: usize,
-        stats: Stats,
-        holdings: Holdings,
+        stats: LoadStats,
+        holdings: LoadHoldings,
     },
     /// The input is refused. With the precheck, none of its batches was sent.
     Refused {
         input: usize,
-        stats: Stats,
+        stats: LoadStats,
         reason: String,
     },
     /// The load must stop.
@@ -46,7 +46,7 @@ pub(crate) enum Event {
 
 pub(crate) struct Producer {
     pub inputs: Vec<Input>,
-    pub options: Options,
+    pub options: ReaderOptions,
     pub observed_at: DateTime<Utc>,
     /// Maximum share of rejects in percent; a file above it is refused whole. `None` publishes without a precheck.
     pub max_reject_percent: Option<f64>,
@@ -58,9 +58,9 @@ pub(crate) struct Producer {
 /// Prechecked file with its spooled batches.
 struct Prepared {
     input: usize,
-    spool: Spool,
-    stats: Stats,
-    holdings: Holdings,
+    spool: BatchSpool,
+    stats: LoadStats,
+    holdings: LoadHoldings,
 }
 
 enum Outcome {
@@ -108,13 +108,13 @@ impl Producer {
     }
 
     fn prepare(&self, index: usize, input: &Input, limit: f64) -> Outcome {
-        let mut spool = Spool::default();
+        let mut spool = BatchSpool::default();
         let read = self.read(input, &mut |frame| spool.push(frame));
         let (stats, holdings) = match read {
             Ok(read) => read,
             Err(error) => return Outcome::Event(Box::new(refused_or_failed(index, error))),
         };
-        let mapped = matches!(input.format, Format::Mapped { .. });
+        let mapped = matches!(input.format, FileFormat::Mapped { .. });
         if let Some(reason) = too_many_rejects(&stats, limit, mapped) {
             return Outcome::Event(Box::new(Event::Refused { input: index, stats, reason }));
         }
@@ -136,11 +136,11 @@ impl Producer {
     fn read(
         &self,
         input: &Input,
-        emit: &mut (dyn FnMut(Encoded) -> io::Result<()> + Send),
-    ) -> Result<(Stats, Holdings), Failure> {
-        let (sender, pieces) = sync_channel::<Piece>(1);
+        emit: &mut (dyn FnMut(EncodedBatch) -> io::Result<()> + Send),
+    ) -> Result<(LoadStats, LoadHoldings), Failure> {
+        let (sender, pieces) = sync_channel::<RowChunk>(1);
         let (recycle, spare) = sync_channel::<PriceBatch>(2);
-        let mut rows = Collector::new(&input.file.label, self.observed_at, self.options.today, sender, spare);
+        let mut rows = RowAccumulator::new(&input.file.label, self.observed_at, self.options.today, sender, spare);
         let broken = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let encoding = scope.spawn(|| encode(pieces, recycle, emit, &broken));
@@ -153,7 +153,7 @@ impl Producer {
             let encoded =
                 encoding.join().map_err(|_| Failure::Fatal("the encoder stopped unexpectedly".to_owned()))?;
             stats.rounded += encoded.map_err(Failure::Fatal)?;
-            match read.map_err(ReadError::from).and_then(|read| read) {
+            match read.map_err(FeedReadError::from).and_then(|read| read) {
                 _ if self.stopped() => Err(Failure::Fatal("stopped".to_owned())),
                 Ok(content) if content == input.content => Ok((stats, holdings)),
                 Ok(_) => Err(Failure::Fatal(format!(
@@ -167,7 +167,7 @@ impl Producer {
 }
 
 enum Failure {
-    Refused(Box<Stats>, String),
+    Refused(Box<LoadStats>, String),
     Fatal(String),
 }
 
@@ -180,12 +180,12 @@ fn refused_or_failed(input: usize, failure: Failure) -> Event {
 
 /// Encodes all pieces. Returns the number of rounded prices.
 fn encode(
-    pieces: Receiver<Piece>,
+    pieces: Receiver<RowChunk>,
     recycle: SyncSender<PriceBatch>,
-    emit: &mut (dyn FnMut(Encoded) -> io::Result<()> + Send),
+    emit: &mut (dyn FnMut(EncodedBatch) -> io::Result<()> + Send),
     broken: &AtomicBool,
 ) -> Result<u64, String> {
-    let mut encoder = Encoder::default();
+    let mut encoder = ChunkEncoder::default();
     for piece in pieces {
         let mut emitted = Ok(());
         let encoded = encoder.encode(piece, &mut |frame| {
@@ -212,7 +212,7 @@ fn encode(
     Ok(encoder.rounded)
 }
 
-fn too_many_rejects(stats: &Stats, limit: f64, mapped: bool) -> Option<String> {
+fn too_many_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Option<String> {
     #[expect(clippy::cast_precision_loss, reason = "a share of rows, compared with a limit people choose")]
     let percent = stats.rejected() as f64 * 100.0 / stats.records.max(1) as f64;
     (percent > limit).then(|| {

@@ -8,7 +8,7 @@ use event_log::frame::{BODY_VERSION, Body, Envelope, Frame, FrameId, schema_name
 use event_log::shared::Shared;
 use market::event::{InputFrames, Kind, RunManifest, RunState};
 
-use crate::batch::encode::Encoded;
+use crate::batch::encode::EncodedBatch;
 use crate::load::error::LoadError;
 use crate::log::publisher::{Outgoing, Publisher};
 use crate::log::reader::{InLog, Log};
@@ -56,9 +56,9 @@ impl<'a> Publication<'a> {
         &mut self,
         input_digest: &str,
         label: &str,
-        frame: Encoded,
+        frame: EncodedBatch,
     ) -> Result<(), LoadError> {
-        let Encoded { kind, codec, chunk, rows, line, body } = frame;
+        let EncodedBatch { kind, codec, chunk, rows, line, body } = frame;
         let (source, run) = (self.manifest.source.clone(), self.manifest.run.clone());
         let id = FrameId::of(&source, input_digest, chunk, &schema_name(kind));
         let number = self.manifest.chunks;

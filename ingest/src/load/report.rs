@@ -11,9 +11,9 @@ use market::event::{Kind, Reject, RunManifest};
 use serde::Serialize;
 use telemetry::{out, outln};
 
-use crate::batch::coverage::{Before, Dates, Symbols};
-use crate::batch::retractions::Untouching;
-use crate::batch::stats::Stats;
+use crate::batch::coverage::{LogCoverage, DateSpan, SymbolSummary};
+use crate::batch::retractions::UnmatchedRetractions;
+use crate::batch::stats::LoadStats;
 
 /// Prints a command's result: one JSON object for scripts, otherwise text.
 pub fn print(result: &impl Serialize, text: &str, json: bool) {
@@ -82,7 +82,7 @@ impl Progress {
     }
 
     /// Logs that a file was read to its end. The summary names refused files.
-    pub fn done(&self, label: &str, stats: &Stats) {
+    pub fn done(&self, label: &str, stats: &LoadStats) {
         if !self.terminal {
             tracing::info!("{label}: {} rows, {} rejected", stats.accepted(), stats.rejected());
         }
@@ -146,7 +146,7 @@ impl FileReport {
     }
 
     /// Report of a file that was read to its end. A reason means that it was refused then.
-    pub(crate) fn of(file: &str, format: &str, stats: &Stats, refused: Option<String>) -> Self {
+    pub(crate) fn of(file: &str, format: &str, stats: &LoadStats, refused: Option<String>) -> Self {
         let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
         Self {
             file: file.to_owned(),
@@ -189,10 +189,10 @@ pub struct Summary {
     /// Number of rejects.
     pub rejects_total: u64,
     /// Symbols of the accepted rows.
-    pub symbols: Symbols,
+    pub symbols: SymbolSummary,
     /// First and last date of the accepted rows; absent if no row has a date.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dates: Option<Dates>,
+    pub dates: Option<DateSpan>,
     /// True if this source has no earlier completed run.
     pub new_source: bool,
     /// Sources of the log, if this one is new.
@@ -211,7 +211,7 @@ pub struct Summary {
     pub open_rejects: Option<u64>,
     /// Retractions without a matching row of the source. Absent without such retractions, or if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub untouching_retractions: Option<Untouching>,
+    pub untouching_retractions: Option<UnmatchedRetractions>,
     /// Duration of the load in seconds.
     pub seconds: f64,
     /// Sample of the rejects of loaded files.
@@ -221,7 +221,7 @@ pub struct Summary {
 
 impl Summary {
     /// Sets the totals of all loaded files.
-    pub fn total(&mut self, stats: &Stats) {
+    pub fn total(&mut self, stats: &LoadStats) {
         self.rows = stats.rows.iter().map(|(kind, rows)| (kind.to_string(), *rows)).collect();
         self.rejects = stats.rejects.iter().map(|(reason, rows)| ((*reason).to_owned(), *rows)).collect();
         (self.rows_total, self.rejects_total) = (stats.accepted(), stats.rejected());
@@ -230,10 +230,10 @@ impl Summary {
     }
 
     /// Compares the rows with those of earlier runs; `None` if the log was not read.
-    pub(crate) fn compare(&mut self, stats: &Stats, before: Option<&Before>) {
+    pub(crate) fn compare(&mut self, stats: &LoadStats, before: Option<&LogCoverage>) {
         let new = before.and_then(|before| before.new_symbols(&stats.coverage));
-        self.symbols = Symbols::of(&stats.coverage, new.as_deref());
-        self.dates = Dates::of(&stats.coverage);
+        self.symbols = SymbolSummary::of(&stats.coverage, new.as_deref());
+        self.dates = DateSpan::of(&stats.coverage);
         if let Some(before) = before.filter(|before| !before.sources.contains(&self.source)) {
             self.new_source = true;
             self.known_sources = before.sources.iter().cloned().collect();

@@ -17,13 +17,13 @@ use telemetry::failpoint;
 use telemetry::spans::SPAN_TARGET;
 use tokio::sync::mpsc;
 
-use crate::batch::accumulator::Piece;
-use crate::batch::coverage::Before;
-use crate::batch::encode::Encoder;
-use crate::batch::holdings::Holdings;
-use crate::batch::stats::Stats;
+use crate::batch::accumulator::RowChunk;
+use crate::batch::coverage::LogCoverage;
+use crate::batch::encode::ChunkEncoder;
+use crate::batch::holdings::LoadHoldings;
+use crate::batch::stats::LoadStats;
 use crate::clock::now;
-use crate::format::Options;
+use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
 use crate::load::error::LoadError;
 use crate::load::input::Input;
@@ -41,7 +41,7 @@ pub(crate) struct Run {
     format: String,
     observed_at: Option<DateTime<Utc>>,
     inputs: Vec<Input>,
-    options: Options,
+    options: ReaderOptions,
     max_reject_percent: Option<f64>,
     /// True to republish missing batches of a completed run.
     repair: bool,
@@ -56,7 +56,7 @@ impl Run {
     pub(crate) fn new(
         args: &LoadArgs,
         inputs: Vec<Input>,
-        options: Options,
+        options: ReaderOptions,
         progress: Progress,
         shutdown: Shutdown,
     ) -> Self {
@@ -89,14 +89,14 @@ impl Run {
     ) -> Result<(), LoadError> {
         summary.run.clone_from(&self.id);
         let before = match manifests(settings).await {
-            Ok(manifests) => Some(Before::of(manifests.iter().map(|(_, run)| run))),
+            Ok(manifests) => Some(LogCoverage::of(manifests.iter().map(|(_, run)| run))),
             Err(error) => {
                 tracing::warn!("which symbols are new cannot be told: {error}");
                 None
             }
         };
         let mut events = self.produce(self.observed_at.unwrap_or_else(now));
-        let mut total = Stats::default();
+        let mut total = LoadStats::default();
         while let Some(event) = self.next(&mut events).await? {
             match event {
                 Event::Frame { .. } => summary.frames += 1,
@@ -123,7 +123,7 @@ impl Run {
     }
 
     /// Adds the retractions without a matching row to the summary.
-    async fn look_at_retractions(&self, log: &Log, total: &Stats, before: &Before, summary: &mut Summary) {
+    async fn look_at_retractions(&self, log: &Log, total: &LoadStats, before: &LogCoverage, summary: &mut Summary) {
         if total.retractions.is_empty() {
             return;
         }
@@ -150,7 +150,7 @@ impl Run {
         summary.run.clone_from(&self.id);
         let log = Log::open(settings).await?;
         let manifests = log.manifests().await?;
-        let before = Before::of(manifests.iter().map(|(_, run)| run));
+        let before = LogCoverage::of(manifests.iter().map(|(_, run)| run));
         let standing = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
         let mut open_rejects = OpenRejects::of(manifests.iter().map(|(_, run)| run));
         let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
@@ -237,7 +237,7 @@ impl Run {
         }
     }
 
-    fn report(&self, input: usize, stats: &Stats, refused: Option<String>) -> FileReport {
+    fn report(&self, input: usize, stats: &LoadStats, refused: Option<String>) -> FileReport {
         let input = &self.inputs[input];
         if refused.is_some() {
             let report = FileReport::of(&input.file.label, input.format.name(), stats, refused);
@@ -261,24 +261,24 @@ struct Loading<'a> {
     run: &'a Run,
     publication: Publication<'a>,
     /// Coverage of earlier runs.
-    before: Before,
-    total: Stats,
+    before: LogCoverage,
+    total: LoadStats,
     /// Indexes of the loaded inputs.
     loaded: Vec<usize>,
     /// Holdings of all files, and the indexes of their inputs.
-    holdings: Holdings,
+    holdings: LoadHoldings,
     holding_inputs: Vec<usize>,
 }
 
 impl<'a> Loading<'a> {
-    fn new(run: &'a Run, publication: Publication<'a>, before: Before) -> Self {
+    fn new(run: &'a Run, publication: Publication<'a>, before: LogCoverage) -> Self {
         Self {
             run,
             publication,
             before,
-            total: Stats::default(),
+            total: LoadStats::default(),
             loaded: Vec::new(),
-            holdings: Holdings::default(),
+            holdings: LoadHoldings::default(),
             holding_inputs: Vec::new(),
         }
     }
@@ -326,10 +326,10 @@ impl<'a> Loading<'a> {
         }
         let digest = hasher.finalize().to_hex().to_string();
         let mut frames = Vec::new();
-        let mut encoder = Encoder::default();
+        let mut encoder = ChunkEncoder::default();
         for rows in std::mem::take(&mut self.holdings).into_frames(TARGET_BYTES) {
             let line = rows.first().map_or(0, |row| row.line);
-            encoder.encode(Piece::Rows(Body::Holdings(rows), line), &mut |frame| frames.push(frame))?;
+            encoder.encode(RowChunk::Rows(Body::Holdings(rows), line), &mut |frame| frames.push(frame))?;
         }
         for frame in frames {
             self.publication.frame(&digest, label, frame).await?;

@@ -12,17 +12,17 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::date::{bad_date, parse_day, parse_time};
-use super::fault::Fault;
+use super::fault::RowError;
 use super::text::is_absent;
 
 /// Cells of one record, by column name.
-pub(crate) struct Cells<'a> {
+pub(crate) struct RecordCells<'a> {
     names: &'static [&'static str],
     values: Vec<Option<Cow<'a, str>>>,
     rounded: Cell<u64>,
 }
 
-impl<'a> Cells<'a> {
+impl<'a> RecordCells<'a> {
     pub(crate) fn new(names: &'static [&'static str]) -> Self {
         Self { names, values: vec![None; names.len()], rounded: Cell::new(0) }
     }
@@ -52,8 +52,8 @@ impl<'a> Cells<'a> {
     }
 
     /// Required text.
-    pub(crate) fn required(&self, name: &str) -> Result<&str, Fault> {
-        self.value(name).ok_or_else(|| Fault::missing(name))
+    pub(crate) fn required(&self, name: &str) -> Result<&str, RowError> {
+        self.value(name).ok_or_else(|| RowError::missing(name))
     }
 
     /// Optional text.
@@ -77,23 +77,23 @@ impl<'a> Cells<'a> {
     }
 
     /// Optional date.
-    pub(crate) fn date(&self, name: &str) -> Result<Option<NaiveDate>, Fault> {
+    pub(crate) fn date(&self, name: &str) -> Result<Option<NaiveDate>, RowError> {
         let Some(text) = self.value(name) else { return Ok(None) };
         parse_day(text.as_bytes()).map(Some).ok_or_else(|| bad_date(name, text.as_bytes()))
     }
 
     /// Required date.
-    pub(crate) fn required_date(&self, name: &str) -> Result<NaiveDate, Fault> {
-        self.date(name)?.ok_or_else(|| Fault::missing(name))
+    pub(crate) fn required_date(&self, name: &str) -> Result<NaiveDate, RowError> {
+        self.date(name)?.ok_or_else(|| RowError::missing(name))
     }
 
     /// Optional amount or price, with at most ten integer digits.
-    pub(crate) fn amount(&self, name: &str) -> Result<Option<Decimal>, Fault> {
+    pub(crate) fn amount(&self, name: &str) -> Result<Option<Decimal>, RowError> {
         self.decimal(name, parse_decimal)
     }
 
     /// Optional company figure, with at most 18 integer digits.
-    pub(crate) fn figure(&self, name: &str) -> Result<Option<Decimal>, Fault> {
+    pub(crate) fn figure(&self, name: &str) -> Result<Option<Decimal>, RowError> {
         self.decimal(name, parse_figure)
     }
 
@@ -101,63 +101,63 @@ impl<'a> Cells<'a> {
         &self,
         name: &str,
         parse: fn(&str) -> Result<ParsedDecimal, DecimalError>,
-    ) -> Result<Option<Decimal>, Fault> {
+    ) -> Result<Option<Decimal>, RowError> {
         let Some(text) = self.value(name) else { return Ok(None) };
-        let parsed = parse(text).map_err(|error| Fault::number(name, text.as_bytes(), error))?;
+        let parsed = parse(text).map_err(|error| RowError::number(name, text.as_bytes(), error))?;
         self.rounded.set(self.rounded.get() + u64::from(parsed.rounded));
         Ok(Some(parsed.value))
     }
 
     /// Optional whole number.
-    pub(crate) fn integer<T: TryFrom<i64>>(&self, name: &str) -> Result<Option<T>, Fault> {
+    pub(crate) fn integer<T: TryFrom<i64>>(&self, name: &str) -> Result<Option<T>, RowError> {
         let Some(value) = self.figure(name)? else { return Ok(None) };
         let integer = value.is_integer().then(|| i64::try_from(value.mantissa()).ok()).flatten();
         let integer = integer.and_then(|integer| T::try_from(integer).ok());
         integer
             .map(Some)
-            .ok_or_else(|| Fault::new("bad_number", format_args!("{name} {value} is not a whole number")))
+            .ok_or_else(|| RowError::new("bad_number", format_args!("{name} {value} is not a whole number")))
     }
 
     /// Optional boolean.
-    pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, Fault> {
+    pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, RowError> {
         let Some(text) = self.value(name) else { return Ok(None) };
         match text.to_ascii_lowercase().as_str() {
             "true" | "yes" | "y" | "1" => Ok(Some(true)),
             "false" | "no" | "n" | "0" => Ok(Some(false)),
-            _ => Err(Fault::new("bad_value", format_args!("{name} {text:?} must be true or false"))),
+            _ => Err(RowError::new("bad_value", format_args!("{name} {text:?} must be true or false"))),
         }
     }
 
     /// Optional word of a fixed list.
-    pub(crate) fn word<T: FromStr<Err = String>>(&self, name: &str) -> Result<Option<T>, Fault> {
+    pub(crate) fn word<T: FromStr<Err = String>>(&self, name: &str) -> Result<Option<T>, RowError> {
         let Some(text) = self.value(name) else { return Ok(None) };
         let parsed = text.to_ascii_lowercase().parse().map(Some);
-        parsed.map_err(|message: String| Fault::new("bad_value", format_args!("{name} {text:?} {message}")))
+        parsed.map_err(|message: String| RowError::new("bad_value", format_args!("{name} {text:?} {message}")))
     }
 
     /// Optional symbol, in entry form.
-    pub(crate) fn symbol(&self, name: &str) -> Result<Option<Symbol>, Fault> {
+    pub(crate) fn symbol(&self, name: &str) -> Result<Option<Symbol>, RowError> {
         let Some(text) = self.value(name) else { return Ok(None) };
-        Symbol::parse(text).map(Some).map_err(|_| Fault::symbol(name, text.as_bytes()))
+        Symbol::parse(text).map(Some).map_err(|_| RowError::symbol(name, text.as_bytes()))
     }
 
     /// Required symbol.
-    pub(crate) fn required_symbol(&self, name: &str) -> Result<Symbol, Fault> {
-        self.symbol(name)?.ok_or_else(|| Fault::missing(name))
+    pub(crate) fn required_symbol(&self, name: &str) -> Result<Symbol, RowError> {
+        self.symbol(name)?.ok_or_else(|| RowError::missing(name))
     }
 
     /// Optional currency.
-    pub(crate) fn currency(&self, name: &str) -> Result<Option<Currency>, Fault> {
+    pub(crate) fn currency(&self, name: &str) -> Result<Option<Currency>, RowError> {
         let Some(text) = self.value(name) else { return Ok(None) };
         let message = format_args!("{name} {text:?} is not a currency: write its ISO 4217 code, such as USD");
-        Currency::parse(text).map(Some).ok_or_else(|| Fault::new("bad_value", message))
+        Currency::parse(text).map(Some).ok_or_else(|| RowError::new("bad_value", message))
     }
 
     /// Optional point in time.
-    pub(crate) fn time(&self, name: &str) -> Result<Option<DateTime<Utc>>, Fault> {
+    pub(crate) fn time(&self, name: &str) -> Result<Option<DateTime<Utc>>, RowError> {
         let Some(text) = self.value(name) else { return Ok(None) };
         let message =
             format_args!("{name} {text:?} is not a time: write RFC 3339, such as 2024-03-15T21:00:00Z");
-        parse_time(text).map(Some).ok_or_else(|| Fault::new("bad_date", message))
+        parse_time(text).map(Some).ok_or_else(|| RowError::new("bad_date", message))
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use super::fault::{Fault, shown};
+use super::fault::{RowError, shown};
 use super::text::is_absent;
 
 /// Parses `YYYY-MM-DD` and no other form.
@@ -32,24 +32,24 @@ pub(crate) fn parse_day(text: &[u8]) -> Option<NaiveDate> {
 }
 
 /// Parses the date of a price row. It must be one session, without a time of day, a week or a range.
-pub(crate) fn session_date(column: &str, text: &[u8]) -> Result<NaiveDate, Fault> {
+pub(crate) fn session_date(column: &str, text: &[u8]) -> Result<NaiveDate, RowError> {
     if let Some(date) = parse_day(text) {
         return Ok(date);
     }
     if is_absent(text) {
-        return Err(Fault::missing(column));
+        return Err(RowError::missing(column));
     }
     let shown = shown(text);
     match text.get(..10).and_then(parse_date) {
-        Some(_) if matches!(text[10], b'T' | b' ') && text.contains(&b':') => Err(Fault::new(
+        Some(_) if matches!(text[10], b'T' | b' ') && text.contains(&b':') => Err(RowError::new(
             "intraday_row",
             format_args!("{column} {shown:?} has a time of day: only daily rows are loaded"),
         )),
-        Some(_) => Err(Fault::new(
+        Some(_) => Err(RowError::new(
             "weekly_row",
             format_args!("{column} {shown:?} is not one day: only daily rows are loaded"),
         )),
-        None if shown.contains("-W") => Err(Fault::new(
+        None if shown.contains("-W") => Err(RowError::new(
             "weekly_row",
             format_args!("{column} {shown:?} is a week: only daily rows are loaded"),
         )),
@@ -58,8 +58,8 @@ pub(crate) fn session_date(column: &str, text: &[u8]) -> Result<NaiveDate, Fault
 }
 
 /// Fault for an invalid date.
-pub(super) fn bad_date(column: &str, text: &[u8]) -> Fault {
-    Fault::new("bad_date", format_args!("{column} {:?} is not a date: write YYYY-MM-DD", shown(text)))
+pub(super) fn bad_date(column: &str, text: &[u8]) -> RowError {
+    RowError::new("bad_date", format_args!("{column} {:?} is not a date: write YYYY-MM-DD", shown(text)))
 }
 
 /// Parses a number with a unit: `90s`, `26h`, `2d`.

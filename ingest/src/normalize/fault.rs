@@ -8,13 +8,13 @@ use market::metrics::merge::RowFault;
 
 /// Reason for rejecting a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct RowError {
     /// Stable code; part of the public interface.
     pub reason: &'static str,
     pub message: String,
 }
 
-impl Fault {
+impl RowError {
     pub(crate) fn new(reason: &'static str, message: impl fmt::Display) -> Self {
         Self { reason, message: message.to_string() }
     }

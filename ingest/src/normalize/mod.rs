@@ -1,6 +1,6 @@
 //! Normalization of feed values: dates, numbers, currencies, symbols, and rules of a single row.
 //!
-//! All functions are pure. An invalid value gives a [`Fault`]: a stable reason code and a message with the column
+//! All functions are pure. An invalid value gives a [`RowError`]: a stable reason code and a message with the column
 //! and the cause.
 
 mod cells;
@@ -10,7 +10,7 @@ mod fault;
 mod tests;
 mod text;
 
-pub(crate) use cells::Cells;
+pub(crate) use cells::RecordCells;
 pub(crate) use date::{parse_date, parse_duration, parse_time, session_date};
-pub(crate) use fault::{Fault, shown};
+pub(crate) use fault::{RowError, shown};
 pub(crate) use text::{is_absent, trim, web_address};

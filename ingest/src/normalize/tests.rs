@@ -39,7 +39,7 @@ fn a_price_row_is_one_session() {
 
 #[test]
 fn absent_words_are_absent_and_texts_are_not() {
-    let mut cells = Cells::new(&["ex_date", "amount", "name"]);
+    let mut cells = RecordCells::new(&["ex_date", "amount", "name"]);
     for word in ["", "  ", "N/A", "null", "0000-00-00"] {
         (0..3).for_each(|index| cells.set(index, word.into()));
         assert_eq!((cells.date("ex_date"), cells.amount("amount")), (Ok(None), Ok(None)), "{word}");
@@ -50,7 +50,7 @@ fn absent_words_are_absent_and_texts_are_not() {
 
 #[test]
 fn excess_digits_are_rounded_and_counted() {
-    let mut cells = Cells::new(&["amount"]);
+    let mut cells = RecordCells::new(&["amount"]);
     cells.set(0, "0.123456789012".into());
     assert_eq!(cells.amount("amount").unwrap().unwrap().to_string(), "0.123456789");
     assert_eq!(cells.rounded(), 1);

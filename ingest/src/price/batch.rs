@@ -24,7 +24,7 @@ pub(crate) type SymbolId = u32;
 
 /// Price row. Prices are `value / 10^scale`; [`MISSING`] marks absent values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PriceRow {
+pub(crate) struct ScaledPriceRow {
     pub symbol: SymbolId,
     pub day: i32,
     pub version: u16,
@@ -39,7 +39,7 @@ pub(crate) struct PriceRow {
 
 /// Rare fields: average price (on the row's scale) and number of trades.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Extra {
+pub(crate) struct RareFields {
     pub vwap: i64,
     pub trade_count: i64,
 }
@@ -47,9 +47,9 @@ pub(crate) struct Extra {
 /// Rows of one file, in file order.
 #[derive(Debug, Default)]
 pub(crate) struct PriceBatch {
-    rows: Vec<PriceRow>,
+    rows: Vec<ScaledPriceRow>,
     /// One entry per row, or empty.
-    extras: Vec<Extra>,
+    extras: Vec<RareFields>,
     versions: Vec<BarVersion>,
     known: HashMap<(i64, i64, bool, Option<i32>), u16>,
 }
@@ -80,21 +80,21 @@ impl PriceBatch {
 
     /// Symbols of the rows that are not retractions; `None` if no row is a retraction.
     pub(crate) fn put(&self) -> Option<HashSet<SymbolId>> {
-        let retracted = |row: &&PriceRow| self.versions[usize::from(row.version)].retracted;
+        let retracted = |row: &&ScaledPriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);
         any.then(|| self.rows.iter().filter(|row| !retracted(row)).map(|row| row.symbol).collect())
     }
 
     /// Adds a row with its version.
-    pub(crate) fn push(&mut self, row: PriceRow, extra: Option<Extra>, version: BarVersion) {
+    pub(crate) fn push(&mut self, row: ScaledPriceRow, extra: Option<RareFields>, version: BarVersion) {
         let version = self.version(version);
         if let Some(extra) = extra {
-            self.extras.resize(self.rows.len(), Extra { vwap: MISSING, trade_count: MISSING });
+            self.extras.resize(self.rows.len(), RareFields { vwap: MISSING, trade_count: MISSING });
             self.extras.push(extra);
         } else if !self.extras.is_empty() {
-            self.extras.push(Extra { vwap: MISSING, trade_count: MISSING });
+            self.extras.push(RareFields { vwap: MISSING, trade_count: MISSING });
         }
-        self.rows.push(PriceRow { version, ..row });
+        self.rows.push(ScaledPriceRow { version, ..row });
     }
 
     fn version(&mut self, version: BarVersion) -> u16 {
@@ -121,7 +121,7 @@ impl PriceBatch {
     }
 
     /// Groups the rows by symbol, in name order. Rows of a symbol keep the file order.
-    pub(crate) fn cut(&self, symbols: &[Symbol]) -> Cut {
+    pub(crate) fn cut(&self, symbols: &[Symbol]) -> CutBatch {
         let mut counts = vec![0u32; symbols.len()];
         self.rows.iter().for_each(|row| counts[row.symbol as usize] += 1);
         let mut present: Vec<SymbolId> =
@@ -139,7 +139,7 @@ impl PriceBatch {
             order[*place as usize] = index;
             *place += 1;
         }
-        let mut cut = Cut::default();
+        let mut cut = CutBatch::default();
         let mut rest = order.as_slice();
         for id in present {
             let (group, others) = rest.split_at(counts[id as usize] as usize);
@@ -165,22 +165,22 @@ impl PriceBatch {
 
 /// Price batch cut into record batches.
 #[derive(Debug, Default)]
-pub(crate) struct Cut {
-    pub frames: Vec<PriceFrame>,
+pub(crate) struct CutBatch {
+    pub frames: Vec<SeriesBatch>,
     /// Number of prices rounded to the scale of much larger prices of the same symbol.
     pub rounded: u64,
 }
 
 /// Series of one record batch.
 #[derive(Debug, Default)]
-pub(crate) struct PriceFrame {
+pub(crate) struct SeriesBatch {
     pub series: Vec<PriceSeries>,
     /// First line of the rows.
     pub line: u64,
     bytes: usize,
 }
 
-impl Cut {
+impl CutBatch {
     /// Adds a symbol's rows as one series, to a new record batch if the last one is full. Only a series larger than a
     /// batch is split, so the lines of the batches keep the file order of a symbol's rows.
     fn add(&mut self, batch: &PriceBatch, symbol: &Symbol, order: &[u32], bytes: usize) {
@@ -188,7 +188,7 @@ impl Cut {
         self.rounded += rounded;
         let line = order.first().map_or(0, |index| batch.rows[*index as usize].line);
         if self.frames.last().is_none_or(|frame| frame.bytes + bytes > TARGET_BYTES) {
-            self.frames.push(PriceFrame { line, ..PriceFrame::default() });
+            self.frames.push(SeriesBatch { line, ..SeriesBatch::default() });
         }
         if let Some(frame) = self.frames.last_mut() {
             frame.line = frame.line.min(line);
@@ -287,8 +287,8 @@ mod tests {
         names.iter().map(|name| Symbol::parse(name).unwrap()).collect()
     }
 
-    fn row(symbol: SymbolId, day: i32, close: i64, scale: u8, line: u64) -> PriceRow {
-        PriceRow {
+    fn row(symbol: SymbolId, day: i32, close: i64, scale: u8, line: u64) -> ScaledPriceRow {
+        ScaledPriceRow {
             symbol,
             day,
             version: 0,
@@ -347,7 +347,7 @@ mod tests {
     fn average_and_trades_may_begin_late() {
         let mut batch = PriceBatch::default();
         batch.push(row(0, 1, 1, 0, 2), None, version(0));
-        batch.push(row(0, 2, 1, 0, 3), Some(Extra { vwap: 1, trade_count: 9 }), version(0));
+        batch.push(row(0, 2, 1, 0, 3), Some(RareFields { vwap: 1, trade_count: 9 }), version(0));
         let frames = batch.cut(&symbols(&["A"])).frames;
         assert_eq!(frames[0].series[0].bars.trade_count, vec![MISSING, 9]);
         assert!(frames[0].series[0].bars.pack().unwrap().unpack().is_ok());

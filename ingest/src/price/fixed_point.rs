@@ -19,7 +19,7 @@ pub(crate) const LARGE_PRICE_PLACES: u32 = 8;
 
 /// Exact number: `mantissa / 10^scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fixed {
+pub(crate) struct FixedPoint {
     pub mantissa: i64,
     pub scale: u8,
     /// True if excess fraction digits were rounded.
@@ -27,7 +27,7 @@ pub(crate) struct Fixed {
 }
 
 /// Parses a price with at most ten integer digits. Fraction digits beyond the tenth are rounded.
-pub(crate) fn parse_price(bytes: &[u8]) -> Result<Fixed, DecimalError> {
+pub(crate) fn parse_price(bytes: &[u8]) -> Result<FixedPoint, DecimalError> {
     match parse_plain(bytes) {
         Some((mantissa, scale)) if scale <= 10 && within(mantissa, scale) => Ok(trimmed(mantissa, scale)),
         _ => parse_slowly(bytes),
@@ -35,15 +35,15 @@ pub(crate) fn parse_price(bytes: &[u8]) -> Result<Fixed, DecimalError> {
 }
 
 /// Parses a count, such as a volume. A fraction is rounded to the nearest integer.
-pub(crate) fn parse_count(bytes: &[u8]) -> Result<Fixed, DecimalError> {
+pub(crate) fn parse_count(bytes: &[u8]) -> Result<FixedPoint, DecimalError> {
     if let Some((mantissa, 0)) = parse_plain(bytes) {
-        return Ok(Fixed { mantissa, scale: 0, rounded: false });
+        return Ok(FixedPoint { mantissa, scale: 0, rounded: false });
     }
     let text = std::str::from_utf8(bytes).map_err(|_| DecimalError::Malformed)?;
     let parsed = parse_figure(text)?;
     let whole = market::decimal::round(parsed.value, 0);
     let mantissa = i64::try_from(whole.mantissa()).map_err(|_| DecimalError::TooLarge)?;
-    Ok(Fixed { mantissa, scale: 0, rounded: parsed.rounded || whole != parsed.value })
+    Ok(FixedPoint { mantissa, scale: 0, rounded: parsed.rounded || whole != parsed.value })
 }
 
 /// Parses up to 18 digits with an optional point; `None` for any other text.
@@ -78,14 +78,14 @@ fn within(mantissa: i64, scale: u8) -> bool {
 }
 
 /// Drops trailing zeros beyond cents, so that padded numbers do not enlarge a whole column.
-fn trimmed(mut mantissa: i64, mut scale: u8) -> Fixed {
+fn trimmed(mut mantissa: i64, mut scale: u8) -> FixedPoint {
     while scale > 2 && mantissa % 10 == 0 {
         (mantissa, scale) = (mantissa / 10, scale - 1);
     }
-    Fixed { mantissa, scale, rounded: false }
+    FixedPoint { mantissa, scale, rounded: false }
 }
 
-fn parse_slowly(bytes: &[u8]) -> Result<Fixed, DecimalError> {
+fn parse_slowly(bytes: &[u8]) -> Result<FixedPoint, DecimalError> {
     let parsed = parse_decimal(std::str::from_utf8(bytes).map_err(|_| DecimalError::Malformed)?)?;
     let mut value = parsed.value;
     let mut rounded = parsed.rounded;
@@ -95,7 +95,7 @@ fn parse_slowly(bytes: &[u8]) -> Result<Fixed, DecimalError> {
     }
     let mantissa = i64::try_from(value.mantissa()).map_err(|_| DecimalError::TooLarge)?;
     let scale = u8::try_from(value.scale()).map_err(|_| DecimalError::TooLarge)?;
-    Ok(Fixed { mantissa, scale, rounded })
+    Ok(FixedPoint { mantissa, scale, rounded })
 }
 
 fn at_scale(value: Decimal, scale: u32) -> i128 {

@@ -4,8 +4,8 @@ use market::bars::{Bar, MISSING};
 use market::decimal::DecimalError;
 use market::metrics::merge::{PriceValues, price_fault};
 
-use crate::normalize::{Fault, is_absent, trim};
-use crate::price::fixed_point::{Fixed, POW10, parse_count, parse_price};
+use crate::normalize::{RowError, is_absent, trim};
+use crate::price::fixed_point::{FixedPoint, POW10, parse_count, parse_price};
 
 /// Cells of a price row, as bytes. An empty cell is absent.
 #[derive(Debug, Default, Clone, Copy)]
@@ -34,7 +34,7 @@ pub(crate) struct ScaledBar {
     pub(crate) rounded: u64,
 }
 
-const ABSENT: Fixed = Fixed { mantissa: MISSING, scale: 0, rounded: false };
+const ABSENT: FixedPoint = FixedPoint { mantissa: MISSING, scale: 0, rounded: false };
 
 impl ScaledBar {
     /// Bar of a retraction, without values.
@@ -51,10 +51,10 @@ impl ScaledBar {
     };
 
     /// Parses and checks a bar.
-    pub(crate) fn read(cells: &PriceCells<'_>) -> Result<Self, Fault> {
+    pub(crate) fn read(cells: &PriceCells<'_>) -> Result<Self, RowError> {
         let close = value("close", cells.close, parse_price)?;
         if close.mantissa == MISSING {
-            return Err(Fault::missing("close"));
+            return Err(RowError::missing("close"));
         }
         let open = unless_zero(value("open", cells.open, parse_price)?);
         let high = unless_zero(value("high", cells.high, parse_price)?);
@@ -80,7 +80,7 @@ impl ScaledBar {
     }
 
     /// Rejects an impossible bar. The integers decide; the domain rule gives the message.
-    fn check(self) -> Result<Self, Fault> {
+    fn check(self) -> Result<Self, RowError> {
         let Self { open, high, low, close, vwap, volume, trade_count, .. } = self;
         let negative = |value: i64| value < 0 && value != MISSING;
         let inverted = high < low && high != MISSING;
@@ -89,28 +89,28 @@ impl ScaledBar {
         }
         let bar = Bar { day: 0, open, high, low, close, volume, vwap, trade_count };
         let fault = price_fault(&PriceValues::from_bar(&bar, u32::from(self.scale)));
-        fault.map_or(Ok(self), |fault| Err(Fault::rule(fault)))
+        fault.map_or(Ok(self), |fault| Err(RowError::rule(fault)))
     }
 }
 
 /// Maps 0 to absent: vendors write 0 for an unknown open, high or low. A close of 0 is a fault.
-fn unless_zero(price: Fixed) -> Fixed {
+fn unless_zero(price: FixedPoint) -> FixedPoint {
     if price.mantissa == 0 { ABSENT } else { price }
 }
 
-fn at_scale(price: Fixed, scale: u8) -> Result<i64, Fault> {
+fn at_scale(price: FixedPoint, scale: u8) -> Result<i64, RowError> {
     if price.scale == scale || price.mantissa == MISSING {
         return Ok(price.mantissa);
     }
     price.mantissa.checked_mul(POW10[usize::from(scale - price.scale)]).ok_or_else(|| {
         let message =
             "the row's prices differ so much in size and digits that no one scale holds them: round them";
-        Fault::new("number_too_large", message)
+        RowError::new("number_too_large", message)
     })
 }
 
 #[inline]
-fn value(column: &str, cell: &[u8], parse: fn(&[u8]) -> Result<Fixed, DecimalError>) -> Result<Fixed, Fault> {
+fn value(column: &str, cell: &[u8], parse: fn(&[u8]) -> Result<FixedPoint, DecimalError>) -> Result<FixedPoint, RowError> {
     if cell.is_empty() {
         return Ok(ABSENT);
     }
@@ -122,10 +122,10 @@ fn value(column: &str, cell: &[u8], parse: fn(&[u8]) -> Result<Fixed, DecimalErr
 fn value_slowly(
     column: &str,
     cell: &[u8],
-    parse: fn(&[u8]) -> Result<Fixed, DecimalError>,
-) -> Result<Fixed, Fault> {
+    parse: fn(&[u8]) -> Result<FixedPoint, DecimalError>,
+) -> Result<FixedPoint, RowError> {
     if is_absent(cell) {
         return Ok(ABSENT);
     }
-    parse(cell).map_err(|error| Fault::number(column, cell, error))
+    parse(cell).map_err(|error| RowError::number(column, cell, error))
 }

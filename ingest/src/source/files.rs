@@ -7,14 +7,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::source::standard_input::{self, StandardInput};
-use crate::source::zip_archive::Archive;
+use crate::source::zip_archive::ZipDirectory;
 
 /// Container of a file's bytes. Compression is detected from the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packing {
     Alone,
     /// Entry of a zip archive, by its index.
-    Zip(Archive, usize),
+    Zip(ZipDirectory, usize),
 }
 
 /// Arrangement of records in a file. The file name decides if the bytes are ambiguous.
@@ -69,7 +69,7 @@ impl FeedFile {
 
 /// Result of resolving the paths.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundFiles {
     pub files: Vec<FeedFile>,
     /// Files in folders whose names are not feed names. They are skipped and reported.
     pub skipped: Vec<String>,
@@ -78,8 +78,8 @@ pub(crate) struct Found {
 }
 
 /// Finds the files of all paths, in order. One path may be standard input.
-pub(crate) fn find(paths: &[PathBuf], standard_input: Option<&StandardInput>) -> Found {
-    let mut found = Found::default();
+pub(crate) fn find(paths: &[PathBuf], standard_input: Option<&StandardInput>) -> FoundFiles {
+    let mut found = FoundFiles::default();
     for path in paths {
         if let Some(input) = standard_input.filter(|_| standard_input::is_named_by(path)) {
             add(&input.path, input.label.clone(), true, &mut found);
@@ -97,7 +97,7 @@ pub(crate) fn find(paths: &[PathBuf], standard_input: Option<&StandardInput>) ->
     found
 }
 
-fn walk(folder: &Path, prefix: &str, found: &mut Found) {
+fn walk(folder: &Path, prefix: &str, found: &mut FoundFiles) {
     let entries = std::fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     let mut entries = match entries {
         Ok(entries) => entries,
@@ -120,7 +120,7 @@ fn walk(folder: &Path, prefix: &str, found: &mut Found) {
     }
 }
 
-fn add(path: &Path, label: String, named: bool, found: &mut Found) {
+fn add(path: &Path, label: String, named: bool, found: &mut FoundFiles) {
     if let Err(error) = File::open(path) {
         return found.refused.push((path.display().to_string(), format!("cannot be opened: {error}")));
     }
@@ -144,8 +144,8 @@ fn add(path: &Path, label: String, named: bool, found: &mut Found) {
     }
 }
 
-fn add_archive(path: &Path, label: &str, found: &mut Found) {
-    let opened = Archive::open(path).and_then(|archive| Ok((archive.entries()?, archive)));
+fn add_archive(path: &Path, label: &str, found: &mut FoundFiles) {
+    let opened = ZipDirectory::open(path).and_then(|archive| Ok((archive.entries()?, archive)));
     let (mut names, archive) = match opened {
         Ok(opened) => opened,
         Err(error) => {

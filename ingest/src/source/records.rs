@@ -17,7 +17,7 @@ const CHUNK: usize = 256 * 1024;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Lines of a feed, numbered from 1.
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     reader: R,
     buffer: Vec<u8>,
     /// Start and end of the current record, and end of the bytes read.
@@ -32,7 +32,7 @@ pub(crate) struct Lines<R> {
     quotes: bool,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> LineReader<R> {
     /// Creates a line reader; a byte-order mark is skipped.
     pub(crate) fn new(reader: R) -> io::Result<Self> {
         let mut lines = Self {
@@ -140,7 +140,7 @@ impl<R: Read> Lines<R> {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Record<'a> {
+pub(crate) struct CsvRecord<'a> {
     pub line: u64,
     /// Text in the file.
     pub raw: &'a [u8],
@@ -152,7 +152,7 @@ pub(crate) struct Record<'a> {
     pub unclosed: bool,
 }
 
-impl<'a> Record<'a> {
+impl<'a> CsvRecord<'a> {
     pub(crate) fn len(&self) -> usize {
         self.fields.len()
     }
@@ -172,8 +172,8 @@ impl<'a> Record<'a> {
 }
 
 /// CSV records of a feed. Blank lines and rows of empty cells are skipped.
-pub(crate) struct Records<R> {
-    lines: Lines<R>,
+pub(crate) struct CsvReader<R> {
+    lines: LineReader<R>,
     /// Delimiter of the fields; detected from the first record if `None`.
     delimiter: Option<u8>,
     /// True after the first record.
@@ -184,7 +184,7 @@ pub(crate) struct Records<R> {
     unquoted: Vec<u8>,
 }
 
-impl<R: Read> Records<R> {
+impl<R: Read> CsvReader<R> {
     /// Creates a reader that detects the delimiter.
     pub(crate) fn new(reader: R) -> io::Result<Self> {
         Self::delimited(reader, None)
@@ -193,7 +193,7 @@ impl<R: Read> Records<R> {
     /// Creates a reader with a given delimiter, or with detection from the first record.
     pub(crate) fn delimited(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
         let (fields, unquoted) = (Vec::new(), Vec::new());
-        Ok(Self { lines: Lines::new(reader)?, delimiter, begun: false, comments: true, fields, unquoted })
+        Ok(Self { lines: LineReader::new(reader)?, delimiter, begun: false, comments: true, fields, unquoted })
     }
 
     /// Disables comments: a line that begins with `#` is a record.
@@ -203,7 +203,7 @@ impl<R: Read> Records<R> {
     }
 
     /// Returns the next record.
-    pub(crate) fn next_record(&mut self) -> io::Result<Option<Record<'_>>> {
+    pub(crate) fn next_record(&mut self) -> io::Result<Option<CsvRecord<'_>>> {
         loop {
             if !self.lines.begin()? {
                 return Ok(None);
@@ -224,7 +224,7 @@ impl<R: Read> Records<R> {
         if !self.lines.quotes || memchr(b'"', self.lines.current()).is_none() {
             let raw = self.lines.current();
             split(raw, delimiter, &mut self.fields);
-            return Ok(Some(Record {
+            return Ok(Some(CsvRecord {
                 line: self.lines.line,
                 raw,
                 text: raw,
@@ -235,7 +235,7 @@ impl<R: Read> Records<R> {
         }
         let unclosed = !self.read_quoted(delimiter)?;
         let raw = self.lines.current();
-        Ok(Some(Record {
+        Ok(Some(CsvRecord {
             line: self.lines.line,
             raw,
             text: &self.unquoted,

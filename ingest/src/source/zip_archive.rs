@@ -14,17 +14,17 @@ const BUFFER: usize = 64 * 1024;
 
 /// Central directory of an archive. A clone is cheap and has its own reader.
 #[derive(Debug, Clone)]
-pub struct Archive(ZipArchive<Positioned>);
+pub struct ZipDirectory(ZipArchive<Positioned>);
 
-impl PartialEq for Archive {
+impl PartialEq for ZipDirectory {
     fn eq(&self, other: &Self) -> bool {
         self.0.clone().into_inner().path == other.0.clone().into_inner().path
     }
 }
 
-impl Eq for Archive {}
+impl Eq for ZipDirectory {}
 
-impl Archive {
+impl ZipDirectory {
     /// Reads the central directory of an archive.
     pub(crate) fn open(path: &Path) -> ZipResult<Self> {
         let length = std::fs::metadata(path)?.len();

@@ -4,19 +4,19 @@ use std::borrow::Cow;
 
 use market::event::Kind;
 
-use super::layout::Layout;
+use super::layout::KindLayout;
 use super::rows;
-use crate::batch::accumulator::Collector;
-use crate::normalize::{Cells, Fault};
+use crate::batch::accumulator::RowAccumulator;
+use crate::normalize::{RecordCells, RowError};
 
 /// Record of one kind, with values by canonical name.
 #[derive(Debug)]
-pub(crate) struct Draft<'a> {
+pub(crate) struct RecordBuilder<'a> {
     kind: Kind,
     values: Vec<(&'static str, Cow<'a, str>)>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> RecordBuilder<'a> {
     pub(crate) fn new(kind: Kind) -> Self {
         Self { kind, values: Vec::with_capacity(12) }
     }
@@ -28,12 +28,12 @@ impl<'a> Draft<'a> {
     }
 
     /// Validates the record like a canonical one, and adds it. `bytes` is the length of its source text.
-    pub(crate) fn accept(self, line: u64, bytes: usize, rows: &mut Collector) -> Result<(), Fault> {
-        let layout = Layout::of(self.kind).ok_or_else(|| Fault::new("unknown_kind", self.kind))?;
-        let mut cells = Cells::new(layout.names);
+    pub(crate) fn accept(self, line: u64, bytes: usize, rows: &mut RowAccumulator) -> Result<(), RowError> {
+        let layout = KindLayout::of(self.kind).ok_or_else(|| RowError::new("unknown_kind", self.kind))?;
+        let mut cells = RecordCells::new(layout.names);
         for (name, value) in self.values {
             let index = layout.names.iter().position(|known| *known == name);
-            let index = index.ok_or_else(|| Fault::new("unknown_field", name))?;
+            let index = index.ok_or_else(|| RowError::new("unknown_field", name))?;
             cells.set(index, value);
         }
         rows::accept(self.kind, &cells, line, bytes, rows)

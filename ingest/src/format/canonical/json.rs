@@ -5,29 +5,29 @@ use std::fmt;
 
 use market::event::Kind;
 
-use super::layout::{ID_FIELD, LISTS, Layout, REASON_FIELD};
-use crate::format::json::{Members, string};
-use crate::normalize::{Cells, Fault};
+use super::layout::{ID_FIELD, LISTS, KindLayout, REASON_FIELD};
+use crate::format::json::{ObjectMembers, string};
+use crate::normalize::{RecordCells, RowError};
 
 /// Reads a record: its kind, which defaults to `unnamed`, and its cells in the columns of that kind.
 pub(super) fn cells(
     line: &[u8],
     unnamed: Option<Kind>,
     ignore_unknown: bool,
-) -> Result<(Kind, Cells<'_>), Fault> {
+) -> Result<(Kind, RecordCells<'_>), RowError> {
     let malformed =
-        |error: &dyn fmt::Display| Fault::new("malformed_row", format_args!("not a JSON object: {error}"));
+        |error: &dyn fmt::Display| RowError::new("malformed_row", format_args!("not a JSON object: {error}"));
     let text = std::str::from_utf8(line).map_err(|error| malformed(&error))?;
-    let Members(members) = serde_json::from_str(text).map_err(|error| malformed(&error))?;
+    let ObjectMembers(members) = serde_json::from_str(text).map_err(|error| malformed(&error))?;
     let kind = members.iter().find(|(name, _)| name == "kind").and_then(|(_, value)| string(value.get()));
     let named = kind.as_ref().map_or(unnamed, |kind| kind.parse().ok());
-    let layout = named.and_then(Layout::of).ok_or_else(|| {
+    let layout = named.and_then(KindLayout::of).ok_or_else(|| {
         let found = kind.map_or_else(|| "missing".to_owned(), |kind| format!("{kind:?}"));
         let known =
             super::layout::ALL.iter().map(|layout| layout.kind.as_str()).collect::<Vec<_>>().join(", ");
-        Fault::new("unknown_kind", format_args!("kind is {found}: it must be one of {known}"))
+        RowError::new("unknown_kind", format_args!("kind is {found}: it must be one of {known}"))
     })?;
-    let mut cells = Cells::new(layout.names);
+    let mut cells = RecordCells::new(layout.names);
     for (name, value) in members {
         let Some(index) = layout.names.iter().position(|known| *known == name) else {
             if ignore_unknown || [ID_FIELD, REASON_FIELD].contains(&name.as_ref()) {
@@ -35,7 +35,7 @@ pub(super) fn cells(
             }
             let message =
                 format_args!("a {} has no field {name:?}: rename it, or say --ignore-unknown", layout.kind);
-            return Err(Fault::new("unknown_field", message));
+            return Err(RowError::new("unknown_field", message));
         };
         if let Some(value) = scalar(layout.names[index], value.get())? {
             cells.set(index, value);
@@ -45,12 +45,12 @@ pub(super) fn cells(
 }
 
 /// Value as text of a cell; `None` for null. Lists stay JSON.
-fn scalar<'a>(name: &str, value: &'a str) -> Result<Option<Cow<'a, str>>, Fault> {
+fn scalar<'a>(name: &str, value: &'a str) -> Result<Option<Cow<'a, str>>, RowError> {
     match value.as_bytes().first() {
         Some(b'"') => Ok(string(value)),
         Some(b'n') => Ok(None),
         Some(b'[' | b'{') if !LISTS.contains(&name) => {
-            Err(Fault::new("bad_value", format_args!("{name} must be one value, not a list or an object")))
+            Err(RowError::new("bad_value", format_args!("{name} must be one value, not a list or an object")))
         }
         _ => Ok(Some(Cow::Borrowed(value))),
     }

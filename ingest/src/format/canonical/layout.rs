@@ -7,7 +7,7 @@ pub(crate) const ID_FIELD: &str = "reject_id";
 pub(crate) const REASON_FIELD: &str = "reject_reason";
 
 /// Columns of one kind.
-pub(crate) struct Layout {
+pub(crate) struct KindLayout {
     pub(crate) kind: Kind,
     /// Key columns of a row; a retraction needs no others.
     pub(crate) key: &'static [&'static str],
@@ -22,7 +22,7 @@ pub(super) const LISTS: [&str; 2] = ["former_symbols", "indexes"];
 macro_rules! layouts {
     ($($kind:ident: [$($key:literal)*] [$($required:literal)*] [$($optional:literal)*];)*) => {
         /// Layouts of all kinds that can be loaded.
-        pub(crate) static ALL: &[Layout] = &[$(Layout {
+        pub(crate) static ALL: &[KindLayout] = &[$(KindLayout {
             kind: Kind::$kind,
             key: &[$($key),*],
             required: &[$($required),*],
@@ -55,14 +55,14 @@ layouts! {
 
 /// Type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ColumnType {
+pub(crate) enum CanonicalColumnType {
     Text,
     Date,
     Number,
 }
 
 /// Type of a column's values, by column name.
-pub(crate) fn column_type(name: &str) -> ColumnType {
+pub(crate) fn column_type(name: &str) -> CanonicalColumnType {
     const TEXTS: [&str; 35] = [
         "kind",
         "id",
@@ -103,15 +103,15 @@ pub(crate) fn column_type(name: &str) -> ColumnType {
     const WORDS: [&str; 3] = ["note", "is_leveraged", "is_inverse"];
     const DATES: [&str; 5] = ["date", "as_of", "delisted_on", "dividend_suspended_on", "fiscal_period_end"];
     if TEXTS.contains(&name) || WORDS.contains(&name) || LISTS.contains(&name) {
-        ColumnType::Text
+        CanonicalColumnType::Text
     } else if DATES.contains(&name) || name.ends_with("_date") || name.ends_with("_as_of") {
-        ColumnType::Date
+        CanonicalColumnType::Date
     } else {
-        ColumnType::Number
+        CanonicalColumnType::Number
     }
 }
 
-impl Layout {
+impl KindLayout {
     /// Layout of a kind; `None` for kinds that only the service writes.
     pub(crate) fn of(kind: Kind) -> Option<&'static Self> {
         ALL.iter().find(|layout| layout.kind == kind)

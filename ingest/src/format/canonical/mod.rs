@@ -5,14 +5,14 @@ use std::io::Read;
 
 use market::event::Kind;
 
-use super::head::Head;
-use super::reading::{Format, Options, ReadError, Reading};
-use super::table::Table;
+use super::head::FileHead;
+use super::reading::{FileFormat, ReaderOptions, FeedReadError, VendorFile};
+use super::table::HeaderedTable;
 use super::vendor::read_objects;
-use crate::batch::accumulator::Collector;
-use crate::normalize::Fault;
+use crate::batch::accumulator::RowAccumulator;
+use crate::normalize::RowError;
 use crate::source::files::{Encoding, FeedFile};
-use crate::source::records::{Lines, Record};
+use crate::source::records::{LineReader, CsvRecord};
 
 mod cells;
 mod draft;
@@ -22,12 +22,12 @@ mod price;
 mod rows;
 
 use cells::cells_of;
-pub(super) use draft::Draft;
-use layout::Layout;
+pub(super) use draft::RecordBuilder;
+use layout::KindLayout;
 
 /// Recognizes a canonical file: CSV by name and columns, JSON by its first record.
-pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, String>> {
-    let named = kind_of(file.stem()).and_then(Layout::of);
+pub(super) fn recognise(file: &FeedFile, head: &FileHead) -> Option<Result<FileFormat, String>> {
+    let named = kind_of(file.stem()).and_then(KindLayout::of);
     if head.encoding == Encoding::Csv {
         let layout = named?;
         // A vendor's table may have one of our file names. It is canonical if it has a column of the natural key.
@@ -36,7 +36,7 @@ pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, S
         let taken = ours || head.looks_like().is_none();
         return taken.then(|| match named_adjusted(file.stem(), layout, &head.columns) {
             Some(reason) => Err(reason),
-            None => Ok(Format::CanonicalCsv(layout.kind)),
+            None => Ok(FileFormat::CanonicalCsv(layout.kind)),
         });
     }
     let keys = if head.encoding == Encoding::Json { head.record_keys() } else { head.columns.clone() };
@@ -47,12 +47,12 @@ pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, S
     } else {
         Some(named.filter(|layout| layout.key.iter().chain(layout.required).all(has))?.kind)
     };
-    Some(Ok(Format::CanonicalRecords { kind, encoding: head.encoding }))
+    Some(Ok(FileFormat::CanonicalRecords { kind, encoding: head.encoding }))
 }
 
 /// Refuses a file whose name indicates adjusted values (`prices-split-adjusted.csv`) without a column for the share
 /// basis. It returns the reason.
-fn named_adjusted(stem: &str, layout: &Layout, columns: &[String]) -> Option<String> {
+fn named_adjusted(stem: &str, layout: &KindLayout, columns: &[String]) -> Option<String> {
     let basis = layout.names.iter().find(|name| matches!(**name, "basis" | "amount_basis"))?;
     let says = |column: &String| column.eq_ignore_ascii_case(basis);
     if !stem.to_ascii_lowercase().contains("adj") || columns.iter().any(says) {
@@ -64,7 +64,7 @@ fn named_adjusted(stem: &str, layout: &Layout, columns: &[String]) -> Option<Str
 }
 
 /// Description of a canonical file with this encoding, for an error message.
-pub(super) fn expectation(head: &Head) -> &'static str {
+pub(super) fn expectation(head: &FileHead) -> &'static str {
     match head.encoding {
         Encoding::Csv => {
             "name the file by its kind (prices.csv, dividends-2024.csv) and give it that kind's columns"
@@ -97,13 +97,13 @@ fn kind_of(stem: &str) -> Option<Kind> {
 pub(super) fn read_csv(
     kind: Kind,
     reader: &mut dyn Read,
-    options: &Options,
-    rows: &mut Collector,
-) -> Result<(), ReadError> {
-    let table = Table::open(reader, str::to_ascii_lowercase)?;
+    options: &ReaderOptions,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
+    let table = HeaderedTable::open(reader, str::to_ascii_lowercase)?;
     let layout =
-        Layout::of(kind).ok_or_else(|| ReadError::Refused(format!("{kind} rows cannot be loaded")))?;
-    let columns = layout.columns(table.header(), options.ignore_unknown).map_err(ReadError::Refused)?;
+        KindLayout::of(kind).ok_or_else(|| FeedReadError::Refused(format!("{kind} rows cannot be loaded")))?;
+    let columns = layout.columns(table.header(), options.ignore_unknown).map_err(FeedReadError::Refused)?;
     if kind == Kind::Price {
         return price::read(layout, &columns, table, rows);
     }
@@ -111,15 +111,15 @@ pub(super) fn read_csv(
 }
 
 fn read_record(
-    layout: &Layout,
+    layout: &KindLayout,
     columns: &[Option<usize>],
-    record: &Record<'_>,
-    rows: &mut Collector,
-) -> Result<(), Fault> {
+    record: &CsvRecord<'_>,
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
     let cells = cells_of(layout, columns, record)?;
     if let Some(kind) = cells.text("kind").filter(|kind| *kind != layout.kind.as_str()) {
         let message = format_args!("kind {kind:?} stands in a file of kind {}: one kind a file", layout.kind);
-        return Err(Fault::new("unknown_kind", message));
+        return Err(RowError::new("unknown_kind", message));
     }
     rows::accept(layout.kind, &cells, record.line, record.raw.len(), rows)
 }
@@ -127,11 +127,11 @@ fn read_record(
 /// Reads JSON records, one per line or all in one document. Records without a kind get `kind`.
 pub(super) fn read_records(
     kind: Option<Kind>,
-    reading: Reading<'_>,
-    rows: &mut Collector,
-) -> Result<(), ReadError> {
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
     let ignore_unknown = reading.options.ignore_unknown;
-    let take = |record: &[u8], line: u64, rows: &mut Collector| {
+    let take = |record: &[u8], line: u64, rows: &mut RowAccumulator| {
         rows.stats.records += 1;
         let accepted = json::cells(record, kind, ignore_unknown)
             .and_then(|(kind, cells)| rows::accept(kind, &cells, line, record.len(), rows));
@@ -144,7 +144,7 @@ pub(super) fn read_records(
             take(object.raw().as_bytes(), line, rows)
         });
     }
-    let mut lines = Lines::new(reading.source)?;
+    let mut lines = LineReader::new(reading.source)?;
     while let Some((number, line)) = lines.next_line()? {
         if !line.trim_ascii().is_empty() {
             take(line, number, rows);

@@ -9,17 +9,17 @@ use market::day::day_number;
 use market::event::{Action, ShareBasis};
 
 use super::cells::cells_of;
-use super::layout::Layout;
-use crate::batch::accumulator::Collector;
-use crate::format::reading::ReadError;
-use crate::format::table::{NONE, PriceColumns, Table};
-use crate::normalize::{Cells, Fault, session_date, trim};
-use crate::source::records::Record;
+use super::layout::KindLayout;
+use crate::batch::accumulator::RowAccumulator;
+use crate::format::reading::FeedReadError;
+use crate::format::table::{NONE, PriceColumns, HeaderedTable};
+use crate::normalize::{RecordCells, RowError, session_date, trim};
+use crate::source::records::CsvRecord;
 
 /// Columns of a row's version.
 const VERSION: [&str; 5] = ["revision", "action", "observed_at", "basis", "basis_as_of"];
 
-struct Columns {
+struct VersionColumns {
     symbol: usize,
     date: usize,
     prices: PriceColumns,
@@ -29,8 +29,8 @@ struct Columns {
     unversioned: bool,
 }
 
-impl Columns {
-    fn of<R: Read>(table: &Table<R>) -> Self {
+impl VersionColumns {
+    fn of<R: Read>(table: &HeaderedTable<R>) -> Self {
         let version = VERSION.map(|name| table.column(&[name]));
         Self {
             symbol: table.column(&["symbol"]),
@@ -51,12 +51,12 @@ struct LastVersion {
 
 /// Reads all records of a price file.
 pub(super) fn read<R: Read>(
-    layout: &Layout,
+    layout: &KindLayout,
     columns: &[Option<usize>],
-    table: Table<R>,
-    rows: &mut Collector,
-) -> Result<(), ReadError> {
-    let places = Columns::of(&table);
+    table: HeaderedTable<R>,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
+    let places = VersionColumns::of(&table);
     let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
     let mut last = LastVersion { cells: Default::default(), version };
     let mut last_date = (Vec::new(), NaiveDate::MIN);
@@ -67,18 +67,18 @@ pub(super) fn read<R: Read>(
 }
 
 fn read_record(
-    places: &Columns,
-    record: &Record<'_>,
+    places: &VersionColumns,
+    record: &CsvRecord<'_>,
     version: &BarVersion,
     last_date: &mut (Vec<u8>, NaiveDate),
-    rows: &mut Collector,
-) -> Result<(), Fault> {
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
     let cell = record.field(places.date);
     if last_date.0 != cell {
         *last_date = (cell.to_vec(), session_date("date", trim(cell))?);
     }
     if places.kind != NONE && !matches!(record.field(places.kind), b"" | b"price") {
-        return Err(Fault::new("unknown_kind", "this is a file of kind price: one kind a file"));
+        return Err(RowError::new("unknown_kind", "this is a file of kind price: one kind a file"));
     }
     let cells = places.prices.cells(record);
     rows.price(record.field(places.symbol), last_date.1, &cells, version.clone(), record.line)
@@ -87,12 +87,12 @@ fn read_record(
 /// Updates the version if its cells differ from those of the last record.
 fn update_version(
     last: &mut LastVersion,
-    places: &Columns,
-    layout: &Layout,
+    places: &VersionColumns,
+    layout: &KindLayout,
     columns: &[Option<usize>],
-    record: &Record<'_>,
-    rows: &Collector,
-) -> Result<(), Fault> {
+    record: &CsvRecord<'_>,
+    rows: &RowAccumulator,
+) -> Result<(), RowError> {
     if places.unversioned {
         return Ok(());
     }
@@ -106,7 +106,7 @@ fn update_version(
 }
 
 /// Version of a price row, from its cells.
-pub(super) fn version(cells: &Cells<'_>, rows: &Collector) -> Result<BarVersion, Fault> {
+pub(super) fn version(cells: &RecordCells<'_>, rows: &RowAccumulator) -> Result<BarVersion, RowError> {
     let basis = cells.word::<ShareBasis>("basis")?.unwrap_or(ShareBasis::Raw);
     let as_of = cells.date("basis_as_of")?;
     let basis_day = (basis == ShareBasis::SplitAdjusted).then(|| as_of.map_or(0, day_number));

@@ -11,18 +11,18 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::price;
-use crate::batch::accumulator::{Collector, Origin};
-use crate::normalize::{Cells, Fault, parse_date, session_date, shown, web_address};
+use crate::batch::accumulator::{RowAccumulator, RowProvenance};
+use crate::normalize::{RecordCells, RowError, parse_date, session_date, shown, web_address};
 use crate::price::parse::PriceCells;
 
 /// Reads one record into `rows`; `bytes` is the length of its text.
 pub(super) fn accept(
     kind: Kind,
-    cells: &Cells<'_>,
+    cells: &RecordCells<'_>,
     line: u64,
     bytes: usize,
-    rows: &mut Collector,
-) -> Result<(), Fault> {
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
     if kind == Kind::Price {
         return accept_price(cells, line, rows);
     }
@@ -52,8 +52,8 @@ pub(super) fn accept(
     Ok(())
 }
 
-fn origin(cells: &Cells<'_>, line: u64, rows: &Collector) -> Result<Origin, Fault> {
-    Ok(Origin {
+fn origin(cells: &RecordCells<'_>, line: u64, rows: &RowAccumulator) -> Result<RowProvenance, RowError> {
+    Ok(RowProvenance {
         line,
         id: cells.owned("id"),
         revision: cells.integer("revision")?.unwrap_or(0),
@@ -63,7 +63,7 @@ fn origin(cells: &Cells<'_>, line: u64, rows: &Collector) -> Result<Origin, Faul
     })
 }
 
-fn accept_price(cells: &Cells<'_>, line: u64, rows: &mut Collector) -> Result<(), Fault> {
+fn accept_price(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let bytes = |name: &str| cells.text(name).unwrap_or_default().as_bytes();
     let version = price::version(cells, rows)?;
     let date = session_date("date", bytes("date"))?;
@@ -79,17 +79,17 @@ fn accept_price(cells: &Cells<'_>, line: u64, rows: &mut Collector) -> Result<()
     rows.price(bytes("symbol"), date, &prices, version, line)
 }
 
-fn security(cells: &Cells<'_>, retracted: bool) -> Result<Security, Fault> {
+fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowError> {
     let symbol = cells.required_symbol("symbol")?;
     let r#type = match cells.word("type")? {
         Some(r#type) => r#type,
         None if retracted => SecurityType::Stock,
-        None => return Err(Fault::missing("type")),
+        None => return Err(RowError::missing("type")),
     };
     let name = match cells.owned("name") {
         Some(name) => name,
         None if retracted => symbol.to_string(),
-        None => return Err(Fault::missing("name")),
+        None => return Err(RowError::missing("name")),
     };
     let Currency { code: currency, minor } = currency_or_dollar(cells, "currency")?;
     Ok(Security {
@@ -122,25 +122,25 @@ fn security(cells: &Cells<'_>, retracted: bool) -> Result<Security, Fault> {
 }
 
 /// Adds a reject for an invalid website address. The row itself is accepted without it.
-fn note_website(cells: &Cells<'_>, line: u64, rows: &mut Collector) {
+fn note_website(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) {
     if let Some(text) = cells.text("website").filter(|text| web_address(text).is_none()) {
         let message =
             format_args!("website {:?} is no http or https address: left out", shown(text.as_bytes()));
-        rows.reject(line, text.as_bytes(), Fault::new("bad_website", message));
+        rows.reject(line, text.as_bytes(), RowError::new("bad_website", message));
     }
 }
 
-fn currency_or_dollar(cells: &Cells<'_>, name: &str) -> Result<Currency, Fault> {
+fn currency_or_dollar(cells: &RecordCells<'_>, name: &str) -> Result<Currency, RowError> {
     Ok(cells.currency(name)?.unwrap_or_else(Currency::dollar))
 }
 
-fn dividend(cells: &Cells<'_>, retracted: bool, has_id: bool) -> Result<Dividend, Fault> {
+fn dividend(cells: &RecordCells<'_>, retracted: bool, has_id: bool) -> Result<Dividend, RowError> {
     let symbol = cells.required_symbol("symbol")?;
     let currency = currency_or_dollar(cells, "currency")?;
     let amount = match cells.amount("amount")? {
         Some(amount) => currency.to_major(amount),
         None if retracted => Decimal::ZERO,
-        None => return Err(Fault::missing("amount")),
+        None => return Err(RowError::missing("amount")),
     };
     let dividend = Dividend {
         symbol,
@@ -161,14 +161,14 @@ fn dividend(cells: &Cells<'_>, retracted: bool, has_id: bool) -> Result<Dividend
         (true, false) => dividend_key_fault(&dividend),
         (true, true) => None,
     };
-    fault.map_or(Ok(dividend), |fault| Err(Fault::rule(fault)))
+    fault.map_or(Ok(dividend), |fault| Err(RowError::rule(fault)))
 }
 
-fn amount_basis(cells: &Cells<'_>) -> Result<ShareBasis, Fault> {
+fn amount_basis(cells: &RecordCells<'_>) -> Result<ShareBasis, RowError> {
     match cells.text("amount_basis") {
         None | Some("as_declared" | "raw") => Ok(ShareBasis::Raw),
         Some("split_adjusted") => Ok(ShareBasis::SplitAdjusted),
-        Some(text) => Err(Fault::new(
+        Some(text) => Err(RowError::new(
             "bad_value",
             format_args!("amount_basis {text:?} must be one of: as_declared, split_adjusted"),
         )),
@@ -176,7 +176,7 @@ fn amount_basis(cells: &Cells<'_>) -> Result<ShareBasis, Fault> {
 }
 
 /// Frequency as a word or as payments per year.
-fn frequency(cells: &Cells<'_>) -> Result<Option<Frequency>, Fault> {
+fn frequency(cells: &RecordCells<'_>) -> Result<Option<Frequency>, RowError> {
     let Some(text) = cells.text("frequency").filter(|text| text.bytes().all(|b| b.is_ascii_digit())) else {
         return cells.word("frequency");
     };
@@ -184,16 +184,16 @@ fn frequency(cells: &Cells<'_>) -> Result<Option<Frequency>, Fault> {
     let message = format_args!(
         "frequency {text} is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 13, 24, 26 or 52"
     );
-    class.map(Some).ok_or_else(|| Fault::new("bad_value", message))
+    class.map(Some).ok_or_else(|| RowError::new("bad_value", message))
 }
 
-fn split(cells: &Cells<'_>, retracted: bool) -> Result<Split, Fault> {
+fn split(cells: &RecordCells<'_>, retracted: bool) -> Result<Split, RowError> {
     let symbol = cells.required_symbol("symbol")?;
     let ex_date = cells.required_date("ex_date")?;
     let side = |name: &str| match cells.figure(name)? {
         Some(shares) => Ok(shares),
         None if retracted => Ok(Decimal::ONE),
-        None => Err(Fault::missing(name)),
+        None => Err(RowError::missing(name)),
     };
     let split = Split {
         symbol,
@@ -205,10 +205,10 @@ fn split(cells: &Cells<'_>, retracted: bool) -> Result<Split, Fault> {
         r#type: cells.owned("type"),
     };
     let fault = if retracted { None } else { split_fault(&split) };
-    fault.map_or(Ok(split), |fault| Err(Fault::rule(fault)))
+    fault.map_or(Ok(split), |fault| Err(RowError::rule(fault)))
 }
 
-fn fundamentals(cells: &Cells<'_>) -> Result<Fundamentals, Fault> {
+fn fundamentals(cells: &RecordCells<'_>) -> Result<Fundamentals, RowError> {
     let currency = cells.currency("reported_currency")?;
     let major = |amount: Option<Decimal>| match &currency {
         Some(currency) => amount.map(|amount| currency.to_major(amount)),
@@ -255,7 +255,7 @@ fn fundamentals(cells: &Cells<'_>) -> Result<Fundamentals, Fault> {
     })
 }
 
-fn etf(cells: &Cells<'_>) -> Result<Etf, Fault> {
+fn etf(cells: &RecordCells<'_>) -> Result<Etf, RowError> {
     Ok(Etf {
         symbol: cells.required_symbol("symbol")?,
         as_of: cells.required_date("as_of")?,
@@ -279,18 +279,18 @@ fn etf(cells: &Cells<'_>) -> Result<Etf, Fault> {
     })
 }
 
-fn accept_holding(cells: &Cells<'_>, origin: Origin, rows: &mut Collector) -> Result<(), Fault> {
+fn accept_holding(cells: &RecordCells<'_>, origin: RowProvenance, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let (etf, as_of) = (cells.required_symbol("etf_symbol")?, cells.required_date("as_of")?);
     let position = if origin.action == Action::Retract { None } else { Some(holding(cells)?) };
     rows.holding(etf, as_of, origin.row(position))
 }
 
-fn holding(cells: &Cells<'_>) -> Result<Holding, Fault> {
+fn holding(cells: &RecordCells<'_>) -> Result<Holding, RowError> {
     let currency = cells.currency("currency")?;
     let value = cells.figure("market_value")?;
     Ok(Holding {
-        name: cells.owned("name").ok_or_else(|| Fault::missing("name"))?,
-        weight: cells.amount("weight")?.ok_or_else(|| Fault::missing("weight"))?,
+        name: cells.owned("name").ok_or_else(|| RowError::missing("name"))?,
+        weight: cells.amount("weight")?.ok_or_else(|| RowError::missing("weight"))?,
         symbol: cells.symbol("symbol")?,
         asset_type: cells.owned("asset_type"),
         shares: cells.figure("shares")?,
@@ -305,11 +305,11 @@ fn holding(cells: &Cells<'_>) -> Result<Holding, Fault> {
 }
 
 /// List of symbols or `{symbol, from, to}` in JSON. In CSV, `FB@2012-05-18..2022-06-08`, separated by `;`.
-fn former_symbols(text: Option<&str>) -> Result<Vec<FormerSymbol>, Fault> {
+fn former_symbols(text: Option<&str>) -> Result<Vec<FormerSymbol>, RowError> {
     let Some(text) = text else { return Ok(Vec::new()) };
     let bad = |part: &str| {
         let message = format_args!("former_symbols {part:?} is not SYMBOL or SYMBOL@YYYY-MM-DD..YYYY-MM-DD");
-        Fault::new("bad_value", message)
+        RowError::new("bad_value", message)
     };
     if text.starts_with('[') {
         let list: Vec<serde_json::Value> = serde_json::from_str(text).map_err(|_| bad(text))?;
@@ -348,11 +348,11 @@ fn former_from_text(part: &str) -> Option<FormerSymbol> {
     Some(FormerSymbol { symbol: Symbol::parse(symbol).ok()?, from: day(from)?, to: day(to)? })
 }
 
-fn indexes(text: Option<&str>) -> Result<Vec<String>, Fault> {
+fn indexes(text: Option<&str>) -> Result<Vec<String>, RowError> {
     let Some(text) = text else { return Ok(Vec::new()) };
     if text.starts_with('[') {
         return serde_json::from_str(text)
-            .map_err(|_| Fault::new("bad_value", "indexes is not a list of names"));
+            .map_err(|_| RowError::new("bad_value", "indexes is not a list of names"));
     }
     Ok(text.split(';').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }

@@ -9,39 +9,39 @@ use rust_decimal::Decimal;
 use toml::Spanned;
 
 use super::dates::{self, DateFormat};
-use super::definition::{Definition, Factor, MapError, OneOrMore, Place};
-use super::map::{Map, RATIO, WideNames};
+use super::definition::{MapDefinition, ScaleFactor, MapError, OneOrMore, ColumnLocation};
+use super::map::{ColumnMap, RATIO, WideNames};
 use super::names::NamePattern;
 use super::numbers::NumberFormat;
-use crate::format::canonical::layout::{self, ColumnType, Layout, column_type};
-use crate::format::symbol_from::SymbolFrom;
+use crate::format::canonical::layout::{self, CanonicalColumnType, KindLayout, column_type};
+use crate::format::symbol_from::SymbolPattern;
 
-impl Map {
+impl ColumnMap {
     /// Parses and validates a map.
     ///
     /// # Errors
     /// The first mistake, with its line and the allowed values.
     pub fn parse(text: &str) -> Result<Self, MapError> {
-        let definition = Definition::parse(text)?;
+        let definition = MapDefinition::parse(text)?;
         let said: toml::Table = toml::from_str(text).map_err(MapError::whole)?;
         let said = serde_json::to_string(&said).map_err(MapError::whole)?;
         let digest = blake3::hash(said.as_bytes()).to_hex()[..32].to_owned();
-        Check::new(text, definition)?.map(digest)
+        MapValidator::new(text, definition)?.map(digest)
     }
 }
 
 /// Validation of one definition.
-struct Check<'a> {
+struct MapValidator<'a> {
     text: &'a str,
-    definition: Definition,
+    definition: MapDefinition,
     kind: Kind,
-    layout: &'static Layout,
+    layout: &'static KindLayout,
 }
 
-impl<'a> Check<'a> {
-    fn new(text: &'a str, definition: Definition) -> Result<Self, MapError> {
+impl<'a> MapValidator<'a> {
+    fn new(text: &'a str, definition: MapDefinition) -> Result<Self, MapError> {
         let word = definition.kind.get_ref();
-        let layout = word.parse().ok().and_then(Layout::of).ok_or_else(|| {
+        let layout = word.parse().ok().and_then(KindLayout::of).ok_or_else(|| {
             let kinds: Vec<&str> = layout::ALL.iter().map(|layout| layout.kind.as_str()).collect();
             let message = format!("kind {word:?} is none; allowed: {}", kinds.join(", "));
             MapError::at(text, definition.kind.span(), message)
@@ -53,12 +53,12 @@ impl<'a> Check<'a> {
         MapError::at(self.text, span, message)
     }
 
-    fn map(self, digest: String) -> Result<Map, MapError> {
+    fn map(self, digest: String) -> Result<ColumnMap, MapError> {
         let header = self.definition.file.header.as_ref().map_or(1, |header| *header.get_ref());
         if let Some(lines) = self.definition.file.header.as_ref().filter(|lines| *lines.get_ref() > 5) {
             return Err(self.at(lines.span(), "file.header is the number of header lines: 0 (none) to 5"));
         }
-        let map = Map {
+        let map = ColumnMap {
             kind: self.kind,
             delimiter: self.delimiter()?,
             windows_1252: self.is_windows_1252()?,
@@ -116,11 +116,11 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn columns(&self, header: u64) -> Result<Vec<(&'static str, Place)>, MapError> {
+    fn columns(&self, header: u64) -> Result<Vec<(&'static str, ColumnLocation)>, MapError> {
         let mut columns = Vec::new();
         for (name, place) in &self.definition.columns {
             let name = self.name("columns.", name, place.span())?;
-            if header == 0 && matches!(place.get_ref(), Place::Name(_)) {
+            if header == 0 && matches!(place.get_ref(), ColumnLocation::Name(_)) {
                 let message =
                     format!("columns.{name} is a name, but file.header = 0: say its number, from 1");
                 return Err(self.at(place.span(), message));
@@ -182,9 +182,9 @@ impl<'a> Check<'a> {
     }
 
     fn scale(&self) -> Result<BTreeMap<&'static str, Decimal>, MapError> {
-        let factor = |(name, factor): (&String, &Spanned<Factor>)| {
+        let factor = |(name, factor): (&String, &Spanned<ScaleFactor>)| {
             let name = self.name("scale.", name, factor.span())?;
-            match column_type(name) == ColumnType::Number && name != RATIO {
+            match column_type(name) == CanonicalColumnType::Number && name != RATIO {
                 true => Ok((name, factor.get_ref().0)),
                 false => Err(self.at(factor.span(), format!("scale.{name}: only numbers are scaled"))),
             }
@@ -204,9 +204,9 @@ impl<'a> Check<'a> {
         names.map(|name| self.name("rows.skip_without: ", name.get_ref(), name.span())).collect()
     }
 
-    fn pattern(&self, key: &str, pattern: Option<&Spanned<String>>) -> Result<Option<SymbolFrom>, MapError> {
+    fn pattern(&self, key: &str, pattern: Option<&Spanned<String>>) -> Result<Option<SymbolPattern>, MapError> {
         let Some(pattern) = pattern else { return Ok(None) };
-        let parsed = SymbolFrom::parse(pattern.get_ref());
+        let parsed = SymbolPattern::parse(pattern.get_ref());
         let message = format!("{key} has {{symbol}} once, in the symbol's place, such as \"{{symbol}}.US\"");
         parsed.map(Some).map_err(|_| self.at(pattern.span(), message))
     }
@@ -234,7 +234,7 @@ impl<'a> Check<'a> {
     }
 
     /// Fails if the map never gives a column that rows of its kind require.
-    fn check_required(&self, map: &Map) -> Result<(), MapError> {
+    fn check_required(&self, map: &ColumnMap) -> Result<(), MapError> {
         let given = |name: &str| {
             let wide = map.wide.as_ref();
             map.columns.iter().any(|(known, _)| *known == name)

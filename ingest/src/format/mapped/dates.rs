@@ -2,14 +2,14 @@
 
 use chrono::{DateTime, NaiveDate};
 
-use crate::normalize::{Fault, shown};
+use crate::normalize::{RowError, shown};
 
 /// Description of allowed date formats, for error messages.
 pub(super) const ALLOWED: &str = "YYYY, YY, MM, DD (also of one digit), MMM (Jan, January) and the signs between them, such as DD.MM.YYYY; or unix, unix_ms";
 
 /// Part of a date format.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum DatePart {
     Year,
     ShortYear,
     Month,
@@ -20,7 +20,7 @@ pub(super) enum Part {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DateFormat {
-    Parts(Vec<Part>),
+    Parts(Vec<DatePart>),
     /// Time since 1970, in ticks; the number of ticks per second.
     Unix(i64),
 }
@@ -34,25 +34,25 @@ impl DateFormat {
             _ => {}
         }
         let words = [
-            ("YYYY", Part::Year),
-            ("YY", Part::ShortYear),
-            ("MMM", Part::MonthName),
-            ("MM", Part::Month),
-            ("M", Part::Month),
-            ("DD", Part::Day),
-            ("D", Part::Day),
+            ("YYYY", DatePart::Year),
+            ("YY", DatePart::ShortYear),
+            ("MMM", DatePart::MonthName),
+            ("MM", DatePart::Month),
+            ("M", DatePart::Month),
+            ("DD", DatePart::Day),
+            ("D", DatePart::Day),
         ];
         let (mut parts, mut rest) = (Vec::new(), text);
         while let Some(first) = rest.chars().next() {
             let word = words.iter().find_map(|(word, part)| Some((rest.strip_prefix(word)?, part.clone())));
-            let (after, part) = word.unwrap_or_else(|| (&rest[first.len_utf8()..], Part::Sign(first)));
+            let (after, part) = word.unwrap_or_else(|| (&rest[first.len_utf8()..], DatePart::Sign(first)));
             parts.push(part);
             rest = after;
         }
-        let count = |wanted: &[Part]| parts.iter().filter(|part| wanted.contains(part)).count();
-        let whole = count(&[Part::Year, Part::ShortYear]) == 1
-            && count(&[Part::Month, Part::MonthName]) == 1
-            && count(&[Part::Day]) == 1;
+        let count = |wanted: &[DatePart]| parts.iter().filter(|part| wanted.contains(part)).count();
+        let whole = count(&[DatePart::Year, DatePart::ShortYear]) == 1
+            && count(&[DatePart::Month, DatePart::MonthName]) == 1
+            && count(&[DatePart::Day]) == 1;
         whole.then_some(Self::Parts(parts))
     }
 
@@ -69,16 +69,16 @@ impl DateFormat {
         let (mut year, mut month, mut day, mut rest) = (0, 0, 0, text);
         for part in parts {
             rest = match part {
-                Part::Year => digits(rest, 4, 4, &mut year)?,
-                Part::ShortYear => {
+                DatePart::Year => digits(rest, 4, 4, &mut year)?,
+                DatePart::ShortYear => {
                     let after = digits(rest, 2, 2, &mut year)?;
                     year += if year < 69 { 2000 } else { 1900 };
                     after
                 }
-                Part::Month => digits(rest, 1, 2, &mut month)?,
-                Part::MonthName => month_name(rest, &mut month)?,
-                Part::Day => digits(rest, 1, 2, &mut day)?,
-                Part::Sign(sign) => rest.strip_prefix(*sign)?,
+                DatePart::Month => digits(rest, 1, 2, &mut month)?,
+                DatePart::MonthName => month_name(rest, &mut month)?,
+                DatePart::Day => digits(rest, 1, 2, &mut day)?,
+                DatePart::Sign(sign) => rest.strip_prefix(*sign)?,
             };
         }
         Some((NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?, rest))
@@ -86,7 +86,7 @@ impl DateFormat {
 }
 
 /// Parses a date with the first format that fits. A midnight after it is ignored.
-pub(super) fn read(formats: &[DateFormat], column: &str, text: &str) -> Result<NaiveDate, Fault> {
+pub(super) fn read(formats: &[DateFormat], column: &str, text: &str) -> Result<NaiveDate, RowError> {
     let mut timed = false;
     for format in formats {
         match format.read(text) {
@@ -97,11 +97,11 @@ pub(super) fn read(formats: &[DateFormat], column: &str, text: &str) -> Result<N
     }
     let shown = shown(text.as_bytes());
     Err(match timed {
-        true => Fault::new(
+        true => RowError::new(
             "intraday_row",
             format_args!("{column} {shown:?} has a time of day: only daily rows are loaded"),
         ),
-        false => Fault::new(
+        false => RowError::new(
             "bad_date",
             format_args!("{column} {shown:?} is not written as the map's dates.format says"),
         ),

@@ -12,33 +12,33 @@ use toml::Spanned;
 /// Parsed map before validation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Definition {
+pub(super) struct MapDefinition {
     pub(super) kind: Spanned<String>,
     #[serde(default)]
-    pub(super) file: FileLayout,
+    pub(super) file: FileSection,
     #[serde(default)]
-    pub(super) columns: BTreeMap<String, Spanned<Place>>,
+    pub(super) columns: BTreeMap<String, Spanned<ColumnLocation>>,
     #[serde(default)]
     pub(super) constants: BTreeMap<String, Spanned<String>>,
     #[serde(default)]
-    pub(super) dates: Dates,
+    pub(super) dates: DatesSection,
     #[serde(default)]
-    pub(super) numbers: Numbers,
+    pub(super) numbers: NumbersSection,
     #[serde(default)]
-    pub(super) scale: BTreeMap<String, Spanned<Factor>>,
+    pub(super) scale: BTreeMap<String, Spanned<ScaleFactor>>,
     #[serde(default)]
-    pub(super) symbols: Symbols,
+    pub(super) symbols: SymbolsSection,
     #[serde(default)]
     pub(super) aliases: BTreeMap<String, Spanned<BTreeMap<String, String>>>,
     #[serde(default)]
-    pub(super) rows: Rows,
-    pub(super) wide: Option<Wide>,
+    pub(super) rows: RowsSection,
+    pub(super) wide: Option<WideSection>,
 }
 
 /// `[file]`: layout of the records in the text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FileLayout {
+pub(super) struct FileSection {
     pub(super) delimiter: Option<Spanned<String>>,
     pub(super) encoding: Option<Spanned<String>>,
     /// Line of the header, or of the first record if there is no header.
@@ -52,14 +52,14 @@ pub(super) struct FileLayout {
 /// `[dates]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Dates {
+pub(super) struct DatesSection {
     pub(super) format: Option<Spanned<OneOrMore>>,
 }
 
 /// `[numbers]`: notation of numbers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Numbers {
+pub(super) struct NumbersSection {
     pub(super) decimal: Option<Spanned<String>>,
     pub(super) thousands: Option<Spanned<String>>,
     /// Characters that are not part of a number, such as `$`.
@@ -73,7 +73,7 @@ pub(super) struct Numbers {
 /// `[symbols]`: location and suffix of symbols.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Symbols {
+pub(super) struct SymbolsSection {
     /// Pattern for the symbol in a file name.
     pub(super) file_name: Option<Spanned<String>>,
     /// Pattern for the symbol in a cell.
@@ -86,7 +86,7 @@ pub(super) struct Symbols {
 /// `[rows]`: selection of rows, and words for absent values.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Rows {
+pub(super) struct RowsSection {
     #[serde(default)]
     pub(super) absent: Vec<String>,
     /// Columns that must have a nonzero value, or the record is skipped.
@@ -97,7 +97,7 @@ pub(super) struct Rows {
 /// `[wide]`: columns whose names contain a symbol, a field or a date.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wide {
+pub(super) struct WideSection {
     /// Pattern of the column names, such as `{symbol}.{field}`.
     pub(super) name: Spanned<String>,
     /// Field of the cells, if the column names have none.
@@ -109,7 +109,7 @@ pub(super) struct Wide {
 
 /// Location of a value in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ColumnLocation {
     Name(String),
     /// Column number, from 1.
     Number(usize),
@@ -125,48 +125,48 @@ pub(super) enum OneOrMore {
 
 /// Multiplier of a column's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Factor(pub(super) Decimal);
+pub(super) struct ScaleFactor(pub(super) Decimal);
 
-impl<'de> Deserialize<'de> for Place {
+impl<'de> Deserialize<'de> for ColumnLocation {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Column;
-        impl Visitor<'_> for Column {
-            type Value = Place;
+        struct LocationVisitor;
+        impl Visitor<'_> for LocationVisitor {
+            type Value = ColumnLocation;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a column's name in quotes, or its number from 1")
             }
-            fn visit_str<E: Error>(self, name: &str) -> Result<Place, E> {
-                Ok(Place::Name(name.to_owned()))
+            fn visit_str<E: Error>(self, name: &str) -> Result<ColumnLocation, E> {
+                Ok(ColumnLocation::Name(name.to_owned()))
             }
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Place, E> {
+            fn visit_i64<E: Error>(self, number: i64) -> Result<ColumnLocation, E> {
                 let valid = usize::try_from(number).ok().filter(|number| *number > 0);
                 let expected = serde::de::Unexpected::Signed(number);
-                valid.map(Place::Number).ok_or_else(|| E::invalid_value(expected, &self))
+                valid.map(ColumnLocation::Number).ok_or_else(|| E::invalid_value(expected, &self))
             }
         }
-        deserializer.deserialize_any(Column)
+        deserializer.deserialize_any(LocationVisitor)
     }
 }
 
-impl<'de> Deserialize<'de> for Factor {
+impl<'de> Deserialize<'de> for ScaleFactor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Factor;
+        struct FactorVisitor;
+        impl Visitor<'_> for FactorVisitor {
+            type Value = ScaleFactor;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number above zero in quotes, such as \"0.0001\" (exact), or a whole one")
             }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Factor, E> {
+            fn visit_str<E: Error>(self, text: &str) -> Result<ScaleFactor, E> {
                 let number = market::decimal::parse_figure(text).ok().filter(|number| !number.rounded);
                 let number = number.filter(|number| number.value > Decimal::ZERO);
                 let unexpected = serde::de::Unexpected::Str(text);
-                number.map(|number| Factor(number.value)).ok_or_else(|| E::invalid_value(unexpected, &self))
+                number.map(|number| ScaleFactor(number.value)).ok_or_else(|| E::invalid_value(unexpected, &self))
             }
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Factor, E> {
+            fn visit_i64<E: Error>(self, number: i64) -> Result<ScaleFactor, E> {
                 self.visit_str(&number.to_string())
             }
         }
-        deserializer.deserialize_any(Number)
+        deserializer.deserialize_any(FactorVisitor)
     }
 }
 
@@ -201,7 +201,7 @@ impl MapError {
     }
 }
 
-impl Definition {
+impl MapDefinition {
     pub(super) fn parse(text: &str) -> Result<Self, MapError> {
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let message = error.message().trim().replace('\n', ", ");

@@ -8,19 +8,19 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::dates::{self, DateFormat};
-use super::definition::Place;
+use super::definition::ColumnLocation;
 use super::names::NamePattern;
 use super::numbers::NumberFormat;
-use crate::format::canonical::layout::{ColumnType, Layout, column_type};
-use crate::format::symbol_from::SymbolFrom;
-use crate::normalize::{Fault, is_absent, shown};
+use crate::format::canonical::layout::{CanonicalColumnType, KindLayout, column_type};
+use crate::format::symbol_from::SymbolPattern;
+use crate::normalize::{RowError, is_absent, shown};
 
 /// Column with old and new shares of a split, such as `4:1` or `4.0`.
 pub(super) const RATIO: &str = "ratio";
 
 /// Validated map.
 #[derive(Debug)]
-pub struct Map {
+pub struct ColumnMap {
     pub(super) kind: Kind,
     /// Delimiter of the fields; detected from the header if `None`.
     pub(super) delimiter: Option<u8>,
@@ -31,7 +31,7 @@ pub struct Map {
     pub(super) header: u64,
     /// JSON: path of the member with the records. If `None`, they are in a list, under `results` or under `data`.
     pub(super) records: Option<String>,
-    pub(super) columns: Vec<(&'static str, Place)>,
+    pub(super) columns: Vec<(&'static str, ColumnLocation)>,
     pub(super) constants: Vec<(&'static str, String)>,
     pub(super) wide: Option<WideNames>,
     /// Columns that must have a nonzero value, or the record is skipped.
@@ -41,8 +41,8 @@ pub struct Map {
     pub(super) scale: BTreeMap<&'static str, Decimal>,
     pub(super) aliases: BTreeMap<&'static str, BTreeMap<String, String>>,
     pub(super) absent: Vec<String>,
-    pub(super) file_name: Option<SymbolFrom>,
-    pub(super) cell: Option<SymbolFrom>,
+    pub(super) file_name: Option<SymbolPattern>,
+    pub(super) cell: Option<SymbolPattern>,
     pub(super) suffix: String,
     /// Hash of the map's content, independent of comments and order.
     pub(super) digest: String,
@@ -57,15 +57,15 @@ pub(super) struct WideNames {
     pub(super) skip: Vec<String>,
 }
 
-impl PartialEq for Map {
+impl PartialEq for ColumnMap {
     fn eq(&self, other: &Self) -> bool {
         self.digest == other.digest
     }
 }
 
-impl Eq for Map {}
+impl Eq for ColumnMap {}
 
-impl Map {
+impl ColumnMap {
     /// Digest of the map. It is part of an input's identity: the same file under another map has other rows.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
@@ -73,7 +73,7 @@ impl Map {
 
     /// Column with the symbol of a row; `None` for kinds of the whole market.
     pub(super) fn owner(&self) -> Option<&'static str> {
-        let layout = Layout::of(self.kind)?;
+        let layout = KindLayout::of(self.kind)?;
         layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
     }
 
@@ -86,12 +86,12 @@ impl Map {
     }
 
     /// Pattern for the symbol in file names.
-    pub(super) fn file_name(&self) -> Option<&SymbolFrom> {
+    pub(super) fn file_name(&self) -> Option<&SymbolPattern> {
         self.file_name.as_ref()
     }
 
     /// Cell in canonical form; `None` if it is absent.
-    pub(super) fn value<'a>(&self, name: &'static str, cell: &'a str) -> Result<Option<Cow<'a, str>>, Fault> {
+    pub(super) fn value<'a>(&self, name: &'static str, cell: &'a str) -> Result<Option<Cow<'a, str>>, RowError> {
         let cell = cell.trim();
         if is_absent(cell.as_bytes()) || self.absent.iter().any(|word| word == cell) {
             return Ok(None);
@@ -100,21 +100,21 @@ impl Map {
             return Ok(Some(Cow::Owned(other.clone())));
         }
         let value = match column_type(name) {
-            ColumnType::Date => Cow::Owned(dates::read(&self.dates, name, cell)?.to_string()),
-            ColumnType::Number if name == RATIO => Cow::Borrowed(cell),
-            ColumnType::Number => self.numbers.read(name, cell, self.scale.get(name).copied())?,
-            ColumnType::Text if Some(name) == self.owner() => Cow::Owned(self.symbol(name, cell)?),
-            ColumnType::Text => Cow::Borrowed(cell),
+            CanonicalColumnType::Date => Cow::Owned(dates::read(&self.dates, name, cell)?.to_string()),
+            CanonicalColumnType::Number if name == RATIO => Cow::Borrowed(cell),
+            CanonicalColumnType::Number => self.numbers.read(name, cell, self.scale.get(name).copied())?,
+            CanonicalColumnType::Text if Some(name) == self.owner() => Cow::Owned(self.symbol(name, cell)?),
+            CanonicalColumnType::Text => Cow::Borrowed(cell),
         };
         Ok(Some(value))
     }
 
     /// Symbol in a cell or a column name.
-    fn symbol(&self, name: &str, text: &str) -> Result<String, Fault> {
+    fn symbol(&self, name: &str, text: &str) -> Result<String, RowError> {
         let inside = match &self.cell {
             Some(pattern) => pattern.inside(text).ok_or_else(|| {
                 let shown = shown(text.as_bytes());
-                Fault::new(
+                RowError::new(
                     "bad_symbol",
                     format_args!("{name} {shown:?} does not fit the map's symbols.cell = \"{pattern}\""),
                 )

@@ -7,18 +7,18 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
 
-use super::canonical::Draft;
+use super::canonical::RecordBuilder;
 use super::canonical::layout::ID_FIELD;
 use super::file_symbol;
-use super::head::Head;
-use super::json::Json;
+use super::head::FileHead;
+use super::json::RawJson;
 use super::ratio;
-use super::reading::{Format, Options, ReadError, Reading, Whose};
+use super::reading::{FileFormat, ReaderOptions, FeedReadError, VendorFile, SymbolScope};
 use super::vendor::{read_documents, read_objects};
-use crate::batch::accumulator::Collector;
-use crate::normalize::Fault;
+use crate::batch::accumulator::RowAccumulator;
+use crate::normalize::RowError;
 use crate::source::files::{Encoding, FeedFile};
-use crate::source::records::{Record, Records};
+use crate::source::records::{CsvRecord, CsvReader};
 
 mod check;
 mod dates;
@@ -32,30 +32,30 @@ mod shipped;
 
 pub(crate) use dates::is_date;
 pub use definition::MapError;
-use definition::Place;
+use definition::ColumnLocation;
 use encoding::Windows1252;
-pub use map::Map;
+pub use map::ColumnMap;
 use map::RATIO;
-use plan::{Plan, PlannedRow};
+use plan::{ColumnPlan, PlannedRow};
 pub(super) use shipped::shipped_for;
 pub use shipped::{MapFile, SHIPPED};
 
 /// Values of a row, by canonical name.
-type Values<'a> = Vec<(&'static str, Cow<'a, str>)>;
+type RowValues<'a> = Vec<(&'static str, Cow<'a, str>)>;
 
 /// Format of a file under a map.
 pub(super) fn recognise(
-    map: &Arc<Map>,
+    map: &Arc<ColumnMap>,
     file: &FeedFile,
-    head: &Head,
-    options: &Options,
-) -> Result<Format, String> {
+    head: &FileHead,
+    options: &ReaderOptions,
+) -> Result<FileFormat, String> {
     let symbol = if map.names_owner() {
         None
     } else {
         let symbol_from = options.symbol_from.clone().or_else(|| map.file_name().cloned());
-        let options = Options { symbol_from, ..options.clone() };
-        file_symbol::resolve(file, Whose::File, &options)?.map(|symbol| map.renamed(symbol)).transpose()?
+        let options = ReaderOptions { symbol_from, ..options.clone() };
+        file_symbol::resolve(file, SymbolScope::File, &options)?.map(|symbol| map.renamed(symbol)).transpose()?
     };
     if head.encoding != Encoding::Csv && map.wide.is_some() {
         return Err("is JSON, which has no columns: [wide] is for tables".to_owned());
@@ -64,21 +64,21 @@ pub(super) fn recognise(
         return Err("is a table, which has no members: file.records is for JSON".to_owned());
     }
     let mended = head.columns.iter().any(|name| name == ID_FIELD);
-    Ok(Format::Mapped { map: map.clone(), encoding: head.encoding, symbol, mended })
+    Ok(FileFormat::Mapped { map: map.clone(), encoding: head.encoding, symbol, mended })
 }
 
 /// Reads all rows of a file.
 pub(super) fn read(
-    map: &Map,
+    map: &ColumnMap,
     mended: bool,
-    reading: Reading<'_>,
-    rows: &mut Collector,
-) -> Result<(), ReadError> {
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
     let owner = map.owner().zip(reading.symbol.map(ToString::to_string));
     let beginning = if mended {
-        Beginning { line: Some(1), header: 1 }
+        HeaderPosition { line: Some(1), header: 1 }
     } else {
-        Beginning { line: map.first_line, header: map.header }
+        HeaderPosition { line: map.first_line, header: map.header }
     };
     match reading.encoding {
         Encoding::Csv if map.windows_1252 && !mended => {
@@ -91,7 +91,7 @@ pub(super) fn read(
 
 /// Position and size of a table's header.
 #[derive(Clone, Copy)]
-struct Beginning {
+struct HeaderPosition {
     /// Line of the header, or of the first record if there is no header. If `None`, comment lines may precede it.
     line: Option<u64>,
     /// Number of header lines.
@@ -99,18 +99,18 @@ struct Beginning {
 }
 
 fn read_table(
-    map: &Map,
-    beginning: Beginning,
+    map: &ColumnMap,
+    beginning: HeaderPosition,
     owner: Option<(&'static str, String)>,
     source: impl Read,
-    rows: &mut Collector,
-) -> Result<(), ReadError> {
-    let mut records = Records::delimited(source, map.delimiter)?;
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
+    let mut records = CsvReader::delimited(source, map.delimiter)?;
     if beginning.line.is_some() {
         records = records.without_comments();
     }
     let names = header(beginning, &mut records)?;
-    let plan = Plan::of(map, &names).map_err(ReadError::Refused)?;
+    let plan = ColumnPlan::of(map, &names).map_err(FeedReadError::Refused)?;
     let mut width = names.len();
     if width > 0 {
         rows.table(&table_header(&names, records.delimiter()));
@@ -152,13 +152,13 @@ fn read_table(
 }
 
 /// Column names. Those of several header lines are joined by a bar; empty without a header.
-fn header<R: Read>(beginning: Beginning, records: &mut Records<R>) -> Result<Vec<String>, ReadError> {
+fn header<R: Read>(beginning: HeaderPosition, records: &mut CsvReader<R>) -> Result<Vec<String>, FeedReadError> {
     let mut names: Vec<String> = Vec::new();
     let mut lines = 0;
     while lines < beginning.header {
         let line = records.next_record()?;
         let line =
-            line.ok_or_else(|| ReadError::Refused("ends before the header the map says".to_owned()))?;
+            line.ok_or_else(|| FeedReadError::Refused("ends before the header the map says".to_owned()))?;
         if beginning.line.is_some_and(|first| line.line < first) {
             continue;
         }
@@ -185,26 +185,26 @@ fn table_header(names: &[String], delimiter: u8) -> String {
 }
 
 /// Fails if a record has another number of columns. Extra empty ones at its end are ignored.
-fn check_shape(width: usize, record: &Record<'_>) -> Result<(), Fault> {
+fn check_shape(width: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     if record.unclosed {
-        return Err(Fault::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
+        return Err(RowError::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
     }
     let excess = (width..record.len()).any(|index| !record.field(index).is_empty());
     if record.len() < width || excess {
         let message = format_args!("{} fields where the file has {width} columns", record.len());
-        return Err(Fault::new("malformed_row", message));
+        return Err(RowError::new("malformed_row", message));
     }
     Ok(())
 }
 
 /// Values that all rows of a record share.
 fn common<'a>(
-    map: &'a Map,
-    plan: &Plan,
+    map: &'a ColumnMap,
+    plan: &ColumnPlan,
     owner: Option<&'a (&'static str, String)>,
-    record: &Record<'a>,
-) -> Result<Values<'a>, Fault> {
-    let mut values: Values<'a> =
+    record: &CsvRecord<'a>,
+) -> Result<RowValues<'a>, RowError> {
+    let mut values: RowValues<'a> =
         owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();
     for (name, index) in &plan.common {
         add(map, name, text(record, *index)?, &mut values)?;
@@ -214,52 +214,52 @@ fn common<'a>(
 
 /// Values of one row; empty if all cells of a wide table's row are empty.
 fn values<'a>(
-    map: &Map,
+    map: &ColumnMap,
     row: &'a PlannedRow,
-    record: &Record<'a>,
-    mut values: Values<'a>,
-) -> Result<Values<'a>, Fault> {
+    record: &CsvRecord<'a>,
+    mut values: RowValues<'a>,
+) -> Result<RowValues<'a>, RowError> {
     let before = values.len();
     for (name, index) in &row.cells {
         add(map, name, text(record, *index)?, &mut values)?;
     }
     if values.len() == before && map.wide.is_some() {
-        return Ok(Values::new());
+        return Ok(RowValues::new());
     }
     values.extend(row.constants.iter().map(|(name, value)| (*name, Cow::Borrowed(value.as_str()))));
     Ok(values)
 }
 
-fn text<'a>(record: &Record<'a>, index: usize) -> Result<&'a str, Fault> {
+fn text<'a>(record: &CsvRecord<'a>, index: usize) -> Result<&'a str, RowError> {
     std::str::from_utf8(record.field(index)).map_err(|_| {
         let message = format_args!(
             "column {} is not UTF-8: say file.encoding = \"windows-1252\" in the map",
             index + 1
         );
-        Fault::new("malformed_row", message)
+        RowError::new("malformed_row", message)
     })
 }
 
-fn add<'a>(map: &Map, name: &'static str, text: &'a str, values: &mut Values<'a>) -> Result<(), Fault> {
+fn add<'a>(map: &ColumnMap, name: &'static str, text: &'a str, values: &mut RowValues<'a>) -> Result<(), RowError> {
     values.extend(map.value(name, text)?.map(|value| (name, value)));
     Ok(())
 }
 
 /// Validates and adds a row, unless the map skips it.
-fn accept(map: &Map, values: Values<'_>, line: u64, bytes: usize, rows: &mut Collector) -> Result<(), Fault> {
+fn accept(map: &ColumnMap, values: RowValues<'_>, line: u64, bytes: usize, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let is_zero = |text: &str| text.bytes().all(|byte| b"-+0.".contains(&byte));
     let has = |name: &&str| values.iter().any(|(known, value)| known == name && !is_zero(value));
     if !map.skip_without.iter().all(has) {
         return Ok(());
     }
-    let mut draft = Draft::new(map.kind);
+    let mut draft = RecordBuilder::new(map.kind);
     for (name, value) in values {
         draft = match name {
             RATIO => {
                 let (from, to) = ratio::parse(&value).ok_or_else(|| {
                     let message =
                         format_args!("ratio {value:?} is none: write new to old, such as 4:1 or 4.0");
-                    Fault::new("bad_number", message)
+                    RowError::new("bad_number", message)
                 })?;
                 draft.with("from", Some(from.to_string())).with("to", Some(to.to_string()))
             }
@@ -272,25 +272,25 @@ fn accept(map: &Map, values: Values<'_>, line: u64, bytes: usize, rows: &mut Col
 }
 
 fn read_json(
-    map: &Map,
+    map: &ColumnMap,
     mended: bool,
     owner: Option<(&'static str, String)>,
-    reading: Reading<'_>,
-    rows: &mut Collector,
-) -> Result<(), ReadError> {
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
     let mut paths = Vec::new();
     for (name, place) in &map.columns {
         // In exported rejects, an unnamed column has its number as name.
         paths.push(match place {
-            Place::Name(path) => (*name, Cow::Borrowed(path.as_str())),
-            Place::Number(_) if !mended => {
+            ColumnLocation::Name(path) => (*name, Cow::Borrowed(path.as_str())),
+            ColumnLocation::Number(_) if !mended => {
                 let message = format!("is JSON, whose values have names: columns.{name} is a number");
-                return Err(ReadError::Refused(message));
+                return Err(FeedReadError::Refused(message));
             }
-            Place::Number(number) => (*name, Cow::Owned(number.to_string())),
+            ColumnLocation::Number(number) => (*name, Cow::Owned(number.to_string())),
         });
     }
-    let take = |object: Json<'_>, wrapper: Option<Json<'_>>, line: u64, rows: &mut Collector| {
+    let take = |object: RawJson<'_>, wrapper: Option<RawJson<'_>>, line: u64, rows: &mut RowAccumulator| {
         let read = object_values(map, &paths, owner.as_ref(), object, wrapper)
             .and_then(|values| accept(map, values, line, object.raw().len(), rows));
         if let Err(fault) = read {
@@ -312,7 +312,7 @@ fn read_json(
     })?;
     match number {
         0 => {
-            Err(ReadError::Refused(format!("has no records at {path:?}, where the map's file.records says")))
+            Err(FeedReadError::Refused(format!("has no records at {path:?}, where the map's file.records says")))
         }
         _ => Ok(()),
     }
@@ -320,10 +320,10 @@ fn read_json(
 
 /// Passes the objects at a path of members to `each`, with the enclosing object. Lists on the path are traversed.
 fn records_at<'a>(
-    value: Json<'a>,
+    value: RawJson<'a>,
     path: Option<&str>,
-    page: Option<Json<'a>>,
-    each: &mut impl FnMut(Json<'a>, Option<Json<'a>>),
+    page: Option<RawJson<'a>>,
+    each: &mut impl FnMut(RawJson<'a>, Option<RawJson<'a>>),
 ) {
     // A list inside a list is passed as a whole, and rejected because it is not an object.
     let items = if value.is_list() { value.items() } else { vec![value] };
@@ -342,19 +342,19 @@ fn records_at<'a>(
 
 /// Values of an object; missing ones may come from the enclosing answer.
 fn object_values<'a>(
-    map: &'a Map,
+    map: &'a ColumnMap,
     paths: &[(&'static str, Cow<'_, str>)],
     owner: Option<&'a (&'static str, String)>,
-    object: Json<'a>,
-    wrapper: Option<Json<'a>>,
-) -> Result<Values<'a>, Fault> {
+    object: RawJson<'a>,
+    wrapper: Option<RawJson<'a>>,
+) -> Result<RowValues<'a>, RowError> {
     if !object.is_object() {
-        return Err(Fault::new("malformed_row", "is no object with members"));
+        return Err(RowError::new("malformed_row", "is no object with members"));
     }
-    let mut values: Values<'a> =
+    let mut values: RowValues<'a> =
         owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();
     for (name, path) in paths {
-        let found = member(object, path).or_else(|| member(wrapper?, path)).and_then(Json::text);
+        let found = member(object, path).or_else(|| member(wrapper?, path)).and_then(RawJson::text);
         if let Some(text) = found {
             let value = map.value(name, &text)?;
             values.extend(value.map(|value| (*name, Cow::Owned(value.into_owned()))));
@@ -364,7 +364,7 @@ fn object_values<'a>(
 }
 
 /// Member by name or by path: `quote.close`.
-fn member<'a>(object: Json<'a>, path: &str) -> Option<Json<'a>> {
+fn member<'a>(object: RawJson<'a>, path: &str) -> Option<RawJson<'a>> {
     object.get(path).or_else(|| {
         let (first, rest) = path.split_once('.')?;
         member(object.get(first)?, rest)

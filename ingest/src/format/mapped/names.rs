@@ -2,7 +2,7 @@
 
 /// Part of a column name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     Symbol,
     Field,
     Date,
@@ -11,7 +11,7 @@ enum Part {
 
 /// Pattern of column names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NamePattern(Vec<Part>);
+pub(super) struct NamePattern(Vec<PatternPart>);
 
 /// Parts of one column name.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -21,18 +21,18 @@ pub(super) struct NameParts<'a> {
     pub(super) date: Option<&'a str>,
 }
 
-const WORDS: [(&str, Part); 3] =
-    [("{symbol}", Part::Symbol), ("{field}", Part::Field), ("{date}", Part::Date)];
+const WORDS: [(&str, PatternPart); 3] =
+    [("{symbol}", PatternPart::Symbol), ("{field}", PatternPart::Field), ("{date}", PatternPart::Date)];
 
 impl NamePattern {
     /// Parses a pattern. `None` if it lacks both symbol and date, repeats a part, or has two adjacent parts without
     /// a separator.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let (mut parts, mut rest): (Vec<Part>, _) = (Vec::new(), text);
+        let (mut parts, mut rest): (Vec<PatternPart>, _) = (Vec::new(), text);
         while let Some(first) = rest.chars().next() {
             let word = WORDS.iter().find_map(|(word, part)| Some((rest.strip_prefix(word)?, part)));
             if let Some((after, part)) = word {
-                let joined = parts.last().is_some_and(|last| !matches!(last, Part::Signs(_)));
+                let joined = parts.last().is_some_and(|last| !matches!(last, PatternPart::Signs(_)));
                 if joined || parts.contains(part) {
                     return None;
                 }
@@ -41,8 +41,8 @@ impl NamePattern {
                 continue;
             }
             match parts.last_mut() {
-                Some(Part::Signs(signs)) => signs.push(first),
-                _ => parts.push(Part::Signs(first.to_string())),
+                Some(PatternPart::Signs(signs)) => signs.push(first),
+                _ => parts.push(PatternPart::Signs(first.to_string())),
             }
             rest = &rest[first.len_utf8()..];
         }
@@ -51,15 +51,15 @@ impl NamePattern {
     }
 
     pub(super) fn has_symbol(&self) -> bool {
-        self.0.contains(&Part::Symbol)
+        self.0.contains(&PatternPart::Symbol)
     }
 
     pub(super) fn has_field(&self) -> bool {
-        self.0.contains(&Part::Field)
+        self.0.contains(&PatternPart::Field)
     }
 
     pub(super) fn has_date(&self) -> bool {
-        self.0.contains(&Part::Date)
+        self.0.contains(&PatternPart::Date)
     }
 
     /// Parts of a name in the first interpretation that `wanted` accepts. A part before a separator is as long as
@@ -74,7 +74,7 @@ impl NamePattern {
 }
 
 fn read<'a>(
-    parts: &[Part],
+    parts: &[PatternPart],
     rest: &'a str,
     found: NameParts<'a>,
     wanted: &impl Fn(&NameParts<'a>) -> bool,
@@ -82,21 +82,21 @@ fn read<'a>(
     let Some((first, later)) = parts.split_first() else {
         return Some(found).filter(|found| rest.is_empty() && wanted(found));
     };
-    if let Part::Signs(signs) = first {
+    if let PatternPart::Signs(signs) = first {
         return read(later, rest.strip_prefix(signs.as_str())?, found, wanted);
     }
     let take = |end: usize| {
         let (text, after) = rest.split_at(end);
         let mut found = found.clone();
         match first {
-            Part::Symbol => found.symbol = Some(text),
-            Part::Field => found.field = Some(text),
+            PatternPart::Symbol => found.symbol = Some(text),
+            PatternPart::Field => found.field = Some(text),
             _ => found.date = Some(text),
         }
         read(later, after, found, wanted)
     };
     match later.first() {
-        Some(Part::Signs(signs)) => rest.rmatch_indices(signs.as_str()).find_map(|(end, _)| take(end)),
+        Some(PatternPart::Signs(signs)) => rest.rmatch_indices(signs.as_str()).find_map(|(end, _)| take(end)),
         _ => take(rest.len()),
     }
 }

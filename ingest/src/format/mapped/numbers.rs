@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use market::decimal::parse_figure;
 use rust_decimal::Decimal;
 
-use crate::normalize::{Fault, shown};
+use crate::normalize::{RowError, shown};
 
 /// Notation of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,10 +28,10 @@ impl NumberFormat {
         column: &str,
         text: &'a str,
         factor: Option<Decimal>,
-    ) -> Result<Cow<'a, str>, Fault> {
+    ) -> Result<Cow<'a, str>, RowError> {
         let bad = |why: &str| {
             let shown = shown(text.as_bytes());
-            Fault::new("bad_number", format_args!("{column} {shown:?} {why}"))
+            RowError::new("bad_number", format_args!("{column} {shown:?} {why}"))
         };
         let mut plain = Cow::Borrowed(text);
         if text.contains(|c| self.strip.contains(c)) {

@@ -4,21 +4,21 @@ use std::collections::{BTreeSet, HashMap};
 
 use market::symbol::Symbol;
 
-use super::definition::Place;
-use super::map::{Map, WideNames};
+use super::definition::ColumnLocation;
+use super::map::{ColumnMap, WideNames};
 use super::names::NameParts;
 use crate::format::canonical::layout::{ID_FIELD, REASON_FIELD};
 use crate::format::head::plain;
-use crate::normalize::Fault;
+use crate::normalize::RowError;
 
 /// Values of a row: canonical column and position in the record.
-type Cells = Vec<(&'static str, usize)>;
+type CellPositions = Vec<(&'static str, usize)>;
 
 /// Plan for every record of a file.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct ColumnPlan {
     /// Values that all rows of a record share.
-    pub(super) common: Cells,
+    pub(super) common: CellPositions,
     /// Rows of a record: one, or in a wide table one per symbol or date.
     pub(super) rows: Vec<PlannedRow>,
 }
@@ -28,18 +28,18 @@ pub(super) struct Plan {
 pub(super) struct PlannedRow {
     /// Values from the column names.
     pub(super) constants: Vec<(&'static str, String)>,
-    pub(super) cells: Cells,
+    pub(super) cells: CellPositions,
 }
 
-impl Plan {
+impl ColumnPlan {
     /// Resolves the columns of a header, or of a file without one. Fails with a message if a column is missing.
-    pub(super) fn of(map: &Map, names: &[String]) -> Result<Self, String> {
-        let mut common = Cells::new();
+    pub(super) fn of(map: &ColumnMap, names: &[String]) -> Result<Self, String> {
+        let mut common = CellPositions::new();
         let mut fields = Vec::new();
         for (name, place) in &map.columns {
             match place {
-                Place::Number(number) => common.push((*name, number - 1)),
-                Place::Name(wanted) => match find(names, name, wanted)? {
+                ColumnLocation::Number(number) => common.push((*name, number - 1)),
+                ColumnLocation::Name(wanted) => match find(names, name, wanted)? {
                     Some(index) => common.push((*name, index)),
                     None => fields.push((*name, wanted.as_str())),
                 },
@@ -86,10 +86,10 @@ fn no_column(name: &str, wanted: &str, names: &[String]) -> String {
 
 /// Rows of a wide table: its columns, grouped by their names.
 fn wide_rows(
-    map: &Map,
+    map: &ColumnMap,
     wide: &WideNames,
     names: &[String],
-    common: &Cells,
+    common: &CellPositions,
     fields: &[(&'static str, &str)],
 ) -> Result<Vec<PlannedRow>, String> {
     let field_of = |text: &str| {
@@ -112,7 +112,7 @@ fn wide_rows(
         used.insert(column);
         let place = *by_constants.entry(constants.clone()).or_insert(rows.len());
         if place == rows.len() {
-            rows.push(PlannedRow { constants, cells: Cells::new() });
+            rows.push(PlannedRow { constants, cells: CellPositions::new() });
         }
         let cells = &mut rows[place].cells;
         if cells.iter().any(|(known, _)| *known == column) {
@@ -133,10 +133,10 @@ fn wide_rows(
 }
 
 /// Values of a column name in canonical form. A name that may not be a ticker is refused.
-fn said(map: &Map, name: &str, parts: &NameParts<'_>) -> Result<Vec<(&'static str, String)>, String> {
+fn said(map: &ColumnMap, name: &str, parts: &NameParts<'_>) -> Result<Vec<(&'static str, String)>, String> {
     let mut constants = Vec::new();
     let value = |column, text| {
-        let value = map.value(column, text).map_err(|Fault { message, .. }| message)?;
+        let value = map.value(column, text).map_err(|RowError { message, .. }| message)?;
         Ok::<_, String>(value.map(std::borrow::Cow::into_owned))
     };
     if let (Some(text), Some(owner)) = (parts.symbol, map.owner()) {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::definition::Place;
-use super::map::Map;
+use super::definition::ColumnLocation;
+use super::map::ColumnMap;
 
 /// Maps of common layouts, by name.
 pub const SHIPPED: [(&str, &str); 6] = [
@@ -18,9 +18,9 @@ pub const SHIPPED: [(&str, &str); 6] = [
 /// Shipped map whose columns are all in a table's header.
 pub(crate) fn shipped_for(columns: &[String]) -> Option<&'static str> {
     let fits = |(_, text): &&(&str, &str)| {
-        Map::parse(text).is_ok_and(|map| {
+        ColumnMap::parse(text).is_ok_and(|map| {
             let named =
-                |(_, place): &(_, Place)| matches!(place, Place::Name(name) if columns.contains(name));
+                |(_, place): &(_, ColumnLocation)| matches!(place, ColumnLocation::Name(name) if columns.contains(name));
             map.wide.is_none() && map.columns.iter().all(named)
         })
     };
@@ -33,7 +33,7 @@ pub struct MapFile {
     /// Absolute path, or the name of a shipped map.
     pub name: String,
     /// The validated map.
-    pub map: Arc<Map>,
+    pub map: Arc<ColumnMap>,
 }
 
 impl MapFile {
@@ -54,7 +54,7 @@ impl MapFile {
                 (path.display().to_string(), text)
             }
         };
-        let map = Map::parse(&text).map_err(|error| error.to_string())?;
+        let map = ColumnMap::parse(&text).map_err(|error| error.to_string())?;
         Ok(Self { name, map: Arc::new(map) })
     }
 }

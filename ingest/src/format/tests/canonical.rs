@@ -3,7 +3,7 @@ use market::event::Action;
 use proptest::prelude::*;
 
 use super::reading::{bodies, options, read_text, read_with, refused};
-use crate::format::Options;
+use crate::format::ReaderOptions;
 
 #[test]
 fn prices_in_any_column_order() {
@@ -254,7 +254,7 @@ fn headers_that_cannot_be_read_refuse_the_file() {
     assert!(refused("quotes.csv", "symbol,date,dividend\n").contains("ingest map FILE"));
     assert!(refused("quotes.csv", "a;b;c\n").contains("its columns are: a, b, c"));
     assert!(refused("quotes.csv", "").contains("empty"));
-    let lenient = Options { ignore_unknown: true, ..options() };
+    let lenient = ReaderOptions { ignore_unknown: true, ..options() };
     assert_eq!(read_with("prices.csv", "symbol,date,close,colour\nA,2024-03-14,1,red\n", &lenient).len(), 1);
 }
 

@@ -1,18 +1,18 @@
 use std::sync::Arc;
 
-use super::super::{Map, MapFile, Options, SHIPPED};
+use super::super::{ColumnMap, MapFile, ReaderOptions, SHIPPED};
 use super::reading::{bodies, options, read_with};
 
-fn under(map: &str) -> Options {
-    Options { map: Some(Arc::new(Map::parse(map).unwrap())), ..options() }
+fn under(map: &str) -> ReaderOptions {
+    ReaderOptions { map: Some(Arc::new(ColumnMap::parse(map).unwrap())), ..options() }
 }
 
-fn shipped(name: &str) -> Options {
-    Options { map: Some(MapFile::find(name).unwrap().map), ..options() }
+fn shipped(name: &str) -> ReaderOptions {
+    ReaderOptions { map: Some(MapFile::find(name).unwrap().map), ..options() }
 }
 
 fn wrong(map: &str, parts: &[&str]) {
-    let message = Map::parse(map).unwrap_err().to_string();
+    let message = ColumnMap::parse(map).unwrap_err().to_string();
     assert!(parts.iter().all(|part| message.contains(part)), "{message}");
 }
 
@@ -20,7 +20,7 @@ fn wrong(map: &str, parts: &[&str]) {
 fn json_says_where_its_records_are() {
     let map = "kind = \"dividend\"\n[file]\nrecords = \"data.rows\"\n[columns]\nsymbol = \"ticker\"\nex_date = \"date\"\namount = \"dividend\"\n";
     let read = |text: &str| {
-        let options = Options { map: Some(Arc::new(Map::parse(map).unwrap())), ..options() };
+        let options = ReaderOptions { map: Some(Arc::new(ColumnMap::parse(map).unwrap())), ..options() };
         bodies("d.json", text, &options).map(|_| read_with("d.json", text, &options))
     };
     let row = r#"{"date":"2020-8-7","dividend":0.82,"label":"August 07, 20"}"#;
@@ -33,14 +33,14 @@ fn json_says_where_its_records_are() {
     let without = r#"{"data":{"rows":[{"day":"2020-08-07"},{}]}}"#;
     let missing = |row| format!("reject {row} missing_field: symbol is required and empty: fill it in");
     assert_eq!(read(without).unwrap(), [missing(1), missing(2)], "no record is passed over in silence");
-    let table = Options { map: Some(Arc::new(Map::parse(map).unwrap())), ..options() };
+    let table = ReaderOptions { map: Some(Arc::new(ColumnMap::parse(map).unwrap())), ..options() };
     assert!(bodies("d.csv", "ticker,date,dividend\n", &table).unwrap_err().contains("is a table"));
 }
 
 #[test]
 fn every_shipped_map_is_good() {
     for (name, text) in SHIPPED {
-        assert!(Map::parse(text).is_ok(), "{name}: {:?}", Map::parse(text));
+        assert!(ColumnMap::parse(text).is_ok(), "{name}: {:?}", ColumnMap::parse(text));
     }
 }
 
@@ -59,8 +59,8 @@ fn a_headerless_file_in_ten_thousandths_is_read() {
 #[test]
 fn a_german_table_is_read() {
     let text = "Datum;Eröffnung;Hoch;Tief;Schluss;Volumen\n02.01.2024;1.139,50;1.140,00;1.130,25;1.132,4;12.345;\n03.01.2024;1.5;;;1,5;-\n";
-    let options = Options {
-        map: Some(Arc::new(Map::parse(&SHIPPED[0].1.replace("windows-1252", "utf-8")).unwrap())),
+    let options = ReaderOptions {
+        map: Some(Arc::new(ColumnMap::parse(&SHIPPED[0].1.replace("windows-1252", "utf-8")).unwrap())),
         ..options()
     };
     let found = read_with("SAP.csv", text, &options);
@@ -71,13 +71,13 @@ fn a_german_table_is_read() {
 #[test]
 fn exports_with_signs_and_units_are_read() {
     let nasdaq = "Date,Close/Last,Volume,Open,High,Low\n01/02/2024,\"$1,185.64\",\"82,488,670\",$1187.15,$1188.44,$1183.885\n";
-    let options = Options { symbol: market::symbol::Symbol::parse("AAPL").ok(), ..shipped("nasdaq") };
+    let options = ReaderOptions { symbol: market::symbol::Symbol::parse("AAPL").ok(), ..shipped("nasdaq") };
     assert_eq!(
         read_with("HistoricalData_1700000000000.csv", nasdaq, &options),
         ["price AAPL 2024-01-02 o=1187.150 h=1188.440 l=1183.885 c=1185.640 v=82488670 split_adjusted"]
     );
     let investing = "\u{feff}\"Date\",\"Price\",\"Open\",\"High\",\"Low\",\"Vol.\",\"Change %\"\n\"01/02/2024\",\"185.64\",\"187.15\",\"188.44\",\"183.89\",\"82.49M\",\"-3.58%\"\n\"Jan 03, 2024\",\"184.25\",\"\",\"\",\"\",\"-\",\"0%\"\n";
-    let options = Options { symbol: options.symbol, ..shipped("investing") };
+    let options = ReaderOptions { symbol: options.symbol, ..shipped("investing") };
     assert_eq!(
         read_with("Apple Stock Price History.csv", investing, &options),
         [
@@ -226,7 +226,7 @@ fn a_map_is_part_of_an_inputs_identity_and_its_comments_are_not() {
     let map = "kind = \"split\"\n[columns]\nex_date = 1\nratio = 2\n";
     let other = map.replace("ratio = 2", "ratio = 3");
     let commented = format!("# of a friend\n{map}");
-    let digest = |text: &str| Map::parse(text).unwrap().digest().to_owned();
+    let digest = |text: &str| ColumnMap::parse(text).unwrap().digest().to_owned();
     assert_eq!(digest(map), digest(&commented));
     assert_ne!(digest(map), digest(&other));
 }

@@ -73,7 +73,7 @@ proptest! {
         name in select(["A.csv", "A.json", "A.ndjson", "prices.csv", "é_x.txt", "-.json"].as_slice()),
         choice in select(CHOICES.as_slice()),
     ) {
-        let options = Options { choice, symbol: Symbol::parse("A").ok(), ..options() };
+        let options = ReaderOptions { choice, symbol: Symbol::parse("A").ok(), ..options() };
         let _ = bodies(name, &pieces.concat(), &options);
     }
 

@@ -8,13 +8,13 @@ use market::bars::{Bars, MISSING};
 use market::day::date_of;
 use market::metrics::currency::Currency;
 
-use crate::batch::accumulator::{Collector, Piece};
-use crate::format::{Choice, Format, Head, Options};
+use crate::batch::accumulator::{RowAccumulator, RowChunk};
+use crate::format::{FormatChoice, FileFormat, FileHead, ReaderOptions};
 use crate::source::files::FeedFile;
 
-pub(super) fn options() -> Options {
-    Options {
-        choice: Choice::Auto,
+pub(super) fn options() -> ReaderOptions {
+    ReaderOptions {
+        choice: FormatChoice::Auto,
         map: None,
         symbol: None,
         symbol_from: None,
@@ -25,19 +25,19 @@ pub(super) fn options() -> Options {
 }
 
 /// All record batch bodies of a text.
-pub(super) fn bodies(name: &str, text: &str, options: &Options) -> Result<Vec<Body>, String> {
+pub(super) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<Vec<Body>, String> {
     let file = FeedFile::named(name);
-    let head = Head::read(&file, &mut text.as_bytes()).unwrap();
-    let format = Format::recognise(&file, &head, options)?;
+    let head = FileHead::read(&file, &mut text.as_bytes()).unwrap();
+    let format = FileFormat::recognise(&file, &head, options)?;
     let (sender, receiver) = sync_channel(1000);
-    let mut rows = Collector::new(name, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
+    let mut rows = RowAccumulator::new(name, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     format.read(&mut text.as_bytes(), options, &mut rows).map_err(|error| error.to_string())?;
     let (_, holdings) = rows.finish();
     let mut bodies = Vec::new();
     for piece in receiver {
         match piece {
-            Piece::Rows(body, _) => bodies.push(body),
-            Piece::Prices(batch, symbols) => {
+            RowChunk::Rows(body, _) => bodies.push(body),
+            RowChunk::Prices(batch, symbols) => {
                 bodies.extend(batch.cut(&symbols).frames.into_iter().map(|f| Body::Prices(f.series)))
             }
         }
@@ -56,7 +56,7 @@ pub(super) fn read_text(name: &str, text: &str) -> Vec<String> {
     read_with(name, text, &options())
 }
 
-pub(super) fn read_with(name: &str, text: &str, options: &Options) -> Vec<String> {
+pub(super) fn read_with(name: &str, text: &str, options: &ReaderOptions) -> Vec<String> {
     let mut lines = Vec::new();
     for body in bodies(name, text, options).unwrap() {
         match body {

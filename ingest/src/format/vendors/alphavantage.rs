@@ -7,18 +7,18 @@ use std::borrow::Cow;
 use market::event::Kind;
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::Collector;
-use crate::format::canonical::Draft;
-use crate::format::day::{Days, RawDay, split_shares};
-use crate::format::head::Head;
-use crate::format::json::Json;
-use crate::format::reading::{Options, ReadError, Reading, Vendor, Whose};
+use crate::batch::accumulator::RowAccumulator;
+use crate::format::canonical::RecordBuilder;
+use crate::format::day::{SeriesDates, RawTradingDay, split_shares};
+use crate::format::head::FileHead;
+use crate::format::json::RawJson;
+use crate::format::reading::{ReaderOptions, FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor::{VendorRow, read_documents, read_rows, take_row};
-use crate::normalize::{Fault, session_date};
+use crate::normalize::{RowError, session_date};
 use crate::price::parse::PriceCells;
 use crate::source::files::Encoding;
 
-pub(crate) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "alphavantage",
     about: "Alpha Vantage TIME_SERIES_DAILY(_ADJUSTED), DIVIDENDS, SPLITS as JSON and CSV, OVERVIEW JSON",
     needs: "a daily time series, a symbol with dividends or splits, or an overview is needed",
@@ -28,20 +28,20 @@ pub(crate) static FORMAT: Vendor = Vendor {
 
 const DAILY: [&str; 6] = ["timestamp", "open", "high", "low", "close", "volume"];
 
-fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.encoding == Encoding::Csv {
         let daily = DAILY.iter().all(|name| head.has(&[name]))
             && (head.columns.len() == DAILY.len() || head.has(&["adjustedclose"]));
         let named = head.has(&["symbol"]);
         let events = head.has(&["exdividenddate"]) && head.has(&["amount"])
             || head.has(&["effectivedate"]) && head.has(&["splitfactor"]);
-        return ((daily || events) && !named).then_some(Ok(Whose::File));
+        return ((daily || events) && !named).then_some(Ok(SymbolScope::File));
     }
     let series = head.columns.iter().find(|name| name.contains("Time Series"));
     if let Some(series) = series.filter(|_| head.has(&["metadata"])) {
         let daily = *series == "Time Series (Daily)";
         let refused = || format!("is {series:?} of Alpha Vantage: only daily rows are loaded");
-        return Some(daily.then_some(Whose::Rows).ok_or_else(refused));
+        return Some(daily.then_some(SymbolScope::Rows).ok_or_else(refused));
     }
     let record = head.record_keys();
     let has = |name: &str| record.iter().any(|key| key == name);
@@ -50,12 +50,12 @@ fn recognise(head: &Head) -> Option<Result<Whose, String>> {
         && (record.is_empty() || has("ex_dividend_date") || has("effective_date"));
     let overview =
         head.has(&["symbol"]) && head.has(&["assettype"]) && head.has(&["latestquarter", "exdividenddate"]);
-    (events || overview).then_some(Ok(Whose::Rows))
+    (events || overview).then_some(Ok(SymbolScope::Rows))
 }
 
-fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let (options, file, currency) = (reading.options, reading.symbol.cloned(), reading.currency());
-    let mut days = Days::default();
+    let mut days = SeriesDates::default();
     if reading.encoding == Encoding::Csv {
         read_rows(reading, rows, |row, rows| {
             read_row(row, file.as_ref(), &currency, options, &mut days, rows)
@@ -64,7 +64,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
         read_documents(reading, rows, |document, line, rows| {
             let symbol = document.get("Meta Data").map(|meta| VendorRow::of_json(meta, line));
             let symbol = symbol.as_ref().and_then(|meta| meta.text(&["symbol"])).map(str::to_owned);
-            let mut read = |row: &VendorRow<'_>, rows: &mut Collector| {
+            let mut read = |row: &VendorRow<'_>, rows: &mut RowAccumulator| {
                 read_row(row, file.as_ref(), &currency, options, &mut days, rows)
             };
             for row in records(document, symbol, line) {
@@ -77,7 +77,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
 }
 
 /// Records of an answer: the days of a series, the items of `data`, or the overview itself.
-fn records(document: Json<'_>, symbol: Option<String>, line: u64) -> Vec<VendorRow<'_>> {
+fn records(document: RawJson<'_>, symbol: Option<String>, line: u64) -> Vec<VendorRow<'_>> {
     let mut records = Vec::new();
     if let Some(series) = document.get("Time Series (Daily)") {
         for (number, (date, values)) in (1..).zip(series.members()) {
@@ -104,16 +104,16 @@ fn read_row(
     row: &VendorRow<'_>,
     file: Option<&Symbol>,
     currency: &str,
-    options: &Options,
-    days: &mut Days,
-    rows: &mut Collector,
-) -> Result<(), Fault> {
-    let symbol = row.symbol(&["symbol"], file).ok_or_else(|| Fault::missing("symbol"))?;
+    options: &ReaderOptions,
+    days: &mut SeriesDates,
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
+    let symbol = row.symbol(&["symbol"], file).ok_or_else(|| RowError::missing("symbol"))?;
     let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
         let date = session_date("timestamp", row.bytes(&["timestamp"]))?;
-        let day = RawDay {
-            symbol: &Symbol::parse(&symbol).map_err(|_| Fault::symbol("symbol", symbol.as_bytes()))?,
+        let day = RawTradingDay {
+            symbol: &Symbol::parse(&symbol).map_err(|_| RowError::symbol("symbol", symbol.as_bytes()))?,
             date,
             prices: PriceCells {
                 open: row.bytes(&["open"]),
@@ -137,15 +137,15 @@ fn read_row(
     }
     if row.has(&["effectivedate"]) {
         let shares = split_shares("split_factor", row.bytes(&["splitfactor"]))?;
-        let (from, to) = shares.ok_or_else(|| Fault::missing("split_factor"))?;
-        return Draft::new(Kind::Split)
+        let (from, to) = shares.ok_or_else(|| RowError::missing("split_factor"))?;
+        return RecordBuilder::new(Kind::Split)
             .with("symbol", Some(symbol))
             .with("ex_date", row.date(&["effectivedate"]))
             .with("from", Some(from.to_string()))
             .with("to", Some(to.to_string()))
             .accept(line, bytes, rows);
     }
-    Draft::new(Kind::Dividend)
+    RecordBuilder::new(Kind::Dividend)
         .with("symbol", Some(symbol))
         .with("amount", row.text(&["amount"]))
         .with("currency", Some(currency))
@@ -157,11 +157,11 @@ fn read_row(
 }
 
 /// Reads a company and its figures. The vendor writes margins and returns as fractions.
-fn overview(row: &VendorRow<'_>, symbol: &str, rows: &mut Collector) -> Result<(), Fault> {
+fn overview(row: &VendorRow<'_>, symbol: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let asked_on = rows.observed_at().date_naive().to_string();
     let quarter = row.date(&["latestquarter"]);
     let shares = row.text(&["sharesoutstanding"]);
-    Draft::new(Kind::Security)
+    RecordBuilder::new(Kind::Security)
         .with("symbol", Some(symbol))
         .with("name", row.text(&["name"]))
         .with("type", Some(if row.text(&["assettype"]) == Some("ETF") { "etf" } else { "stock" }))
@@ -174,7 +174,7 @@ fn overview(row: &VendorRow<'_>, symbol: &str, rows: &mut Collector) -> Result<(
         .with("website", row.text(&["officialsite"]))
         .with("cik", row.text(&["cik"]))
         .accept(row.line, row.raw.len(), rows)?;
-    Draft::new(Kind::Fundamentals)
+    RecordBuilder::new(Kind::Fundamentals)
         .with("symbol", Some(symbol))
         .with("as_of", Some(asked_on))
         .with("eps_ttm", row.text(&["dilutedepsttm", "eps"]))

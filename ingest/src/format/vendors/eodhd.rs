@@ -7,17 +7,17 @@ use market::event::Kind;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use crate::batch::accumulator::Collector;
-use crate::format::canonical::Draft;
-use crate::format::day::{Days, split_shares};
-use crate::format::head::Head;
-use crate::format::json::Json;
-use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::batch::accumulator::RowAccumulator;
+use crate::format::canonical::RecordBuilder;
+use crate::format::day::{SeriesDates, split_shares};
+use crate::format::head::FileHead;
+use crate::format::json::RawJson;
+use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor::{VendorRow, read_documents, read_rows, take_row};
-use crate::normalize::{Fault, parse_date};
+use crate::normalize::{RowError, parse_date};
 use crate::source::files::Encoding;
 
-pub(crate) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "eodhd",
     about: "EODHD eod, div and splits as CSV and JSON, bulk last day, fundamentals JSON",
     needs: "date with adjusted_close, value or split, or code, exchange and date, are needed",
@@ -29,30 +29,30 @@ const CODE: [&str; 1] = ["code"];
 const EXCHANGE: [&str; 3] = ["exchangeshortname", "exchange", "ex"];
 const DIVIDEND: [&str; 3] = ["unadjustedvalue", "value", "dividend"];
 
-fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.has(&["general"]) && head.has(&["highlights", "valuation", "sharesstats", "etfdata"]) {
-        return Some(Ok(Whose::Rows));
+        return Some(Ok(SymbolScope::Rows));
     }
     if !head.has(&["date"]) {
         return None;
     }
     let kinds = ["close", "split", "dividend", "dividends", "stocksplits"];
     if head.has(&CODE) && head.has(&EXCHANGE) && head.has(&kinds) {
-        return Some(Ok(Whose::Rows));
+        return Some(Ok(SymbolScope::Rows));
     }
     // Other vendors' tables also have an Adjusted Close, with prices that are adjusted for splits.
     let adjusted = head.columns.iter().any(|column| column.eq_ignore_ascii_case("adjusted_close"));
     let prices = head.has(&["close"]) && adjusted;
     let dividends = head.has(&["unadjustedvalue"]) || head.has(&["value"]) && head.has(&["currency"]);
     let splits = head.has(&["split"]) && head.columns.len() <= 3;
-    (prices || dividends || splits).then_some(Ok(Whose::File))
+    (prices || dividends || splits).then_some(Ok(SymbolScope::File))
 }
 
-fn read(mut reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+fn read(mut reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     if reading.encoding != Encoding::Csv && reading.symbol.is_none() {
         return read_bulk_or_fundamentals(reading, rows);
     }
-    let mut days = Days::default();
+    let mut days = SeriesDates::default();
     let file = reading.symbol.take().cloned();
     let currency = reading.currency();
     read_rows(reading, rows, |row, rows| read_row(row, file.as_ref(), &currency, &mut days, rows))?;
@@ -60,9 +60,9 @@ fn read(mut reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError>
     Ok(())
 }
 
-fn read_bulk_or_fundamentals(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+fn read_bulk_or_fundamentals(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let currency = reading.currency();
-    let mut days = Days::default();
+    let mut days = SeriesDates::default();
     let mut number = 0;
     read_documents(reading, rows, |document, line, rows| {
         for record in if document.is_list() { document.items() } else { vec![document] } {
@@ -85,13 +85,13 @@ fn read_row(
     row: &VendorRow<'_>,
     file: Option<&Symbol>,
     currency: &str,
-    days: &mut Days,
-    rows: &mut Collector,
-) -> Result<(), Fault> {
+    days: &mut SeriesDates,
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
     let symbol = symbol_of(row, file);
     let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
-        let price = Draft::new(Kind::Price)
+        let price = RecordBuilder::new(Kind::Price)
             .with("symbol", symbol)
             .with("date", row.date(&["date"]))
             .with("open", row.text(&["open"]))
@@ -109,8 +109,8 @@ fn read_row(
     }
     if row.has(&["split", "stocksplits"]) {
         let shares = split_shares("split", row.bytes(&["split", "stocksplits"]))?;
-        let (from, to) = shares.ok_or_else(|| Fault::missing("split"))?;
-        return Draft::new(Kind::Split)
+        let (from, to) = shares.ok_or_else(|| RowError::missing("split"))?;
+        return RecordBuilder::new(Kind::Split)
             .with("symbol", symbol)
             .with("ex_date", row.date(&["date"]))
             .with("from", Some(from.to_string()))
@@ -119,7 +119,7 @@ fn read_row(
     }
     let adjusted = row.text(&["unadjustedvalue"]).is_none();
     let asked_on = rows.observed_at().date_naive().to_string();
-    Draft::new(Kind::Dividend)
+    RecordBuilder::new(Kind::Dividend)
         .with("symbol", symbol)
         .with("amount", row.text(&DIVIDEND).or_else(|| row.text(&["dividends"])))
         .with("amount_basis", adjusted.then_some("split_adjusted"))
@@ -160,10 +160,10 @@ fn frequency(period: &str) -> Option<&'static str> {
 /// Reads a company's sections as a security and its figures. Fractions become percent.
 fn fundamentals(
     whole: &VendorRow<'_>,
-    general: Json<'_>,
-    document: Json<'_>,
-    rows: &mut Collector,
-) -> Result<(), Fault> {
+    general: RawJson<'_>,
+    document: RawJson<'_>,
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
     let company = VendorRow::of_json(general, whole.line);
     let code = company.text(&CODE).map(str::to_owned);
     let home = matches!(company.text(&["countryiso"]), None | Some("US"));
@@ -178,7 +178,7 @@ fn fundamentals(
         _ => "stock",
     };
     let delisted = company.text(&["isdelisted"]) == Some("true");
-    Draft::new(Kind::Security)
+    RecordBuilder::new(Kind::Security)
         .with("symbol", symbol.clone())
         .with("name", company.text(&["name"]))
         .with("type", Some(r#type))
@@ -207,7 +207,7 @@ fn fundamentals(
     let asked_on = rows.observed_at().date_naive().to_string();
     let as_of = company.date(&["updatedat"]).map_or(asked_on, str::to_owned);
     let quarter = figures.date(&["mostrecentquarter"]);
-    Draft::new(Kind::Fundamentals)
+    RecordBuilder::new(Kind::Fundamentals)
         .with("symbol", symbol)
         .with("as_of", Some(as_of))
         .with("market_cap", figures.text(&["marketcapitalization"]))

@@ -6,15 +6,15 @@ use chrono::NaiveDate;
 use market::event::Kind;
 use market::reference::Exchange;
 
-use crate::batch::accumulator::Collector;
-use crate::format::canonical::Draft;
-use crate::format::head::{Head, plain};
-use crate::format::reading::{ReadError, Reading, Vendor, Whose};
-use crate::normalize::{Fault, is_absent, parse_date};
+use crate::batch::accumulator::RowAccumulator;
+use crate::format::canonical::RecordBuilder;
+use crate::format::head::{FileHead, plain};
+use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::normalize::{RowError, is_absent, parse_date};
 use crate::source::files::Encoding;
-use crate::source::records::{Record, Records};
+use crate::source::records::{CsvRecord, CsvReader};
 
-pub(crate) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "ishares",
     about: "iShares holdings CSV of one fund",
     needs: "a line \"Fund Holdings as of\" and a table with Ticker, Name and Weight (%) are needed",
@@ -38,9 +38,9 @@ const CLASSES: [(&str, &str); 9] = [
 /// Exchanges whose symbols have no market suffix.
 const HOME: [&str; 5] = ["XNYS", "XNAS", "ARCX", "XASE", "BATS"];
 
-fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let found = head.encoding == Encoding::Csv && head.text.contains("Fund Holdings as of");
-    found.then_some(Ok(Whose::File))
+    found.then_some(Ok(SymbolScope::File))
 }
 
 /// Preamble above the table.
@@ -51,39 +51,39 @@ struct Preamble {
     inception: Option<NaiveDate>,
 }
 
-struct Columns(Vec<String>);
+struct HoldingColumns(Vec<String>);
 
-impl Columns {
+impl HoldingColumns {
     /// Cell of a record; thousands separators are removed from numbers.
-    fn text(&self, record: &Record<'_>, names: &[&str]) -> Option<String> {
+    fn text(&self, record: &CsvRecord<'_>, names: &[&str]) -> Option<String> {
         let index = self.0.iter().position(|column| names.contains(&column.as_str()))?;
         let text = String::from_utf8_lossy(record.field(index)).trim().to_owned();
         (!is_absent(text.as_bytes()) && text != "-" && text != "--").then_some(text)
     }
 
-    fn number(&self, record: &Record<'_>, names: &[&str]) -> Option<String> {
+    fn number(&self, record: &CsvRecord<'_>, names: &[&str]) -> Option<String> {
         self.text(record, names).map(|text| text.replace(',', ""))
     }
 }
 
-fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let fund = reading.file_symbol()?.to_string();
-    let mut records = Records::new(reading.source)?;
+    let mut records = CsvReader::new(reading.source)?;
     let mut preamble = Preamble::default();
-    let mut table: Option<(Columns, String)> = None;
+    let mut table: Option<(HoldingColumns, String)> = None;
     let mut ended = false;
     while let Some(record) = records.next_record()? {
         let Some((columns, as_of)) = &table else {
             if plain(&String::from_utf8_lossy(record.field(0))) == "ticker" {
                 let as_of = preamble.as_of.ok_or_else(|| {
-                    ReadError::Refused(
+                    FeedReadError::Refused(
                         "says no date it can be read by after \"Fund Holdings as of\"".to_owned(),
                     )
                 })?;
                 fund_rows(&fund, &preamble, as_of, record.line, rows)
-                    .map_err(|fault| ReadError::Refused(fault.message))?;
+                    .map_err(|fault| FeedReadError::Refused(fault.message))?;
                 let names = record.fields().map(|field| plain(&String::from_utf8_lossy(field)));
-                table = Some((Columns(names.collect()), as_of.to_string()));
+                table = Some((HoldingColumns(names.collect()), as_of.to_string()));
             } else {
                 preamble.read(&record);
             }
@@ -101,12 +101,12 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
     }
     match table {
         Some(_) => Ok(()),
-        None => Err(ReadError::Refused("has no table of holdings: no line begins with Ticker".to_owned())),
+        None => Err(FeedReadError::Refused("has no table of holdings: no line begins with Ticker".to_owned())),
     }
 }
 
 impl Preamble {
-    fn read(&mut self, record: &Record<'_>) {
+    fn read(&mut self, record: &CsvRecord<'_>) {
         let field = |index: usize| String::from_utf8_lossy(record.field(index)).trim().to_owned();
         match field(0).as_str() {
             "Fund Holdings as of" => self.as_of = spelled_date(&field(1)),
@@ -132,16 +132,16 @@ fn fund_rows(
     preamble: &Preamble,
     as_of: NaiveDate,
     line: u64,
-    rows: &mut Collector,
-) -> Result<(), Fault> {
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
     if let Some(name) = &preamble.name {
-        Draft::new(Kind::Security)
+        RecordBuilder::new(Kind::Security)
             .with("symbol", Some(fund))
             .with("name", Some(name.as_str()))
             .with("type", Some("etf"))
             .accept(line, name.len(), rows)?;
     }
-    Draft::new(Kind::Etf)
+    RecordBuilder::new(Kind::Etf)
         .with("symbol", Some(fund))
         .with("as_of", Some(as_of.to_string()))
         .with("issuer", Some("iShares"))
@@ -150,15 +150,15 @@ fn fund_rows(
 }
 
 fn holding(
-    columns: &Columns,
+    columns: &HoldingColumns,
     fund: &str,
     as_of: &str,
-    record: &Record<'_>,
-    rows: &mut Collector,
-) -> Result<(), Fault> {
+    record: &CsvRecord<'_>,
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
     if record.len() != columns.0.len() {
         let message = format_args!("{} fields where the table has {}", record.len(), columns.0.len());
-        return Err(Fault::new("malformed_row", message));
+        return Err(RowError::new("malformed_row", message));
     }
     let text = |names: &[&str]| columns.text(record, names);
     let asset_class = text(&["assetclass"]);
@@ -166,7 +166,7 @@ fn holding(
     let exchange = text(&["exchange"]);
     let home =
         exchange.as_deref().is_none_or(|name| Exchange::find(name).is_some_and(|e| HOME.contains(&e.mic)));
-    Draft::new(Kind::Holding)
+    RecordBuilder::new(Kind::Holding)
         .with("etf_symbol", Some(fund))
         .with("as_of", Some(as_of))
         .with("name", text(&["name"]))

@@ -5,15 +5,15 @@
 
 use market::event::Kind;
 
-use crate::batch::accumulator::Collector;
-use crate::format::canonical::Draft;
-use crate::format::head::Head;
-use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::batch::accumulator::RowAccumulator;
+use crate::format::canonical::RecordBuilder;
+use crate::format::head::FileHead;
+use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor::{VendorRow, read_rows};
-use crate::normalize::Fault;
+use crate::normalize::RowError;
 use crate::source::files::Encoding;
 
-pub(crate) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "listings",
     about: "Listings of Nasdaq, NYSE and other exchanges: the datasets project's CSV and the symbol directory's files",
     needs: "the columns Symbol and Security Name, or ACT Symbol, are needed",
@@ -24,13 +24,13 @@ pub(crate) static FORMAT: Vendor = Vendor {
 const SYMBOL: [&str; 3] = ["symbol", "actsymbol", "nasdaqsymbol"];
 const NAME: [&str; 2] = ["securityname", "companyname"];
 
-fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let nasdaq = head.has(&["symbol"]) && head.has(&["securityname"]);
     let other = head.has(&["actsymbol"]) && head.has(&NAME);
-    (head.encoding == Encoding::Csv && (nasdaq || other)).then_some(Ok(Whose::Rows))
+    (head.encoding == Encoding::Csv && (nasdaq || other)).then_some(Ok(SymbolScope::Rows))
 }
 
-fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     read_rows(reading, rows, |row, rows| {
         // The last line of a directory file is its creation time, not a listing.
         if row.text(&SYMBOL).is_some_and(|symbol| symbol.starts_with("File Creation Time")) {
@@ -41,11 +41,11 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
     })
 }
 
-fn listing(row: &VendorRow<'_>, rows: &mut Collector) -> Result<(), Fault> {
+fn listing(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
     if row.text(&["testissue"]) == Some("Y") {
-        return Err(Fault::new("test_issue", "is a symbol by which the exchange tests its systems"));
+        return Err(RowError::new("test_issue", "is a symbol by which the exchange tests its systems"));
     }
-    let name = row.text(&NAME).ok_or_else(|| Fault::missing("Security Name"))?;
+    let name = row.text(&NAME).ok_or_else(|| RowError::missing("Security Name"))?;
     // A directory of one exchange has no exchange column. Only Nasdaq's files have a column Symbol.
     let exchange = match row.text(&["exchange"]) {
         Some("A") => "XASE",
@@ -57,7 +57,7 @@ fn listing(row: &VendorRow<'_>, rows: &mut Collector) -> Result<(), Fault> {
         None if row.has(&["actsymbol"]) => "XNYS",
         None => "XNAS",
     };
-    Draft::new(Kind::Security)
+    RecordBuilder::new(Kind::Security)
         .with("symbol", row.text(&SYMBOL).map(canonical_symbol))
         .with("name", Some(name.trim()))
         .with("type", Some(type_of(name, row.text(&["etf"]) == Some("Y"))))

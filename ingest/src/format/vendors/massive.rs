@@ -7,16 +7,16 @@ use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use chrono_tz::America::New_York;
 use market::event::Kind;
 
-use crate::batch::accumulator::Collector;
-use crate::format::canonical::Draft;
-use crate::format::day::Days;
-use crate::format::head::Head;
-use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::batch::accumulator::RowAccumulator;
+use crate::format::canonical::RecordBuilder;
+use crate::format::day::SeriesDates;
+use crate::format::head::FileHead;
+use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor::{VendorRow, read_rows};
-use crate::normalize::{Fault, shown};
+use crate::normalize::{RowError, shown};
 use crate::source::files::Encoding;
 
-pub(crate) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "massive",
     about: "Polygon / Massive JSON (dividends, splits, tickers, aggregates) and flat files of day aggregates",
     needs: "results of dividends, splits, tickers or aggregates, or the columns ticker, window_start and close, are needed",
@@ -24,7 +24,7 @@ pub(crate) static FORMAT: Vendor = Vendor {
     read,
 };
 
-fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let found = match head.encoding {
         Encoding::Csv => head.has(&["ticker"]) && head.has(&["windowstart"]) && head.has(&["close"]),
         _ => {
@@ -37,14 +37,14 @@ fn recognise(head: &Head) -> Option<Result<Whose, String>> {
                 || page && (record.is_empty() || head.has(&["resultscount"]))
         }
     };
-    found.then_some(Ok(Whose::Rows))
+    found.then_some(Ok(SymbolScope::Rows))
 }
 
-fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let currency = reading.currency();
     let flat_file = reading.encoding == Encoding::Csv;
     let asked_on = rows.observed_at().date_naive().to_string();
-    let mut days = Days::default();
+    let mut days = SeriesDates::default();
     read_rows(reading, rows, |row, rows| {
         if row.has(&["cashamount"]) {
             dividend(row, &currency).accept(row.line, row.raw.len(), rows)
@@ -64,7 +64,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
             Ok(())
         } else {
             let message = "is no dividend, split, ticker or aggregate of Massive";
-            Err(Fault::new("unknown_kind", message))
+            Err(RowError::new("unknown_kind", message))
         }
     })?;
     days.check_daily()?;
@@ -80,7 +80,7 @@ fn symbol(row: &VendorRow<'_>) -> Option<String> {
     Some(preferred.map_or_else(|| ticker.to_owned(), |(root, class)| format!("{root}.PR{class}")))
 }
 
-fn dividend<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> Draft<'a> {
+fn dividend<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> RecordBuilder<'a> {
     let type_text = row.text(&["dividendtype", "distributiontype"]);
     let r#type = match type_text {
         Some("CD" | "recurring") => Some("regular"),
@@ -89,7 +89,7 @@ fn dividend<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> Draft<'a> {
         Some("ST") => Some("capital_gain_short"),
         other => other,
     };
-    Draft::new(Kind::Dividend)
+    RecordBuilder::new(Kind::Dividend)
         .with("id", row.text(&["id"]))
         .with("symbol", symbol(row))
         .with("amount", row.text(&["cashamount"]))
@@ -103,8 +103,8 @@ fn dividend<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> Draft<'a> {
         .with("declaration_date", row.date(&["declarationdate"]))
 }
 
-fn split<'a>(row: &'a VendorRow<'_>) -> Draft<'a> {
-    Draft::new(Kind::Split)
+fn split<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
+    RecordBuilder::new(Kind::Split)
         .with("id", row.text(&["id"]))
         .with("symbol", symbol(row))
         .with("ex_date", row.date(&["executiondate"]))
@@ -113,8 +113,8 @@ fn split<'a>(row: &'a VendorRow<'_>) -> Draft<'a> {
         .with("type", row.text(&["adjustmenttype"]))
 }
 
-fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'a str>) -> Draft<'a> {
-    Draft::new(Kind::Price)
+fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'a str>) -> RecordBuilder<'a> {
+    RecordBuilder::new(Kind::Price)
         .with("symbol", symbol(row))
         .with("date", Some(date.to_string()))
         .with("open", row.text(&["o", "open"]))
@@ -129,9 +129,9 @@ fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'
 }
 
 /// Adds a security, and the size figures of a ticker's details.
-fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut Collector) -> Result<(), Fault> {
+fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     if let Some(market) = row.text(&["market"]).filter(|market| !matches!(*market, "stocks" | "otc")) {
-        return Err(Fault::new("unsupported_market", format_args!("market {market} is not of securities")));
+        return Err(RowError::new("unsupported_market", format_args!("market {market} is not of securities")));
     }
     let r#type = match row.text(&["type"]).unwrap_or_default() {
         "ETF" | "ETN" | "ETV" | "ETS" => "etf",
@@ -144,7 +144,7 @@ fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut Collector) -> Result<(
     };
     let delisted = row.text(&["active"]) == Some("false");
     let gone_on = row.text(&["delistedutc"]).and_then(|time| time.get(..10));
-    Draft::new(Kind::Security)
+    RecordBuilder::new(Kind::Security)
         .with("symbol", symbol(row))
         .with("name", row.text(&["name"]))
         .with("type", Some(r#type))
@@ -164,7 +164,7 @@ fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut Collector) -> Result<(
     if !row.has(&["marketcap", "shareclasssharesoutstanding"]) {
         return Ok(());
     }
-    Draft::new(Kind::Fundamentals)
+    RecordBuilder::new(Kind::Fundamentals)
         .with("symbol", symbol(row))
         .with("as_of", Some(asked_on))
         .with("market_cap", row.text(&["marketcap"]))
@@ -174,18 +174,18 @@ fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut Collector) -> Result<(
 }
 
 /// Session of a time in milliseconds or nanoseconds. A day has the time of midnight or of its close.
-fn session_of(time: Option<&str>) -> Result<NaiveDate, Fault> {
-    let text = time.ok_or_else(|| Fault::missing("t"))?;
+fn session_of(time: Option<&str>) -> Result<NaiveDate, RowError> {
+    let text = time.ok_or_else(|| RowError::missing("t"))?;
     let number: Option<i64> = text.parse().ok();
     let instant = number.and_then(|number| match text.len() {
         ..=14 => DateTime::<Utc>::from_timestamp_millis(number),
         _ => Some(DateTime::from_timestamp_nanos(number)),
     });
     let message = format_args!("t {:?} is not a time in milliseconds or nanoseconds", shown(text.as_bytes()));
-    let local = instant.ok_or_else(|| Fault::new("bad_date", message))?.with_timezone(&New_York);
+    let local = instant.ok_or_else(|| RowError::new("bad_date", message))?.with_timezone(&New_York);
     match (local.hour(), local.minute(), local.second()) {
         (0 | 16, 0, 0) => Ok(local.date_naive()),
-        _ => Err(Fault::new(
+        _ => Err(RowError::new(
             "intraday_row",
             format_args!("t {text} is {} in New York: only daily rows are loaded", local.format("%F %T")),
         )),

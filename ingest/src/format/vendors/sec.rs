@@ -11,16 +11,16 @@ use chrono::{Days, Months, NaiveDate};
 use market::event::Kind;
 use rust_decimal::Decimal;
 
-use crate::batch::accumulator::Collector;
-use crate::format::canonical::Draft;
-use crate::format::head::Head;
-use crate::format::json::Json;
-use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::batch::accumulator::RowAccumulator;
+use crate::format::canonical::RecordBuilder;
+use crate::format::head::FileHead;
+use crate::format::json::RawJson;
+use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor::read_documents;
 use crate::normalize::parse_date;
 use crate::source::files::Encoding;
 
-pub(crate) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "sec",
     about: "SEC EDGAR company facts JSON, one company a file",
     needs: "an object with cik, entityName and facts is needed",
@@ -46,17 +46,17 @@ const TRAILING: [(&str, &str, &[&str]); 6] = [
 const SHARES: [(&str, &str); 2] =
     [("dei", "EntityCommonStockSharesOutstanding"), ("us-gaap", "CommonStockSharesOutstanding")];
 
-fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let found = head.encoding != Encoding::Csv && head.has(&["entityname"]) && head.has(&["facts", "cik"]);
-    found.then_some(Ok(Whose::File))
+    found.then_some(Ok(SymbolScope::File))
 }
 
-fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let symbol = reading.file_symbol()?.to_string();
     read_documents(reading, rows, |document, _, rows| {
         for (number, (as_of, figures)) in (1..).zip(figures_of(document)) {
             rows.stats.records += 1;
-            let mut draft = Draft::new(Kind::Fundamentals)
+            let mut draft = RecordBuilder::new(Kind::Fundamentals)
                 .with("symbol", Some(symbol.as_str()))
                 .with("as_of", Some(as_of.to_string()))
                 .with("reported_currency", Some("USD"));
@@ -78,7 +78,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
 }
 
 /// Figures of a company, by date.
-fn figures_of(document: Json<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static str, Decimal>> {
+fn figures_of(document: RawJson<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static str, Decimal>> {
     let mut figures: BTreeMap<NaiveDate, BTreeMap<&'static str, Decimal>> = BTreeMap::new();
     let Some(facts) = document.get("facts") else { return figures };
     let part = |name: &str| facts.get(name);
@@ -105,10 +105,10 @@ fn figures_of(document: Json<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static str, 
 type Period = (NaiveDate, NaiveDate);
 
 /// Values of a fact by period, each from the last filing.
-fn periods(fact: Json<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
+fn periods(fact: RawJson<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
     let mut filed: BTreeMap<Period, (String, Decimal)> = BTreeMap::new();
     let values = fact.get("units").and_then(|units| units.get(unit));
-    for value in values.map(Json::items).unwrap_or_default() {
+    for value in values.map(RawJson::items).unwrap_or_default() {
         let members = value.members();
         let text =
             |name: &str| members.iter().find(|(known, _)| known == name).and_then(|(_, value)| value.text());

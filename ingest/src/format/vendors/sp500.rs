@@ -5,15 +5,15 @@ use market::event::Kind;
 use market::reference::Country;
 use rust_decimal::Decimal;
 
-use crate::batch::accumulator::Collector;
-use crate::format::canonical::Draft;
-use crate::format::head::Head;
-use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::batch::accumulator::RowAccumulator;
+use crate::format::canonical::RecordBuilder;
+use crate::format::head::FileHead;
+use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor::{VendorRow, read_rows, scaled};
-use crate::normalize::Fault;
+use crate::normalize::RowError;
 use crate::source::files::Encoding;
 
-pub(crate) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "sp500",
     about: "The datasets project's S&P 500 constituents and financials CSV",
     needs: "the columns Symbol and GICS Sector, or Symbol, Price/Earnings and Market Cap, are needed",
@@ -25,27 +25,27 @@ pub(crate) static FORMAT: Vendor = Vendor {
 const SMALLEST_COMPANY: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 const BILLION: Decimal = Decimal::from_parts(1_000_000_000, 0, 0, false, 0);
 
-fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.encoding != Encoding::Csv || !head.has(&["symbol"]) {
         return None;
     }
     let constituents = head.has(&["gicssector"]);
     let financials = head.has(&["priceearnings"]) && head.has(&["marketcap"]);
-    (constituents || financials).then_some(Ok(if financials { Whose::Dated } else { Whose::Rows }))
+    (constituents || financials).then_some(Ok(if financials { SymbolScope::Dated } else { SymbolScope::Rows }))
 }
 
-fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let date = reading.date;
     read_rows(reading, rows, |row, rows| {
         if row.has(&["priceearnings"]) { financials(row, date, rows) } else { constituent(row, rows) }
     })
 }
 
-fn constituent(row: &VendorRow<'_>, rows: &mut Collector) -> Result<(), Fault> {
+fn constituent(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let industry = row.text(&["gicssubindustry"]);
     let trust = industry.is_some_and(|industry| industry.ends_with("REITs"));
     let place = row.text(&["headquarterslocation"]).and_then(|place| place.rsplit(',').next());
-    Draft::new(Kind::Security)
+    RecordBuilder::new(Kind::Security)
         .with("symbol", row.text(&["symbol"]))
         .with("name", row.text(&["security", "name"]))
         .with("type", Some(if trust { "reit" } else { "stock" }))
@@ -58,13 +58,13 @@ fn constituent(row: &VendorRow<'_>, rows: &mut Collector) -> Result<(), Fault> {
 }
 
 /// Adds the figures as of the file's date, or else of the load's date. The ratio of a company with losses is absent.
-fn financials(row: &VendorRow<'_>, date: Option<NaiveDate>, rows: &mut Collector) -> Result<(), Fault> {
+fn financials(row: &VendorRow<'_>, date: Option<NaiveDate>, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let as_of = date.unwrap_or_else(|| rows.observed_at().date_naive());
     let market_cap = row.text(&["marketcap"]).map(|text| {
         let small = market::decimal::parse_figure(text).is_ok_and(|cap| cap.value < SMALLEST_COMPANY);
         if small { scaled(text, BILLION) } else { text.to_owned() }
     });
-    Draft::new(Kind::Fundamentals)
+    RecordBuilder::new(Kind::Fundamentals)
         .with("symbol", row.text(&["symbol"]))
         .with("as_of", Some(as_of.to_string()))
         .with("eps_ttm", row.text(&["earningsshare"]))

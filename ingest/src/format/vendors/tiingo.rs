@@ -5,16 +5,16 @@
 use market::event::Kind;
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::Collector;
-use crate::format::canonical::Draft;
-use crate::format::day::{Days, RawDay};
-use crate::format::head::Head;
-use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::batch::accumulator::RowAccumulator;
+use crate::format::canonical::RecordBuilder;
+use crate::format::day::{SeriesDates, RawTradingDay};
+use crate::format::head::FileHead;
+use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor::{VendorRow, read_rows};
-use crate::normalize::{Fault, session_date};
+use crate::normalize::{RowError, session_date};
 use crate::price::parse::PriceCells;
 
-pub(crate) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "tiingo",
     about: "Tiingo end-of-day CSV and JSON, one symbol a file, and corporate actions JSON",
     needs: "date, close and divCash, or exDate with distribution or splitFrom, are needed",
@@ -24,17 +24,17 @@ pub(crate) static FORMAT: Vendor = Vendor {
 
 const TICKER: [&str; 1] = ["ticker"];
 
-fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let prices = head.has(&["date"]) && head.has(&["close"]) && head.has(&["divcash", "adjopen"]);
     let actions = head.has(&["exdate"]) && head.has(&["distribution", "splitfrom"]) && head.has(&TICKER);
     let described = head.has(&["exchangecode"]) && head.has(&["enddate"]) && head.has(&TICKER);
-    let whose = if head.has(&TICKER) { Whose::Rows } else { Whose::File };
+    let whose = if head.has(&TICKER) { SymbolScope::Rows } else { SymbolScope::File };
     (prices || actions || described).then_some(Ok(whose))
 }
 
-fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let (options, symbol, currency) = (reading.options, reading.symbol, reading.currency());
-    let mut days = Days::default();
+    let mut days = SeriesDates::default();
     read_rows(reading, rows, |row, rows| {
         if row.has(&["distribution"]) {
             distribution(row, &currency).accept(row.line, row.raw.len(), rows)
@@ -56,7 +56,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
             let (dividend, ratio) = (row.bytes(&["divcash"]), row.bytes(&["splitfactor"]));
             let (line, bytes) = (row.line, row.raw.len());
             let (dividend, ratio) = (("divCash", dividend), ("splitFactor", ratio));
-            RawDay { symbol: &symbol, date, prices, dividend, ratio, line, bytes }.accept(options, rows)?;
+            RawTradingDay { symbol: &symbol, date, prices, dividend, ratio, line, bytes }.accept(options, rows)?;
             days.push(date);
             Ok(())
         }
@@ -65,13 +65,13 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
     Ok(())
 }
 
-fn symbol_of(row: &VendorRow<'_>) -> Result<Symbol, Fault> {
-    let text = row.text(&TICKER).ok_or_else(|| Fault::missing("ticker"))?;
-    Symbol::parse(text).map_err(|_| Fault::symbol("ticker", text.as_bytes()))
+fn symbol_of(row: &VendorRow<'_>) -> Result<Symbol, RowError> {
+    let text = row.text(&TICKER).ok_or_else(|| RowError::missing("ticker"))?;
+    Symbol::parse(text).map_err(|_| RowError::symbol("ticker", text.as_bytes()))
 }
 
 /// Dividend record. The vendor misspells the frequency as `distributionFreqency`; both spellings are read.
-fn distribution<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> Draft<'a> {
+fn distribution<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> RecordBuilder<'a> {
     let code = row.text(&["distributionfreqency", "distributionfrequency", "distributionfreq"]);
     let frequency = match code.unwrap_or_default() {
         "w" => Some("weekly"),
@@ -84,7 +84,7 @@ fn distribution<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> Draft<'a> {
         "ir" => Some("irregular"),
         _ => None,
     };
-    Draft::new(Kind::Dividend)
+    RecordBuilder::new(Kind::Dividend)
         .with("symbol", row.text(&TICKER))
         .with("security_ref", row.text(&["permaticker"]))
         .with("amount", row.text(&["distribution"]))
@@ -98,8 +98,8 @@ fn distribution<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> Draft<'a> {
         .with("action", (code == Some("c")).then_some("retract"))
 }
 
-fn split<'a>(row: &'a VendorRow<'_>) -> Draft<'a> {
-    Draft::new(Kind::Split)
+fn split<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
+    RecordBuilder::new(Kind::Split)
         .with("symbol", row.text(&TICKER))
         .with("security_ref", row.text(&["permaticker"]))
         .with("ex_date", row.date(&["exdate"]))
@@ -109,8 +109,8 @@ fn split<'a>(row: &'a VendorRow<'_>) -> Draft<'a> {
 }
 
 /// Security record; the vendor's description does not distinguish funds from stocks.
-fn security<'a>(row: &'a VendorRow<'_>) -> Draft<'a> {
-    Draft::new(Kind::Security)
+fn security<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
+    RecordBuilder::new(Kind::Security)
         .with("symbol", row.text(&TICKER))
         .with("name", row.text(&["name"]))
         .with("type", Some("stock"))

@@ -5,17 +5,17 @@
 
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::Collector;
-use crate::format::day::RawDay;
-use crate::format::head::{Head, plain};
-use crate::format::reading::{ReadError, Reading, Vendor, Whose};
-use crate::format::table::{PriceColumns, Table};
-use crate::normalize::{Fault, session_date, trim};
+use crate::batch::accumulator::RowAccumulator;
+use crate::format::day::RawTradingDay;
+use crate::format::head::{FileHead, plain};
+use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::table::{PriceColumns, HeaderedTable};
+use crate::normalize::{RowError, session_date, trim};
 use crate::source::files::Encoding;
 
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
 
-pub(crate) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "wiki",
     about: "Quandl / Nasdaq Data Link WIKI prices CSV",
     needs: "columns date, close, ex-dividend and split_ratio are needed",
@@ -23,13 +23,13 @@ pub(crate) static FORMAT: Vendor = Vendor {
     read,
 };
 
-fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let needed = ["date", "close", "exdividend", "splitratio"];
     let found = head.encoding == Encoding::Csv && needed.iter().all(|name| head.has(&[name]));
-    found.then_some(Ok(if head.has(&TICKER) { Whose::Rows } else { Whose::File }))
+    found.then_some(Ok(if head.has(&TICKER) { SymbolScope::Rows } else { SymbolScope::File }))
 }
 
-struct Columns {
+struct WikiColumns {
     ticker: usize,
     date: usize,
     prices: PriceColumns,
@@ -38,10 +38,10 @@ struct Columns {
 }
 
 /// Reads all rows.
-fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
-    let Reading { source, symbol, options, .. } = reading;
-    let table = Table::open(source, plain)?;
-    let columns = Columns {
+fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let VendorFile { source, symbol, options, .. } = reading;
+    let table = HeaderedTable::open(source, plain)?;
+    let columns = WikiColumns {
         ticker: table.column(&TICKER),
         date: table.column(&["date"]),
         prices: PriceColumns::of(&table),
@@ -57,7 +57,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
                 &named
             }
         };
-        let day = RawDay {
+        let day = RawTradingDay {
             symbol,
             date: session_date("date", trim(record.field(columns.date)))?,
             prices: columns.prices.cells(record),
@@ -71,7 +71,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
 }
 
 /// Parses a ticker; WIKI writes share classes with an underscore: `BRK_B`.
-fn ticker(cell: &[u8]) -> Result<Symbol, Fault> {
+fn ticker(cell: &[u8]) -> Result<Symbol, RowError> {
     let text = String::from_utf8_lossy(cell).replace('_', ".");
-    Symbol::parse(&text).map_err(|_| Fault::symbol("ticker", cell))
+    Symbol::parse(&text).map_err(|_| RowError::symbol("ticker", cell))
 }

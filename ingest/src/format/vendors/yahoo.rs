@@ -11,23 +11,23 @@ use std::io::Read;
 use market::event::ShareBasis;
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::Collector;
+use crate::batch::accumulator::RowAccumulator;
 use crate::format::day::{amount, split_shares};
-use crate::format::head::{Head, plain};
-use crate::format::newest_basis::{Day, NewestBasis};
-use crate::format::reading::{ReadError, Reading, Vendor, Whose};
-use crate::format::table::{NONE, PriceColumns, Table};
+use crate::format::head::{FileHead, plain};
+use crate::format::newest_basis::{AdjustedDay, NewestBasis};
+use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::table::{NONE, PriceColumns, HeaderedTable};
 use crate::format::vendors::yahoo_chart;
-use crate::normalize::{Fault, is_absent, session_date, trim};
+use crate::normalize::{RowError, is_absent, session_date, trim};
 use crate::source::files::Encoding;
-use crate::source::records::Record;
+use crate::source::records::CsvRecord;
 
 const DATE: [&str; 2] = ["date", "datetime"];
 const TICKER: [&str; 2] = ["symbol", "ticker"];
 /// Columns of tables without prices.
 const EVENTS: [&str; 3] = ["dividends", "stocksplits", "capitalgains"];
 
-pub(crate) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "yahoo",
     about: "Yahoo-style prices, dividends and splits CSV, of one symbol or with a Ticker column, and chart answers (v8) in JSON",
     needs: "columns Date, Open, High, Low, Close, Adj Close and Volume are needed",
@@ -35,9 +35,9 @@ pub(crate) static FORMAT: Vendor = Vendor {
     read,
 };
 
-fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if yahoo_chart::is_chart(head) {
-        return Some(Ok(Whose::Rows));
+        return Some(Ok(SymbolScope::Rows));
     }
     if head.encoding != Encoding::Csv || !head.has(&DATE) {
         return None;
@@ -53,14 +53,14 @@ fn recognise(head: &Head) -> Option<Result<Whose, String>> {
     };
     let events = head.has(&EVENTS) && head.columns.iter().all(known);
     if !head.has(&TICKER) {
-        return (events || prices && head.has(&["adjclose"])).then_some(Ok(Whose::File));
+        return (events || prices && head.has(&["adjclose"])).then_some(Ok(SymbolScope::File));
     }
     // Tables of other vendors may have both closes; only Yahoo spells the column this way.
     let downloaded = prices && head.columns.iter().any(|column| column == "Adj Close");
-    (events || downloaded).then_some(Ok(Whose::Rows))
+    (events || downloaded).then_some(Ok(SymbolScope::Rows))
 }
 
-struct Columns {
+struct YahooColumns {
     ticker: usize,
     date: usize,
     prices: PriceColumns,
@@ -70,8 +70,8 @@ struct Columns {
     basis: ShareBasis,
 }
 
-impl Columns {
-    fn of<R: Read>(table: &Table<R>) -> Self {
+impl YahooColumns {
+    fn of<R: Read>(table: &HeaderedTable<R>) -> Self {
         let prices = PriceColumns::of(table);
         let adjusted_close = table.column(&["adjclose"]);
         let raw = prices.volume < adjusted_close && adjusted_close != NONE;
@@ -87,16 +87,16 @@ impl Columns {
     }
 
     /// Symbol of a row, in files whose rows have one.
-    fn symbol(&self, record: &Record<'_>) -> Result<Symbol, Fault> {
+    fn symbol(&self, record: &CsvRecord<'_>) -> Result<Symbol, RowError> {
         let cell = trim(record.field(self.ticker));
         if is_absent(cell) {
-            return Err(Fault::missing("Ticker"));
+            return Err(RowError::missing("Ticker"));
         }
-        Symbol::parse(&String::from_utf8_lossy(cell)).map_err(|_| Fault::symbol("Ticker", cell))
+        Symbol::parse(&String::from_utf8_lossy(cell)).map_err(|_| RowError::symbol("Ticker", cell))
     }
 
-    fn day<'a>(&self, symbol: &'a Symbol, record: &Record<'a>) -> Result<Day<'a>, Fault> {
-        Ok(Day {
+    fn day<'a>(&self, symbol: &'a Symbol, record: &CsvRecord<'a>) -> Result<AdjustedDay<'a>, RowError> {
+        Ok(AdjustedDay {
             symbol,
             date: session_date("Date", trim(record.field(self.date)))?,
             prices: (self.prices.close != NONE).then(|| self.prices.cells(record)),
@@ -110,17 +110,17 @@ impl Columns {
 }
 
 /// Reads all rows.
-fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     if reading.encoding != Encoding::Csv {
         return yahoo_chart::read(reading, rows);
     }
     let (file, options) = (reading.symbol, reading.options);
-    let table = Table::open(reading.source, plain)?;
-    let columns = Columns::of(&table);
+    let table = HeaderedTable::open(reading.source, plain)?;
+    let columns = YahooColumns::of(&table);
     let mut days = NewestBasis::new(file.is_some(), columns.basis, options);
     table.read(rows, |record, rows| {
         let named = if file.is_some() { None } else { Some(columns.symbol(record)?) };
-        let symbol = file.or(named.as_ref()).ok_or_else(|| Fault::missing("Ticker"))?;
+        let symbol = file.or(named.as_ref()).ok_or_else(|| RowError::missing("Ticker"))?;
         days.add(&columns.day(symbol, record)?, rows)
     })?;
     days.finish(rows)

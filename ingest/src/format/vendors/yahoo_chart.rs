@@ -12,14 +12,14 @@ use market::event::ShareBasis;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::Collector;
+use crate::batch::accumulator::RowAccumulator;
 use crate::format::day::{amount, split_shares};
-use crate::format::head::Head;
-use crate::format::json::Json;
-use crate::format::newest_basis::{Day, NewestBasis};
-use crate::format::reading::{Options, ReadError, Reading};
+use crate::format::head::FileHead;
+use crate::format::json::RawJson;
+use crate::format::newest_basis::{AdjustedDay, NewestBasis};
+use crate::format::reading::{ReaderOptions, FeedReadError, VendorFile};
 use crate::format::vendor::read_documents;
-use crate::normalize::Fault;
+use crate::normalize::RowError;
 use crate::price::parse::PriceCells;
 use crate::source::files::Encoding;
 
@@ -27,12 +27,12 @@ use crate::source::files::Encoding;
 const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];
 
 /// True if a file is such an answer.
-pub(crate) fn is_chart(head: &Head) -> bool {
+pub(crate) fn is_chart(head: &FileHead) -> bool {
     head.encoding != Encoding::Csv && head.has(&["chart"])
 }
 
 /// Reads all rows; the command line's symbol goes before the answer's.
-pub(crate) fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+pub(crate) fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let (symbol, options) = (reading.options.symbol.clone(), reading.options);
     let mut outcome = Ok(());
     read_documents(reading, rows, |document, _, rows| {
@@ -44,19 +44,19 @@ pub(crate) fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), Rea
 }
 
 fn read_answer(
-    document: Json<'_>,
+    document: RawJson<'_>,
     symbol: Option<&Symbol>,
-    options: &Options,
-    rows: &mut Collector,
-) -> Result<(), ReadError> {
+    options: &ReaderOptions,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
     let Some(chart) = document.get("chart") else {
-        return Err(ReadError::Refused("has no chart".to_owned()));
+        return Err(FeedReadError::Refused("has no chart".to_owned()));
     };
-    let results = chart.get("result").map(Json::items).unwrap_or_default();
+    let results = chart.get("result").map(RawJson::items).unwrap_or_default();
     if results.is_empty() {
         let said = chart.get("error").and_then(|error| error.get("description")?.text());
         let message = format!("is a service's message, not data: {:?}", said.unwrap_or_default());
-        return Err(ReadError::Refused(message));
+        return Err(FeedReadError::Refused(message));
     }
     for result in results {
         read_result(result, symbol, options, rows)?;
@@ -65,14 +65,14 @@ fn read_answer(
 }
 
 fn read_result(
-    result: Json<'_>,
+    result: RawJson<'_>,
     symbol: Option<&Symbol>,
-    options: &Options,
-    rows: &mut Collector,
-) -> Result<(), ReadError> {
-    let refused = |reason: &str| ReadError::Refused(reason.to_owned());
+    options: &ReaderOptions,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
+    let refused = |reason: &str| FeedReadError::Refused(reason.to_owned());
     let meta = result.get("meta").ok_or_else(|| refused("has no meta"))?;
-    let said = |name: &str| meta.get(name).and_then(Json::text);
+    let said = |name: &str| meta.get(name).and_then(RawJson::text);
     match said("dataGranularity").as_deref() {
         None | Some("1d") => {}
         Some(other) => return Err(refused(&format!("has {other} rows: only daily rows are loaded"))),
@@ -83,7 +83,7 @@ fn read_result(
     let symbol = symbol.or(own.as_ref()).ok_or_else(|| refused("names no symbol: say --symbol"))?;
     let currency = said("currency").and_then(|text| Currency::parse(&text));
     let currency = currency.unwrap_or_else(|| options.currency.clone());
-    let options = Options { currency, ..options.clone() };
+    let options = ReaderOptions { currency, ..options.clone() };
     let mut basis = NewestBasis::new(true, ShareBasis::SplitAdjusted, &options);
     let days = days_of(result, zone).map_err(|reason| refused(&reason))?;
     let with_prices = days.iter().filter(|(_, day)| day.prices.is_some()).map(|(date, _)| *date);
@@ -110,17 +110,17 @@ struct ChartDay<'a> {
 }
 
 /// Days of a response. Of two entries for a day, closed and current, the later one counts.
-fn days_of(result: Json<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay<'_>>, String> {
-    let day_of = |time: Json<'_>| -> Result<NaiveDate, String> {
+fn days_of(result: RawJson<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay<'_>>, String> {
+    let day_of = |time: RawJson<'_>| -> Result<NaiveDate, String> {
         let seconds = time.raw().parse().ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
         let moment = seconds.ok_or_else(|| format!("has the time {}, which is none", time.raw()))?;
         Ok(moment.with_timezone(&zone).date_naive())
     };
-    let times = result.get("timestamp").map(Json::items).unwrap_or_default();
+    let times = result.get("timestamp").map(RawJson::items).unwrap_or_default();
     let quotes = result.get("indicators").and_then(|indicators| indicators.get("quote"));
     let quote = quotes.and_then(|quotes| quotes.items().first().copied());
     let columns =
-        COLUMNS.map(|name| quote.and_then(|quote| quote.get(name)).map(Json::items).unwrap_or_default());
+        COLUMNS.map(|name| quote.and_then(|quote| quote.get(name)).map(RawJson::items).unwrap_or_default());
     if let Some(short) = columns.iter().position(|column| !column.is_empty() && column.len() != times.len()) {
         let (name, values) = (COLUMNS[short], columns[short].len());
         return Err(format!("has {} days and {values} values of {name}", times.len()));
@@ -133,9 +133,9 @@ fn days_of(result: Json<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay<'_
     }
     let events = result.get("events");
     for name in ["dividends", "capitalGains", "splits"] {
-        let of_name = events.and_then(|events| events.get(name)).map(Json::members).unwrap_or_default();
+        let of_name = events.and_then(|events| events.get(name)).map(RawJson::members).unwrap_or_default();
         for (_, event) in of_name {
-            let value = |name| event.get(name).and_then(Json::text).unwrap_or_default();
+            let value = |name| event.get(name).and_then(RawJson::text).unwrap_or_default();
             let time = event.get("date").ok_or_else(|| format!("has {name} without a date"))?;
             let day = days.entry(day_of(time)?).or_default();
             match name {
@@ -155,12 +155,12 @@ impl ChartDay<'_> {
         date: NaiveDate,
         line: u64,
         bytes: usize,
-    ) -> Result<Day<'d>, Fault> {
+    ) -> Result<AdjustedDay<'d>, RowError> {
         let prices = self.prices.as_ref().map(|cells| {
             let [open, high, low, close, volume] = cells.each_ref().map(|cell| cell.as_bytes());
             PriceCells { open, high, low, close, volume, ..PriceCells::default() }
         });
-        Ok(Day {
+        Ok(AdjustedDay {
             symbol,
             date,
             prices,

@@ -2,8 +2,8 @@
 
 use event_log::frame::{Body, FrameError};
 
-use crate::batch::accumulator::Piece;
-use crate::batch::encode::{Encoded, Encoder};
+use crate::batch::accumulator::RowChunk;
+use crate::batch::encode::{EncodedBatch, ChunkEncoder};
 
 /// Rows per record batch. The number is small, so that any rows fit together.
 pub(super) const ROWS: usize = 500;
@@ -11,8 +11,8 @@ pub(super) const ROWS: usize = 500;
 /// Encoded record batches in order.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    encoder: Encoder,
-    pub encoded: Vec<Encoded>,
+    encoder: ChunkEncoder,
+    pub encoded: Vec<EncodedBatch>,
     pub rows: u64,
 }
 
@@ -21,7 +21,7 @@ impl Frames {
     pub(super) fn push(&mut self, body: Body) -> Result<(), FrameError> {
         let line = self.rows + 1;
         self.rows += body.rows() as u64;
-        self.encoder.encode(Piece::Rows(body, line), &mut |frame| self.encoded.push(frame))?;
+        self.encoder.encode(RowChunk::Rows(body, line), &mut |frame| self.encoded.push(frame))?;
         Ok(())
     }
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn read(text: &[u8]) -> Vec<(u64, Vec<String>)> {
-    let mut records = Records::new(text).unwrap();
+    let mut records = CsvReader::new(text).unwrap();
     let mut all = Vec::new();
     while let Some(record) = records.next_record().unwrap() {
         all.push((record.line, record.fields().map(|f| String::from_utf8_lossy(f).into_owned()).collect()));
@@ -45,7 +45,7 @@ fn a_header_that_begins_with_a_number_sign_is_no_comment() {
         let (found, fields) = header(text);
         assert_eq!((found, fields[0].as_str()), (line, first), "{text}");
     }
-    let mut records = Records::new(&b"# a\n1,2\n"[..]).unwrap().without_comments();
+    let mut records = CsvReader::new(&b"# a\n1,2\n"[..]).unwrap().without_comments();
     assert_eq!(records.next_record().unwrap().unwrap().raw, b"# a");
 }
 
@@ -59,7 +59,7 @@ fn empty_cells_alone_are_no_record() {
 
 #[test]
 fn a_quote_never_closed_costs_one_line_only() {
-    let mut records = Records::new(&b"\"a,1\nb,2\n"[..]).unwrap();
+    let mut records = CsvReader::new(&b"\"a,1\nb,2\n"[..]).unwrap();
     assert!(records.next_record().unwrap().unwrap().unclosed);
     let second = records.next_record().unwrap().unwrap();
     assert_eq!((second.line, second.field(1)), (2, &b"2"[..]));
@@ -68,7 +68,7 @@ fn a_quote_never_closed_costs_one_line_only() {
 
 #[test]
 fn an_endless_line_is_refused() {
-    let mut lines = Lines::new(io::repeat(b'x')).unwrap();
+    let mut lines = LineReader::new(io::repeat(b'x')).unwrap();
     assert_eq!(lines.next_line().unwrap_err().kind(), io::ErrorKind::InvalidData);
 }
 
