@@ -47,7 +47,7 @@ pub fn records(bytes: &[u8]) {
         while let Ok(Some(_)) = lines.next_line() {}
     }
     for delimiter in [None, Some(b';')] {
-        let Ok(mut records) = CsvReader::delimited(bytes, delimiter) else { return };
+        let Ok(mut records) = CsvReader::with_delimiter(bytes, delimiter) else { return };
         while let Ok(Some(record)) = records.next_record() {
             record.fields().for_each(drop);
         }
@@ -69,7 +69,7 @@ fn options() -> ReaderOptions {
 fn read(options: ReaderOptions, (label, encoding): (&str, Encoding), bytes: &[u8]) {
     let file = FeedFile { path: PathBuf::new(), label: label.to_owned(), packing: Packing::Alone, encoding };
     let Ok(head) = FileHead::read(&file, &mut &*bytes) else { return };
-    let Ok(format) = FileFormat::recognise(&file, &head, &options) else { return };
+    let Ok(format) = FileFormat::detect(&file, &head, &options) else { return };
     let (sender, pieces) = sync_channel(1);
     let mut rows = RowAccumulator::new(label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     std::thread::scope(|scope| {
@@ -77,7 +77,7 @@ fn read(options: ReaderOptions, (label, encoding): (&str, Encoding), bytes: &[u8
         scope.spawn(move || {
             for piece in pieces {
                 if let RowChunk::Prices(batch, symbols) = piece {
-                    drop(batch.cut(&symbols));
+                    drop(batch.cut_by_symbol(&symbols));
                 }
             }
         });

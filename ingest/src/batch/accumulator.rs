@@ -18,7 +18,7 @@ use market::symbol::Symbol;
 
 use crate::batch::holdings::{LoadHoldings, MAX_POSITIONS};
 use crate::batch::stats::LoadStats;
-use crate::normalize::{RowError, is_absent};
+use crate::normalize::{RowError, is_absent_value};
 use crate::price::batch::{RareFields, PriceBatch, ScaledPriceRow, SymbolId};
 use crate::price::parse::{PriceCells, ScaledBar};
 
@@ -45,7 +45,7 @@ pub(crate) struct RowProvenance {
 
 impl RowProvenance {
     /// Adds the record to make a row of the log.
-    pub(crate) fn row<T>(self, record: T) -> EventRow<T> {
+    pub(crate) fn into_row<T>(self, record: T) -> EventRow<T> {
         let Self { line, id, revision, action, observed_at, security_ref } = self;
         EventRow { line, id, revision, action, observed_at, security_ref, record }
     }
@@ -89,9 +89,9 @@ pub(crate) struct RowAccumulator {
     observed_at: DateTime<Utc>,
     today: NaiveDate,
     newest_day: i32,
-    out: SyncSender<RowChunk>,
+    chunk_sender: SyncSender<RowChunk>,
     /// Encoded batches, returned for reuse.
-    spare: Receiver<PriceBatch>,
+    used_batches: Receiver<PriceBatch>,
     pub stats: LoadStats,
     pub holdings: LoadHoldings,
     prices: PriceBatch,
@@ -115,8 +115,8 @@ macro_rules! collect {
         $($(#[$meta])*
         pub(crate) fn $name(&mut self, row: EventRow<$record>, bytes: usize) {
             *self.stats.rows.entry(Kind::$kind).or_default() += 1;
-            self.stats.coverage.record(&row.record);
-            self.stats.retractions.note(&row);
+            self.stats.coverage.add_record(&row.record);
+            self.stats.retractions.record_row(&row);
             if let Some((rows, line)) = self.$field.push(row.line, row, bytes) {
                 self.send(RowChunk::Rows(Body::$body(rows), line));
             }
@@ -137,8 +137,8 @@ impl RowAccumulator {
         label: &str,
         observed_at: DateTime<Utc>,
         today: NaiveDate,
-        out: SyncSender<RowChunk>,
-        spare: Receiver<PriceBatch>,
+        chunk_sender: SyncSender<RowChunk>,
+        used_batches: Receiver<PriceBatch>,
     ) -> Self {
         Self {
             label: label.to_owned(),
@@ -146,8 +146,8 @@ impl RowAccumulator {
             observed_at,
             today,
             newest_day: day_number(latest_session_date(today)),
-            out,
-            spare,
+            chunk_sender,
+            used_batches,
             stats: LoadStats::default(),
             holdings: LoadHoldings::default(),
             prices: PriceBatch::default(),
@@ -167,7 +167,7 @@ impl RowAccumulator {
     }
 
     /// Sets the header of the current table, which rejects are stored with.
-    pub(crate) fn table(&mut self, header: &str) {
+    pub(crate) fn set_table_header(&mut self, header: &str) {
         self.columns = Some(header.to_owned());
     }
 
@@ -177,43 +177,43 @@ impl RowAccumulator {
     }
 
     /// Origin of a row in a format without versions.
-    pub(crate) fn origin(&self, line: u64) -> RowProvenance {
+    pub(crate) fn default_provenance(&self, line: u64) -> RowProvenance {
         let observed_at = self.observed_at;
         RowProvenance { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
     }
 
     collect! {
         /// Adds a security. `bytes` is the length of its source text, as for all kinds.
-        security, securities: Security, Security, Securities;
+        add_security, securities: Security, Security, Securities;
         /// Adds a dividend whose `sibling_amounts` are set.
-        named_dividend, dividends: Dividend, Dividend, Dividends;
+        add_paired_dividend, dividends: Dividend, Dividend, Dividends;
         /// Adds a split.
-        split, splits: Split, Split, Splits;
-        fundamentals_row, fundamentals: Fundamentals, Fundamentals, Fundamentals;
-        etf, etfs: Etf, Etf, Etfs;
-        session_row, sessions: MarketSession, Session, Sessions;
+        add_split, splits: Split, Split, Splits;
+        add_fundamentals, fundamentals: Fundamentals, Fundamentals, Fundamentals;
+        add_etf, etfs: Etf, Etf, Etfs;
+        add_checked_session, sessions: MarketSession, Session, Sessions;
     }
 
     /// Adds a dividend of a format without dividend types.
-    pub(crate) fn dividend(&mut self, row: EventRow<Dividend>, bytes: usize) {
-        self.typed_dividend(row, "", bytes);
+    pub(crate) fn add_dividend(&mut self, row: EventRow<Dividend>, bytes: usize) {
+        self.add_typed_dividend(row, "", bytes);
     }
 
     /// Adds a dividend with the vendor's type, which may distinguish two payments of one day.
-    pub(crate) fn typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
+    pub(crate) fn add_typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
         self.same_day.set_siblings(&mut row, type_text);
-        self.named_dividend(row, bytes);
+        self.add_paired_dividend(row, bytes);
     }
 
     /// Adds a session; fails for a future date.
-    pub(crate) fn session(&mut self, row: EventRow<MarketSession>, bytes: usize) -> Result<(), RowError> {
-        self.not_ahead("date", row.record.date)?;
-        self.session_row(row, bytes);
+    pub(crate) fn add_session(&mut self, row: EventRow<MarketSession>, bytes: usize) -> Result<(), RowError> {
+        self.check_not_future("date", row.record.date)?;
+        self.add_checked_session(row, bytes);
         Ok(())
     }
 
     /// Adds a position of a fund, or the retraction of a snapshot.
-    pub(crate) fn holding(
+    pub(crate) fn add_holding(
         &mut self,
         etf: Symbol,
         as_of: NaiveDate,
@@ -225,14 +225,14 @@ impl RowAccumulator {
             return Err(RowError::new("too_many_holdings", message));
         }
         *self.stats.rows.entry(Kind::Holding).or_default() += 1;
-        self.stats.coverage.symbol(&etf);
-        self.stats.coverage.date(Kind::Holding, as_of);
-        self.holdings.add(etf, as_of, row);
+        self.stats.coverage.add_symbol(&etf);
+        self.stats.coverage.add_date(Kind::Holding, as_of);
+        self.holdings.add_row(etf, as_of, row);
         Ok(())
     }
 
     /// Adds a price row. `symbol` is the file's spelling.
-    pub(crate) fn price(
+    pub(crate) fn add_price(
         &mut self,
         symbol: &[u8],
         date: NaiveDate,
@@ -242,17 +242,17 @@ impl RowAccumulator {
     ) -> Result<(), RowError> {
         let day = day_number(date);
         if day > self.newest_day {
-            return Err(RowError::future("date", date, self.today));
+            return Err(RowError::future_date("date", date, self.today));
         }
-        let bar = if version.retracted { ScaledBar::VOID } else { ScaledBar::read(cells)? };
+        let bar = if version.retracted { ScaledBar::VOID } else { ScaledBar::parse_cells(cells)? };
         if self.prices.is_full() {
             self.flush_prices();
         }
-        let symbol = self.intern(symbol)?;
+        let symbol = self.symbol_id(symbol)?;
         let ScaledBar { scale, open, high, low, close, vwap, volume, trade_count, rounded } = bar;
         let extra = (vwap != MISSING || trade_count != MISSING).then_some(RareFields { vwap, trade_count });
         if version.retracted {
-            self.stats.retractions.note_price(self.symbols[symbol as usize].clone(), date);
+            self.stats.retractions.record_price(self.symbols[symbol as usize].clone(), date);
         }
         let row = ScaledPriceRow { symbol, day, version: 0, scale, line, open, high, low, close, volume };
         self.prices.push(row, extra, version);
@@ -263,20 +263,20 @@ impl RowAccumulator {
 
     /// Price rows of a file, while all of them are in memory; `None` after the first cut. A file may state its share
     /// basis only at its end.
-    pub(crate) fn whole_prices(&mut self) -> Option<&mut PriceBatch> {
+    pub(crate) fn uncut_prices(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }
 
     /// Fails for a date later than tomorrow.
-    pub(crate) fn not_ahead(&self, column: &str, date: NaiveDate) -> Result<(), RowError> {
+    pub(crate) fn check_not_future(&self, column: &str, date: NaiveDate) -> Result<(), RowError> {
         if date > latest_session_date(self.today) {
-            Err(RowError::future(column, date, self.today))
+            Err(RowError::future_date(column, date, self.today))
         } else {
             Ok(())
         }
     }
 
-    fn intern(&mut self, spelling: &[u8]) -> Result<SymbolId, RowError> {
+    fn symbol_id(&mut self, spelling: &[u8]) -> Result<SymbolId, RowError> {
         if *self.last_spelling.0 == *spelling && !self.symbols.is_empty() {
             return Ok(self.last_spelling.1);
         }
@@ -284,10 +284,10 @@ impl RowAccumulator {
             Some(id) => *id,
             None => {
                 let text = std::str::from_utf8(spelling).unwrap_or_default();
-                if is_absent(spelling) {
-                    return Err(RowError::missing("symbol"));
+                if is_absent_value(spelling) {
+                    return Err(RowError::missing_value("symbol"));
                 }
-                let symbol = Symbol::parse(text).map_err(|_| RowError::symbol("symbol", spelling))?;
+                let symbol = Symbol::parse(text).map_err(|_| RowError::invalid_symbol("symbol", spelling))?;
                 self.add_symbol(symbol, spelling)?
             }
         };
@@ -312,17 +312,17 @@ impl RowAccumulator {
     }
 
     /// Adds a reject.
-    pub(crate) fn reject(&mut self, line: u64, raw: &[u8], fault: RowError) {
+    pub(crate) fn reject(&mut self, line: u64, raw: &[u8], error: RowError) {
         let raw = String::from_utf8_lossy(&raw[..raw.len().min(REJECT_BYTES)]).into_owned();
         let reject = Reject {
             file: self.label.clone(),
             line,
-            reason: fault.reason.to_owned(),
-            message: fault.message,
+            reason: error.reason.to_owned(),
+            message: error.message,
             row: raw,
             columns: self.columns.clone(),
         };
-        self.stats.reject(fault.reason, &reject);
+        self.stats.reject(error.reason, &reject);
         let bytes = reject.row.len() + reject.message.len();
         if let Some((rows, line)) = self.rejects.push(line, reject, bytes) {
             self.send(RowChunk::Rows(Body::Rejects(rows), line));
@@ -333,16 +333,16 @@ impl RowAccumulator {
         if !self.prices.is_empty() {
             // The symbol table is cleared too, which limits its size for files with millions of symbols.
             self.spellings.clear();
-            let days = self.prices.days();
-            days.into_iter().flatten().for_each(|day| self.stats.coverage.date(Kind::Price, date_of(day)));
-            let put = self.prices.put();
+            let days = self.prices.day_range();
+            days.into_iter().flatten().for_each(|day| self.stats.coverage.add_date(Kind::Price, date_of(day)));
+            let put = self.prices.priced_symbols();
             for (id, symbol) in (0..).zip(&self.symbols) {
                 match put.as_ref().is_none_or(|put| put.contains(&id)) {
-                    true => self.stats.coverage.priced(symbol),
-                    false => self.stats.coverage.symbol(symbol),
+                    true => self.stats.coverage.add_priced_symbol(symbol),
+                    false => self.stats.coverage.add_symbol(symbol),
                 }
             }
-            let empty = self.spare.try_recv().unwrap_or_default();
+            let empty = self.used_batches.try_recv().unwrap_or_default();
             let (batch, symbols) =
                 (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));
             self.send(RowChunk::Prices(batch, symbols));
@@ -363,7 +363,7 @@ impl RowAccumulator {
     }
 
     /// If the receiver is closed, the load has stopped. The reader notices this at its next read.
-    fn send(&self, piece: RowChunk) {
-        let _ = self.out.send(piece);
+    fn send(&self, chunk: RowChunk) {
+        let _ = self.chunk_sender.send(chunk);
     }
 }

@@ -10,7 +10,7 @@ use market::symbol::Symbol;
 use serde::Serialize;
 
 /// Maximum number of symbols recorded per load. It limits the memory and the size of the manifest.
-const MOST_SYMBOLS: usize = 200_000;
+const MAX_SYMBOLS: usize = 200_000;
 /// Maximum number of symbols named in a summary.
 const NAMED: usize = 10;
 
@@ -27,9 +27,9 @@ pub(crate) struct LoadCoverage {
 }
 
 impl LoadCoverage {
-    pub(crate) fn symbol(&mut self, symbol: &Symbol) {
+    pub(crate) fn add_symbol(&mut self, symbol: &Symbol) {
         if !self.symbols.contains(symbol) {
-            self.overflowed |= self.symbols.len() >= MOST_SYMBOLS;
+            self.overflowed |= self.symbols.len() >= MAX_SYMBOLS;
             if !self.overflowed {
                 self.symbols.insert(symbol.clone());
             }
@@ -37,36 +37,36 @@ impl LoadCoverage {
     }
 
     /// Adds the symbol of a price that is not a retraction.
-    pub(crate) fn priced(&mut self, symbol: &Symbol) {
-        self.symbol(symbol);
+    pub(crate) fn add_priced_symbol(&mut self, symbol: &Symbol) {
+        self.add_symbol(symbol);
         if !self.overflowed && !self.priced.contains(symbol) {
             self.priced.insert(symbol.clone());
         }
     }
 
-    pub(crate) fn date(&mut self, kind: Kind, date: NaiveDate) {
+    pub(crate) fn add_date(&mut self, kind: Kind, date: NaiveDate) {
         let (first, last) = self.dates.entry(kind).or_insert((date, date));
         (*first, *last) = ((*first).min(date), (*last).max(date));
     }
 
     /// The newest date of each kind.
-    pub(crate) fn newest(&self) -> BTreeMap<Kind, NaiveDate> {
+    pub(crate) fn newest_dates(&self) -> BTreeMap<Kind, NaiveDate> {
         self.dates.iter().map(|(kind, (_, last))| (*kind, *last)).collect()
     }
 
-    pub(crate) fn record<T: EventRecord>(&mut self, record: &T) {
-        record.symbol().into_iter().for_each(|symbol| self.symbol(symbol));
-        record.date().into_iter().for_each(|date| self.date(T::KIND, date));
+    pub(crate) fn add_record<T: EventRecord>(&mut self, record: &T) {
+        record.symbol().into_iter().for_each(|symbol| self.add_symbol(symbol));
+        record.date().into_iter().for_each(|date| self.add_date(T::KIND, date));
     }
 
     /// Adds the coverage of other rows.
     pub(crate) fn add(&mut self, other: &Self) {
         self.overflowed |= other.overflowed;
-        other.symbols.iter().for_each(|symbol| self.symbol(symbol));
-        other.priced.iter().for_each(|symbol| self.priced(symbol));
+        other.symbols.iter().for_each(|symbol| self.add_symbol(symbol));
+        other.priced.iter().for_each(|symbol| self.add_priced_symbol(symbol));
         for (kind, (first, last)) in &other.dates {
-            self.date(*kind, *first);
-            self.date(*kind, *last);
+            self.add_date(*kind, *first);
+            self.add_date(*kind, *last);
         }
     }
 }
@@ -84,7 +84,7 @@ pub(crate) struct LogCoverage {
 
 impl LogCoverage {
     /// Builds the coverage from the manifests of a log.
-    pub(crate) fn of<'a>(manifests: impl IntoIterator<Item = &'a RunManifest>) -> Self {
+    pub(crate) fn from_manifests<'a>(manifests: impl IntoIterator<Item = &'a RunManifest>) -> Self {
         let symbols = Some(HashMap::new());
         let mut before = Self { sources: BTreeSet::new(), symbols, last_priced: BTreeMap::new() };
         let loaded = |run: &&RunManifest| run.state == RunState::Completed && run.pull.is_none();
@@ -107,7 +107,7 @@ impl LogCoverage {
 
     /// Symbols for which a source may have prices: those known at its last load of prices, and those of this load.
     /// `None` if the symbols are unknown.
-    pub(crate) fn priced<'a>(
+    pub(crate) fn symbols_with_prices<'a>(
         &'a self,
         source: &str,
         load: &'a LoadCoverage,
@@ -151,7 +151,7 @@ pub struct DateSpan {
 
 impl SymbolSummary {
     /// Symbols of a load; `new` are those without an earlier run.
-    pub(crate) fn of(coverage: &LoadCoverage, new: Option<&[Symbol]>) -> Self {
+    pub(crate) fn from_coverage(coverage: &LoadCoverage, new: Option<&[Symbol]>) -> Self {
         Self {
             count: coverage.symbols.len(),
             more: coverage.overflowed,
@@ -161,30 +161,30 @@ impl SymbolSummary {
         }
     }
 
-    pub(crate) fn write(&self, text: &mut String) -> std::fmt::Result {
+    pub(crate) fn write_text(&self, text: &mut String) -> std::fmt::Result {
         if self.count == 0 {
             return Ok(());
         }
         let more = if self.more { "more than " } else { "" };
-        write!(text, "symbols: {more}{} ({})", self.count, named(&self.first, self.count))?;
+        write!(text, "symbols: {more}{} ({})", self.count, list_symbols(&self.first, self.count))?;
         match self.new {
             None => writeln!(text),
             Some(0) => writeln!(text, ", none of them new"),
-            Some(new) => writeln!(text, ", {new} of them new ({})", named(&self.first_new, new)),
+            Some(new) => writeln!(text, ", {new} of them new ({})", list_symbols(&self.first_new, new)),
         }
     }
 }
 
 impl DateSpan {
     /// Dates of a load; `None` if no row has a date.
-    pub(crate) fn of(coverage: &LoadCoverage) -> Option<Self> {
+    pub(crate) fn from_coverage(coverage: &LoadCoverage) -> Option<Self> {
         let first = coverage.dates.values().map(|(first, _)| *first).min()?;
         let last = coverage.dates.values().map(|(_, last)| *last).max()?;
         Some(Self { first, last })
     }
 }
 
-fn named(first: &[Symbol], count: usize) -> String {
+fn list_symbols(first: &[Symbol], count: usize) -> String {
     let names: Vec<&str> = first.iter().map(Symbol::as_str).collect();
     names.join(", ") + if count > first.len() { ", …" } else { "" }
 }
@@ -195,17 +195,17 @@ mod tests {
 
     fn coverage(symbols: std::ops::Range<usize>) -> LoadCoverage {
         let mut coverage = LoadCoverage::default();
-        symbols.for_each(|n| coverage.symbol(&Symbol::parse(&format!("S{n:06}")).unwrap()));
+        symbols.for_each(|n| coverage.add_symbol(&Symbol::parse(&format!("S{n:06}")).unwrap()));
         coverage
     }
 
     #[test]
     fn ten_symbols_are_named_and_all_are_counted() {
         let twelve = coverage(0..12);
-        let before = LogCoverage::of([]);
+        let before = LogCoverage::from_manifests([]);
         let new = before.new_symbols(&twelve);
         let mut text = String::new();
-        SymbolSummary::of(&twelve, new.as_deref()).write(&mut text).unwrap();
+        SymbolSummary::from_coverage(&twelve, new.as_deref()).write_text(&mut text).unwrap();
         assert!(text.starts_with("symbols: 12 (S000000, "), "{text}");
         assert!(text.contains("S000009, …), 12 of them new ("), "{text}");
     }
@@ -225,7 +225,7 @@ mod tests {
             run("a", "MO", Kind::Price),
             run("b", "T", Kind::Dividend),
         ];
-        let (before, mut load) = (LogCoverage::of(&runs), LoadCoverage::default());
+        let (before, mut load) = (LogCoverage::from_manifests(&runs), LoadCoverage::default());
         load.priced(&Symbol::parse("VZ").unwrap());
         load.symbol(&Symbol::parse("XOM").unwrap());
         let priced = |source: &str| -> BTreeSet<&str> {
@@ -238,12 +238,12 @@ mod tests {
 
     #[test]
     fn symbols_beyond_all_measure_are_not_remembered() {
-        let mut many = coverage(0..MOST_SYMBOLS);
-        many.add(&coverage(MOST_SYMBOLS..MOST_SYMBOLS + 5));
-        assert_eq!(many.symbols.len(), MOST_SYMBOLS);
-        assert_eq!(LogCoverage::of([]).new_symbols(&many), None);
+        let mut many = coverage(0..MAX_SYMBOLS);
+        many.add(&coverage(MAX_SYMBOLS..MAX_SYMBOLS + 5));
+        assert_eq!(many.symbols.len(), MAX_SYMBOLS);
+        assert_eq!(LogCoverage::from_manifests([]).new_symbols(&many), None);
         let mut text = String::new();
-        SymbolSummary::of(&many, None).write(&mut text).unwrap();
+        SymbolSummary::from_coverage(&many, None).write_text(&mut text).unwrap();
         assert!(text.starts_with("symbols: more than 200000 ("), "{text}");
     }
 }

@@ -32,19 +32,19 @@ impl ChunkEncoder {
     /// Encodes a piece as one or more record batches. Returns the empty price batch for reuse.
     pub(crate) fn encode(
         &mut self,
-        piece: RowChunk,
+        chunk: RowChunk,
         emit: &mut dyn FnMut(EncodedBatch),
     ) -> Result<Option<PriceBatch>, FrameError> {
-        match piece {
+        match chunk {
             RowChunk::Rows(body, line) => {
-                emit(self.frame(body, line)?);
+                emit(self.encode_body(body, line)?);
                 Ok(None)
             }
             RowChunk::Prices(mut batch, symbols) => {
-                let cut = batch.cut(&symbols);
+                let cut = batch.cut_by_symbol(&symbols);
                 self.rounded += cut.rounded;
                 for frame in cut.frames {
-                    emit(self.frame(Body::Prices(frame.series), frame.line)?);
+                    emit(self.encode_body(Body::Prices(frame.series), frame.line)?);
                 }
                 batch.clear();
                 Ok(Some(batch))
@@ -52,7 +52,7 @@ impl ChunkEncoder {
         }
     }
 
-    fn frame(&mut self, body: Body, line: u64) -> Result<EncodedBatch, FrameError> {
+    fn encode_body(&mut self, body: Body, line: u64) -> Result<EncodedBatch, FrameError> {
         let (codec, bytes) = body.encode()?;
         let kind = body.kind();
         let next = &mut self.chunks[kind as usize];

@@ -36,7 +36,7 @@ impl LoadHoldings {
     }
 
     /// Adds a row; a retraction has no position.
-    pub(crate) fn add(&mut self, etf: Symbol, as_of: NaiveDate, row: EventRow<Option<Holding>>) {
+    pub(crate) fn add_row(&mut self, etf: Symbol, as_of: NaiveDate, row: EventRow<Option<Holding>>) {
         self.positions += 1;
         let snapshot = self.snapshots.entry((etf, as_of, row.action)).or_insert_with(|| FundSnapshot {
             line: row.line,
@@ -51,9 +51,9 @@ impl LoadHoldings {
         snapshot.holdings.extend(row.record);
     }
 
-    pub(crate) fn append(&mut self, later: Self) {
-        self.positions += later.positions;
-        for (key, more) in later.snapshots {
+    pub(crate) fn append(&mut self, later_file: Self) {
+        self.positions += later_file.positions;
+        for (key, more) in later_file.snapshots {
             match self.snapshots.entry(key) {
                 std::collections::btree_map::Entry::Vacant(entry) => {
                     entry.insert(more);
@@ -69,7 +69,7 @@ impl LoadHoldings {
     }
 
     /// Rows in groups of about `target` bytes, one group per record batch.
-    pub(crate) fn into_frames(self, target: usize) -> Vec<Vec<EventRow<HoldingSnapshot>>> {
+    pub(crate) fn into_record_batches(self, target: usize) -> Vec<Vec<EventRow<HoldingSnapshot>>> {
         let mut frames: Vec<Vec<EventRow<HoldingSnapshot>>> = Vec::new();
         let mut bytes = usize::MAX;
         for row in self.into_rows() {

@@ -15,7 +15,7 @@ use crate::log::reader::{Log, LogError};
 use crate::suggest::nearest;
 
 /// Maximum number of retractions recorded per load, which limits memory. Further ones are not checked.
-const REMEMBERED: usize = 1000;
+const MAX_RETRACTIONS: usize = 1000;
 /// Maximum number of retractions named in a summary.
 const NAMED: usize = 10;
 
@@ -52,7 +52,7 @@ pub struct UnmatchedRetractions {
 
 impl Retractions {
     /// Records a row if it is a retraction.
-    pub(crate) fn note<T: EventRecord>(&mut self, row: &EventRow<T>) {
+    pub(crate) fn record_row<T: EventRecord>(&mut self, row: &EventRow<T>) {
         if row.action == Action::Retract {
             let (symbol, date) = (row.record.symbol().cloned(), row.record.date());
             self.push(Retraction { kind: T::KIND, id: row.id.clone(), symbol, date });
@@ -60,12 +60,12 @@ impl Retractions {
     }
 
     /// Records the retraction of a day's price.
-    pub(crate) fn note_price(&mut self, symbol: Symbol, date: NaiveDate) {
+    pub(crate) fn record_price(&mut self, symbol: Symbol, date: NaiveDate) {
         self.push(Retraction { kind: Kind::Price, id: None, symbol: Some(symbol), date: Some(date) });
     }
 
     fn push(&mut self, retraction: Retraction) {
-        if self.0.len() < REMEMBERED {
+        if self.0.len() < MAX_RETRACTIONS {
             self.0.push(retraction);
         }
     }
@@ -81,44 +81,44 @@ impl Retractions {
 
     /// Finds the retractions without a matching row of their source. The log's rows are read, except prices, which
     /// are too many. A price retraction matches if the source may have prices of the symbol.
-    pub(crate) async fn untouching(
+    pub(crate) async fn find_unmatched(
         &self,
         log: &Log,
         source: &str,
         before: &LogCoverage,
         load: &LoadCoverage,
     ) -> Result<UnmatchedRetractions, LogError> {
-        let mut said: BTreeMap<Kind, KnownKeys> = BTreeMap::new();
+        let mut known_keys: BTreeMap<Kind, KnownKeys> = BTreeMap::new();
         let kinds: BTreeSet<Kind> = self.0.iter().map(|retraction| retraction.kind).collect();
         for kind in kinds.iter().copied().filter(|kind| *kind != Kind::Price) {
-            let of_kind = said.entry(kind).or_default();
-            log.frames(kind, u64::MAX, |frame| frame.source == source, |frame| of_kind.read(&frame.body))
+            let of_kind = known_keys.entry(kind).or_default();
+            log.frames(kind, u64::MAX, |frame| frame.source == source, |frame| of_kind.add_body(&frame.body))
                 .await?;
         }
         if kinds.contains(&Kind::Price)
-            && let Some(symbols) = before.priced(source, load)
+            && let Some(symbols) = before.symbols_with_prices(source, load)
         {
-            said.insert(Kind::Price, KnownKeys::on_any_day(symbols));
+            known_keys.insert(Kind::Price, KnownKeys::on_any_day(symbols));
         }
         // A search for the nearest of very many ids is slow.
         let retractions = self.clone();
-        let compared = tokio::task::spawn_blocking(move || retractions.compared(&said));
+        let compared = tokio::task::spawn_blocking(move || retractions.compare_with_keys(&known_keys));
         compared.await.map_err(LogError::Task)
     }
 
     /// Compares the retractions with the known keys. The nearest key is searched only for the examples.
-    fn compared(&self, said: &BTreeMap<Kind, KnownKeys>) -> UnmatchedRetractions {
-        let mut untouching = UnmatchedRetractions::default();
+    fn compare_with_keys(&self, known_keys: &BTreeMap<Kind, KnownKeys>) -> UnmatchedRetractions {
+        let mut unmatched = UnmatchedRetractions::default();
         for retraction in &self.0 {
-            let Some(said) = said.get(&retraction.kind).filter(|said| !said.has(retraction)) else {
+            let Some(known_keys) = known_keys.get(&retraction.kind).filter(|known_keys| !known_keys.contains(retraction)) else {
                 continue;
             };
-            untouching.count += 1;
-            if untouching.first.len() < NAMED {
-                untouching.first.push(format!("{}: {}", retraction.text(), said.nearest(retraction)));
+            unmatched.count += 1;
+            if unmatched.first.len() < NAMED {
+                unmatched.first.push(format!("{}: {}", retraction.describe(), known_keys.nearest_key(retraction)));
             }
         }
-        untouching
+        unmatched
     }
 }
 
@@ -128,7 +128,7 @@ impl Retraction {
         self.symbol.as_ref().map_or("", Symbol::as_str)
     }
 
-    fn text(&self) -> String {
+    fn describe(&self) -> String {
         let id = self.id.as_ref().map(|id| format!("id {id}"));
         let symbol = self.symbol.as_ref().map(ToString::to_string);
         let date = self.date.map(|date| date.to_string());
@@ -138,20 +138,20 @@ impl Retraction {
 }
 
 impl KnownKeys {
-    fn read(&mut self, body: &Body) {
+    fn add_body(&mut self, body: &Body) {
         match body {
-            Body::Securities(rows) => self.rows(rows),
-            Body::Dividends(rows) => self.rows(rows),
-            Body::Splits(rows) => self.rows(rows),
-            Body::Fundamentals(rows) => self.rows(rows),
-            Body::Etfs(rows) => self.rows(rows),
-            Body::Holdings(rows) => self.rows(rows),
-            Body::Sessions(rows) => self.rows(rows),
+            Body::Securities(rows) => self.add_rows(rows),
+            Body::Dividends(rows) => self.add_rows(rows),
+            Body::Splits(rows) => self.add_rows(rows),
+            Body::Fundamentals(rows) => self.add_rows(rows),
+            Body::Etfs(rows) => self.add_rows(rows),
+            Body::Holdings(rows) => self.add_rows(rows),
+            Body::Sessions(rows) => self.add_rows(rows),
             Body::Prices(_) | Body::Decisions(_) | Body::Rejects(_) | Body::Run(_) => {}
         }
     }
 
-    fn rows<T: EventRecord>(&mut self, rows: &[EventRow<T>]) {
+    fn add_rows<T: EventRecord>(&mut self, rows: &[EventRow<T>]) {
         for row in rows.iter().filter(|row| row.action == Action::Put) {
             self.ids.extend(row.id.clone());
             let symbol = row.record.symbol().map(ToString::to_string).unwrap_or_default();
@@ -166,7 +166,7 @@ impl KnownKeys {
     }
 
     /// True if a row matches the retraction.
-    fn has(&self, retraction: &Retraction) -> bool {
+    fn contains(&self, retraction: &Retraction) -> bool {
         if let Some(id) = &retraction.id {
             return self.ids.contains(id);
         }
@@ -175,7 +175,7 @@ impl KnownKeys {
     }
 
     /// Nearest known key, as text.
-    fn nearest(&self, retraction: &Retraction) -> String {
+    fn nearest_key(&self, retraction: &Retraction) -> String {
         if let Some(id) = &retraction.id {
             let known = nearest(id, self.ids.iter().map(String::as_str));
             return known.map_or("nothing has that id".to_owned(), |id| format!("known is id {id}"));
@@ -192,7 +192,7 @@ impl KnownKeys {
 }
 
 impl UnmatchedRetractions {
-    pub(crate) fn write(&self, source: &str, text: &mut String) -> std::fmt::Result {
+    pub(crate) fn write_text(&self, source: &str, text: &mut String) -> std::fmt::Result {
         if self.count == 0 {
             return Ok(());
         }
@@ -212,22 +212,22 @@ mod tests {
 
     #[test]
     fn what_touches_nothing_is_told_with_the_nearest_known() {
-        let mut said = KnownKeys::default();
-        said.ids.insert("d-17".to_owned());
-        said.days.entry("KO".to_owned()).or_default().insert("2024-03-14".parse().ok());
-        let said = BTreeMap::from([(Kind::Dividend, said)]);
+        let mut known_keys = KnownKeys::default();
+        known_keys.ids.insert("d-17".to_owned());
+        known_keys.days.entry("KO".to_owned()).or_default().insert("2024-03-14".parse().ok());
+        let known_keys = BTreeMap::from([(Kind::Dividend, known_keys)]);
         let told =
-            |symbol, date, id| Retractions(vec![retraction(symbol, date, id)]).compared(&said).first.pop();
+            |symbol, date, id| Retractions(vec![retraction(symbol, date, id)]).compare_with_keys(&known_keys).first.pop();
         let told = |symbol, date, id| Some(told(symbol, date, id)?.split_once(": ")?.1.to_owned());
         assert_eq!(told("KO", "2024-03-14", None), None);
         assert_eq!(told("KO", "2024-03-13", None).as_deref(), Some("the nearest known is of 2024-03-14"));
         assert_eq!(told("KOO", "2024-03-14", None).as_deref(), Some("known is KO"));
         assert_eq!(told("KO", "2024-03-13", Some("d-17")), None);
         assert_eq!(told("KO", "2024-03-14", Some("d-71")).as_deref(), Some("nothing has that id"));
-        let many = Retractions(vec![retraction("KOO", "2024-03-14", None); NAMED + 1]).compared(&said);
+        let many = Retractions(vec![retraction("KOO", "2024-03-14", None); NAMED + 1]).compare_with_keys(&known_keys);
         assert_eq!((many.count, many.first.len()), (NAMED + 1, NAMED));
         let prices = KnownKeys::on_any_day(&[Symbol::parse("KO").unwrap()]);
-        let price = |symbol| prices.has(&retraction(symbol, "2024-03-14", None));
+        let price = |symbol| prices.contains(&retraction(symbol, "2024-03-14", None));
         assert!(price("KO") && !price("PEP"));
         let text = retraction("KO", "2024-03-13", Some("d-1")).text();
         assert_eq!(text, "dividend KO 2024-03-13 id d-1");

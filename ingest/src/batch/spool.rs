@@ -40,7 +40,7 @@ impl BatchSpool {
     }
 
     /// All record batches, in insertion order.
-    pub(crate) fn into_frames(self) -> io::Result<impl Iterator<Item = io::Result<EncodedBatch>>> {
+    pub(crate) fn into_record_batches(self) -> io::Result<impl Iterator<Item = io::Result<EncodedBatch>>> {
         let disk = match self.disk {
             Some(writer) => {
                 let mut file = writer.into_inner().map_err(|error| no_space(error.into_error()))?;
@@ -117,7 +117,7 @@ mod tests {
         };
         (0..5).for_each(|chunk| spool.push(frame(chunk)).unwrap());
         assert_eq!(spool.on_disk, 2);
-        for (expected, found) in (0..).zip(spool.into_frames().unwrap()) {
+        for (expected, found) in (0..).zip(spool.into_record_batches().unwrap()) {
             let found = found.unwrap();
             assert_eq!(
                 (found.chunk, found.line, found.kind, found.codec),

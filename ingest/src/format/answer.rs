@@ -1,8 +1,8 @@
 //! Detection of responses without data: HTML pages, binary files, error messages and throttle notices.
 
-use super::head::{FileHead, plain};
+use super::head::{FileHead, normalize_column_name};
 use super::json::RawJson;
-use crate::normalize::shown;
+use crate::normalize::abbreviate;
 use crate::source::files::Encoding;
 
 /// Members with the reason for sending no data.
@@ -56,8 +56,8 @@ pub(super) fn refusal(head: &FileHead) -> Option<String> {
         return Some("is binary, neither text nor a packing that is known (.gz, .zst, .zip)".to_owned());
     }
     let ServiceMessage { said, throttled } = match head.encoding {
-        Encoding::Csv => sentence(text)?,
-        _ => notice(text).or_else(|| sentence(text))?,
+        Encoding::Csv => parse_single_line(text)?,
+        _ => parse_service_message(text).or_else(|| parse_single_line(text))?,
     };
     Some(if throttled {
         format!("is a throttle notice, not data: {said:?}; ask again later")
@@ -67,16 +67,16 @@ pub(super) fn refusal(head: &FileHead) -> Option<String> {
 }
 
 /// The text as a notice, if it is a single line of words: not a table, a list of symbols or JSON.
-fn sentence(text: &str) -> Option<ServiceMessage> {
+fn parse_single_line(text: &str) -> Option<ServiceMessage> {
     let line = text.trim();
     let is_sentence = line.contains(' ') && !line.contains(['\n', '\r', ',', ';', '\t', '|', '{', '[']);
-    is_sentence.then(|| ServiceMessage { throttled: is_throttle(line), said: shown(line.as_bytes()) })
+    is_sentence.then(|| ServiceMessage { throttled: is_throttle_notice(line), said: abbreviate(line.as_bytes()) })
 }
 
 /// Title of a web page, for an error message.
 fn title(text: &str) -> String {
     let title = text.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
-    title.map_or_else(String::new, |(title, _)| format!(" ({})", shown(title.trim().as_bytes())))
+    title.map_or_else(String::new, |(title, _)| format!(" ({})", abbreviate(title.trim().as_bytes())))
 }
 
 /// Message of a service that sends no data.
@@ -88,18 +88,18 @@ pub(crate) struct ServiceMessage {
 }
 
 /// Message of a JSON answer without any other content.
-pub(crate) fn notice(text: &str) -> Option<ServiceMessage> {
+pub(crate) fn parse_service_message(text: &str) -> Option<ServiceMessage> {
     let answer = RawJson::parse(text).ok()?;
     let members = answer.members();
-    let known = |name: &str, list: &[&str]| list.contains(&plain(name).as_str());
+    let known = |name: &str, list: &[&str]| list.contains(&normalize_column_name(name).as_str());
     let only = members.iter().all(|(name, _)| known(name, &MESSAGES) || known(name, &BESIDE));
     let (_, said) = members.iter().find(|(name, _)| known(name, &MESSAGES)).filter(|_| only)?;
     let said = said.text().unwrap_or_else(|| said.raw().into()).into_owned();
-    Some(ServiceMessage { throttled: is_throttle(&said), said })
+    Some(ServiceMessage { throttled: is_throttle_notice(&said), said })
 }
 
 /// True if a message is a throttle notice.
-pub(crate) fn is_throttle(said: &str) -> bool {
+pub(crate) fn is_throttle_notice(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
     THROTTLE.iter().any(|words| said.contains(words))
 }

@@ -11,7 +11,7 @@ use rust_decimal::Decimal;
 use super::ratio;
 use super::reading::{ReaderOptions, FeedReadError};
 use crate::batch::accumulator::RowAccumulator;
-use crate::normalize::{RowError, is_absent, trim};
+use crate::normalize::{RowError, is_absent_value, trim_blanks};
 use crate::price::parse::PriceCells;
 
 /// Trading day with unadjusted values. Column names are for messages.
@@ -30,18 +30,18 @@ pub(super) struct RawTradingDay<'a> {
 
 impl RawTradingDay<'_> {
     /// Adds the price, the dividend and the split. If one is invalid, none is added.
-    pub(super) fn accept(&self, options: &ReaderOptions, rows: &mut RowAccumulator) -> Result<(), RowError> {
+    pub(super) fn add_to(&self, options: &ReaderOptions, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let amount = amount(self.dividend.0, self.dividend.1)?;
         let shares = split_shares(self.ratio.0, self.ratio.1)?;
         let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
-        rows.price(self.symbol.as_str().as_bytes(), self.date, &self.prices, version, self.line)?;
-        let origin = rows.origin(self.line);
+        rows.add_price(self.symbol.as_str().as_bytes(), self.date, &self.prices, version, self.line)?;
+        let provenance = rows.default_provenance(self.line);
         if let Some(amount) = amount {
             let dividend = cash(self.symbol, self.date, amount, options);
-            rows.dividend(origin.clone().row(dividend), self.bytes);
+            rows.add_dividend(provenance.clone().into_row(dividend), self.bytes);
         }
         if let Some(shares) = shares {
-            rows.split(origin.row(split(self.symbol, self.date, shares)), self.bytes);
+            rows.add_split(provenance.into_row(split(self.symbol, self.date, shares)), self.bytes);
         }
         Ok(())
     }
@@ -73,12 +73,12 @@ pub(super) fn split(symbol: &Symbol, ex_date: NaiveDate, (from, to): (Decimal, D
 
 /// Parses a paid amount; zero gives `None`.
 pub(super) fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, RowError> {
-    let cell = trim(cell);
-    if is_absent(cell) {
+    let cell = trim_blanks(cell);
+    if is_absent_value(cell) {
         return Ok(None);
     }
     let parsed =
-        parse_decimal(&String::from_utf8_lossy(cell)).map_err(|error| RowError::number(column, cell, error))?;
+        parse_decimal(&String::from_utf8_lossy(cell)).map_err(|error| RowError::invalid_number(column, cell, error))?;
     if parsed.value < Decimal::ZERO {
         return Err(RowError::new(
             "non_positive_amount",
@@ -90,9 +90,9 @@ pub(super) fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, RowEr
 
 /// Parses the old and new shares of a split; a ratio of 0 or 1 gives `None`.
 pub(super) fn split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, RowError> {
-    let text = String::from_utf8_lossy(trim(cell));
+    let text = String::from_utf8_lossy(trim_blanks(cell));
     let parsed = parse_decimal(&text).ok().map(|ratio| ratio.value);
-    if is_absent(text.as_bytes()) || parsed.is_some_and(|ratio| ratio.is_zero() || ratio == Decimal::ONE) {
+    if is_absent_value(text.as_bytes()) || parsed.is_some_and(|ratio| ratio.is_zero() || ratio == Decimal::ONE) {
         return Ok(None);
     }
     if parsed.is_some_and(|ratio| ratio < Decimal::ZERO) {

@@ -55,7 +55,7 @@ pub(super) fn resolve(file: &FeedFile, whose: SymbolScope, options: &ReaderOptio
     }
     if let Some(pattern) = &options.symbol_from {
         return pattern
-            .symbol_of(&file.label)
+            .extract_symbol(&file.label)
             .map(Some)
             .ok_or_else(|| format!("has a name in which --symbol-from '{pattern}' finds no symbol"));
     }
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_doubtful_name_is_refused_with_its_readings() {
-        let reason = nameless(&FeedFile::named("2024/div_BX.csv"));
+        let reason = nameless(&FeedFile::from_name("2024/div_BX.csv"));
         for part in ["BX or DIV.BX", "--symbol BX", "--symbol-from 'div_{symbol}.csv'"] {
             assert!(reason.contains(part), "{part} in {reason}");
         }
@@ -226,16 +226,16 @@ mod tests {
             ("client_dump_AAPL.csv", "AAPL or CLIENT.DUMP.AAPL", "client_dump_{symbol}.csv"),
             ("STOCK_US_XNAS_AAPL.csv", "AAPL or STOCK.US.XNAS.AAPL", "STOCK_US_XNAS_{symbol}.csv"),
         ] {
-            let reason = nameless(&FeedFile::named(name));
+            let reason = nameless(&FeedFile::from_name(name));
             assert!(reason.contains(reading) && reason.contains(&format!("'{pattern}'")), "{reason}");
         }
-        assert!(nameless(&FeedFile::named("prices.csv")).contains("say --symbol"));
+        assert!(nameless(&FeedFile::from_name("prices.csv")).contains("say --symbol"));
     }
 
     #[test]
     fn a_pattern_says_where_the_symbol_stands() {
         let found = |pattern: &str, label: &str| {
-            SymbolPattern::parse(pattern).unwrap().symbol_of(label).map(|symbol| symbol.to_string())
+            SymbolPattern::parse(pattern).unwrap().extract_symbol(label).map(|symbol| symbol.to_string())
         };
         assert_eq!(found("div_{symbol}.csv", "2024/div_BX.csv").as_deref(), Some("BX"));
         assert_eq!(found("div_{symbol}", "div_BX.csv.gz").as_deref(), Some("BX"));

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::normalize::shown;
+use crate::normalize::abbreviate;
 use crate::source::files::{Encoding, FeedFile};
 use crate::source::records::CsvReader;
 
@@ -23,7 +23,7 @@ pub struct FileHead {
 }
 
 /// Column name without case, blanks and punctuation: `Adj. Close` is `adjclose`.
-pub(crate) fn plain(column: &str) -> String {
+pub(crate) fn normalize_column_name(column: &str) -> String {
     column.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
@@ -70,7 +70,7 @@ impl FileHead {
 
     /// Position of the column whose plain name is in `names`.
     pub fn position(&self, names: &[&str]) -> Option<usize> {
-        self.columns.iter().position(|column| names.contains(&plain(column).as_str()))
+        self.columns.iter().position(|column| names.contains(&normalize_column_name(column).as_str()))
     }
 
     /// True if a column's plain name is in `names`.
@@ -79,17 +79,17 @@ impl FileHead {
     }
 
     /// Columns, for a message.
-    pub fn columns_for_people(&self) -> String {
+    pub fn display_columns(&self) -> String {
         if self.columns.is_empty() { "none, the file is empty".to_owned() } else { shown_list(&self.columns) }
     }
 
     /// First characters, for a message.
-    pub fn beginning(&self) -> String {
-        shown(self.text.trim_start().as_bytes())
+    pub fn display_beginning(&self) -> String {
+        abbreviate(self.text.trim_start().as_bytes())
     }
 
     /// Likely origin of a file without a known format, with a hint.
-    pub fn looks_like(&self) -> Option<String> {
+    pub fn guess_origin(&self) -> Option<String> {
         let dated = self.has(&["date", "day", "timestamp", "datetime"]);
         let prices = dated && ["open", "high", "low", "close"].iter().all(|name| self.has(&[name]));
         let canonical = |names: &[&str]| {
@@ -153,7 +153,7 @@ fn has_named_month(date: &str) -> bool {
 }
 
 fn shown_list(columns: &[String]) -> String {
-    let listed: Vec<String> = columns.iter().take(16).map(|column| shown(column.as_bytes())).collect();
+    let listed: Vec<String> = columns.iter().take(16).map(|column| abbreviate(column.as_bytes())).collect();
     let more = if columns.len() > listed.len() { ", …" } else { "" };
     listed.join(", ") + more
 }

@@ -29,10 +29,10 @@ mod tests;
 mod vendor;
 mod vendors;
 
-pub(crate) use answer::{is_throttle, notice};
+pub(crate) use answer::{is_throttle_notice, parse_service_message};
 pub use head::FileHead;
-pub(crate) use head::plain;
-pub(crate) use mapped::is_date;
+pub(crate) use head::normalize_column_name;
+pub(crate) use mapped::matches_date_format;
 pub use mapped::{ColumnMap, MapError, MapFile, SHIPPED};
 pub use reading::{FormatChoice, FileFormat, ReaderOptions, FeedReadError, VendorFormat};
 use reading::{VendorFile, SymbolScope};
@@ -73,12 +73,12 @@ impl ValueEnum for FormatChoice {
 
 impl FileFormat {
     /// Detects the format of a file from its head.
-    pub fn recognise(file: &FeedFile, head: &FileHead, options: &ReaderOptions) -> Result<Self, String> {
+    pub fn detect(file: &FeedFile, head: &FileHead, options: &ReaderOptions) -> Result<Self, String> {
         if let Some(reason) = answer::refusal(head) {
             return Err(reason);
         }
         if let Some(map) = &options.map {
-            return mapped::recognise(map, file, head, options);
+            return mapped::detect(map, file, head, options);
         }
         let (vendors, canonical) = match &options.choice {
             FormatChoice::Auto => (CHOICES.as_slice(), true),
@@ -86,14 +86,14 @@ impl FileFormat {
             vendor => (std::slice::from_ref(vendor), false),
         };
         let mut vendors = vendors.iter().filter_map(|choice| choice.vendor());
-        let found = vendors.find_map(|vendor| Some((vendor, (vendor.recognise)(head)?)));
+        let found = vendors.find_map(|vendor| Some((vendor, (vendor.detect)(head)?)));
         if let Some((vendor, whose)) = found {
             let whose = whose?;
             let date = if whose == SymbolScope::Dated { date_in(file.stem()) } else { None };
             let symbol = file_symbol::resolve(file, whose, options)?;
             return Ok(Self::Vendor { vendor, encoding: head.encoding, symbol, date });
         }
-        let found = if canonical { canonical::recognise(file, head) } else { None };
+        let found = if canonical { canonical::detect(file, head) } else { None };
         found.unwrap_or_else(|| Err(refusal(head, options.choice)))
     }
 
@@ -131,7 +131,7 @@ fn date_in(stem: &str) -> Option<NaiveDate> {
 
 /// Reason why no format fits, with the likely origin of the file and a hint.
 fn refusal(head: &FileHead, choice: FormatChoice) -> String {
-    if head.beginning().is_empty() {
+    if head.display_beginning().is_empty() {
         return "is empty".to_owned();
     }
     let wanted = match choice {
@@ -139,27 +139,27 @@ fn refusal(head: &FileHead, choice: FormatChoice) -> String {
         FormatChoice::Canonical => format!("is not canonical: {}", canonical::expectation(head)),
         FormatChoice::Vendor(vendor) => format!("is not {}: {}", vendor.name, vendor.needs),
     };
-    if let Some(map) = mapped::shipped_for(&head.columns) {
+    if let Some(map) = mapped::find_shipped_map(&head.columns) {
         return format!(
             "{wanted}; it looks like what a map reads that ships with the program: see `ingest map {map}`, then say --map {map}"
         );
     }
     let mut vendors = CHOICES.iter().filter_map(|choice| choice.vendor());
-    if let Some(VendorFormat { name, .. }) = vendors.find(|vendor| matches!((vendor.recognise)(head), Some(Ok(_))))
+    if let Some(VendorFormat { name, .. }) = vendors.find(|vendor| matches!((vendor.detect)(head), Some(Ok(_))))
     {
         return format!("{wanted}; it looks like {name}: leave --format out or say --format {name}");
     }
-    match (head.looks_like(), head.encoding) {
+    match (head.guess_origin(), head.encoding) {
         (Some(guess), _) => format!("{wanted}; it looks like {guess}"),
         (None, Encoding::Csv) => {
             format!(
                 "{wanted}; its columns are: {}; `ingest map FILE` proposes a map for it",
-                head.columns_for_people()
+                head.display_columns()
             )
         }
         (None, _) => format!(
             "{wanted}; it begins with: {}; a map says where its values stand (`ingest map nasdaq` shows one; in [columns] names of members, and in [file] records = \"data.rows\", the member that holds the records)",
-            head.beginning()
+            head.display_beginning()
         ),
     }
 }

@@ -52,7 +52,7 @@ impl<'a> NewestBasis<'a> {
         let Self { basis, options, .. } = *self;
         let symbol = day.symbol;
         if day.prices.is_some() {
-            rows.not_ahead("date", day.date)?;
+            rows.check_not_future("date", day.date)?;
             self.days.push(day.date);
         }
         let regular = without_gain(day.dividend, day.capital_gain);
@@ -62,15 +62,15 @@ impl<'a> NewestBasis<'a> {
             let Some(amount) = amount else { continue };
             let dividend =
                 Dividend { r#type, amount_basis: basis, ..cash(symbol, day.date, amount, options) };
-            self.dividends.push((rows.origin(day.line).row(dividend), day.bytes));
+            self.dividends.push((rows.default_provenance(day.line).into_row(dividend), day.bytes));
         }
         if let Some(shares) = day.split {
-            rows.split(rows.origin(day.line).row(split(symbol, day.date, shares)), day.bytes);
+            rows.add_split(rows.default_provenance(day.line).into_row(split(symbol, day.date, shares)), day.bytes);
         }
         if let Some(cells) = &day.prices {
             let basis_day = (basis == ShareBasis::SplitAdjusted).then_some(0);
             let version = BarVersion::new(0, Action::Put, rows.observed_at(), basis_day);
-            rows.price(symbol.as_str().as_bytes(), day.date, cells, version, day.line)?;
+            rows.add_price(symbol.as_str().as_bytes(), day.date, cells, version, day.line)?;
         }
         Ok(())
     }
@@ -80,14 +80,14 @@ impl<'a> NewestBasis<'a> {
         let named = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
         let newest = self.days.check_daily()?.filter(|_| named);
         if let Some(newest) = newest {
-            let Some(batch) = rows.whole_prices() else {
+            let Some(batch) = rows.uncut_prices() else {
                 return Err(FeedReadError::Refused("has more rows than one symbol has days".to_owned()));
             };
             batch.set_basis_day(newest);
         }
         for (mut row, bytes) in self.dividends {
             row.record.basis_as_of = newest.map(date_of);
-            rows.dividend(row, bytes);
+            rows.add_dividend(row, bytes);
         }
         Ok(())
     }

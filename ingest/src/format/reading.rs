@@ -95,7 +95,7 @@ impl FileFormat {
 
     /// Context that the rows depend on in addition to the content. It is part of the input's identity, and may be
     /// empty.
-    pub fn reading(&self) -> String {
+    pub fn identity_context(&self) -> String {
         match self {
             Self::CanonicalRecords { kind: None, .. } => String::new(),
             Self::CanonicalCsv(kind) | Self::CanonicalRecords { kind: Some(kind), .. } => {
@@ -152,7 +152,7 @@ pub struct VendorFormat {
     pub about: &'static str,
     /// Requirements of a file in this format, for a refusal.
     pub(super) needs: &'static str,
-    pub(super) recognise: fn(&FileHead) -> Option<Result<SymbolScope, String>>,
+    pub(super) detect: fn(&FileHead) -> Option<Result<SymbolScope, String>>,
     pub(super) read: fn(VendorFile<'_>, &mut RowAccumulator) -> Result<(), FeedReadError>,
 }
 

@@ -30,7 +30,7 @@ impl SymbolPattern {
     }
 
     /// Symbol in a file's path. The pattern may omit the endings of the name (`.csv`, `.gz`).
-    pub(super) fn symbol_of(&self, label: &str) -> Option<Symbol> {
+    pub(super) fn extract_symbol(&self, label: &str) -> Option<Symbol> {
         let folders = self.before.matches('/').count() + self.after.matches('/').count();
         let start = label.rmatch_indices('/').nth(folders).map_or(0, |(at, _)| at + 1);
         let name = &label[start..];
@@ -39,13 +39,13 @@ impl SymbolPattern {
         // A pattern that ends with the symbol would include the ending of the name in it.
         let forms = if self.after.is_empty() { vec![stem] } else { vec![name, unpacked, stem] };
         forms.into_iter().find_map(|form| {
-            let text = self.inside(form)?;
+            let text = self.extract_text(form)?;
             Symbol::parse(text).ok().filter(|_| !text.contains('/'))
         })
     }
 
     /// Text at the symbol's position, if the whole text fits the pattern.
-    pub(super) fn inside<'a>(&self, text: &'a str) -> Option<&'a str> {
+    pub(super) fn extract_text<'a>(&self, text: &'a str) -> Option<&'a str> {
         text.strip_prefix(self.before.as_str())?.strip_suffix(self.after.as_str())
     }
 }

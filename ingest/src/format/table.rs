@@ -51,7 +51,7 @@ impl<R: Read> HeaderedTable<R> {
         rows: &mut RowAccumulator,
         mut row: impl FnMut(&CsvRecord<'_>, &mut RowAccumulator) -> Result<(), RowError>,
     ) -> Result<(), FeedReadError> {
-        rows.table(&self.text);
+        rows.set_table_header(&self.text);
         while let Some(record) = self.records.next_record()? {
             // Concatenated files repeat their header.
             if record.raw.trim_ascii_end() == self.text.as_bytes() {

@@ -9,12 +9,12 @@ use std::io::Read;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::head::plain;
+use super::head::normalize_column_name;
 use super::json::RawJson;
 use super::reading::{FeedReadError, VendorFile};
 use super::table::HeaderedTable;
 use crate::batch::accumulator::RowAccumulator;
-use crate::normalize::{RowError, is_absent};
+use crate::normalize::{RowError, is_absent_value};
 use crate::source::files::Encoding;
 use crate::source::records::{LineReader, CsvRecord};
 
@@ -55,7 +55,7 @@ impl<'a> VendorRow<'a> {
     }
 
     pub(super) fn set(&mut self, name: &str, text: Cow<'a, str>) {
-        self.names.to_mut().push(spelled(name));
+        self.names.to_mut().push(normalize_field_name(name));
         self.cells.push(text);
     }
 
@@ -69,7 +69,7 @@ impl<'a> VendorRow<'a> {
         names.iter().find_map(|wanted| {
             let index = self.names.iter().position(|name| name == wanted)?;
             let text = self.cells.get(index)?.trim();
-            let absent = is_absent(text.as_bytes()) || matches!(text, "None" | "-" | "--" | "NaN" | "nan");
+            let absent = is_absent_value(text.as_bytes()) || matches!(text, "None" | "-" | "--" | "NaN" | "nan");
             (!absent).then_some(text)
         })
     }
@@ -81,7 +81,7 @@ impl<'a> VendorRow<'a> {
 
     /// Date, without the midnight that some vendors append.
     pub(super) fn date(&self, names: &[&str]) -> Option<&str> {
-        self.text(names).map(day_of)
+        self.text(names).map(strip_midnight)
     }
 
     /// Fraction as percent; a number with a percent sign stays unchanged.
@@ -99,16 +99,16 @@ impl<'a> VendorRow<'a> {
 }
 
 /// Normalized name. Massive's `T` and `t` differ, and Alpha Vantage numbers its names: `4. close`.
-fn spelled(name: &str) -> String {
+fn normalize_field_name(name: &str) -> String {
     if name.len() == 1 {
         return name.to_owned();
     }
     let unnumbered = name.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(". ");
-    plain(unnumbered.unwrap_or(name))
+    normalize_column_name(unnumbered.unwrap_or(name))
 }
 
 /// Day of a date with the time of midnight: `2015-01-02T00:00:00.000Z`.
-pub(super) fn day_of(text: &str) -> &str {
+pub(super) fn strip_midnight(text: &str) -> &str {
     match (text.get(..10), text.get(11..19)) {
         (Some(day), Some("00:00:00")) => day,
         _ => text,
@@ -123,7 +123,7 @@ pub(super) fn scaled(text: &str, factor: Decimal) -> String {
 }
 
 /// Counts a record, and rejects it if `row` returns a fault.
-pub(super) fn take_row(
+pub(super) fn count_row(
     row: &VendorRow<'_>,
     rows: &mut RowAccumulator,
     read: &mut impl FnMut(&VendorRow<'_>, &mut RowAccumulator) -> Result<(), RowError>,
@@ -180,7 +180,7 @@ pub(super) fn read_rows(
     mut read: impl FnMut(&VendorRow<'_>, &mut RowAccumulator) -> Result<(), RowError>,
 ) -> Result<(), FeedReadError> {
     if reading.encoding == Encoding::Csv {
-        let table = HeaderedTable::open(reading.source, spelled)?;
+        let table = HeaderedTable::open(reading.source, normalize_field_name)?;
         let header = table.header().to_vec();
         return table.read(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
     }
@@ -189,7 +189,7 @@ pub(super) fn read_rows(
         if let Some(wrapper) = wrapper {
             row.add(wrapper);
         }
-        take_row(&row, rows, &mut read);
+        count_row(&row, rows, &mut read);
     })
 }
 
@@ -202,7 +202,7 @@ pub(super) fn read_objects(
     let by_line = reading.encoding == Encoding::Ndjson;
     let mut number = 0;
     read_documents(reading, rows, |document, line, rows| {
-        unwrap(document, None, MAX_NESTING, &mut |object, wrapper| {
+        find_records(document, None, MAX_NESTING, &mut |object, wrapper| {
             number += 1;
             each(object, wrapper, if by_line { line } else { number }, rows);
         });
@@ -221,13 +221,13 @@ fn unwrap<'a>(
 ) {
     if value.is_list() && nesting > 0 {
         for item in value.items() {
-            unwrap(item, wrapper, nesting - 1, each);
+            find_records(item, wrapper, nesting - 1, each);
         }
         return;
     }
     let inner = value.get("results").or_else(|| value.get("data"));
     match inner.filter(|inner| inner.is_list() || inner.is_object()) {
-        Some(inner) if wrapper.is_none() => unwrap(inner, Some(value), nesting, each),
+        Some(inner) if wrapper.is_none() => find_records(inner, Some(value), nesting, each),
         // A page without results has no record.
         None if wrapper.is_none() && is_empty_page(value) => {}
         _ => each(value, wrapper),

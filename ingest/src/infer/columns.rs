@@ -2,7 +2,7 @@
 
 use market::event::Kind;
 
-use crate::format::plain;
+use crate::format::normalize_column_name;
 
 /// Vendors' normalized column names (without case, blanks and punctuation), with the canonical columns per kind.
 const PRICE: [(&str, &str); 50] = [
@@ -144,6 +144,6 @@ pub(super) fn meaning(kind: Kind, name: &str) -> Option<&'static str> {
         Kind::Split => &[&SPLIT],
         _ => &[&PRICE, &VOLUME],
     };
-    let name = plain(name);
+    let name = normalize_column_name(name);
     tables.iter().flat_map(|table| table.iter()).find(|(word, _)| *word == name).map(|(_, column)| *column)
 }

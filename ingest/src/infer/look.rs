@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use encoding_rs::WINDOWS_1252;
 
 use super::cells::{NumberNotation, date_formats, is_number, is_ticker};
-use crate::normalize::is_absent;
+use crate::normalize::is_absent_value;
 use crate::source::records::CsvReader;
 
 /// Number of bytes examined.
@@ -76,7 +76,7 @@ impl TableProfile {
             let message = "is no table of columns; a map for JSON is written by hand: its columns are the members' names (quote.close), [file] records = \"data.rows\" the member that holds the records; see `ingest map nasdaq` for the other keys";
             return Err(message.to_owned());
         }
-        let DelimitedRecords { delimiter, records, .. } = cut(&text)?;
+        let DelimitedRecords { delimiter, records, .. } = split_at_best_delimiter(&text)?;
         let width = usual_width(&records);
         // Lines of few cells above the table are a title, below it a total.
         let is_whole = |line: &&NumberedLine| line.cells.len() >= width && is_filled(&line.cells);
@@ -87,7 +87,7 @@ impl TableProfile {
         let rows: Vec<&NumberedLine> = table[header..].iter().copied().filter(is_whole).collect();
         let cells = |column: usize| -> Vec<&str> {
             let cells = rows.iter().filter_map(|line| Some(line.cells.get(column)?.trim()));
-            cells.filter(|cell| !is_absent(cell.as_bytes()) && !ABSENT.contains(cell)).collect()
+            cells.filter(|cell| !is_absent_value(cell.as_bytes()) && !ABSENT.contains(cell)).collect()
         };
         let contents: Vec<ColumnContent> = (0..width).map(|column| content(&cells(column))).collect();
         let stands = |word: &&str| rows.iter().any(|line| line.cells.iter().any(|cell| cell.trim() == *word));
@@ -118,7 +118,7 @@ fn starts_with(text: &str, tag: &str) -> bool {
 }
 
 /// Records, split at the delimiter that gives most of them the same number of columns.
-fn cut(text: &str) -> Result<DelimitedRecords, String> {
+fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
     let mut best: Option<DelimitedRecords> = None;
     for delimiter in DELIMITERS {
         let records = read(text, delimiter).map_err(|error| format!("cannot be read: {error}"))?;
@@ -134,7 +134,7 @@ fn cut(text: &str) -> Result<DelimitedRecords, String> {
 }
 
 fn read(text: &str, delimiter: u8) -> std::io::Result<Vec<NumberedLine>> {
-    let mut reader = CsvReader::delimited(text.as_bytes(), Some(delimiter))?;
+    let mut reader = CsvReader::with_delimiter(text.as_bytes(), Some(delimiter))?;
     let mut records = Vec::new();
     while records.len() < RECORDS {
         let Some(record) = reader.next_record()? else { break };

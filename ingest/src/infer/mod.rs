@@ -18,7 +18,7 @@ use telemetry::{out, outln};
 
 use crate::batch::accumulator::{RowAccumulator, RowChunk};
 use crate::format::{FormatChoice, FileFormat, FileHead, ColumnMap, ReaderOptions, SHIPPED};
-use crate::normalize::shown;
+use crate::normalize::abbreviate;
 use crate::source::files::{self, FeedFile};
 use crate::source::unpack;
 
@@ -70,7 +70,7 @@ pub fn propose(args: &MapArgs) -> Result<(), MapProposalError> {
         return Ok(());
     }
     let refused = |reason| MapProposalError::Refused { file: path.display().to_string(), reason };
-    let found = files::find(std::slice::from_ref(path), None);
+    let found = files::find_feed_files(std::slice::from_ref(path), None);
     let unreadable = || found.refused.first().map_or("holds no file that is a table", |(_, reason)| reason);
     let file = found.files.first().ok_or_else(|| refused(unreadable().to_owned()))?;
     let text = propose_for(file).map_err(refused)?;
@@ -80,7 +80,7 @@ pub fn propose(args: &MapArgs) -> Result<(), MapProposalError> {
 
 /// Proposed map of a file, with the rows it gives.
 fn propose_for(file: &FeedFile) -> Result<String, String> {
-    let bytes = unpack::read(file, |reader| {
+    let bytes = unpack::read_text(file, |reader| {
         let mut bytes = Vec::new();
         reader.take(LOOKED_AT).read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -119,7 +119,7 @@ fn propose_for(file: &FeedFile) -> Result<String, String> {
 /// Reason why a file cannot be read without a map. It may also exclude reading with one.
 fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
     let head = FileHead::read(file, &mut &*bytes).ok()?;
-    FileFormat::recognise(file, &head, &reading(None, Symbol::parse("SYMBOL").ok())).err()
+    FileFormat::detect(file, &head, &reading(None, Symbol::parse("SYMBOL").ok())).err()
 }
 
 /// Default reader options.
@@ -140,7 +140,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     let map = ColumnMap::parse(map).map_err(|error| error.to_string())?;
     let options = reading(Some(Arc::new(map)), symbol);
     let head = FileHead::read(file, &mut &*bytes).map_err(|error| error.to_string())?;
-    let format = FileFormat::recognise(file, &head, &options)?;
+    let format = FileFormat::detect(file, &head, &options)?;
     let (sender, pieces) = sync_channel(64);
     let mut rows =
         RowAccumulator::new(&file.label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
@@ -157,7 +157,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
         let bodies = match piece {
             RowChunk::Rows(body, _) => vec![body],
             RowChunk::Prices(batch, symbols) => {
-                batch.cut(&symbols).frames.into_iter().map(|frame| Body::Prices(frame.series)).collect()
+                batch.cut_by_symbol(&symbols).frames.into_iter().map(|frame| Body::Prices(frame.series)).collect()
             }
         };
         for body in bodies.iter().filter(|body| !matches!(body, Body::Rejects(_))) {
@@ -187,7 +187,7 @@ fn without_version(row: &Value) -> Value {
 
 /// First line of a message, for a comment.
 fn shown_line(text: &str) -> String {
-    text.lines().next().map(str::to_owned).unwrap_or_else(|| shown(text.as_bytes()))
+    text.lines().next().map(str::to_owned).unwrap_or_else(|| abbreviate(text.as_bytes()))
 }
 
 #[cfg(test)]

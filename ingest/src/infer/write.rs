@@ -7,7 +7,7 @@ use market::event::Kind;
 use super::cells::is_ticker;
 use super::columns::{kind_of, meaning};
 use super::look::{ColumnContent, TableProfile};
-use crate::format::plain;
+use crate::format::normalize_column_name;
 
 /// Columns of prices in the order that headerless files have them.
 const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
@@ -85,7 +85,7 @@ fn write_map(out: &mut String, look: &TableProfile, label: &str) -> std::fmt::Re
 /// Yahoo's older layout, with the adjusted close last, does not.
 fn is_adjusted(look: &TableProfile, label: &str) -> bool {
     let place = |words: &[&str]| {
-        let called = |name: &String| name.split('|').any(|part| words.contains(&plain(part).as_str()));
+        let called = |name: &String| name.split('|').any(|part| words.contains(&normalize_column_name(part).as_str()));
         look.names.iter().position(called)
     };
     let adjusted = place(&["adjclose"]).filter(|at| place(&["volume"]).is_none_or(|volume| *at < volume));

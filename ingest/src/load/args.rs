@@ -41,7 +41,7 @@ pub struct LoadArgs {
     #[arg(long, value_enum, default_value_t)]
     pub format: FormatChoice,
     /// Map that says how to read files of no format here: a TOML file, or the name of one that `ingest map` lists
-    #[arg(long, value_name = "FILE", value_parser = MapFile::find, conflicts_with = "format")]
+    #[arg(long, value_name = "FILE", value_parser = MapFile::open, conflicts_with = "format")]
     pub map: Option<MapFile>,
     /// Symbol of files that hold one symbol and do not name it
     #[arg(long, value_parser = Symbol::parse)]
@@ -132,7 +132,7 @@ impl LoadArgs {
     }
 
     pub(crate) fn reads_standard_input(&self) -> bool {
-        self.paths.iter().any(|path| standard_input::is_named_by(path))
+        self.paths.iter().any(|path| standard_input::is_standard_input(path))
     }
 
     /// Parses the output of [`LoadArgs::command`].

@@ -65,10 +65,10 @@ pub(crate) fn survey(
 
 fn examine(file: &FeedFile, options: &ReaderOptions, seen: &impl Fn(u64)) -> Result<Input, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
-    let head = unpack::read(file, |reader| FileHead::read(file, reader)).map_err(unreadable)?;
-    let format = FileFormat::recognise(file, &head, options)?;
+    let head = unpack::read_text(file, |reader| FileHead::read(file, reader)).map_err(unreadable)?;
+    let format = FileFormat::detect(file, &head, options)?;
     let mut mends = IdSearch::default();
-    let (content, bytes) = unpack::read(file, |reader| {
+    let (content, bytes) = unpack::read_text(file, |reader| {
         let mut hashing = Hashing::new(reader);
         let mut buffer = vec![0; 1 << 20];
         loop {
@@ -81,14 +81,14 @@ fn examine(file: &FeedFile, options: &ReaderOptions, seen: &impl Fn(u64)) -> Res
         }
     })
     .map_err(unreadable)?;
-    let reading = format.reading();
+    let reading = format.identity_context();
     let digest = if reading.is_empty() {
         content
     } else {
         blake3::Hasher::new().update(content.as_bytes()).update(reading.as_bytes()).finalize()
     };
     let digest = digest.to_hex().to_string();
-    let doubles = unpack::doubles(file).map_err(unreadable)?;
+    let doubles = unpack::double_columns(file).map_err(unreadable)?;
     Ok(Input { file: file.clone(), format, digest, content, bytes, mends: mends.ids, doubles })
 }
 

@@ -37,7 +37,7 @@ pub async fn load(
     let options = args.reading();
     let progress = Progress::start();
     let standard_input = match args.reads_standard_input() {
-        true => Some(Arc::new(StandardInput::take(args.name.as_deref(), args.kind, shutdown).await?)),
+        true => Some(Arc::new(StandardInput::copy_to_file(args.name.as_deref(), args.kind, shutdown).await?)),
         false => None,
     };
     let (mut summary, inputs) = {
@@ -67,7 +67,7 @@ fn find_inputs(
     options: &ReaderOptions,
     progress: &Progress,
 ) -> (Summary, Vec<Input>) {
-    let found = files::find(&args.paths, standard_input);
+    let found = files::find_feed_files(&args.paths, standard_input);
     let mut summary = Summary {
         source: args.source.clone(),
         dry_run: args.dry_run,
@@ -85,7 +85,7 @@ fn find_inputs(
                 None => input,
             }),
             Err(reason) => summary.files.push(FileReport {
-                path: Some(file.place()),
+                path: Some(file.display_path()),
                 ..FileReport::refused(file.label.clone(), reason)
             }),
         }

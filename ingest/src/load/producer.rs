@@ -144,7 +144,7 @@ impl Producer {
         let broken = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let encoding = scope.spawn(|| encode(pieces, recycle, emit, &broken));
-            let read = unpack::read(&input.file, |reader| {
+            let read = unpack::read_text(&input.file, |reader| {
                 let mut reader = Watched { inner: Hashing::new(reader), producer: self, broken: &broken };
                 let read = input.format.read(&mut reader, &self.options, &mut rows);
                 Ok(read.map(|()| reader.inner.hasher.finalize()))
@@ -230,7 +230,7 @@ fn too_many_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Option<Strin
 /// Sends the batches of an accepted file; false if the receiver is closed.
 fn give_away(prepared: Prepared, events: &Sender<Event>) -> bool {
     let Prepared { input, spool, stats, holdings } = prepared;
-    let frames = match spool.into_frames() {
+    let frames = match spool.into_record_batches() {
         Ok(frames) => frames,
         Err(error) => return events.blocking_send(Event::Failed(error.to_string())).is_ok(),
     };

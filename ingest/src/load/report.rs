@@ -232,8 +232,8 @@ impl Summary {
     /// Compares the rows with those of earlier runs; `None` if the log was not read.
     pub(crate) fn compare(&mut self, stats: &LoadStats, before: Option<&LogCoverage>) {
         let new = before.and_then(|before| before.new_symbols(&stats.coverage));
-        self.symbols = SymbolSummary::of(&stats.coverage, new.as_deref());
-        self.dates = DateSpan::of(&stats.coverage);
+        self.symbols = SymbolSummary::from_coverage(&stats.coverage, new.as_deref());
+        self.dates = DateSpan::from_coverage(&stats.coverage);
         if let Some(before) = before.filter(|before| !before.sources.contains(&self.source)) {
             self.new_source = true;
             self.known_sources = before.sources.iter().cloned().collect();
@@ -334,7 +334,7 @@ impl Summary {
         }
         write_examples(text, &self.examples)?;
         if let Some(untouching) = &self.untouching_retractions {
-            untouching.write(&self.source, text)?;
+            untouching.write_text(&self.source, text)?;
         }
         if self.mended > 0 {
             writeln!(text, "mended: {} rows refused before are closed", self.mended)?;

@@ -89,7 +89,7 @@ impl Run {
     ) -> Result<(), LoadError> {
         summary.run.clone_from(&self.id);
         let before = match manifests(settings).await {
-            Ok(manifests) => Some(LogCoverage::of(manifests.iter().map(|(_, run)| run))),
+            Ok(manifests) => Some(LogCoverage::from_manifests(manifests.iter().map(|(_, run)| run))),
             Err(error) => {
                 tracing::warn!("which symbols are new cannot be told: {error}");
                 None
@@ -101,7 +101,7 @@ impl Run {
             match event {
                 Event::Frame { .. } => summary.frames += 1,
                 Event::Loaded { input, stats, holdings } => {
-                    summary.frames += holdings.into_frames(TARGET_BYTES).len() as u64;
+                    summary.frames += holdings.into_record_batches(TARGET_BYTES).len() as u64;
                     total.add(&stats);
                     summary.files.push(self.report(input, &stats, None));
                 }
@@ -127,7 +127,7 @@ impl Run {
         if total.retractions.is_empty() {
             return;
         }
-        match total.retractions.untouching(log, &self.source, before, &total.coverage).await {
+        match total.retractions.find_unmatched(log, &self.source, before, &total.coverage).await {
             Ok(untouching) => {
                 summary.untouching_retractions = Some(untouching).filter(|untouching| untouching.count > 0);
             }
@@ -150,7 +150,7 @@ impl Run {
         summary.run.clone_from(&self.id);
         let log = Log::open(settings).await?;
         let manifests = log.manifests().await?;
-        let before = LogCoverage::of(manifests.iter().map(|(_, run)| run));
+        let before = LogCoverage::from_manifests(manifests.iter().map(|(_, run)| run));
         let standing = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
         let mut open_rejects = OpenRejects::of(manifests.iter().map(|(_, run)| run));
         let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
@@ -241,7 +241,7 @@ impl Run {
         let input = &self.inputs[input];
         if refused.is_some() {
             let report = FileReport::of(&input.file.label, input.format.name(), stats, refused);
-            return FileReport { path: Some(input.file.place()), ..report };
+            return FileReport { path: Some(input.file.display_path()), ..report };
         }
         self.progress.done(&input.file.label, stats);
         let report = FileReport::of(&input.file.label, input.format.name(), stats, None);
@@ -327,7 +327,7 @@ impl<'a> Loading<'a> {
         let digest = hasher.finalize().to_hex().to_string();
         let mut frames = Vec::new();
         let mut encoder = ChunkEncoder::default();
-        for rows in std::mem::take(&mut self.holdings).into_frames(TARGET_BYTES) {
+        for rows in std::mem::take(&mut self.holdings).into_record_batches(TARGET_BYTES) {
             let line = rows.first().map_or(0, |row| row.line);
             encoder.encode(RowChunk::Rows(Body::Holdings(rows), line), &mut |frame| frames.push(frame))?;
         }
@@ -347,7 +347,7 @@ impl<'a> Loading<'a> {
         manifest.rounded = self.total.rounded;
         let mends: BTreeSet<String> = loaded.iter().flat_map(|input| input.mends.iter().cloned()).collect();
         manifest.mends = mends.into_iter().collect();
-        manifest.newest = self.total.coverage.newest();
+        manifest.newest = self.total.coverage.newest_dates();
         manifest.new_symbols = self.before.new_symbols(&self.total.coverage);
         self.publication.announce(RunState::Completed).await
     }

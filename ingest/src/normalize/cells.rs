@@ -11,9 +11,9 @@ use market::reference::{Country, Exchange, Sector};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::date::{bad_date, parse_day, parse_time};
+use super::date::{invalid_date, parse_date_or_midnight, parse_time};
 use super::fault::RowError;
-use super::text::is_absent;
+use super::text::is_absent_value;
 
 /// Cells of one record, by column name.
 pub(crate) struct RecordCells<'a> {
@@ -37,127 +37,127 @@ impl<'a> RecordCells<'a> {
     }
 
     /// Number of values whose excess fraction digits were rounded.
-    pub(crate) fn rounded(&self) -> u64 {
+    pub(crate) fn rounded_count(&self) -> u64 {
         self.rounded.get()
     }
 
     /// Optional text, unchanged.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        let index = self.names.iter().position(|known| *known == name)?;
+    pub(crate) fn text(&self, column: &str) -> Option<&str> {
+        let index = self.names.iter().position(|known| *known == column)?;
         self.values[index].as_deref()
     }
 
-    fn value(&self, name: &str) -> Option<&str> {
-        self.text(name).filter(|text| !is_absent(text.as_bytes()))
+    fn value(&self, column: &str) -> Option<&str> {
+        self.text(column).filter(|text| !is_absent_value(text.as_bytes()))
     }
 
     /// Required text.
-    pub(crate) fn required(&self, name: &str) -> Result<&str, RowError> {
-        self.value(name).ok_or_else(|| RowError::missing(name))
+    pub(crate) fn required_text(&self, column: &str) -> Result<&str, RowError> {
+        self.value(column).ok_or_else(|| RowError::missing_value(column))
     }
 
     /// Optional text.
-    pub(crate) fn owned(&self, name: &str) -> Option<String> {
-        self.text(name).map(str::to_owned)
+    pub(crate) fn owned_text(&self, column: &str) -> Option<String> {
+        self.text(column).map(str::to_owned)
     }
 
     /// Optional sector. A known sector gets its standard name.
-    pub(crate) fn sector(&self, name: &str) -> Option<String> {
-        self.value(name).map(|text| Sector::find(text).map_or(text, |sector| sector.name).to_owned())
+    pub(crate) fn sector(&self, column: &str) -> Option<String> {
+        self.value(column).map(|text| Sector::find(text).map_or(text, |sector| sector.name).to_owned())
     }
 
     /// Optional exchange. A known exchange gets its market identifier code.
-    pub(crate) fn exchange(&self, name: &str) -> Option<String> {
-        self.value(name).map(|text| Exchange::find(text).map_or(text, |exchange| exchange.mic).to_owned())
+    pub(crate) fn exchange(&self, column: &str) -> Option<String> {
+        self.value(column).map(|text| Exchange::find(text).map_or(text, |exchange| exchange.mic).to_owned())
     }
 
     /// Optional country. A known country gets its two-letter code.
-    pub(crate) fn country(&self, name: &str) -> Option<String> {
-        self.value(name).map(|text| Country::find(text).map_or(text, |country| country.code).to_owned())
+    pub(crate) fn country(&self, column: &str) -> Option<String> {
+        self.value(column).map(|text| Country::find(text).map_or(text, |country| country.code).to_owned())
     }
 
     /// Optional date.
-    pub(crate) fn date(&self, name: &str) -> Result<Option<NaiveDate>, RowError> {
-        let Some(text) = self.value(name) else { return Ok(None) };
-        parse_day(text.as_bytes()).map(Some).ok_or_else(|| bad_date(name, text.as_bytes()))
+    pub(crate) fn date(&self, column: &str) -> Result<Option<NaiveDate>, RowError> {
+        let Some(text) = self.value(column) else { return Ok(None) };
+        parse_date_or_midnight(text.as_bytes()).map(Some).ok_or_else(|| invalid_date(column, text.as_bytes()))
     }
 
     /// Required date.
-    pub(crate) fn required_date(&self, name: &str) -> Result<NaiveDate, RowError> {
-        self.date(name)?.ok_or_else(|| RowError::missing(name))
+    pub(crate) fn required_date(&self, column: &str) -> Result<NaiveDate, RowError> {
+        self.date(column)?.ok_or_else(|| RowError::missing_value(column))
     }
 
     /// Optional amount or price, with at most ten integer digits.
-    pub(crate) fn amount(&self, name: &str) -> Result<Option<Decimal>, RowError> {
-        self.decimal(name, parse_decimal)
+    pub(crate) fn amount(&self, column: &str) -> Result<Option<Decimal>, RowError> {
+        self.decimal(column, parse_decimal)
     }
 
     /// Optional company figure, with at most 18 integer digits.
-    pub(crate) fn figure(&self, name: &str) -> Result<Option<Decimal>, RowError> {
-        self.decimal(name, parse_figure)
+    pub(crate) fn figure(&self, column: &str) -> Result<Option<Decimal>, RowError> {
+        self.decimal(column, parse_figure)
     }
 
     fn decimal(
         &self,
-        name: &str,
+        column: &str,
         parse: fn(&str) -> Result<ParsedDecimal, DecimalError>,
     ) -> Result<Option<Decimal>, RowError> {
-        let Some(text) = self.value(name) else { return Ok(None) };
-        let parsed = parse(text).map_err(|error| RowError::number(name, text.as_bytes(), error))?;
+        let Some(text) = self.value(column) else { return Ok(None) };
+        let parsed = parse(text).map_err(|error| RowError::invalid_number(column, text.as_bytes(), error))?;
         self.rounded.set(self.rounded.get() + u64::from(parsed.rounded));
         Ok(Some(parsed.value))
     }
 
     /// Optional whole number.
-    pub(crate) fn integer<T: TryFrom<i64>>(&self, name: &str) -> Result<Option<T>, RowError> {
-        let Some(value) = self.figure(name)? else { return Ok(None) };
+    pub(crate) fn integer<T: TryFrom<i64>>(&self, column: &str) -> Result<Option<T>, RowError> {
+        let Some(value) = self.figure(column)? else { return Ok(None) };
         let integer = value.is_integer().then(|| i64::try_from(value.mantissa()).ok()).flatten();
         let integer = integer.and_then(|integer| T::try_from(integer).ok());
         integer
             .map(Some)
-            .ok_or_else(|| RowError::new("bad_number", format_args!("{name} {value} is not a whole number")))
+            .ok_or_else(|| RowError::new("bad_number", format_args!("{column} {value} is not a whole number")))
     }
 
     /// Optional boolean.
-    pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, RowError> {
-        let Some(text) = self.value(name) else { return Ok(None) };
+    pub(crate) fn boolean(&self, column: &str) -> Result<Option<bool>, RowError> {
+        let Some(text) = self.value(column) else { return Ok(None) };
         match text.to_ascii_lowercase().as_str() {
             "true" | "yes" | "y" | "1" => Ok(Some(true)),
             "false" | "no" | "n" | "0" => Ok(Some(false)),
-            _ => Err(RowError::new("bad_value", format_args!("{name} {text:?} must be true or false"))),
+            _ => Err(RowError::new("bad_value", format_args!("{column} {text:?} must be true or false"))),
         }
     }
 
     /// Optional word of a fixed list.
-    pub(crate) fn word<T: FromStr<Err = String>>(&self, name: &str) -> Result<Option<T>, RowError> {
-        let Some(text) = self.value(name) else { return Ok(None) };
+    pub(crate) fn word<T: FromStr<Err = String>>(&self, column: &str) -> Result<Option<T>, RowError> {
+        let Some(text) = self.value(column) else { return Ok(None) };
         let parsed = text.to_ascii_lowercase().parse().map(Some);
-        parsed.map_err(|message: String| RowError::new("bad_value", format_args!("{name} {text:?} {message}")))
+        parsed.map_err(|message: String| RowError::new("bad_value", format_args!("{column} {text:?} {message}")))
     }
 
     /// Optional symbol, in entry form.
-    pub(crate) fn symbol(&self, name: &str) -> Result<Option<Symbol>, RowError> {
-        let Some(text) = self.value(name) else { return Ok(None) };
-        Symbol::parse(text).map(Some).map_err(|_| RowError::symbol(name, text.as_bytes()))
+    pub(crate) fn symbol(&self, column: &str) -> Result<Option<Symbol>, RowError> {
+        let Some(text) = self.value(column) else { return Ok(None) };
+        Symbol::parse(text).map(Some).map_err(|_| RowError::invalid_symbol(column, text.as_bytes()))
     }
 
     /// Required symbol.
-    pub(crate) fn required_symbol(&self, name: &str) -> Result<Symbol, RowError> {
-        self.symbol(name)?.ok_or_else(|| RowError::missing(name))
+    pub(crate) fn required_symbol(&self, column: &str) -> Result<Symbol, RowError> {
+        self.symbol(column)?.ok_or_else(|| RowError::missing_value(column))
     }
 
     /// Optional currency.
-    pub(crate) fn currency(&self, name: &str) -> Result<Option<Currency>, RowError> {
-        let Some(text) = self.value(name) else { return Ok(None) };
-        let message = format_args!("{name} {text:?} is not a currency: write its ISO 4217 code, such as USD");
+    pub(crate) fn currency(&self, column: &str) -> Result<Option<Currency>, RowError> {
+        let Some(text) = self.value(column) else { return Ok(None) };
+        let message = format_args!("{column} {text:?} is not a currency: write its ISO 4217 code, such as USD");
         Currency::parse(text).map(Some).ok_or_else(|| RowError::new("bad_value", message))
     }
 
     /// Optional point in time.
-    pub(crate) fn time(&self, name: &str) -> Result<Option<DateTime<Utc>>, RowError> {
-        let Some(text) = self.value(name) else { return Ok(None) };
+    pub(crate) fn time(&self, column: &str) -> Result<Option<DateTime<Utc>>, RowError> {
+        let Some(text) = self.value(column) else { return Ok(None) };
         let message =
-            format_args!("{name} {text:?} is not a time: write RFC 3339, such as 2024-03-15T21:00:00Z");
+            format_args!("{column} {text:?} is not a time: write RFC 3339, such as 2024-03-15T21:00:00Z");
         parse_time(text).map(Some).ok_or_else(|| RowError::new("bad_date", message))
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use super::fault::{RowError, shown};
-use super::text::is_absent;
+use super::fault::{RowError, abbreviate};
+use super::text::is_absent_value;
 
 /// Parses `YYYY-MM-DD` and no other form.
 pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
@@ -21,7 +21,7 @@ pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
 }
 
 /// Parses a date, also with the time of midnight: `2022-01-03 00:00:00+08:00` is the exchange's 3 January.
-pub(crate) fn parse_day(text: &[u8]) -> Option<NaiveDate> {
+pub(crate) fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     let Some((day, time)) = text.split_at_checked(10).filter(|(_, time)| !time.is_empty()) else {
         return parse_date(text);
     };
@@ -32,14 +32,14 @@ pub(crate) fn parse_day(text: &[u8]) -> Option<NaiveDate> {
 }
 
 /// Parses the date of a price row. It must be one session, without a time of day, a week or a range.
-pub(crate) fn session_date(column: &str, text: &[u8]) -> Result<NaiveDate, RowError> {
-    if let Some(date) = parse_day(text) {
+pub(crate) fn parse_session_date(column: &str, text: &[u8]) -> Result<NaiveDate, RowError> {
+    if let Some(date) = parse_date_or_midnight(text) {
         return Ok(date);
     }
-    if is_absent(text) {
-        return Err(RowError::missing(column));
+    if is_absent_value(text) {
+        return Err(RowError::missing_value(column));
     }
-    let shown = shown(text);
+    let shown = abbreviate(text);
     match text.get(..10).and_then(parse_date) {
         Some(_) if matches!(text[10], b'T' | b' ') && text.contains(&b':') => Err(RowError::new(
             "intraday_row",
@@ -53,13 +53,13 @@ pub(crate) fn session_date(column: &str, text: &[u8]) -> Result<NaiveDate, RowEr
             "weekly_row",
             format_args!("{column} {shown:?} is a week: only daily rows are loaded"),
         )),
-        None => Err(bad_date(column, text)),
+        None => Err(invalid_date(column, text)),
     }
 }
 
 /// Fault for an invalid date.
-pub(super) fn bad_date(column: &str, text: &[u8]) -> RowError {
-    RowError::new("bad_date", format_args!("{column} {:?} is not a date: write YYYY-MM-DD", shown(text)))
+pub(super) fn invalid_date(column: &str, text: &[u8]) -> RowError {
+    RowError::new("bad_date", format_args!("{column} {:?} is not a date: write YYYY-MM-DD", abbreviate(text)))
 }
 
 /// Parses a number with a unit: `90s`, `26h`, `2d`.

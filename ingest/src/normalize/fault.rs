@@ -20,31 +20,31 @@ impl RowError {
     }
 
     /// Fault from a row rule.
-    pub(crate) fn rule((reason, message): RowFault) -> Self {
+    pub(crate) fn from_rule((reason, message): RowFault) -> Self {
         Self { reason: reason.as_str(), message }
     }
 
     /// Fault for a missing required value.
-    pub(crate) fn missing(column: &str) -> Self {
+    pub(crate) fn missing_value(column: &str) -> Self {
         Self::new("missing_field", format_args!("{column} is required and empty: fill it in"))
     }
 
     /// Fault for an invalid or too large number.
-    pub(crate) fn number(column: &str, text: &[u8], error: DecimalError) -> Self {
+    pub(crate) fn invalid_number(column: &str, text: &[u8], error: DecimalError) -> Self {
         let reason = match error {
             DecimalError::Malformed => "bad_number",
             DecimalError::TooLarge => "number_too_large",
         };
-        Self::new(reason, format_args!("{column} {:?} {error}", shown(text)))
+        Self::new(reason, format_args!("{column} {:?} {error}", abbreviate(text)))
     }
 
     /// Fault for an invalid symbol.
-    pub(crate) fn symbol(column: &str, text: &[u8]) -> Self {
-        Self::new("bad_symbol", format_args!("{column} {:?} {}", shown(text), market::symbol::SymbolError))
+    pub(crate) fn invalid_symbol(column: &str, text: &[u8]) -> Self {
+        Self::new("bad_symbol", format_args!("{column} {:?} {}", abbreviate(text), market::symbol::SymbolError))
     }
 
     /// Fault for a date later than the day after `today`.
-    pub(crate) fn future(column: &str, date: NaiveDate, today: NaiveDate) -> Self {
+    pub(crate) fn future_date(column: &str, date: NaiveDate, today: NaiveDate) -> Self {
         let message = format_args!(
             "{column} {date} is later than the day after {today}: correct it, or load the row in a new file when that day has come"
         );
@@ -53,7 +53,7 @@ impl RowError {
 }
 
 /// Shortens a text for a message.
-pub(crate) fn shown(text: &[u8]) -> String {
+pub(crate) fn abbreviate(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     if text.chars().count() <= 40 {
         text.into_owned()

@@ -11,6 +11,6 @@ mod tests;
 mod text;
 
 pub(crate) use cells::RecordCells;
-pub(crate) use date::{parse_date, parse_duration, parse_time, session_date};
-pub(crate) use fault::{RowError, shown};
-pub(crate) use text::{is_absent, trim, web_address};
+pub(crate) use date::{parse_date, parse_duration, parse_time, parse_session_date};
+pub(crate) use fault::{RowError, abbreviate};
+pub(crate) use text::{is_absent_value, trim_blanks, parse_web_address};

@@ -23,7 +23,7 @@ fn dates_are_days() {
 
 #[test]
 fn a_price_row_is_one_session() {
-    let reason = |text: &str| session_date("date", text.as_bytes()).map_err(|fault| fault.reason);
+    let reason = |text: &str| parse_session_date("date", text.as_bytes()).map_err(|fault| fault.reason);
     for day in ["2024-01-02", "2024-01-02 00:00:00", "2024-01-02T00:00:00.000Z", "2024-01-02 00:00:00-05:00"]
     {
         assert_eq!(reason(day), Ok(NaiveDate::from_ymd_opt(2024, 1, 2).unwrap()), "{day}");
@@ -53,7 +53,7 @@ fn excess_digits_are_rounded_and_counted() {
     let mut cells = RecordCells::new(&["amount"]);
     cells.set(0, "0.123456789012".into());
     assert_eq!(cells.amount("amount").unwrap().unwrap().to_string(), "0.123456789");
-    assert_eq!(cells.rounded(), 1);
+    assert_eq!(cells.rounded_count(), 1);
     cells.set(0, "12345678901".into());
     assert_eq!(cells.amount("amount").unwrap_err().reason, "number_too_large");
 }

@@ -1,16 +1,16 @@
 //! Text cells: words for absent values, blanks, web addresses.
 
 /// True if a cell means an absent value.
-pub(crate) fn is_absent(text: &[u8]) -> bool {
+pub(crate) fn is_absent_value(text: &[u8]) -> bool {
     matches!(text, b"" | b"null" | b"N/A" | b"n/a" | b"NULL" | b"0000-00-00")
 }
 
-pub(crate) fn trim(text: &[u8]) -> &[u8] {
+pub(crate) fn trim_blanks(text: &[u8]) -> &[u8] {
     text.trim_ascii()
 }
 
 /// Parses a web address; `None` for other schemes, which are unsafe as links.
-pub(crate) fn web_address(text: &str) -> Option<&str> {
+pub(crate) fn parse_web_address(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once("://")?;
     let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
     let is_odd = |c: char| c.is_whitespace() || c.is_control();

@@ -73,13 +73,13 @@ impl PriceBatch {
     }
 
     /// First and last day of the rows.
-    pub(crate) fn days(&self) -> [Option<i32>; 2] {
+    pub(crate) fn day_range(&self) -> [Option<i32>; 2] {
         let days = || self.rows.iter().map(|row| row.day);
         [days().min(), days().max()]
     }
 
     /// Symbols of the rows that are not retractions; `None` if no row is a retraction.
-    pub(crate) fn put(&self) -> Option<HashSet<SymbolId>> {
+    pub(crate) fn priced_symbols(&self) -> Option<HashSet<SymbolId>> {
         let retracted = |row: &&ScaledPriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);
         any.then(|| self.rows.iter().filter(|row| !retracted(row)).map(|row| row.symbol).collect())
@@ -121,7 +121,7 @@ impl PriceBatch {
     }
 
     /// Groups the rows by symbol, in name order. Rows of a symbol keep the file order.
-    pub(crate) fn cut(&self, symbols: &[Symbol]) -> CutBatch {
+    pub(crate) fn cut_by_symbol(&self, symbols: &[Symbol]) -> CutBatch {
         let mut counts = vec![0u32; symbols.len()];
         self.rows.iter().for_each(|row| counts[row.symbol as usize] += 1);
         let mut present: Vec<SymbolId> =
@@ -312,7 +312,7 @@ mod tests {
         batch.push(row(0, 1, 15, 1, 2), None, version(0));
         batch.push(row(1, 1, 7, 0, 3), None, version(0));
         batch.push(row(0, 2, 200, 2, 4), None, version(1));
-        let cut = batch.cut(&symbols(&["KO", "AAPL"]));
+        let cut = batch.cut_by_symbol(&symbols(&["KO", "AAPL"]));
         assert_eq!(cut.frames.len(), 1);
         let [first, second] = cut.frames[0].series.as_slice() else { panic!("two series") };
         assert_eq!((first.symbol.as_str(), second.symbol.as_str()), ("AAPL", "KO"));
@@ -325,7 +325,7 @@ mod tests {
     fn a_symbol_alone_too_large_for_a_frame_is_spread_in_order() {
         let mut batch = PriceBatch::default();
         (0..50_000).for_each(|n| batch.push(row(0, n, 1, 0, 2 + n.unsigned_abs() as u64), None, version(0)));
-        let frames = batch.cut(&symbols(&["A"])).frames;
+        let frames = batch.cut_by_symbol(&symbols(&["A"])).frames;
         assert!(frames.len() > 1);
         assert!(frames.windows(2).all(|pair| pair[0].line < pair[1].line));
     }
@@ -335,7 +335,7 @@ mod tests {
         let mut batch = PriceBatch::default();
         batch.push(row(0, 1, 5_000_000_000, 0, 2), None, version(0));
         batch.push(row(0, 2, 12_345_678_915, 10, 3), None, version(0));
-        let cut = batch.cut(&symbols(&["DRYS"]));
+        let cut = batch.cut_by_symbol(&symbols(&["DRYS"]));
         let bars = &cut.frames[0].series[0].bars;
         assert_eq!(
             (bars.scale, &bars.close, cut.rounded),
@@ -348,7 +348,7 @@ mod tests {
         let mut batch = PriceBatch::default();
         batch.push(row(0, 1, 1, 0, 2), None, version(0));
         batch.push(row(0, 2, 1, 0, 3), Some(RareFields { vwap: 1, trade_count: 9 }), version(0));
-        let frames = batch.cut(&symbols(&["A"])).frames;
+        let frames = batch.cut_by_symbol(&symbols(&["A"])).frames;
         assert_eq!(frames[0].series[0].bars.trade_count, vec![MISSING, 9]);
         assert!(frames[0].series[0].bars.pack().unwrap().unpack().is_ok());
     }

@@ -4,7 +4,7 @@ use market::bars::{Bar, MISSING};
 use market::decimal::DecimalError;
 use market::metrics::merge::{PriceValues, price_fault};
 
-use crate::normalize::{RowError, is_absent, trim};
+use crate::normalize::{RowError, is_absent_value, trim_blanks};
 use crate::price::fixed_point::{FixedPoint, POW10, parse_count, parse_price};
 
 /// Cells of a price row, as bytes. An empty cell is absent.
@@ -51,10 +51,10 @@ impl ScaledBar {
     };
 
     /// Parses and checks a bar.
-    pub(crate) fn read(cells: &PriceCells<'_>) -> Result<Self, RowError> {
+    pub(crate) fn parse_cells(cells: &PriceCells<'_>) -> Result<Self, RowError> {
         let close = value("close", cells.close, parse_price)?;
         if close.mantissa == MISSING {
-            return Err(RowError::missing("close"));
+            return Err(RowError::missing_value("close"));
         }
         let open = unless_zero(value("open", cells.open, parse_price)?);
         let high = unless_zero(value("high", cells.high, parse_price)?);
@@ -89,7 +89,7 @@ impl ScaledBar {
         }
         let bar = Bar { day: 0, open, high, low, close, volume, vwap, trade_count };
         let fault = price_fault(&PriceValues::from_bar(&bar, u32::from(self.scale)));
-        fault.map_or(Ok(self), |fault| Err(RowError::rule(fault)))
+        fault.map_or(Ok(self), |fault| Err(RowError::from_rule(fault)))
     }
 }
 
@@ -114,7 +114,7 @@ fn value(column: &str, cell: &[u8], parse: fn(&[u8]) -> Result<FixedPoint, Decim
     if cell.is_empty() {
         return Ok(ABSENT);
     }
-    parse(cell).or_else(|_| value_slowly(column, trim(cell), parse))
+    parse(cell).or_else(|_| value_slowly(column, trim_blanks(cell), parse))
 }
 
 /// Parses words for absence and numbers with surrounding blanks.
@@ -124,8 +124,8 @@ fn value_slowly(
     cell: &[u8],
     parse: fn(&[u8]) -> Result<FixedPoint, DecimalError>,
 ) -> Result<FixedPoint, RowError> {
-    if is_absent(cell) {
+    if is_absent_value(cell) {
         return Ok(ABSENT);
     }
-    parse(cell).map_err(|error| RowError::number(column, cell, error))
+    parse(cell).map_err(|error| RowError::invalid_number(column, cell, error))
 }

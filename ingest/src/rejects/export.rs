@@ -7,9 +7,9 @@ use std::path::Path;
 use market::event::Reject;
 use serde_json::{Map, Value, json};
 
-use crate::format::canonical::kind_named;
+use crate::format::canonical::kind_of_file_name;
 use crate::format::canonical::layout::{ID_FIELD, REASON_FIELD};
-use crate::source::records::delimiter_of;
+use crate::source::records::detect_delimiter;
 
 /// Reject with its id and provenance.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ fn table(rows: &[Refused]) -> Result<Vec<String>, ExportError> {
     if header.is_empty() {
         return Err(ExportError::NoTable);
     }
-    let sign = char::from(delimiter_of(header.as_bytes()));
+    let sign = char::from(detect_delimiter(header.as_bytes()));
     let mut lines = vec![format!("{header}{sign}{ID_FIELD}{sign}{REASON_FIELD}")];
     lines.extend(rows.iter().map(|row| {
         let reason = row.reject.message.replace('"', "\"\"");
@@ -90,7 +90,7 @@ fn whole(reject: &Reject) -> Map<String, Value> {
 
 /// Cells of a table row by column name, with the kind in the table's name.
 fn cells(columns: &str, reject: &Reject) -> Option<Map<String, Value>> {
-    let sign = delimiter_of(columns.as_bytes());
+    let sign = detect_delimiter(columns.as_bytes());
     let [columns, row] = [columns, reject.row.as_str()].map(|text| {
         let mut reader = csv::ReaderBuilder::new();
         let reader = reader.has_headers(false).flexible(true).delimiter(sign);
@@ -100,7 +100,7 @@ fn cells(columns: &str, reject: &Reject) -> Option<Map<String, Value>> {
     if columns.len() != row.len() {
         return None;
     }
-    let kind = kind_named(&reject.file).map(|kind| ("kind".to_owned(), json!(kind)));
+    let kind = kind_of_file_name(&reject.file).map(|kind| ("kind".to_owned(), json!(kind)));
     let filled = columns.iter().zip(&row).filter(|(_, cell)| !cell.is_empty());
     Some(kind.into_iter().chain(filled.map(|(column, cell)| (column.to_owned(), json!(cell)))).collect())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Takes the lock for the lifetime of the result; `None` if another process has it. The kernel releases the lock at
 /// the end of the process, also after a kill.
-pub(crate) fn hold(path: &Path) -> io::Result<Option<File>> {
+pub(crate) fn try_lock(path: &Path) -> io::Result<Option<File>> {
     let file = File::options().create(true).truncate(false).write(true).open(path)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),

@@ -38,7 +38,7 @@ pub struct FeedFile {
 
 impl FeedFile {
     /// Full path for messages. An archive entry follows the path of its archive.
-    pub fn place(&self) -> String {
+    pub fn display_path(&self) -> String {
         let path = self.path.display().to_string();
         let archive = self.path.file_name().map(|name| format!("{}/", name.to_string_lossy()));
         let inner = archive.and_then(|archive| Some(self.label.split_once(&archive)?.1));
@@ -61,7 +61,7 @@ impl FeedFile {
 #[cfg(test)]
 impl FeedFile {
     /// File with this name but without a path.
-    pub(crate) fn named(label: &str) -> Self {
+    pub(crate) fn from_name(label: &str) -> Self {
         let encoding = encoding_of(strip_packing(label)).unwrap_or(Encoding::Csv);
         Self { path: PathBuf::new(), label: label.to_owned(), packing: Packing::Alone, encoding }
     }
@@ -78,10 +78,10 @@ pub(crate) struct FoundFiles {
 }
 
 /// Finds the files of all paths, in order. One path may be standard input.
-pub(crate) fn find(paths: &[PathBuf], standard_input: Option<&StandardInput>) -> FoundFiles {
+pub(crate) fn find_feed_files(paths: &[PathBuf], standard_input: Option<&StandardInput>) -> FoundFiles {
     let mut found = FoundFiles::default();
     for path in paths {
-        if let Some(input) = standard_input.filter(|_| standard_input::is_named_by(path)) {
+        if let Some(input) = standard_input.filter(|_| standard_input::is_standard_input(path)) {
             add(&input.path, input.label.clone(), true, &mut found);
             continue;
         }
@@ -130,7 +130,7 @@ fn add(path: &Path, label: String, named: bool, found: &mut FoundFiles) {
     if label.to_ascii_lowercase().ends_with(".zip") {
         return add_archive(path, &label, found);
     }
-    if let Some(reason) = dressed(strip_packing(&label)) {
+    if let Some(reason) = unsupported_packing(strip_packing(&label)) {
         return found.refused.push((path.display().to_string(), reason));
     }
     // A file on the command line is read even if its name is not a feed name.
@@ -156,7 +156,7 @@ fn add_archive(path: &Path, label: &str, found: &mut FoundFiles) {
     names.sort_by(|a, b| a.1.cmp(&b.1));
     for (index, name) in names.into_iter().filter(|(_, name)| !name.ends_with('/')) {
         let label = format!("{label}/{name}");
-        if let Some(reason) = dressed(strip_packing(&name)).filter(|_| !is_hidden(&name)) {
+        if let Some(reason) = unsupported_packing(strip_packing(&name)).filter(|_| !is_hidden(&name)) {
             found.refused.push((format!("{}/{name}", path.display()), reason));
             continue;
         }
@@ -180,7 +180,7 @@ fn is_hidden(name: &str) -> bool {
 }
 
 /// Reason for not reading a file that may contain data, with a hint. The decision uses the name only.
-fn dressed(name: &str) -> Option<String> {
+fn unsupported_packing(name: &str) -> Option<String> {
     let (_, ending) = name.rsplit_once('.')?;
     Some(match ending.to_ascii_lowercase().as_str() {
         "zip" => "is an archive inside an archive: unpack it first".to_owned(),
@@ -241,15 +241,15 @@ mod tests {
     #[test]
     fn data_in_another_dress_is_told_from_what_is_no_data() {
         for name in ["d/prices.xlsx", "p.csv.bz2", "a.tar", "inner.zip", "x.feather"] {
-            assert!(dressed(strip_packing(name)).is_some(), "{name}");
+            assert!(unsupported_packing(strip_packing(name)).is_some(), "{name}");
         }
-        assert!(dressed("README.md").is_none() && dressed("chart.png").is_none());
+        assert!(unsupported_packing("README.md").is_none() && unsupported_packing("chart.png").is_none());
         assert!(is_hidden("__MACOSX/._prices.csv") && is_hidden(".DS_Store") && !is_hidden("a/prices.csv"));
     }
 
     #[test]
     fn a_stem_is_the_name_without_folder_and_endings() {
-        assert_eq!(FeedFile::named("2024/dividends-2024.csv.gz").stem(), "dividends-2024");
-        assert_eq!(FeedFile::named("BRK.B.csv").stem(), "BRK.B");
+        assert_eq!(FeedFile::from_name("2024/dividends-2024.csv.gz").stem(), "dividends-2024");
+        assert_eq!(FeedFile::from_name("BRK.B.csv").stem(), "BRK.B");
     }
 }

@@ -65,7 +65,7 @@ impl Read for ParquetTable {
 }
 
 /// Columns of binary doubles or floats.
-pub(crate) fn doubles(file: File) -> io::Result<Vec<String>> {
+pub(crate) fn double_columns(file: File) -> io::Result<Vec<String>> {
     let reader = SerializedFileReader::new(file).map_err(unreadable)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let columns = schema.columns().iter();

@@ -187,11 +187,11 @@ pub(crate) struct CsvReader<R> {
 impl<R: Read> CsvReader<R> {
     /// Creates a reader that detects the delimiter.
     pub(crate) fn new(reader: R) -> io::Result<Self> {
-        Self::delimited(reader, None)
+        Self::with_delimiter(reader, None)
     }
 
     /// Creates a reader with a given delimiter, or with detection from the first record.
-    pub(crate) fn delimited(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
+    pub(crate) fn with_delimiter(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
         let (fields, unquoted) = (Vec::new(), Vec::new());
         Ok(Self { lines: LineReader::new(reader)?, delimiter, begun: false, comments: true, fields, unquoted })
     }
@@ -218,7 +218,7 @@ impl<R: Read> CsvReader<R> {
         self.begun = true;
         let delimiter = match self.delimiter {
             Some(delimiter) => delimiter,
-            None => *self.delimiter.insert(delimiter_of(self.lines.current())),
+            None => *self.delimiter.insert(detect_delimiter(self.lines.current())),
         };
         self.fields.clear();
         if !self.lines.quotes || memchr(b'"', self.lines.current()).is_none() {
@@ -254,7 +254,7 @@ impl<R: Read> CsvReader<R> {
         if self.begun || !self.comments || !marked {
             return Ok(false);
         }
-        let delimiter = self.delimiter.unwrap_or_else(|| delimiter_of(line));
+        let delimiter = self.delimiter.unwrap_or_else(|| detect_delimiter(line));
         let fields = width(line, delimiter);
         let below = self.lines.below(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))?;
         Ok(fields < 2 || below.is_none_or(|below| width(&below, delimiter) != fields))
@@ -288,7 +288,7 @@ impl<R: Read> CsvReader<R> {
 
 /// True if a line consists of delimiters and blanks.
 fn is_blank(line: &[u8], delimiter: Option<u8>) -> bool {
-    let delimiter = delimiter.unwrap_or_else(|| delimiter_of(line));
+    let delimiter = delimiter.unwrap_or_else(|| detect_delimiter(line));
     line.iter().all(|byte| byte.is_ascii_whitespace() || *byte == delimiter)
 }
 
@@ -309,7 +309,7 @@ fn separator(line: &[u8]) -> Option<u8> {
 }
 
 /// Delimiter of a header: a comma, or another usual delimiter if it has no comma.
-pub(crate) fn delimiter_of(header: &[u8]) -> u8 {
+pub(crate) fn detect_delimiter(header: &[u8]) -> u8 {
     let count = |sign: u8| memchr_iter(sign, header).count();
     let other = [b';', b'\t', b'|'].into_iter().max_by_key(|sign| count(*sign));
     other.filter(|sign| count(b',') == 0 && count(*sign) > 0).unwrap_or(b',')

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 const STANDARD_INPUT: &str = "-";
 
 /// True if a path of the command line is standard input.
-pub(crate) fn is_named_by(path: &Path) -> bool {
+pub(crate) fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct StandardInput {
 
 impl StandardInput {
     /// Copies standard input to its end. The file gets the given name, or a name for the kind.
-    pub(crate) async fn take(
+    pub(crate) async fn copy_to_file(
         name: Option<&str>,
         kind: Option<Kind>,
         shutdown: &Shutdown,

@@ -19,7 +19,7 @@ const HARMLESS: u64 = 64 * 1024 * 1024;
 const BUFFER: usize = 256 * 1024;
 
 /// Passes the text of a file to `body`. It inflates gzip and zstd, recodes UTF-16, and converts Parquet to a table.
-pub(crate) fn read<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn read_text<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
     match &file.packing {
         Packing::Alone => match parquet(&file.path)? {
             Some(table) => in_utf8(table, body),
@@ -35,10 +35,10 @@ pub(crate) fn read<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::R
 }
 
 /// Columns of binary doubles. Empty for other files than Parquet, and for builds without Parquet.
-pub(crate) fn doubles(file: &FeedFile) -> io::Result<Vec<String>> {
+pub(crate) fn double_columns(file: &FeedFile) -> io::Result<Vec<String>> {
     #[cfg(feature = "parquet")]
     if file.packing == Packing::Alone && is_parquet(&file.path)? {
-        return parquet_table::doubles(File::open(&file.path)?);
+        return parquet_table::double_columns(File::open(&file.path)?);
     }
     let _ = file;
     Ok(Vec::new())

@@ -21,7 +21,7 @@ pub(super) fn cells(
     let ObjectMembers(members) = serde_json::from_str(text).map_err(|error| malformed(&error))?;
     let kind = members.iter().find(|(name, _)| name == "kind").and_then(|(_, value)| string(value.get()));
     let named = kind.as_ref().map_or(unnamed, |kind| kind.parse().ok());
-    let layout = named.and_then(KindLayout::of).ok_or_else(|| {
+    let layout = named.and_then(KindLayout::for_kind).ok_or_else(|| {
         let found = kind.map_or_else(|| "missing".to_owned(), |kind| format!("{kind:?}"));
         let known =
             super::layout::ALL.iter().map(|layout| layout.kind.as_str()).collect::<Vec<_>>().join(", ");

@@ -62,7 +62,7 @@ pub(crate) enum CanonicalColumnType {
 }
 
 /// Type of a column's values, by column name.
-pub(crate) fn column_type(name: &str) -> CanonicalColumnType {
+pub(crate) fn canonical_column_type(name: &str) -> CanonicalColumnType {
     const TEXTS: [&str; 35] = [
         "kind",
         "id",
@@ -113,7 +113,7 @@ pub(crate) fn column_type(name: &str) -> CanonicalColumnType {
 
 impl KindLayout {
     /// Layout of a kind; `None` for kinds that only the service writes.
-    pub(crate) fn of(kind: Kind) -> Option<&'static Self> {
+    pub(crate) fn for_kind(kind: Kind) -> Option<&'static Self> {
         ALL.iter().find(|layout| layout.kind == kind)
     }
 

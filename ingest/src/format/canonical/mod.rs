@@ -26,14 +26,14 @@ pub(super) use draft::RecordBuilder;
 use layout::KindLayout;
 
 /// Recognizes a canonical file: CSV by name and columns, JSON by its first record.
-pub(super) fn recognise(file: &FeedFile, head: &FileHead) -> Option<Result<FileFormat, String>> {
-    let named = kind_of(file.stem()).and_then(KindLayout::of);
+pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileFormat, String>> {
+    let named = kind_of(file.stem()).and_then(KindLayout::for_kind);
     if head.encoding == Encoding::Csv {
         let layout = named?;
         // A vendor's table may have one of our file names. It is canonical if it has a column of the natural key.
         let ours =
             layout.key.iter().any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
-        let taken = ours || head.looks_like().is_none();
+        let taken = ours || head.guess_origin().is_none();
         return taken.then(|| match named_adjusted(file.stem(), layout, &head.columns) {
             Some(reason) => Err(reason),
             None => Ok(FileFormat::CanonicalCsv(layout.kind)),
@@ -76,7 +76,7 @@ pub(super) fn expectation(head: &FileHead) -> &'static str {
 }
 
 /// Kind in a file name with path and endings.
-pub(crate) fn kind_named(file: &str) -> Option<Kind> {
+pub(crate) fn kind_of_file_name(file: &str) -> Option<Kind> {
     kind_of(file.rsplit(['/', '\\']).next().unwrap_or(file))
 }
 
@@ -102,7 +102,7 @@ pub(super) fn read_csv(
 ) -> Result<(), FeedReadError> {
     let table = HeaderedTable::open(reader, str::to_ascii_lowercase)?;
     let layout =
-        KindLayout::of(kind).ok_or_else(|| FeedReadError::Refused(format!("{kind} rows cannot be loaded")))?;
+        KindLayout::for_kind(kind).ok_or_else(|| FeedReadError::Refused(format!("{kind} rows cannot be loaded")))?;
     let columns = layout.columns(table.header(), options.ignore_unknown).map_err(FeedReadError::Refused)?;
     if kind == Kind::Price {
         return price::read(layout, &columns, table, rows);

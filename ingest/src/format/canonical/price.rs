@@ -13,7 +13,7 @@ use super::layout::KindLayout;
 use crate::batch::accumulator::RowAccumulator;
 use crate::format::reading::FeedReadError;
 use crate::format::table::{NONE, PriceColumns, HeaderedTable};
-use crate::normalize::{RecordCells, RowError, session_date, trim};
+use crate::normalize::{RecordCells, RowError, parse_session_date, trim_blanks};
 use crate::source::records::CsvRecord;
 
 /// Columns of a row's version.
@@ -75,13 +75,13 @@ fn read_record(
 ) -> Result<(), RowError> {
     let cell = record.field(places.date);
     if last_date.0 != cell {
-        *last_date = (cell.to_vec(), session_date("date", trim(cell))?);
+        *last_date = (cell.to_vec(), parse_session_date("date", trim_blanks(cell))?);
     }
     if places.kind != NONE && !matches!(record.field(places.kind), b"" | b"price") {
         return Err(RowError::new("unknown_kind", "this is a file of kind price: one kind a file"));
     }
     let cells = places.prices.cells(record);
-    rows.price(record.field(places.symbol), last_date.1, &cells, version.clone(), record.line)
+    rows.add_price(record.field(places.symbol), last_date.1, &cells, version.clone(), record.line)
 }
 
 /// Updates the version if its cells differ from those of the last record.

@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::price;
 use crate::batch::accumulator::{RowAccumulator, RowProvenance};
-use crate::normalize::{RecordCells, RowError, parse_date, session_date, shown, web_address};
+use crate::normalize::{RecordCells, RowError, parse_date, parse_session_date, abbreviate, parse_web_address};
 use crate::price::parse::PriceCells;
 
 /// Reads one record into `rows`; `bytes` is the length of its text.
@@ -26,47 +26,47 @@ pub(super) fn accept(
     if kind == Kind::Price {
         return accept_price(cells, line, rows);
     }
-    let origin = origin(cells, line, rows)?;
-    let retracted = origin.action == Action::Retract;
+    let provenance = provenance(cells, line, rows)?;
+    let retracted = provenance.action == Action::Retract;
     match kind {
         Kind::Security => {
-            rows.security(origin.row(security(cells, retracted)?), bytes);
+            rows.add_security(provenance.into_row(security(cells, retracted)?), bytes);
             note_website(cells, line, rows);
         }
         Kind::Dividend => {
-            let record = dividend(cells, retracted, origin.id.is_some())?;
+            let record = dividend(cells, retracted, provenance.id.is_some())?;
             let type_text = cells.text("type_text").or_else(|| cells.text("type")).unwrap_or_default();
-            rows.typed_dividend(origin.row(record), &type_text.to_ascii_lowercase(), bytes);
+            rows.add_typed_dividend(provenance.into_row(record), &type_text.to_ascii_lowercase(), bytes);
         }
-        Kind::Split => rows.split(origin.row(split(cells, retracted)?), bytes),
-        Kind::Fundamentals => rows.fundamentals_row(origin.row(fundamentals(cells)?), bytes),
-        Kind::Etf => rows.etf(origin.row(etf(cells)?), bytes),
-        Kind::Holding => accept_holding(cells, origin, rows)?,
+        Kind::Split => rows.add_split(provenance.into_row(split(cells, retracted)?), bytes),
+        Kind::Fundamentals => rows.add_fundamentals(provenance.into_row(fundamentals(cells)?), bytes),
+        Kind::Etf => rows.add_etf(provenance.into_row(etf(cells)?), bytes),
+        Kind::Holding => accept_holding(cells, provenance, rows)?,
         Kind::Session => {
-            let date = session_date("date", cells.required("date")?.as_bytes())?;
-            rows.session(origin.row(MarketSession { date, note: cells.owned("note") }), bytes)?;
+            let date = parse_session_date("date", cells.required_text("date")?.as_bytes())?;
+            rows.add_session(provenance.into_row(MarketSession { date, note: cells.owned_text("note") }), bytes)?;
         }
         Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => {}
     }
-    rows.stats.rounded += cells.rounded();
+    rows.stats.rounded += cells.rounded_count();
     Ok(())
 }
 
-fn origin(cells: &RecordCells<'_>, line: u64, rows: &RowAccumulator) -> Result<RowProvenance, RowError> {
+fn provenance(cells: &RecordCells<'_>, line: u64, rows: &RowAccumulator) -> Result<RowProvenance, RowError> {
     Ok(RowProvenance {
         line,
-        id: cells.owned("id"),
+        id: cells.owned_text("id"),
         revision: cells.integer("revision")?.unwrap_or(0),
         action: cells.word("action")?.unwrap_or(Action::Put),
         observed_at: cells.time("observed_at")?.unwrap_or_else(|| rows.observed_at()),
-        security_ref: cells.owned("security_ref"),
+        security_ref: cells.owned_text("security_ref"),
     })
 }
 
 fn accept_price(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let bytes = |name: &str| cells.text(name).unwrap_or_default().as_bytes();
     let version = price::version(cells, rows)?;
-    let date = session_date("date", bytes("date"))?;
+    let date = parse_session_date("date", bytes("date"))?;
     let prices = PriceCells {
         open: bytes("open"),
         high: bytes("high"),
@@ -76,7 +76,7 @@ fn accept_price(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) -
         vwap: bytes("vwap"),
         trade_count: bytes("trade_count"),
     };
-    rows.price(bytes("symbol"), date, &prices, version, line)
+    rows.add_price(bytes("symbol"), date, &prices, version, line)
 }
 
 fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowError> {
@@ -84,12 +84,12 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
     let r#type = match cells.word("type")? {
         Some(r#type) => r#type,
         None if retracted => SecurityType::Stock,
-        None => return Err(RowError::missing("type")),
+        None => return Err(RowError::missing_value("type")),
     };
-    let name = match cells.owned("name") {
+    let name = match cells.owned_text("name") {
         Some(name) => name,
         None if retracted => symbol.to_string(),
-        None => return Err(RowError::missing("name")),
+        None => return Err(RowError::missing_value("name")),
     };
     let Currency { code: currency, minor } = currency_or_dollar(cells, "currency")?;
     Ok(Security {
@@ -103,17 +103,17 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
         indexes: indexes(cells.text("indexes"))?,
         exchange: cells.exchange("exchange"),
         sector: cells.sector("sector"),
-        industry: cells.owned("industry"),
+        industry: cells.owned_text("industry"),
         country: cells.country("country"),
-        description: cells.owned("description"),
-        website: cells.text("website").and_then(web_address).map(str::to_owned),
-        ceo: cells.owned("ceo"),
+        description: cells.owned_text("description"),
+        website: cells.text("website").and_then(parse_web_address).map(str::to_owned),
+        ceo: cells.owned_text("ceo"),
         employees: cells.integer("employees")?,
         ipo_date: cells.date("ipo_date")?,
-        cik: cells.owned("cik"),
-        figi: cells.owned("figi"),
-        isin: cells.owned("isin"),
-        cusip: cells.owned("cusip"),
+        cik: cells.owned_text("cik"),
+        figi: cells.owned_text("figi"),
+        isin: cells.owned_text("isin"),
+        cusip: cells.owned_text("cusip"),
         delisted_on: cells.date("delisted_on")?,
         dividend_suspended_on: cells.date("dividend_suspended_on")?,
         streak_seed_years: cells.integer("streak_seed_years")?,
@@ -123,9 +123,9 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
 
 /// Adds a reject for an invalid website address. The row itself is accepted without it.
 fn note_website(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) {
-    if let Some(text) = cells.text("website").filter(|text| web_address(text).is_none()) {
+    if let Some(text) = cells.text("website").filter(|text| parse_web_address(text).is_none()) {
         let message =
-            format_args!("website {:?} is no http or https address: left out", shown(text.as_bytes()));
+            format_args!("website {:?} is no http or https address: left out", abbreviate(text.as_bytes()));
         rows.reject(line, text.as_bytes(), RowError::new("bad_website", message));
     }
 }
@@ -140,7 +140,7 @@ fn dividend(cells: &RecordCells<'_>, retracted: bool, has_id: bool) -> Result<Di
     let amount = match cells.amount("amount")? {
         Some(amount) => currency.to_major(amount),
         None if retracted => Decimal::ZERO,
-        None => return Err(RowError::missing("amount")),
+        None => return Err(RowError::missing_value("amount")),
     };
     let dividend = Dividend {
         symbol,
@@ -161,7 +161,7 @@ fn dividend(cells: &RecordCells<'_>, retracted: bool, has_id: bool) -> Result<Di
         (true, false) => dividend_key_fault(&dividend),
         (true, true) => None,
     };
-    fault.map_or(Ok(dividend), |fault| Err(RowError::rule(fault)))
+    fault.map_or(Ok(dividend), |fault| Err(RowError::from_rule(fault)))
 }
 
 fn amount_basis(cells: &RecordCells<'_>) -> Result<ShareBasis, RowError> {
@@ -193,7 +193,7 @@ fn split(cells: &RecordCells<'_>, retracted: bool) -> Result<Split, RowError> {
     let side = |name: &str| match cells.figure(name)? {
         Some(shares) => Ok(shares),
         None if retracted => Ok(Decimal::ONE),
-        None => Err(RowError::missing(name)),
+        None => Err(RowError::missing_value(name)),
     };
     let split = Split {
         symbol,
@@ -202,10 +202,10 @@ fn split(cells: &RecordCells<'_>, retracted: bool) -> Result<Split, RowError> {
         to: side("to")?,
         declaration_date: cells.date("declaration_date")?,
         payable_date: cells.date("payable_date")?,
-        r#type: cells.owned("type"),
+        r#type: cells.owned_text("type"),
     };
     let fault = if retracted { None } else { split_fault(&split) };
-    fault.map_or(Ok(split), |fault| Err(RowError::rule(fault)))
+    fault.map_or(Ok(split), |fault| Err(RowError::from_rule(fault)))
 }
 
 fn fundamentals(cells: &RecordCells<'_>) -> Result<Fundamentals, RowError> {
@@ -259,12 +259,12 @@ fn etf(cells: &RecordCells<'_>) -> Result<Etf, RowError> {
     Ok(Etf {
         symbol: cells.required_symbol("symbol")?,
         as_of: cells.required_date("as_of")?,
-        issuer: cells.owned("issuer"),
-        asset_class: cells.owned("asset_class"),
-        category: cells.owned("category"),
-        strategy: cells.owned("strategy"),
-        index_name: cells.owned("index_name"),
-        domicile: cells.owned("domicile"),
+        issuer: cells.owned_text("issuer"),
+        asset_class: cells.owned_text("asset_class"),
+        category: cells.owned_text("category"),
+        strategy: cells.owned_text("strategy"),
+        index_name: cells.owned_text("index_name"),
+        domicile: cells.owned_text("domicile"),
         inception_date: cells.date("inception_date")?,
         expense_ratio: cells.amount("expense_ratio")?,
         aum: cells.figure("aum")?,
@@ -279,26 +279,26 @@ fn etf(cells: &RecordCells<'_>) -> Result<Etf, RowError> {
     })
 }
 
-fn accept_holding(cells: &RecordCells<'_>, origin: RowProvenance, rows: &mut RowAccumulator) -> Result<(), RowError> {
+fn accept_holding(cells: &RecordCells<'_>, provenance: RowProvenance, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let (etf, as_of) = (cells.required_symbol("etf_symbol")?, cells.required_date("as_of")?);
-    let position = if origin.action == Action::Retract { None } else { Some(holding(cells)?) };
-    rows.holding(etf, as_of, origin.row(position))
+    let position = if provenance.action == Action::Retract { None } else { Some(holding(cells)?) };
+    rows.add_holding(etf, as_of, provenance.into_row(position))
 }
 
 fn holding(cells: &RecordCells<'_>) -> Result<Holding, RowError> {
     let currency = cells.currency("currency")?;
     let value = cells.figure("market_value")?;
     Ok(Holding {
-        name: cells.owned("name").ok_or_else(|| RowError::missing("name"))?,
-        weight: cells.amount("weight")?.ok_or_else(|| RowError::missing("weight"))?,
+        name: cells.owned_text("name").ok_or_else(|| RowError::missing_value("name"))?,
+        weight: cells.amount("weight")?.ok_or_else(|| RowError::missing_value("weight"))?,
         symbol: cells.symbol("symbol")?,
-        asset_type: cells.owned("asset_type"),
+        asset_type: cells.owned_text("asset_type"),
         shares: cells.figure("shares")?,
         market_value: value.map(|value| currency.as_ref().map_or(value, |currency| currency.to_major(value))),
         currency: currency.map(|currency| currency.code),
-        isin: cells.owned("isin"),
-        cusip: cells.owned("cusip"),
-        figi: cells.owned("figi"),
+        isin: cells.owned_text("isin"),
+        cusip: cells.owned_text("cusip"),
+        figi: cells.owned_text("figi"),
         sector: cells.sector("sector"),
         country: cells.country("country"),
     })

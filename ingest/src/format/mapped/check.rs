@@ -13,7 +13,7 @@ use super::definition::{MapDefinition, ScaleFactor, MapError, OneOrMore, ColumnL
 use super::map::{ColumnMap, RATIO, WideNames};
 use super::names::NamePattern;
 use super::numbers::NumberFormat;
-use crate::format::canonical::layout::{self, CanonicalColumnType, KindLayout, column_type};
+use crate::format::canonical::layout::{self, CanonicalColumnType, KindLayout, canonical_column_type};
 use crate::format::symbol_from::SymbolPattern;
 
 impl ColumnMap {
@@ -41,7 +41,7 @@ struct MapValidator<'a> {
 impl<'a> MapValidator<'a> {
     fn new(text: &'a str, definition: MapDefinition) -> Result<Self, MapError> {
         let word = definition.kind.get_ref();
-        let layout = word.parse().ok().and_then(KindLayout::of).ok_or_else(|| {
+        let layout = word.parse().ok().and_then(KindLayout::for_kind).ok_or_else(|| {
             let kinds: Vec<&str> = layout::ALL.iter().map(|layout| layout.kind.as_str()).collect();
             let message = format!("kind {word:?} is none; allowed: {}", kinds.join(", "));
             MapError::at(text, definition.kind.span(), message)
@@ -184,7 +184,7 @@ impl<'a> MapValidator<'a> {
     fn scale(&self) -> Result<BTreeMap<&'static str, Decimal>, MapError> {
         let factor = |(name, factor): (&String, &Spanned<ScaleFactor>)| {
             let name = self.name("scale.", name, factor.span())?;
-            match column_type(name) == CanonicalColumnType::Number && name != RATIO {
+            match canonical_column_type(name) == CanonicalColumnType::Number && name != RATIO {
                 true => Ok((name, factor.get_ref().0)),
                 false => Err(self.at(factor.span(), format!("scale.{name}: only numbers are scaled"))),
             }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate};
 
-use crate::normalize::{RowError, shown};
+use crate::normalize::{RowError, abbreviate};
 
 /// Description of allowed date formats, for error messages.
 pub(super) const ALLOWED: &str = "YYYY, YY, MM, DD (also of one digit), MMM (Jan, January) and the signs between them, such as DD.MM.YYYY; or unix, unix_ms";
@@ -95,7 +95,7 @@ pub(super) fn read(formats: &[DateFormat], column: &str, text: &str) -> Result<N
             None => {}
         }
     }
-    let shown = shown(text.as_bytes());
+    let shown = abbreviate(text.as_bytes());
     Err(match timed {
         true => RowError::new(
             "intraday_row",
@@ -109,7 +109,7 @@ pub(super) fn read(formats: &[DateFormat], column: &str, text: &str) -> Result<N
 }
 
 /// True if a text is a date in this format.
-pub(crate) fn is_date(format: &str, text: &str) -> bool {
+pub(crate) fn matches_date_format(format: &str, text: &str) -> bool {
     DateFormat::parse(format)
         .and_then(|format| format.read(text).map(|(_, rest)| is_midnight(rest)))
         .unwrap_or(false)

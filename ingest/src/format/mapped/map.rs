@@ -11,9 +11,9 @@ use super::dates::{self, DateFormat};
 use super::definition::ColumnLocation;
 use super::names::NamePattern;
 use super::numbers::NumberFormat;
-use crate::format::canonical::layout::{CanonicalColumnType, KindLayout, column_type};
+use crate::format::canonical::layout::{CanonicalColumnType, KindLayout, canonical_column_type};
 use crate::format::symbol_from::SymbolPattern;
-use crate::normalize::{RowError, is_absent, shown};
+use crate::normalize::{RowError, is_absent_value, abbreviate};
 
 /// Column with old and new shares of a split, such as `4:1` or `4.0`.
 pub(super) const RATIO: &str = "ratio";
@@ -73,7 +73,7 @@ impl ColumnMap {
 
     /// Column with the symbol of a row; `None` for kinds of the whole market.
     pub(super) fn owner(&self) -> Option<&'static str> {
-        let layout = KindLayout::of(self.kind)?;
+        let layout = KindLayout::for_kind(self.kind)?;
         layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
     }
 
@@ -93,13 +93,13 @@ impl ColumnMap {
     /// Cell in canonical form; `None` if it is absent.
     pub(super) fn value<'a>(&self, name: &'static str, cell: &'a str) -> Result<Option<Cow<'a, str>>, RowError> {
         let cell = cell.trim();
-        if is_absent(cell.as_bytes()) || self.absent.iter().any(|word| word == cell) {
+        if is_absent_value(cell.as_bytes()) || self.absent.iter().any(|word| word == cell) {
             return Ok(None);
         }
         if let Some(other) = self.aliases.get(name).and_then(|aliases| aliases.get(cell)) {
             return Ok(Some(Cow::Owned(other.clone())));
         }
-        let value = match column_type(name) {
+        let value = match canonical_column_type(name) {
             CanonicalColumnType::Date => Cow::Owned(dates::read(&self.dates, name, cell)?.to_string()),
             CanonicalColumnType::Number if name == RATIO => Cow::Borrowed(cell),
             CanonicalColumnType::Number => self.numbers.read(name, cell, self.scale.get(name).copied())?,
@@ -112,8 +112,8 @@ impl ColumnMap {
     /// Symbol in a cell or a column name.
     fn symbol(&self, name: &str, text: &str) -> Result<String, RowError> {
         let inside = match &self.cell {
-            Some(pattern) => pattern.inside(text).ok_or_else(|| {
-                let shown = shown(text.as_bytes());
+            Some(pattern) => pattern.extract_text(text).ok_or_else(|| {
+                let shown = abbreviate(text.as_bytes());
                 RowError::new(
                     "bad_symbol",
                     format_args!("{name} {shown:?} does not fit the map's symbols.cell = \"{pattern}\""),

@@ -30,21 +30,21 @@ mod numbers;
 mod plan;
 mod shipped;
 
-pub(crate) use dates::is_date;
+pub(crate) use dates::matches_date_format;
 pub use definition::MapError;
 use definition::ColumnLocation;
 use encoding::Windows1252;
 pub use map::ColumnMap;
 use map::RATIO;
 use plan::{ColumnPlan, PlannedRow};
-pub(super) use shipped::shipped_for;
+pub(super) use shipped::find_shipped_map;
 pub use shipped::{MapFile, SHIPPED};
 
 /// Values of a row, by canonical name.
 type RowValues<'a> = Vec<(&'static str, Cow<'a, str>)>;
 
 /// Format of a file under a map.
-pub(super) fn recognise(
+pub(super) fn detect(
     map: &Arc<ColumnMap>,
     file: &FeedFile,
     head: &FileHead,
@@ -105,7 +105,7 @@ fn read_table(
     source: impl Read,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
-    let mut records = CsvReader::delimited(source, map.delimiter)?;
+    let mut records = CsvReader::with_delimiter(source, map.delimiter)?;
     if beginning.line.is_some() {
         records = records.without_comments();
     }
@@ -113,7 +113,7 @@ fn read_table(
     let plan = ColumnPlan::of(map, &names).map_err(FeedReadError::Refused)?;
     let mut width = names.len();
     if width > 0 {
-        rows.table(&table_header(&names, records.delimiter()));
+        rows.set_table_header(&table_header(&names, records.delimiter()));
     }
     while let Some(record) = records.next_record()? {
         if beginning.line.is_some_and(|first| record.line < first) {
@@ -123,7 +123,7 @@ fn read_table(
             // Unnamed columns get their numbers as names.
             width = record.len();
             let numbers: Vec<String> = (1..=width).map(|number| number.to_string()).collect();
-            rows.table(&table_header(&numbers, record.delimiter));
+            rows.set_table_header(&table_header(&numbers, record.delimiter));
         }
         let read = check_shape(width, &record).and_then(|()| common(map, &plan, owner.as_ref(), &record));
         let common = match read {
@@ -261,12 +261,12 @@ fn accept(map: &ColumnMap, values: RowValues<'_>, line: u64, bytes: usize, rows:
                         format_args!("ratio {value:?} is none: write new to old, such as 4:1 or 4.0");
                     RowError::new("bad_number", message)
                 })?;
-                draft.with("from", Some(from.to_string())).with("to", Some(to.to_string()))
+                draft.with_value("from", Some(from.to_string())).with_value("to", Some(to.to_string()))
             }
-            name => draft.with(name, Some(value)),
+            name => draft.with_value(name, Some(value)),
         };
     }
-    draft.accept(line, bytes, rows)?;
+    draft.validate_into(line, bytes, rows)?;
     rows.stats.records += 1;
     Ok(())
 }

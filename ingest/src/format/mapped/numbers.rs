@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use market::decimal::parse_figure;
 use rust_decimal::Decimal;
 
-use crate::normalize::{RowError, shown};
+use crate::normalize::{RowError, abbreviate};
 
 /// Notation of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl NumberFormat {
         factor: Option<Decimal>,
     ) -> Result<Cow<'a, str>, RowError> {
         let bad = |why: &str| {
-            let shown = shown(text.as_bytes());
+            let shown = abbreviate(text.as_bytes());
             RowError::new("bad_number", format_args!("{column} {shown:?} {why}"))
         };
         let mut plain = Cow::Borrowed(text);

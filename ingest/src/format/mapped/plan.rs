@@ -8,7 +8,7 @@ use super::definition::ColumnLocation;
 use super::map::{ColumnMap, WideNames};
 use super::names::NameParts;
 use crate::format::canonical::layout::{ID_FIELD, REASON_FIELD};
-use crate::format::head::plain;
+use crate::format::head::normalize_column_name;
 use crate::normalize::RowError;
 
 /// Values of a row: canonical column and position in the record.
@@ -62,8 +62,8 @@ fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, S
         names.iter().enumerate().filter(|(_, name)| same(name)).map(|(index, _)| index).collect()
     };
     let mut found = places(&|name| name == wanted);
-    if found.is_empty() && !plain(wanted).is_empty() {
-        found = places(&|name| plain(name) == plain(wanted));
+    if found.is_empty() && !normalize_column_name(wanted).is_empty() {
+        found = places(&|name| normalize_column_name(name) == normalize_column_name(wanted));
     }
     match found.as_slice() {
         [first, second, ..] => Err(format!(
@@ -93,7 +93,7 @@ fn wide_rows(
     fields: &[(&'static str, &str)],
 ) -> Result<Vec<PlannedRow>, String> {
     let field_of = |text: &str| {
-        let known = fields.iter().find(|(_, wanted)| *wanted == text || plain(wanted) == plain(text));
+        let known = fields.iter().find(|(_, wanted)| *wanted == text || normalize_column_name(wanted) == normalize_column_name(text));
         known.map(|(name, _)| *name)
     };
     let wanted = |parts: &NameParts<'_>| parts.field.is_none_or(|field| field_of(field).is_some());

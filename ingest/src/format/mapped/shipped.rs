@@ -16,7 +16,7 @@ pub const SHIPPED: [(&str, &str); 6] = [
 ];
 
 /// Shipped map whose columns are all in a table's header.
-pub(crate) fn shipped_for(columns: &[String]) -> Option<&'static str> {
+pub(crate) fn find_shipped_map(columns: &[String]) -> Option<&'static str> {
     let fits = |(_, text): &&(&str, &str)| {
         ColumnMap::parse(text).is_ok_and(|map| {
             let named =
@@ -41,7 +41,7 @@ impl MapFile {
     ///
     /// # Errors
     /// The first mistake, with line and column, and the allowed values.
-    pub fn find(name: &str) -> Result<Self, String> {
+    pub fn open(name: &str) -> Result<Self, String> {
         let shipped = SHIPPED.iter().find(|(known, _)| *known == name);
         let (name, text) = match shipped {
             Some((name, text)) => ((*name).to_owned(), (*text).to_owned()),

@@ -8,7 +8,7 @@ fn under(map: &str) -> ReaderOptions {
 }
 
 fn shipped(name: &str) -> ReaderOptions {
-    ReaderOptions { map: Some(MapFile::find(name).unwrap().map), ..options() }
+    ReaderOptions { map: Some(MapFile::open(name).unwrap().map), ..options() }
 }
 
 fn wrong(map: &str, parts: &[&str]) {

@@ -26,9 +26,9 @@ pub(super) fn options() -> ReaderOptions {
 
 /// All record batch bodies of a text.
 pub(super) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<Vec<Body>, String> {
-    let file = FeedFile::named(name);
+    let file = FeedFile::from_name(name);
     let head = FileHead::read(&file, &mut text.as_bytes()).unwrap();
-    let format = FileFormat::recognise(&file, &head, options)?;
+    let format = FileFormat::detect(&file, &head, options)?;
     let (sender, receiver) = sync_channel(1000);
     let mut rows = RowAccumulator::new(name, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     format.read(&mut text.as_bytes(), options, &mut rows).map_err(|error| error.to_string())?;
@@ -38,7 +38,7 @@ pub(super) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<
         match piece {
             RowChunk::Rows(body, _) => bodies.push(body),
             RowChunk::Prices(batch, symbols) => {
-                bodies.extend(batch.cut(&symbols).frames.into_iter().map(|f| Body::Prices(f.series)))
+                bodies.extend(batch.cut_by_symbol(&symbols).frames.into_iter().map(|f| Body::Prices(f.series)))
             }
         }
     }

@@ -13,8 +13,8 @@ use crate::format::day::{SeriesDates, RawTradingDay, split_shares};
 use crate::format::head::FileHead;
 use crate::format::json::RawJson;
 use crate::format::reading::{ReaderOptions, FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::vendor::{VendorRow, read_documents, read_rows, take_row};
-use crate::normalize::{RowError, session_date};
+use crate::format::vendor::{VendorRow, read_documents, read_rows, count_row};
+use crate::normalize::{RowError, parse_session_date};
 use crate::price::parse::PriceCells;
 use crate::source::files::Encoding;
 
@@ -22,13 +22,13 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "alphavantage",
     about: "Alpha Vantage TIME_SERIES_DAILY(_ADJUSTED), DIVIDENDS, SPLITS as JSON and CSV, OVERVIEW JSON",
     needs: "a daily time series, a symbol with dividends or splits, or an overview is needed",
-    recognise,
+    detect,
     read,
 };
 
 const DAILY: [&str; 6] = ["timestamp", "open", "high", "low", "close", "volume"];
 
-fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
+fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.encoding == Encoding::Csv {
         let daily = DAILY.iter().all(|name| head.has(&[name]))
             && (head.columns.len() == DAILY.len() || head.has(&["adjustedclose"]));
@@ -68,7 +68,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
                 read_row(row, file.as_ref(), &currency, options, &mut days, rows)
             };
             for row in records(document, symbol, line) {
-                take_row(&row, rows, &mut read);
+                count_row(&row, rows, &mut read);
             }
         })?;
     }
@@ -108,12 +108,12 @@ fn read_row(
     days: &mut SeriesDates,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
-    let symbol = row.symbol(&["symbol"], file).ok_or_else(|| RowError::missing("symbol"))?;
+    let symbol = row.symbol(&["symbol"], file).ok_or_else(|| RowError::missing_value("symbol"))?;
     let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
-        let date = session_date("timestamp", row.bytes(&["timestamp"]))?;
+        let date = parse_session_date("timestamp", row.bytes(&["timestamp"]))?;
         let day = RawTradingDay {
-            symbol: &Symbol::parse(&symbol).map_err(|_| RowError::symbol("symbol", symbol.as_bytes()))?,
+            symbol: &Symbol::parse(&symbol).map_err(|_| RowError::invalid_symbol("symbol", symbol.as_bytes()))?,
             date,
             prices: PriceCells {
                 open: row.bytes(&["open"]),
@@ -128,7 +128,7 @@ fn read_row(
             line,
             bytes,
         };
-        day.accept(options, rows)?;
+        day.add_to(options, rows)?;
         days.push(date);
         return Ok(());
     }
@@ -137,23 +137,23 @@ fn read_row(
     }
     if row.has(&["effectivedate"]) {
         let shares = split_shares("split_factor", row.bytes(&["splitfactor"]))?;
-        let (from, to) = shares.ok_or_else(|| RowError::missing("split_factor"))?;
+        let (from, to) = shares.ok_or_else(|| RowError::missing_value("split_factor"))?;
         return RecordBuilder::new(Kind::Split)
-            .with("symbol", Some(symbol))
-            .with("ex_date", row.date(&["effectivedate"]))
-            .with("from", Some(from.to_string()))
-            .with("to", Some(to.to_string()))
-            .accept(line, bytes, rows);
+            .with_value("symbol", Some(symbol))
+            .with_value("ex_date", row.date(&["effectivedate"]))
+            .with_value("from", Some(from.to_string()))
+            .with_value("to", Some(to.to_string()))
+            .validate_into(line, bytes, rows);
     }
     RecordBuilder::new(Kind::Dividend)
-        .with("symbol", Some(symbol))
-        .with("amount", row.text(&["amount"]))
-        .with("currency", Some(currency))
-        .with("ex_date", row.date(&["exdividenddate"]))
-        .with("record_date", row.date(&["recorddate"]))
-        .with("payment_date", row.date(&["paymentdate"]))
-        .with("declaration_date", row.date(&["declarationdate"]))
-        .accept(line, bytes, rows)
+        .with_value("symbol", Some(symbol))
+        .with_value("amount", row.text(&["amount"]))
+        .with_value("currency", Some(currency))
+        .with_value("ex_date", row.date(&["exdividenddate"]))
+        .with_value("record_date", row.date(&["recorddate"]))
+        .with_value("payment_date", row.date(&["paymentdate"]))
+        .with_value("declaration_date", row.date(&["declarationdate"]))
+        .validate_into(line, bytes, rows)
 }
 
 /// Reads a company and its figures. The vendor writes margins and returns as fractions.
@@ -162,38 +162,38 @@ fn overview(row: &VendorRow<'_>, symbol: &str, rows: &mut RowAccumulator) -> Res
     let quarter = row.date(&["latestquarter"]);
     let shares = row.text(&["sharesoutstanding"]);
     RecordBuilder::new(Kind::Security)
-        .with("symbol", Some(symbol))
-        .with("name", row.text(&["name"]))
-        .with("type", Some(if row.text(&["assettype"]) == Some("ETF") { "etf" } else { "stock" }))
-        .with("exchange", row.text(&["exchange"]))
-        .with("currency", row.text(&["currency"]))
-        .with("country", row.text(&["country"]))
-        .with("sector", row.text(&["sector"]))
-        .with("industry", row.text(&["industry"]))
-        .with("description", row.text(&["description"]))
-        .with("website", row.text(&["officialsite"]))
-        .with("cik", row.text(&["cik"]))
-        .accept(row.line, row.raw.len(), rows)?;
+        .with_value("symbol", Some(symbol))
+        .with_value("name", row.text(&["name"]))
+        .with_value("type", Some(if row.text(&["assettype"]) == Some("ETF") { "etf" } else { "stock" }))
+        .with_value("exchange", row.text(&["exchange"]))
+        .with_value("currency", row.text(&["currency"]))
+        .with_value("country", row.text(&["country"]))
+        .with_value("sector", row.text(&["sector"]))
+        .with_value("industry", row.text(&["industry"]))
+        .with_value("description", row.text(&["description"]))
+        .with_value("website", row.text(&["officialsite"]))
+        .with_value("cik", row.text(&["cik"]))
+        .validate_into(row.line, row.raw.len(), rows)?;
     RecordBuilder::new(Kind::Fundamentals)
-        .with("symbol", Some(symbol))
-        .with("as_of", Some(asked_on))
-        .with("eps_ttm", row.text(&["dilutedepsttm", "eps"]))
-        .with("eps_as_of", quarter)
-        .with("fiscal_period_end", quarter)
-        .with("market_cap", row.text(&["marketcapitalization"]))
-        .with("shares_outstanding", shares)
-        .with("shares_as_of", quarter.filter(|_| shares.is_some()))
-        .with("float_shares", row.text(&["sharesfloat"]))
-        .with("book_value_per_share", row.text(&["bookvalue"]))
-        .with("revenue_ttm", row.text(&["revenuettm"]))
-        .with("net_margin", row.percent(&["profitmargin"]))
-        .with("operating_margin", row.percent(&["operatingmarginttm"]))
-        .with("roa", row.percent(&["returnonassetsttm"]))
-        .with("roe", row.percent(&["returnonequityttm"]))
-        .with("forward_pe", row.text(&["forwardpe"]))
-        .with("peg_ratio", row.text(&["pegratio"]))
-        .with("ps_ratio", row.text(&["pricetosalesratiottm"]))
-        .with("ev_to_ebitda", row.text(&["evtoebitda"]))
-        .with("beta", row.text(&["beta"]))
-        .accept(row.line, row.raw.len(), rows)
+        .with_value("symbol", Some(symbol))
+        .with_value("as_of", Some(asked_on))
+        .with_value("eps_ttm", row.text(&["dilutedepsttm", "eps"]))
+        .with_value("eps_as_of", quarter)
+        .with_value("fiscal_period_end", quarter)
+        .with_value("market_cap", row.text(&["marketcapitalization"]))
+        .with_value("shares_outstanding", shares)
+        .with_value("shares_as_of", quarter.filter(|_| shares.is_some()))
+        .with_value("float_shares", row.text(&["sharesfloat"]))
+        .with_value("book_value_per_share", row.text(&["bookvalue"]))
+        .with_value("revenue_ttm", row.text(&["revenuettm"]))
+        .with_value("net_margin", row.percent(&["profitmargin"]))
+        .with_value("operating_margin", row.percent(&["operatingmarginttm"]))
+        .with_value("roa", row.percent(&["returnonassetsttm"]))
+        .with_value("roe", row.percent(&["returnonequityttm"]))
+        .with_value("forward_pe", row.text(&["forwardpe"]))
+        .with_value("peg_ratio", row.text(&["pegratio"]))
+        .with_value("ps_ratio", row.text(&["pricetosalesratiottm"]))
+        .with_value("ev_to_ebitda", row.text(&["evtoebitda"]))
+        .with_value("beta", row.text(&["beta"]))
+        .validate_into(row.line, row.raw.len(), rows)
 }

@@ -13,7 +13,7 @@ use crate::format::day::{SeriesDates, split_shares};
 use crate::format::head::FileHead;
 use crate::format::json::RawJson;
 use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::vendor::{VendorRow, read_documents, read_rows, take_row};
+use crate::format::vendor::{VendorRow, read_documents, read_rows, count_row};
 use crate::normalize::{RowError, parse_date};
 use crate::source::files::Encoding;
 
@@ -21,7 +21,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "eodhd",
     about: "EODHD eod, div and splits as CSV and JSON, bulk last day, fundamentals JSON",
     needs: "date with adjusted_close, value or split, or code, exchange and date, are needed",
-    recognise,
+    detect,
     read,
 };
 
@@ -29,7 +29,7 @@ const CODE: [&str; 1] = ["code"];
 const EXCHANGE: [&str; 3] = ["exchangeshortname", "exchange", "ex"];
 const DIVIDEND: [&str; 3] = ["unadjustedvalue", "value", "dividend"];
 
-fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
+fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.has(&["general"]) && head.has(&["highlights", "valuation", "sharesstats", "etfdata"]) {
         return Some(Ok(SymbolScope::Rows));
     }
@@ -71,10 +71,10 @@ fn read_bulk_or_fundamentals(reading: VendorFile<'_>, rows: &mut RowAccumulator)
             let row = VendorRow::of_json(record, line);
             match record.get("General") {
                 Some(general) => {
-                    take_row(&row, rows, &mut |row, rows| fundamentals(row, general, record, rows))
+                    count_row(&row, rows, &mut |row, rows| fundamentals(row, general, record, rows))
                 }
                 None => {
-                    take_row(&row, rows, &mut |row, rows| read_row(row, None, &currency, &mut days, rows))
+                    count_row(&row, rows, &mut |row, rows| read_row(row, None, &currency, &mut days, rows))
                 }
             }
         }
@@ -92,14 +92,14 @@ fn read_row(
     let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
         let price = RecordBuilder::new(Kind::Price)
-            .with("symbol", symbol)
-            .with("date", row.date(&["date"]))
-            .with("open", row.text(&["open"]))
-            .with("high", row.text(&["high"]))
-            .with("low", row.text(&["low"]))
-            .with("close", row.text(&["close"]))
-            .with("volume", row.text(&["volume"]));
-        price.accept(line, bytes, rows)?;
+            .with_value("symbol", symbol)
+            .with_value("date", row.date(&["date"]))
+            .with_value("open", row.text(&["open"]))
+            .with_value("high", row.text(&["high"]))
+            .with_value("low", row.text(&["low"]))
+            .with_value("close", row.text(&["close"]))
+            .with_value("volume", row.text(&["volume"]));
+        price.validate_into(line, bytes, rows)?;
         if let (Some(_), Some(date)) =
             (file, row.date(&["date"]).and_then(|date| parse_date(date.as_bytes())))
         {
@@ -109,29 +109,29 @@ fn read_row(
     }
     if row.has(&["split", "stocksplits"]) {
         let shares = split_shares("split", row.bytes(&["split", "stocksplits"]))?;
-        let (from, to) = shares.ok_or_else(|| RowError::missing("split"))?;
+        let (from, to) = shares.ok_or_else(|| RowError::missing_value("split"))?;
         return RecordBuilder::new(Kind::Split)
-            .with("symbol", symbol)
-            .with("ex_date", row.date(&["date"]))
-            .with("from", Some(from.to_string()))
-            .with("to", Some(to.to_string()))
-            .accept(line, bytes, rows);
+            .with_value("symbol", symbol)
+            .with_value("ex_date", row.date(&["date"]))
+            .with_value("from", Some(from.to_string()))
+            .with_value("to", Some(to.to_string()))
+            .validate_into(line, bytes, rows);
     }
     let adjusted = row.text(&["unadjustedvalue"]).is_none();
     let asked_on = rows.observed_at().date_naive().to_string();
     RecordBuilder::new(Kind::Dividend)
-        .with("symbol", symbol)
-        .with("amount", row.text(&DIVIDEND).or_else(|| row.text(&["dividends"])))
-        .with("amount_basis", adjusted.then_some("split_adjusted"))
-        .with("basis_as_of", adjusted.then_some(asked_on))
-        .with("currency", row.text(&["currency"]).or(Some(currency)))
-        .with("frequency", row.text(&["period"]).and_then(frequency))
-        .with("type_text", row.text(&["period"]))
-        .with("ex_date", row.date(&["date"]))
-        .with("record_date", row.date(&["recorddate"]))
-        .with("payment_date", row.date(&["paymentdate"]))
-        .with("declaration_date", row.date(&["declarationdate"]))
-        .accept(line, bytes, rows)
+        .with_value("symbol", symbol)
+        .with_value("amount", row.text(&DIVIDEND).or_else(|| row.text(&["dividends"])))
+        .with_value("amount_basis", adjusted.then_some("split_adjusted"))
+        .with_value("basis_as_of", adjusted.then_some(asked_on))
+        .with_value("currency", row.text(&["currency"]).or(Some(currency)))
+        .with_value("frequency", row.text(&["period"]).and_then(frequency))
+        .with_value("type_text", row.text(&["period"]))
+        .with_value("ex_date", row.date(&["date"]))
+        .with_value("record_date", row.date(&["recorddate"]))
+        .with_value("payment_date", row.date(&["paymentdate"]))
+        .with_value("declaration_date", row.date(&["declarationdate"]))
+        .validate_into(line, bytes, rows)
 }
 
 /// Symbol of a row or file. Symbols of the home market have no market suffix.
@@ -179,25 +179,25 @@ fn fundamentals(
     };
     let delisted = company.text(&["isdelisted"]) == Some("true");
     RecordBuilder::new(Kind::Security)
-        .with("symbol", symbol.clone())
-        .with("name", company.text(&["name"]))
-        .with("type", Some(r#type))
-        .with("exchange", company.text(&["exchange"]))
-        .with("currency", company.text(&["currencycode"]))
-        .with("country", company.text(&["countryiso", "countryname"]))
-        .with("sector", company.text(&["gicsector", "sector"]))
-        .with("industry", company.text(&["gicsubindustry", "industry"]))
-        .with("description", company.text(&["description"]))
-        .with("website", company.text(&["weburl"]))
-        .with("employees", company.text(&["fulltimeemployees"]))
-        .with("ipo_date", company.date(&["ipodate"]))
-        .with("cik", company.text(&["cik"]))
-        .with("figi", company.text(&["openfigi"]))
-        .with("isin", company.text(&["isin"]))
-        .with("cusip", company.text(&["cusip"]))
-        .with("status", delisted.then_some("delisted"))
-        .with("delisted_on", company.date(&["delisteddate"]).filter(|_| delisted))
-        .accept(whole.line, bytes, rows)?;
+        .with_value("symbol", symbol.clone())
+        .with_value("name", company.text(&["name"]))
+        .with_value("type", Some(r#type))
+        .with_value("exchange", company.text(&["exchange"]))
+        .with_value("currency", company.text(&["currencycode"]))
+        .with_value("country", company.text(&["countryiso", "countryname"]))
+        .with_value("sector", company.text(&["gicsector", "sector"]))
+        .with_value("industry", company.text(&["gicsubindustry", "industry"]))
+        .with_value("description", company.text(&["description"]))
+        .with_value("website", company.text(&["weburl"]))
+        .with_value("employees", company.text(&["fulltimeemployees"]))
+        .with_value("ipo_date", company.date(&["ipodate"]))
+        .with_value("cik", company.text(&["cik"]))
+        .with_value("figi", company.text(&["openfigi"]))
+        .with_value("isin", company.text(&["isin"]))
+        .with_value("cusip", company.text(&["cusip"]))
+        .with_value("status", delisted.then_some("delisted"))
+        .with_value("delisted_on", company.date(&["delisteddate"]).filter(|_| delisted))
+        .validate_into(whole.line, bytes, rows)?;
     let mut figures = VendorRow::of_json(document, whole.line);
     for section in ["Highlights", "Valuation", "SharesStats", "Technicals"] {
         if let Some(section) = document.get(section) {
@@ -208,27 +208,27 @@ fn fundamentals(
     let as_of = company.date(&["updatedat"]).map_or(asked_on, str::to_owned);
     let quarter = figures.date(&["mostrecentquarter"]);
     RecordBuilder::new(Kind::Fundamentals)
-        .with("symbol", symbol)
-        .with("as_of", Some(as_of))
-        .with("market_cap", figures.text(&["marketcapitalization"]))
-        .with("eps_ttm", figures.text(&["dilutedepsttm", "earningsshare"]))
-        .with("eps_as_of", quarter)
-        .with("fiscal_period_end", quarter)
-        .with("book_value_per_share", figures.text(&["bookvalue"]))
-        .with("revenue_ttm", figures.text(&["revenuettm"]))
-        .with("net_margin", figures.percent(&["profitmargin"]))
-        .with("operating_margin", figures.percent(&["operatingmarginttm"]))
-        .with("roa", figures.percent(&["returnonassetsttm"]))
-        .with("roe", figures.percent(&["returnonequityttm"]))
-        .with("peg_ratio", positive(figures.text(&["pegratio"])))
-        .with("forward_pe", positive(figures.text(&["forwardpe"])))
-        .with("ps_ratio", figures.text(&["pricesalesttm"]))
-        .with("ev_to_ebitda", figures.text(&["enterprisevalueebitda"]))
-        .with("enterprise_value", figures.text(&["enterprisevalue"]))
-        .with("shares_outstanding", positive(figures.text(&["sharesoutstanding"])))
-        .with("float_shares", positive(figures.text(&["sharesfloat"])))
-        .with("beta", figures.text(&["beta"]))
-        .accept(whole.line, bytes, rows)
+        .with_value("symbol", symbol)
+        .with_value("as_of", Some(as_of))
+        .with_value("market_cap", figures.text(&["marketcapitalization"]))
+        .with_value("eps_ttm", figures.text(&["dilutedepsttm", "earningsshare"]))
+        .with_value("eps_as_of", quarter)
+        .with_value("fiscal_period_end", quarter)
+        .with_value("book_value_per_share", figures.text(&["bookvalue"]))
+        .with_value("revenue_ttm", figures.text(&["revenuettm"]))
+        .with_value("net_margin", figures.percent(&["profitmargin"]))
+        .with_value("operating_margin", figures.percent(&["operatingmarginttm"]))
+        .with_value("roa", figures.percent(&["returnonassetsttm"]))
+        .with_value("roe", figures.percent(&["returnonequityttm"]))
+        .with_value("peg_ratio", positive(figures.text(&["pegratio"])))
+        .with_value("forward_pe", positive(figures.text(&["forwardpe"])))
+        .with_value("ps_ratio", figures.text(&["pricesalesttm"]))
+        .with_value("ev_to_ebitda", figures.text(&["enterprisevalueebitda"]))
+        .with_value("enterprise_value", figures.text(&["enterprisevalue"]))
+        .with_value("shares_outstanding", positive(figures.text(&["sharesoutstanding"])))
+        .with_value("float_shares", positive(figures.text(&["sharesfloat"])))
+        .with_value("beta", figures.text(&["beta"]))
+        .validate_into(whole.line, bytes, rows)
 }
 
 /// Figure above zero; the vendor writes 0 for an unknown figure.

@@ -8,9 +8,9 @@ use market::reference::Exchange;
 
 use crate::batch::accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::head::{FileHead, plain};
+use crate::format::head::{FileHead, normalize_column_name};
 use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::normalize::{RowError, is_absent, parse_date};
+use crate::normalize::{RowError, is_absent_value, parse_date};
 use crate::source::files::Encoding;
 use crate::source::records::{CsvRecord, CsvReader};
 
@@ -18,7 +18,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "ishares",
     about: "iShares holdings CSV of one fund",
     needs: "a line \"Fund Holdings as of\" and a table with Ticker, Name and Weight (%) are needed",
-    recognise,
+    detect,
     read,
 };
 
@@ -38,7 +38,7 @@ const CLASSES: [(&str, &str); 9] = [
 /// Exchanges whose symbols have no market suffix.
 const HOME: [&str; 5] = ["XNYS", "XNAS", "ARCX", "XASE", "BATS"];
 
-fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
+fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let found = head.encoding == Encoding::Csv && head.text.contains("Fund Holdings as of");
     found.then_some(Ok(SymbolScope::File))
 }
@@ -58,7 +58,7 @@ impl HoldingColumns {
     fn text(&self, record: &CsvRecord<'_>, names: &[&str]) -> Option<String> {
         let index = self.0.iter().position(|column| names.contains(&column.as_str()))?;
         let text = String::from_utf8_lossy(record.field(index)).trim().to_owned();
-        (!is_absent(text.as_bytes()) && text != "-" && text != "--").then_some(text)
+        (!is_absent_value(text.as_bytes()) && text != "-" && text != "--").then_some(text)
     }
 
     fn number(&self, record: &CsvRecord<'_>, names: &[&str]) -> Option<String> {
@@ -74,7 +74,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     let mut ended = false;
     while let Some(record) = records.next_record()? {
         let Some((columns, as_of)) = &table else {
-            if plain(&String::from_utf8_lossy(record.field(0))) == "ticker" {
+            if normalize_column_name(&String::from_utf8_lossy(record.field(0))) == "ticker" {
                 let as_of = preamble.as_of.ok_or_else(|| {
                     FeedReadError::Refused(
                         "says no date it can be read by after \"Fund Holdings as of\"".to_owned(),
@@ -82,7 +82,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
                 })?;
                 fund_rows(&fund, &preamble, as_of, record.line, rows)
                     .map_err(|fault| FeedReadError::Refused(fault.message))?;
-                let names = record.fields().map(|field| plain(&String::from_utf8_lossy(field)));
+                let names = record.fields().map(|field| normalize_column_name(&String::from_utf8_lossy(field)));
                 table = Some((HoldingColumns(names.collect()), as_of.to_string()));
             } else {
                 preamble.read(&record);
@@ -136,17 +136,17 @@ fn fund_rows(
 ) -> Result<(), RowError> {
     if let Some(name) = &preamble.name {
         RecordBuilder::new(Kind::Security)
-            .with("symbol", Some(fund))
-            .with("name", Some(name.as_str()))
-            .with("type", Some("etf"))
-            .accept(line, name.len(), rows)?;
+            .with_value("symbol", Some(fund))
+            .with_value("name", Some(name.as_str()))
+            .with_value("type", Some("etf"))
+            .validate_into(line, name.len(), rows)?;
     }
     RecordBuilder::new(Kind::Etf)
-        .with("symbol", Some(fund))
-        .with("as_of", Some(as_of.to_string()))
-        .with("issuer", Some("iShares"))
-        .with("inception_date", preamble.inception.map(|date| date.to_string()))
-        .accept(line, 0, rows)
+        .with_value("symbol", Some(fund))
+        .with_value("as_of", Some(as_of.to_string()))
+        .with_value("issuer", Some("iShares"))
+        .with_value("inception_date", preamble.inception.map(|date| date.to_string()))
+        .validate_into(line, 0, rows)
 }
 
 fn holding(
@@ -167,20 +167,20 @@ fn holding(
     let home =
         exchange.as_deref().is_none_or(|name| Exchange::find(name).is_some_and(|e| HOME.contains(&e.mic)));
     RecordBuilder::new(Kind::Holding)
-        .with("etf_symbol", Some(fund))
-        .with("as_of", Some(as_of))
-        .with("name", text(&["name"]))
-        .with("weight", columns.number(record, &["weight"]))
-        .with("symbol", text(&["ticker"]).filter(|_| equity && home).map(|ticker| classed(&ticker)))
-        .with("asset_type", asset_class)
-        .with("shares", columns.number(record, &["quantity", "shares"]))
-        .with("market_value", columns.number(record, &["marketvalue"]))
-        .with("currency", text(&["currency", "marketcurrency"]))
-        .with("isin", text(&["isin"]))
-        .with("cusip", text(&["cusip"]))
-        .with("sector", text(&["sector"]))
-        .with("country", text(&["location"]))
-        .accept(record.line, record.raw.len(), rows)
+        .with_value("etf_symbol", Some(fund))
+        .with_value("as_of", Some(as_of))
+        .with_value("name", text(&["name"]))
+        .with_value("weight", columns.number(record, &["weight"]))
+        .with_value("symbol", text(&["ticker"]).filter(|_| equity && home).map(|ticker| classed(&ticker)))
+        .with_value("asset_type", asset_class)
+        .with_value("shares", columns.number(record, &["quantity", "shares"]))
+        .with_value("market_value", columns.number(record, &["marketvalue"]))
+        .with_value("currency", text(&["currency", "marketcurrency"]))
+        .with_value("isin", text(&["isin"]))
+        .with_value("cusip", text(&["cusip"]))
+        .with_value("sector", text(&["sector"]))
+        .with_value("country", text(&["location"]))
+        .validate_into(record.line, record.raw.len(), rows)
 }
 
 fn classed(ticker: &str) -> String {

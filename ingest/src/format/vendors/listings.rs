@@ -17,14 +17,14 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "listings",
     about: "Listings of Nasdaq, NYSE and other exchanges: the datasets project's CSV and the symbol directory's files",
     needs: "the columns Symbol and Security Name, or ACT Symbol, are needed",
-    recognise,
+    detect,
     read,
 };
 
 const SYMBOL: [&str; 3] = ["symbol", "actsymbol", "nasdaqsymbol"];
 const NAME: [&str; 2] = ["securityname", "companyname"];
 
-fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
+fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let nasdaq = head.has(&["symbol"]) && head.has(&["securityname"]);
     let other = head.has(&["actsymbol"]) && head.has(&NAME);
     (head.encoding == Encoding::Csv && (nasdaq || other)).then_some(Ok(SymbolScope::Rows))
@@ -45,7 +45,7 @@ fn listing(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowErro
     if row.text(&["testissue"]) == Some("Y") {
         return Err(RowError::new("test_issue", "is a symbol by which the exchange tests its systems"));
     }
-    let name = row.text(&NAME).ok_or_else(|| RowError::missing("Security Name"))?;
+    let name = row.text(&NAME).ok_or_else(|| RowError::missing_value("Security Name"))?;
     // A directory of one exchange has no exchange column. Only Nasdaq's files have a column Symbol.
     let exchange = match row.text(&["exchange"]) {
         Some("A") => "XASE",
@@ -58,11 +58,11 @@ fn listing(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowErro
         None => "XNAS",
     };
     RecordBuilder::new(Kind::Security)
-        .with("symbol", row.text(&SYMBOL).map(canonical_symbol))
-        .with("name", Some(name.trim()))
-        .with("type", Some(type_of(name, row.text(&["etf"]) == Some("Y"))))
-        .with("exchange", Some(exchange))
-        .accept(row.line, row.raw.len(), rows)
+        .with_value("symbol", row.text(&SYMBOL).map(canonical_symbol))
+        .with_value("name", Some(name.trim()))
+        .with_value("type", Some(type_of(name, row.text(&["etf"]) == Some("Y"))))
+        .with_value("exchange", Some(exchange))
+        .validate_into(row.line, row.raw.len(), rows)
 }
 
 /// Canonical form of a symbol; the directory writes preferred shares `ABR$D` and warrants `GTX.W`.

@@ -13,18 +13,18 @@ use crate::format::day::SeriesDates;
 use crate::format::head::FileHead;
 use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor::{VendorRow, read_rows};
-use crate::normalize::{RowError, shown};
+use crate::normalize::{RowError, abbreviate};
 use crate::source::files::Encoding;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "massive",
     about: "Polygon / Massive JSON (dividends, splits, tickers, aggregates) and flat files of day aggregates",
     needs: "results of dividends, splits, tickers or aggregates, or the columns ticker, window_start and close, are needed",
-    recognise,
+    detect,
     read,
 };
 
-fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
+fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let found = match head.encoding {
         Encoding::Csv => head.has(&["ticker"]) && head.has(&["windowstart"]) && head.has(&["close"]),
         _ => {
@@ -47,15 +47,15 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     let mut days = SeriesDates::default();
     read_rows(reading, rows, |row, rows| {
         if row.has(&["cashamount"]) {
-            dividend(row, &currency).accept(row.line, row.raw.len(), rows)
+            dividend(row, &currency).validate_into(row.line, row.raw.len(), rows)
         } else if row.has(&["splitfrom"]) {
-            split(row).accept(row.line, row.raw.len(), rows)
+            split(row).validate_into(row.line, row.raw.len(), rows)
         } else if row.has(&["market", "locale", "primaryexchange"]) {
             ticker(row, &asked_on, rows)
         } else if row.has(&["c", "close"]) {
             let adjusted = !flat_file && row.text(&["adjusted"]) != Some("false");
             let date = session_of(row.text(&["t", "windowstart"]))?;
-            aggregate(row, date, adjusted.then_some(asked_on.as_str())).accept(
+            aggregate(row, date, adjusted.then_some(asked_on.as_str())).validate_into(
                 row.line,
                 row.raw.len(),
                 rows,
@@ -90,42 +90,42 @@ fn dividend<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> RecordBuilder<'a> 
         other => other,
     };
     RecordBuilder::new(Kind::Dividend)
-        .with("id", row.text(&["id"]))
-        .with("symbol", symbol(row))
-        .with("amount", row.text(&["cashamount"]))
-        .with("currency", row.text(&["currency"]).or(Some(currency)))
-        .with("type", r#type)
-        .with("type_text", type_text)
-        .with("frequency", row.text(&["frequency"]))
-        .with("ex_date", row.date(&["exdividenddate"]))
-        .with("record_date", row.date(&["recorddate"]))
-        .with("payment_date", row.date(&["paydate"]))
-        .with("declaration_date", row.date(&["declarationdate"]))
+        .with_value("id", row.text(&["id"]))
+        .with_value("symbol", symbol(row))
+        .with_value("amount", row.text(&["cashamount"]))
+        .with_value("currency", row.text(&["currency"]).or(Some(currency)))
+        .with_value("type", r#type)
+        .with_value("type_text", type_text)
+        .with_value("frequency", row.text(&["frequency"]))
+        .with_value("ex_date", row.date(&["exdividenddate"]))
+        .with_value("record_date", row.date(&["recorddate"]))
+        .with_value("payment_date", row.date(&["paydate"]))
+        .with_value("declaration_date", row.date(&["declarationdate"]))
 }
 
 fn split<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
     RecordBuilder::new(Kind::Split)
-        .with("id", row.text(&["id"]))
-        .with("symbol", symbol(row))
-        .with("ex_date", row.date(&["executiondate"]))
-        .with("from", row.text(&["splitfrom"]))
-        .with("to", row.text(&["splitto"]))
-        .with("type", row.text(&["adjustmenttype"]))
+        .with_value("id", row.text(&["id"]))
+        .with_value("symbol", symbol(row))
+        .with_value("ex_date", row.date(&["executiondate"]))
+        .with_value("from", row.text(&["splitfrom"]))
+        .with_value("to", row.text(&["splitto"]))
+        .with_value("type", row.text(&["adjustmenttype"]))
 }
 
 fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'a str>) -> RecordBuilder<'a> {
     RecordBuilder::new(Kind::Price)
-        .with("symbol", symbol(row))
-        .with("date", Some(date.to_string()))
-        .with("open", row.text(&["o", "open"]))
-        .with("high", row.text(&["h", "high"]))
-        .with("low", row.text(&["l", "low"]))
-        .with("close", row.text(&["c", "close"]))
-        .with("volume", row.text(&["v", "volume"]))
-        .with("vwap", row.text(&["vw"]))
-        .with("trade_count", row.text(&["n", "transactions"]))
-        .with("basis", basis_as_of.map(|_| "split_adjusted"))
-        .with("basis_as_of", basis_as_of)
+        .with_value("symbol", symbol(row))
+        .with_value("date", Some(date.to_string()))
+        .with_value("open", row.text(&["o", "open"]))
+        .with_value("high", row.text(&["h", "high"]))
+        .with_value("low", row.text(&["l", "low"]))
+        .with_value("close", row.text(&["c", "close"]))
+        .with_value("volume", row.text(&["v", "volume"]))
+        .with_value("vwap", row.text(&["vw"]))
+        .with_value("trade_count", row.text(&["n", "transactions"]))
+        .with_value("basis", basis_as_of.map(|_| "split_adjusted"))
+        .with_value("basis_as_of", basis_as_of)
 }
 
 /// Adds a security, and the size figures of a ticker's details.
@@ -145,43 +145,43 @@ fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut RowAccumulator) -> Res
     let delisted = row.text(&["active"]) == Some("false");
     let gone_on = row.text(&["delistedutc"]).and_then(|time| time.get(..10));
     RecordBuilder::new(Kind::Security)
-        .with("symbol", symbol(row))
-        .with("name", row.text(&["name"]))
-        .with("type", Some(r#type))
-        .with("exchange", row.text(&["primaryexchange"]))
-        .with("currency", row.text(&["currencyname", "currencysymbol"]).map(str::to_ascii_uppercase))
-        .with("country", row.text(&["locale"]).filter(|locale| *locale != "global"))
-        .with("industry", row.text(&["sicdescription"]))
-        .with("description", row.text(&["description"]))
-        .with("website", row.text(&["homepageurl"]))
-        .with("employees", row.text(&["totalemployees"]))
-        .with("ipo_date", row.date(&["listdate"]))
-        .with("cik", row.text(&["cik"]))
-        .with("figi", row.text(&["compositefigi"]))
-        .with("status", delisted.then_some("delisted"))
-        .with("delisted_on", gone_on.filter(|_| delisted))
-        .accept(row.line, row.raw.len(), rows)?;
+        .with_value("symbol", symbol(row))
+        .with_value("name", row.text(&["name"]))
+        .with_value("type", Some(r#type))
+        .with_value("exchange", row.text(&["primaryexchange"]))
+        .with_value("currency", row.text(&["currencyname", "currencysymbol"]).map(str::to_ascii_uppercase))
+        .with_value("country", row.text(&["locale"]).filter(|locale| *locale != "global"))
+        .with_value("industry", row.text(&["sicdescription"]))
+        .with_value("description", row.text(&["description"]))
+        .with_value("website", row.text(&["homepageurl"]))
+        .with_value("employees", row.text(&["totalemployees"]))
+        .with_value("ipo_date", row.date(&["listdate"]))
+        .with_value("cik", row.text(&["cik"]))
+        .with_value("figi", row.text(&["compositefigi"]))
+        .with_value("status", delisted.then_some("delisted"))
+        .with_value("delisted_on", gone_on.filter(|_| delisted))
+        .validate_into(row.line, row.raw.len(), rows)?;
     if !row.has(&["marketcap", "shareclasssharesoutstanding"]) {
         return Ok(());
     }
     RecordBuilder::new(Kind::Fundamentals)
-        .with("symbol", symbol(row))
-        .with("as_of", Some(asked_on))
-        .with("market_cap", row.text(&["marketcap"]))
-        .with("shares_outstanding", row.text(&["shareclasssharesoutstanding"]))
-        .with("shares_as_of", row.text(&["shareclasssharesoutstanding"]).map(|_| asked_on))
-        .accept(row.line, row.raw.len(), rows)
+        .with_value("symbol", symbol(row))
+        .with_value("as_of", Some(asked_on))
+        .with_value("market_cap", row.text(&["marketcap"]))
+        .with_value("shares_outstanding", row.text(&["shareclasssharesoutstanding"]))
+        .with_value("shares_as_of", row.text(&["shareclasssharesoutstanding"]).map(|_| asked_on))
+        .validate_into(row.line, row.raw.len(), rows)
 }
 
 /// Session of a time in milliseconds or nanoseconds. A day has the time of midnight or of its close.
 fn session_of(time: Option<&str>) -> Result<NaiveDate, RowError> {
-    let text = time.ok_or_else(|| RowError::missing("t"))?;
+    let text = time.ok_or_else(|| RowError::missing_value("t"))?;
     let number: Option<i64> = text.parse().ok();
     let instant = number.and_then(|number| match text.len() {
         ..=14 => DateTime::<Utc>::from_timestamp_millis(number),
         _ => Some(DateTime::from_timestamp_nanos(number)),
     });
-    let message = format_args!("t {:?} is not a time in milliseconds or nanoseconds", shown(text.as_bytes()));
+    let message = format_args!("t {:?} is not a time in milliseconds or nanoseconds", abbreviate(text.as_bytes()));
     let local = instant.ok_or_else(|| RowError::new("bad_date", message))?.with_timezone(&New_York);
     match (local.hour(), local.minute(), local.second()) {
         (0 | 16, 0, 0) => Ok(local.date_naive()),

@@ -24,7 +24,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "sec",
     about: "SEC EDGAR company facts JSON, one company a file",
     needs: "an object with cik, entityName and facts is needed",
-    recognise,
+    detect,
     read,
 };
 
@@ -46,7 +46,7 @@ const TRAILING: [(&str, &str, &[&str]); 6] = [
 const SHARES: [(&str, &str); 2] =
     [("dei", "EntityCommonStockSharesOutstanding"), ("us-gaap", "CommonStockSharesOutstanding")];
 
-fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
+fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let found = head.encoding != Encoding::Csv && head.has(&["entityname"]) && head.has(&["facts", "cik"]);
     found.then_some(Ok(SymbolScope::File))
 }
@@ -57,20 +57,20 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
         for (number, (as_of, figures)) in (1..).zip(figures_of(document)) {
             rows.stats.records += 1;
             let mut draft = RecordBuilder::new(Kind::Fundamentals)
-                .with("symbol", Some(symbol.as_str()))
-                .with("as_of", Some(as_of.to_string()))
-                .with("reported_currency", Some("USD"));
+                .with_value("symbol", Some(symbol.as_str()))
+                .with_value("as_of", Some(as_of.to_string()))
+                .with_value("reported_currency", Some("USD"));
             for (name, figure) in &figures {
-                draft = draft.with(name, Some(figure.to_string()));
+                draft = draft.with_value(name, Some(figure.to_string()));
             }
             if figures.contains_key("eps_ttm") {
-                draft = draft.with("eps_as_of", Some(as_of.to_string()));
+                draft = draft.with_value("eps_as_of", Some(as_of.to_string()));
             }
             if figures.contains_key("shares_outstanding") {
-                draft = draft.with("shares_as_of", Some(as_of.to_string()));
+                draft = draft.with_value("shares_as_of", Some(as_of.to_string()));
             }
             let text = format!("{as_of} {figures:?}");
-            if let Err(fault) = draft.accept(number, text.len(), rows) {
+            if let Err(fault) = draft.validate_into(number, text.len(), rows) {
                 rows.reject(number, text.as_bytes(), fault);
             }
         }

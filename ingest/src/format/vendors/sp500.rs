@@ -17,7 +17,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "sp500",
     about: "The datasets project's S&P 500 constituents and financials CSV",
     needs: "the columns Symbol and GICS Sector, or Symbol, Price/Earnings and Market Cap, are needed",
-    recognise,
+    detect,
     read,
 };
 
@@ -25,7 +25,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
 const SMALLEST_COMPANY: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 const BILLION: Decimal = Decimal::from_parts(1_000_000_000, 0, 0, false, 0);
 
-fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
+fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.encoding != Encoding::Csv || !head.has(&["symbol"]) {
         return None;
     }
@@ -46,15 +46,15 @@ fn constituent(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), Row
     let trust = industry.is_some_and(|industry| industry.ends_with("REITs"));
     let place = row.text(&["headquarterslocation"]).and_then(|place| place.rsplit(',').next());
     RecordBuilder::new(Kind::Security)
-        .with("symbol", row.text(&["symbol"]))
-        .with("name", row.text(&["security", "name"]))
-        .with("type", Some(if trust { "reit" } else { "stock" }))
-        .with("sector", row.text(&["gicssector"]))
-        .with("industry", industry)
-        .with("country", place.and_then(Country::find).map(|country| country.code))
-        .with("cik", row.text(&["cik"]))
-        .with("indexes", Some("sp500"))
-        .accept(row.line, row.raw.len(), rows)
+        .with_value("symbol", row.text(&["symbol"]))
+        .with_value("name", row.text(&["security", "name"]))
+        .with_value("type", Some(if trust { "reit" } else { "stock" }))
+        .with_value("sector", row.text(&["gicssector"]))
+        .with_value("industry", industry)
+        .with_value("country", place.and_then(Country::find).map(|country| country.code))
+        .with_value("cik", row.text(&["cik"]))
+        .with_value("indexes", Some("sp500"))
+        .validate_into(row.line, row.raw.len(), rows)
 }
 
 /// Adds the figures as of the file's date, or else of the load's date. The ratio of a company with losses is absent.
@@ -65,11 +65,11 @@ fn financials(row: &VendorRow<'_>, date: Option<NaiveDate>, rows: &mut RowAccumu
         if small { scaled(text, BILLION) } else { text.to_owned() }
     });
     RecordBuilder::new(Kind::Fundamentals)
-        .with("symbol", row.text(&["symbol"]))
-        .with("as_of", Some(as_of.to_string()))
-        .with("eps_ttm", row.text(&["earningsshare"]))
-        .with("market_cap", market_cap)
-        .with("ps_ratio", row.text(&["pricesales"]))
-        .with("book_value_per_share", row.text(&["bookvalue"]))
-        .accept(row.line, row.raw.len(), rows)
+        .with_value("symbol", row.text(&["symbol"]))
+        .with_value("as_of", Some(as_of.to_string()))
+        .with_value("eps_ttm", row.text(&["earningsshare"]))
+        .with_value("market_cap", market_cap)
+        .with_value("ps_ratio", row.text(&["pricesales"]))
+        .with_value("book_value_per_share", row.text(&["bookvalue"]))
+        .validate_into(row.line, row.raw.len(), rows)
 }

@@ -11,20 +11,20 @@ use crate::format::day::{SeriesDates, RawTradingDay};
 use crate::format::head::FileHead;
 use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor::{VendorRow, read_rows};
-use crate::normalize::{RowError, session_date};
+use crate::normalize::{RowError, parse_session_date};
 use crate::price::parse::PriceCells;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "tiingo",
     about: "Tiingo end-of-day CSV and JSON, one symbol a file, and corporate actions JSON",
     needs: "date, close and divCash, or exDate with distribution or splitFrom, are needed",
-    recognise,
+    detect,
     read,
 };
 
 const TICKER: [&str; 1] = ["ticker"];
 
-fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
+fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let prices = head.has(&["date"]) && head.has(&["close"]) && head.has(&["divcash", "adjopen"]);
     let actions = head.has(&["exdate"]) && head.has(&["distribution", "splitfrom"]) && head.has(&TICKER);
     let described = head.has(&["exchangecode"]) && head.has(&["enddate"]) && head.has(&TICKER);
@@ -37,14 +37,14 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     let mut days = SeriesDates::default();
     read_rows(reading, rows, |row, rows| {
         if row.has(&["distribution"]) {
-            distribution(row, &currency).accept(row.line, row.raw.len(), rows)
+            distribution(row, &currency).validate_into(row.line, row.raw.len(), rows)
         } else if row.has(&["splitfrom"]) {
-            split(row).accept(row.line, row.raw.len(), rows)
+            split(row).validate_into(row.line, row.raw.len(), rows)
         } else if row.has(&["exchangecode"]) {
-            security(row).accept(row.line, row.raw.len(), rows)
+            security(row).validate_into(row.line, row.raw.len(), rows)
         } else {
             let symbol = symbol.map_or_else(|| symbol_of(row), |symbol| Ok(symbol.clone()))?;
-            let date = session_date("date", row.bytes(&["date"]))?;
+            let date = parse_session_date("date", row.bytes(&["date"]))?;
             let prices = PriceCells {
                 open: row.bytes(&["open"]),
                 high: row.bytes(&["high"]),
@@ -56,7 +56,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
             let (dividend, ratio) = (row.bytes(&["divcash"]), row.bytes(&["splitfactor"]));
             let (line, bytes) = (row.line, row.raw.len());
             let (dividend, ratio) = (("divCash", dividend), ("splitFactor", ratio));
-            RawTradingDay { symbol: &symbol, date, prices, dividend, ratio, line, bytes }.accept(options, rows)?;
+            RawTradingDay { symbol: &symbol, date, prices, dividend, ratio, line, bytes }.add_to(options, rows)?;
             days.push(date);
             Ok(())
         }
@@ -66,8 +66,8 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
 }
 
 fn symbol_of(row: &VendorRow<'_>) -> Result<Symbol, RowError> {
-    let text = row.text(&TICKER).ok_or_else(|| RowError::missing("ticker"))?;
-    Symbol::parse(text).map_err(|_| RowError::symbol("ticker", text.as_bytes()))
+    let text = row.text(&TICKER).ok_or_else(|| RowError::missing_value("ticker"))?;
+    Symbol::parse(text).map_err(|_| RowError::invalid_symbol("ticker", text.as_bytes()))
 }
 
 /// Dividend record. The vendor misspells the frequency as `distributionFreqency`; both spellings are read.
@@ -85,35 +85,35 @@ fn distribution<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> RecordBuilder<
         _ => None,
     };
     RecordBuilder::new(Kind::Dividend)
-        .with("symbol", row.text(&TICKER))
-        .with("security_ref", row.text(&["permaticker"]))
-        .with("amount", row.text(&["distribution"]))
-        .with("currency", Some(currency))
-        .with("frequency", frequency)
-        .with("type_text", code)
-        .with("ex_date", row.date(&["exdate"]))
-        .with("record_date", row.date(&["recorddate"]))
-        .with("payment_date", row.date(&["paymentdate"]))
-        .with("declaration_date", row.date(&["declarationdate"]))
-        .with("action", (code == Some("c")).then_some("retract"))
+        .with_value("symbol", row.text(&TICKER))
+        .with_value("security_ref", row.text(&["permaticker"]))
+        .with_value("amount", row.text(&["distribution"]))
+        .with_value("currency", Some(currency))
+        .with_value("frequency", frequency)
+        .with_value("type_text", code)
+        .with_value("ex_date", row.date(&["exdate"]))
+        .with_value("record_date", row.date(&["recorddate"]))
+        .with_value("payment_date", row.date(&["paymentdate"]))
+        .with_value("declaration_date", row.date(&["declarationdate"]))
+        .with_value("action", (code == Some("c")).then_some("retract"))
 }
 
 fn split<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
     RecordBuilder::new(Kind::Split)
-        .with("symbol", row.text(&TICKER))
-        .with("security_ref", row.text(&["permaticker"]))
-        .with("ex_date", row.date(&["exdate"]))
-        .with("from", row.text(&["splitfrom"]))
-        .with("to", row.text(&["splitto"]))
-        .with("action", (row.text(&["splitstatus"]) == Some("c")).then_some("retract"))
+        .with_value("symbol", row.text(&TICKER))
+        .with_value("security_ref", row.text(&["permaticker"]))
+        .with_value("ex_date", row.date(&["exdate"]))
+        .with_value("from", row.text(&["splitfrom"]))
+        .with_value("to", row.text(&["splitto"]))
+        .with_value("action", (row.text(&["splitstatus"]) == Some("c")).then_some("retract"))
 }
 
 /// Security record; the vendor's description does not distinguish funds from stocks.
 fn security<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
     RecordBuilder::new(Kind::Security)
-        .with("symbol", row.text(&TICKER))
-        .with("name", row.text(&["name"]))
-        .with("type", Some("stock"))
-        .with("exchange", row.text(&["exchangecode"]))
-        .with("description", row.text(&["description"]))
+        .with_value("symbol", row.text(&TICKER))
+        .with_value("name", row.text(&["name"]))
+        .with_value("type", Some("stock"))
+        .with_value("exchange", row.text(&["exchangecode"]))
+        .with_value("description", row.text(&["description"]))
 }

@@ -7,10 +7,10 @@ use market::symbol::Symbol;
 
 use crate::batch::accumulator::RowAccumulator;
 use crate::format::day::RawTradingDay;
-use crate::format::head::{FileHead, plain};
+use crate::format::head::{FileHead, normalize_column_name};
 use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::table::{PriceColumns, HeaderedTable};
-use crate::normalize::{RowError, session_date, trim};
+use crate::normalize::{RowError, parse_session_date, trim_blanks};
 use crate::source::files::Encoding;
 
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
@@ -19,11 +19,11 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "wiki",
     about: "Quandl / Nasdaq Data Link WIKI prices CSV",
     needs: "columns date, close, ex-dividend and split_ratio are needed",
-    recognise,
+    detect,
     read,
 };
 
-fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
+fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let needed = ["date", "close", "exdividend", "splitratio"];
     let found = head.encoding == Encoding::Csv && needed.iter().all(|name| head.has(&[name]));
     found.then_some(Ok(if head.has(&TICKER) { SymbolScope::Rows } else { SymbolScope::File }))
@@ -40,7 +40,7 @@ struct WikiColumns {
 /// Reads all rows.
 fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let VendorFile { source, symbol, options, .. } = reading;
-    let table = HeaderedTable::open(source, plain)?;
+    let table = HeaderedTable::open(source, normalize_column_name)?;
     let columns = WikiColumns {
         ticker: table.column(&TICKER),
         date: table.column(&["date"]),
@@ -59,19 +59,19 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
         };
         let day = RawTradingDay {
             symbol,
-            date: session_date("date", trim(record.field(columns.date)))?,
+            date: parse_session_date("date", trim_blanks(record.field(columns.date)))?,
             prices: columns.prices.cells(record),
             dividend: ("ex-dividend", record.field(columns.dividend)),
             ratio: ("split_ratio", record.field(columns.ratio)),
             line: record.line,
             bytes: record.raw.len(),
         };
-        day.accept(options, rows)
+        day.add_to(options, rows)
     })
 }
 
 /// Parses a ticker; WIKI writes share classes with an underscore: `BRK_B`.
 fn ticker(cell: &[u8]) -> Result<Symbol, RowError> {
     let text = String::from_utf8_lossy(cell).replace('_', ".");
-    Symbol::parse(&text).map_err(|_| RowError::symbol("ticker", cell))
+    Symbol::parse(&text).map_err(|_| RowError::invalid_symbol("ticker", cell))
 }

@@ -13,12 +13,12 @@ use market::symbol::Symbol;
 
 use crate::batch::accumulator::RowAccumulator;
 use crate::format::day::{amount, split_shares};
-use crate::format::head::{FileHead, plain};
+use crate::format::head::{FileHead, normalize_column_name};
 use crate::format::newest_basis::{AdjustedDay, NewestBasis};
 use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::table::{NONE, PriceColumns, HeaderedTable};
 use crate::format::vendors::yahoo_chart;
-use crate::normalize::{RowError, is_absent, session_date, trim};
+use crate::normalize::{RowError, is_absent_value, parse_session_date, trim_blanks};
 use crate::source::files::Encoding;
 use crate::source::records::CsvRecord;
 
@@ -31,12 +31,12 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "yahoo",
     about: "Yahoo-style prices, dividends and splits CSV, of one symbol or with a Ticker column, and chart answers (v8) in JSON",
     needs: "columns Date, Open, High, Low, Close, Adj Close and Volume are needed",
-    recognise,
+    detect,
     read,
 };
 
-fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    if yahoo_chart::is_chart(head) {
+fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
+    if yahoo_chart::is_yahoo_chart(head) {
         return Some(Ok(SymbolScope::Rows));
     }
     if head.encoding != Encoding::Csv || !head.has(&DATE) {
@@ -48,7 +48,7 @@ fn recognise(head: &FileHead) -> Option<Result<SymbolScope, String>> {
         return Some(Err(message.to_owned()));
     }
     let known = |column: &String| {
-        let name = plain(column);
+        let name = normalize_column_name(column);
         name.is_empty() || [&DATE[..], &TICKER, &EVENTS].iter().any(|names| names.contains(&name.as_str()))
     };
     let events = head.has(&EVENTS) && head.columns.iter().all(known);
@@ -88,17 +88,17 @@ impl YahooColumns {
 
     /// Symbol of a row, in files whose rows have one.
     fn symbol(&self, record: &CsvRecord<'_>) -> Result<Symbol, RowError> {
-        let cell = trim(record.field(self.ticker));
-        if is_absent(cell) {
-            return Err(RowError::missing("Ticker"));
+        let cell = trim_blanks(record.field(self.ticker));
+        if is_absent_value(cell) {
+            return Err(RowError::missing_value("Ticker"));
         }
-        Symbol::parse(&String::from_utf8_lossy(cell)).map_err(|_| RowError::symbol("Ticker", cell))
+        Symbol::parse(&String::from_utf8_lossy(cell)).map_err(|_| RowError::invalid_symbol("Ticker", cell))
     }
 
     fn day<'a>(&self, symbol: &'a Symbol, record: &CsvRecord<'a>) -> Result<AdjustedDay<'a>, RowError> {
         Ok(AdjustedDay {
             symbol,
-            date: session_date("Date", trim(record.field(self.date)))?,
+            date: parse_session_date("Date", trim_blanks(record.field(self.date)))?,
             prices: (self.prices.close != NONE).then(|| self.prices.cells(record)),
             dividend: amount("Dividends", record.field(self.dividends))?,
             capital_gain: amount("Capital Gains", record.field(self.capital_gains))?,
@@ -112,15 +112,15 @@ impl YahooColumns {
 /// Reads all rows.
 fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     if reading.encoding != Encoding::Csv {
-        return yahoo_chart::read(reading, rows);
+        return yahoo_chart::read_chart(reading, rows);
     }
     let (file, options) = (reading.symbol, reading.options);
-    let table = HeaderedTable::open(reading.source, plain)?;
+    let table = HeaderedTable::open(reading.source, normalize_column_name)?;
     let columns = YahooColumns::of(&table);
     let mut days = NewestBasis::new(file.is_some(), columns.basis, options);
     table.read(rows, |record, rows| {
         let named = if file.is_some() { None } else { Some(columns.symbol(record)?) };
-        let symbol = file.or(named.as_ref()).ok_or_else(|| RowError::missing("Ticker"))?;
+        let symbol = file.or(named.as_ref()).ok_or_else(|| RowError::missing_value("Ticker"))?;
         days.add(&columns.day(symbol, record)?, rows)
     })?;
     days.finish(rows)

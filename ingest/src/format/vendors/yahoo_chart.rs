@@ -27,12 +27,12 @@ use crate::source::files::Encoding;
 const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];
 
 /// True if a file is such an answer.
-pub(crate) fn is_chart(head: &FileHead) -> bool {
+pub(crate) fn is_yahoo_chart(head: &FileHead) -> bool {
     head.encoding != Encoding::Csv && head.has(&["chart"])
 }
 
 /// Reads all rows; the command line's symbol goes before the answer's.
-pub(crate) fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+pub(crate) fn read_chart(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let (symbol, options) = (reading.options.symbol.clone(), reading.options);
     let mut outcome = Ok(());
     read_documents(reading, rows, |document, _, rows| {
@@ -87,7 +87,7 @@ fn read_result(
     let mut basis = NewestBasis::new(true, ShareBasis::SplitAdjusted, &options);
     let days = days_of(result, zone).map_err(|reason| refused(&reason))?;
     let with_prices = days.iter().filter(|(_, day)| day.prices.is_some()).map(|(date, _)| *date);
-    let newest = with_prices.filter(|date| rows.not_ahead("date", *date).is_ok()).max();
+    let newest = with_prices.filter(|date| rows.check_not_future("date", *date).is_ok()).max();
     for (line, (date, day)) in (1..).zip(days) {
         rows.stats.records += 1;
         let raw = day.canonical(symbol, date, newest);
@@ -129,7 +129,7 @@ fn days_of(result: RawJson<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay
     for (index, time) in times.into_iter().enumerate() {
         let cells = columns.each_ref();
         let cells = cells.map(|column| column.get(index).and_then(|cell| cell.text()).unwrap_or_default());
-        days.entry(day_of(time)?).or_default().prices = Some(cells);
+        days.entry(strip_midnight(time)?).or_default().prices = Some(cells);
     }
     let events = result.get("events");
     for name in ["dividends", "capitalGains", "splits"] {
@@ -137,7 +137,7 @@ fn days_of(result: RawJson<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay
         for (_, event) in of_name {
             let value = |name| event.get(name).and_then(RawJson::text).unwrap_or_default();
             let time = event.get("date").ok_or_else(|| format!("has {name} without a date"))?;
-            let day = days.entry(day_of(time)?).or_default();
+            let day = days.entry(strip_midnight(time)?).or_default();
             match name {
                 "dividends" => day.dividend = value("amount"),
                 "capitalGains" => day.capital_gain = value("amount"),
