@@ -20,7 +20,7 @@ use crate::load::report::print;
 use crate::load::{LoadArgs, load};
 use crate::log::reader::LogError;
 use crate::metrics::Metrics;
-use crate::pull::{PullArgs, PullError, Pulled, pull};
+use crate::pull::{PullArgs, PullError, PullReport, pull};
 use crate::rejects::{RejectsArgs, RejectsError, rejects};
 use crate::runs::archive::{Copied, CopyError, ExportArgs, ImportArgs};
 use crate::runs::freshness::{Freshness, FreshnessArgs, freshness};
@@ -146,7 +146,7 @@ async fn run_pull(args: &PullArgs, stream: &StreamSettings) -> std::io::Result<E
         return Ok(failed(format_args!("the program's cryptography cannot be set up"), 2));
     }
     let metrics = metrics()?;
-    let report = |round: Result<&Pulled, &PullError>| match round {
+    let report = |round: Result<&PullReport, &PullError>| match round {
         Ok(pulled) => {
             metrics.pulled(pulled);
             print(pulled, &pulled.text(), args.json);

@@ -12,7 +12,7 @@ use prometheus::{
 use telemetry::listener::MetricsSource;
 
 use crate::load::report::Summary;
-use crate::pull::Pulled;
+use crate::pull::PullReport;
 
 /// Kind label of rejects, which have no kind.
 const REJECT: &str = "reject";
@@ -87,7 +87,7 @@ impl Metrics {
     }
 
     /// Counts a round of a pull.
-    pub fn pulled(&self, pulled: &Pulled) {
+    pub fn pulled(&self, pulled: &PullReport) {
         self.reached(true);
         self.count(&pulled.source, pulled.rows.iter(), pulled.rejects);
         self.refused.inc_by(pulled.refused.len() as u64);

@@ -72,7 +72,7 @@ pub struct PullArgs {
 
 impl PullArgs {
     /// Symbols of the command line.
-    pub(super) fn symbols(&self) -> Result<Vec<Symbol>, String> {
+    pub(super) fn parse_symbols(&self) -> Result<Vec<Symbol>, String> {
         let mut symbols = Vec::new();
         for word in &self.symbols {
             let texts = match word.strip_prefix('@') {

@@ -13,20 +13,20 @@ use sha2::{Digest, Sha256};
 const NO_BODY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// Access key and region of the signature.
-pub(super) struct Signer<'a> {
+pub(super) struct RequestSigner<'a> {
     pub key_id: &'a str,
     pub secret: &'a str,
     pub region: &'a str,
 }
 
-impl Signer<'_> {
+impl RequestSigner<'_> {
     /// Signs a request: adds the headers of the signature, which covers the present headers.
     pub(super) fn sign(&self, url: &Url, headers: &mut HeaderMap, now: DateTime<Utc>) -> Result<(), String> {
         let (time, day) = (now.format("%Y%m%dT%H%M%SZ").to_string(), now.format("%Y%m%d").to_string());
         let host = url.host_str().ok_or("an address without a host cannot be signed")?;
         let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-        insert(headers, "x-amz-content-sha256", NO_BODY)?;
-        insert(headers, "x-amz-date", &time)?;
+        insert_header(headers, "x-amz-content-sha256", NO_BODY)?;
+        insert_header(headers, "x-amz-date", &time)?;
         let mut signed = vec![("host".to_owned(), host)];
         for (name, value) in headers.iter() {
             let value = value.to_str().map_err(|error| error.to_string())?;
@@ -38,16 +38,16 @@ impl Signer<'_> {
         let request = format!("GET\n{}\n{}\n{lines}\n{names}\n{NO_BODY}", url.path(), canonical_query(url));
         let scope = format!("{day}/{}/s3/aws4_request", self.region);
         let text = format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", hex(&Sha256::digest(request)));
-        let mut key = keyed(format!("AWS4{}", self.secret).as_bytes(), &day)?;
+        let mut key = hmac_sha256(format!("AWS4{}", self.secret).as_bytes(), &day)?;
         for part in [self.region, "s3", "aws4_request"] {
-            key = keyed(&key, part)?;
+            key = hmac_sha256(&key, part)?;
         }
-        let signature = hex(&keyed(&key, &text)?);
+        let signature = hex(&hmac_sha256(&key, &text)?);
         let key_id = self.key_id;
         let authorization = format!(
             "AWS4-HMAC-SHA256 Credential={key_id}/{scope},SignedHeaders={names},Signature={signature}"
         );
-        insert(headers, "authorization", &authorization)
+        insert_header(headers, "authorization", &authorization)
     }
 }
 
@@ -60,7 +60,7 @@ fn canonical_query(url: &Url) -> String {
     pairs.iter().map(whole).collect::<Vec<_>>().join("&").replace('+', "%20")
 }
 
-fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) -> Result<(), String> {
+fn insert_header(headers: &mut HeaderMap, name: &'static str, value: &str) -> Result<(), String> {
     let mut value =
         HeaderValue::from_str(value).map_err(|_| format!("{name} cannot be written as a header"))?;
     value.set_sensitive(name == "authorization");
@@ -68,7 +68,7 @@ fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) -> Result<()
     Ok(())
 }
 
-fn keyed(key: &[u8], text: &str) -> Result<Vec<u8>, String> {
+fn hmac_sha256(key: &[u8], text: &str) -> Result<Vec<u8>, String> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(|error| error.to_string())?;
     mac.update(text.as_bytes());
     Ok(mac.finalize().into_bytes().to_vec())
@@ -84,7 +84,7 @@ mod tests {
 
     /// Signature of the documented request with these headers.
     fn signature(url: &str, range: Option<&str>) -> String {
-        let signer = Signer {
+        let signer = RequestSigner {
             key_id: "AKIAIOSFODNN7EXAMPLE",
             secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
             region: "us-east-1",

@@ -11,15 +11,15 @@ const PARTS: u64 = 50;
 /// Maximum number of calls per period.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Budget {
+pub(super) struct CallBudget {
     pub calls: u64,
-    pub per: Per,
+    pub per: BudgetPeriod,
 }
 
 /// Period of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Per {
+pub(super) enum BudgetPeriod {
     Second,
     Minute,
     Hour,
@@ -28,7 +28,7 @@ pub(super) enum Per {
     Month,
 }
 
-impl Per {
+impl BudgetPeriod {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Second => "second",
@@ -52,14 +52,14 @@ impl Per {
 
 /// Charged calls, all of which are made before `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Charge {
+pub(super) struct BudgetCharge {
     pub calls: u64,
     pub until: DateTime<Utc>,
 }
 
 /// Calls that the budgets allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Allowance {
+pub(super) enum CallAllowance {
     /// Number of calls allowed now.
     Calls(u64),
     /// Time of the next allowed call.
@@ -67,36 +67,36 @@ pub(super) enum Allowance {
 }
 
 /// Number of calls to charge for a request of cost `cost`: a part of the smallest budget, or the remaining calls.
-pub(super) fn allowance(budgets: &[Budget], charges: &[Charge], cost: u64, now: DateTime<Utc>) -> Allowance {
+pub(super) fn compute_allowance(budgets: &[CallBudget], charges: &[BudgetCharge], cost: u64, now: DateTime<Utc>) -> CallAllowance {
     let part = budgets.iter().map(|budget| budget.calls / PARTS).min().unwrap_or(PARTS).max(cost);
-    let left = budgets.iter().map(|budget| budget.left(charges, now)).min().unwrap_or(part);
+    let left = budgets.iter().map(|budget| budget.calls_left(charges, now)).min().unwrap_or(part);
     if left >= cost {
-        return Allowance::Calls(part.min(left));
+        return CallAllowance::Calls(part.min(left));
     }
-    let moments = budgets.iter().map(|budget| budget.when_left(charges, cost, now));
-    Allowance::From(moments.max().unwrap_or(now))
+    let moments = budgets.iter().map(|budget| budget.time_of_calls_left(charges, cost, now));
+    CallAllowance::From(moments.max().unwrap_or(now))
 }
 
-impl Budget {
-    fn left(&self, charges: &[Charge], now: DateTime<Utc>) -> u64 {
+impl CallBudget {
+    fn calls_left(&self, charges: &[BudgetCharge], now: DateTime<Utc>) -> u64 {
         let counted = charges.iter().filter(|charge| charge.until + self.per.length() > now);
         self.calls.saturating_sub(counted.map(|charge| charge.calls).sum())
     }
 
     /// Time from which `calls` calls are left.
-    fn when_left(&self, charges: &[Charge], calls: u64, now: DateTime<Utc>) -> DateTime<Utc> {
+    fn time_of_calls_left(&self, charges: &[BudgetCharge], calls: u64, now: DateTime<Utc>) -> DateTime<Utc> {
         let mut ends: Vec<DateTime<Utc>> =
             charges.iter().map(|charge| charge.until + self.per.length()).collect();
         ends.push(now);
         ends.sort_unstable();
-        let enough = |moment: &DateTime<Utc>| *moment >= now && self.left(charges, *moment) >= calls;
+        let enough = |moment: &DateTime<Utc>| *moment >= now && self.calls_left(charges, *moment) >= calls;
         ends.into_iter().find(enough).unwrap_or(now)
     }
 }
 
 /// Lease of calls that are charged together. They count until the end of the lease; unused ones are then lost. The
 /// lease is at least twice `took`, the time for the last charge to reach the log.
-pub(super) fn lease(budgets: &[Budget], calls: u64, cost: u64, took: TimeDelta) -> TimeDelta {
+pub(super) fn lease_duration(budgets: &[CallBudget], calls: u64, cost: u64, took: TimeDelta) -> TimeDelta {
     /// The charge must be in the log before the call is made.
     const LEAST: TimeDelta = TimeDelta::seconds(1);
     const MOST: TimeDelta = TimeDelta::seconds(10);
@@ -106,7 +106,7 @@ pub(super) fn lease(budgets: &[Budget], calls: u64, cost: u64, took: TimeDelta) 
 }
 
 /// Longest period of the budgets, during which charges count.
-pub(super) fn longest(budgets: &[Budget]) -> TimeDelta {
+pub(super) fn longest_period(budgets: &[CallBudget]) -> TimeDelta {
     budgets.iter().map(|budget| budget.per.length()).max().unwrap_or_default()
 }
 
@@ -118,49 +118,49 @@ mod tests {
         DateTime::from_timestamp(1_700_000_000 + seconds, 0).unwrap()
     }
 
-    fn charge(calls: u64, seconds: i64) -> Charge {
-        Charge { calls, until: at(seconds) }
+    fn charge(calls: u64, seconds: i64) -> BudgetCharge {
+        BudgetCharge { calls, until: at(seconds) }
     }
 
-    const FIVE_A_MINUTE: Budget = Budget { calls: 5, per: Per::Minute };
+    const FIVE_A_MINUTE: CallBudget = CallBudget { calls: 5, per: BudgetPeriod::Minute };
 
     #[test]
     fn calls_come_back_when_the_window_has_passed_them() {
         let charges = [charge(3, 0), charge(2, 20)];
-        let allowed = |seconds, cost| allowance(&[FIVE_A_MINUTE], &charges, cost, at(seconds));
-        assert_eq!(allowed(30, 1), Allowance::From(at(60)));
-        assert_eq!(allowed(59, 4), Allowance::From(at(80)));
-        assert_eq!(allowed(60, 1), Allowance::Calls(1));
-        assert_eq!(allowed(60, 3), Allowance::Calls(3));
-        assert_eq!(allowance(&[FIVE_A_MINUTE], &charges[..1], 1, at(1)), Allowance::Calls(1));
+        let allowed = |seconds, cost| compute_allowance(&[FIVE_A_MINUTE], &charges, cost, at(seconds));
+        assert_eq!(allowed(30, 1), CallAllowance::From(at(60)));
+        assert_eq!(allowed(59, 4), CallAllowance::From(at(80)));
+        assert_eq!(allowed(60, 1), CallAllowance::Calls(1));
+        assert_eq!(allowed(60, 3), CallAllowance::Calls(3));
+        assert_eq!(compute_allowance(&[FIVE_A_MINUTE], &charges[..1], 1, at(1)), CallAllowance::Calls(1));
     }
 
     #[test]
     fn the_tightest_budget_decides() {
-        let budgets = [FIVE_A_MINUTE, Budget { calls: 6, per: Per::Day }];
+        let budgets = [FIVE_A_MINUTE, CallBudget { calls: 6, per: BudgetPeriod::Day }];
         let charges = [charge(5, 0)];
-        assert_eq!(allowance(&budgets, &charges, 1, at(61)), Allowance::Calls(1));
+        assert_eq!(compute_allowance(&budgets, &charges, 1, at(61)), CallAllowance::Calls(1));
         let spent = [charge(5, 0), charge(1, 61)];
-        assert_eq!(allowance(&budgets, &spent, 1, at(200)), Allowance::From(at(86_400)));
+        assert_eq!(compute_allowance(&budgets, &spent, 1, at(200)), CallAllowance::From(at(86_400)));
     }
 
     #[test]
     fn a_small_budget_is_not_spent_on_waiting() {
-        let day = Budget { calls: 1000, per: Per::Day };
-        let seconds = |budgets: &[Budget], calls| lease(budgets, calls, 1, TimeDelta::zero()).num_seconds();
+        let day = CallBudget { calls: 1000, per: BudgetPeriod::Day };
+        let seconds = |budgets: &[CallBudget], calls| lease_duration(budgets, calls, 1, TimeDelta::zero()).num_seconds();
         assert_eq!((seconds(&[FIVE_A_MINUTE], 1), seconds(&[FIVE_A_MINUTE], 2)), (1, 6));
         assert_eq!((seconds(&[day], 20), seconds(&[day, FIVE_A_MINUTE], 20)), (10, 6));
-        assert_eq!(seconds(&[Budget { calls: 500, per: Per::Second }], 10), 1);
-        let slow = |calls| lease(&[FIVE_A_MINUTE], calls, 1, TimeDelta::seconds(4)).num_seconds();
+        assert_eq!(seconds(&[CallBudget { calls: 500, per: BudgetPeriod::Second }], 10), 1);
+        let slow = |calls| lease_duration(&[FIVE_A_MINUTE], calls, 1, TimeDelta::seconds(4)).num_seconds();
         assert_eq!((slow(1), slow(2)), (8, 8), "a log that takes four seconds is waited for");
     }
 
     #[test]
     fn large_budgets_are_charged_in_parts() {
-        let large = Budget { calls: 1000, per: Per::Minute };
-        assert_eq!(allowance(&[large], &[], 1, at(0)), Allowance::Calls(20));
-        assert_eq!(allowance(&[large], &[], 100, at(0)), Allowance::Calls(100));
-        assert_eq!(allowance(&[large], &[charge(995, 0)], 1, at(1)), Allowance::Calls(5));
-        assert_eq!(allowance(&[], &[], 1, at(0)), Allowance::Calls(50));
+        let large = CallBudget { calls: 1000, per: BudgetPeriod::Minute };
+        assert_eq!(compute_allowance(&[large], &[], 1, at(0)), CallAllowance::Calls(20));
+        assert_eq!(compute_allowance(&[large], &[], 100, at(0)), CallAllowance::Calls(100));
+        assert_eq!(compute_allowance(&[large], &[charge(995, 0)], 1, at(1)), CallAllowance::Calls(5));
+        assert_eq!(compute_allowance(&[], &[], 1, at(0)), CallAllowance::Calls(50));
     }
 }

@@ -1,4 +1,4 @@
-//! Requests to a vendor, with retries, within the call budget and the maximum wait.
+//! Rate-limited client of a vendor: requests with retries, within the call budget and the maximum wait.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,94 +9,94 @@ use reqwest::Url;
 use telemetry::{Shutdown, failpoint};
 
 use super::args::PullArgs;
-use super::call::{Answer, CallError, Caller};
-use super::connector::{Connector, Request};
+use super::http_client::{CallError, HttpClient, VendorAnswer};
+use super::connector::{Connector, RequestTemplate};
 use super::error::PullError;
-use super::ledger::Ledger;
-use super::retry::{TRIES, pause};
+use super::state_log::StateLog;
+use super::retry::{TRIES, retry_pause};
 
 /// Maximum number of redirects.
-const MOST_HOPS: u32 = 5;
+const MAX_REDIRECTS: u32 = 5;
 
-/// Sender of a connector's requests.
-pub(super) struct Asker<'a> {
+/// Rate-limited client for the requests of a connector.
+pub(super) struct VendorClient<'a> {
     pub args: &'a PullArgs,
     pub connector: &'a Connector,
     pub shutdown: &'a Shutdown,
-    pub ledger: Ledger,
-    pub caller: Caller<'a>,
+    pub state_log: StateLog,
+    pub http: HttpClient<'a>,
     /// Calls made, in units of the budget.
     pub calls: u64,
 }
 
-/// Reason for an early end of a round.
-pub(super) struct Stop {
+/// Reason for an early end of a sync run.
+pub(super) struct EarlyStop {
     pub reason: String,
-    /// Time after which the round may continue.
+    /// Time after which the sync run may continue.
     pub wait: Option<Duration>,
 }
 
-/// Result of requesting one page.
-pub(super) enum Asked {
-    Answer(Answer),
+/// Result of the request for one page.
+pub(super) enum PageResult {
+    Answer(VendorAnswer),
     Failed(String),
     /// The vendor's server does not answer.
     Silent(String),
-    Stop(Stop),
+    Stop(EarlyStop),
 }
 
-impl Asker<'_> {
+impl VendorClient<'_> {
     /// Sends a request and retries it, until an answer arrives or the wait or the budget is exhausted.
-    pub(super) async fn ask(
+    pub(super) async fn request_page(
         &mut self,
-        request: &Request,
+        request: &RequestTemplate,
         url: &Url,
-        known: Option<&Bookmark>,
-        into: &Path,
-    ) -> Result<Asked, PullError> {
-        let (mut url, mut hops, mut tried) = (url.clone(), 0, 0);
+        bookmark: Option<&Bookmark>,
+        target: &Path,
+    ) -> Result<PageResult, PullError> {
+        let (mut url, mut redirects, mut attempts) = (url.clone(), 0, 0);
         loop {
-            if let Some(stop) = self.charge(request).await? {
-                return Ok(Asked::Stop(stop));
+            if let Some(stop) = self.charge_request(request).await? {
+                return Ok(PageResult::Stop(stop));
             }
             failpoint!("pull.charged");
             let mut shutdown = self.shutdown.clone();
             let called = tokio::select! {
-                called = self.caller.call(&url, known, into) => called,
+                called = self.http.fetch_to_file(&url, bookmark, target) => called,
                 () = shutdown.wait() => return Err(PullError::Interrupted),
             };
             let (reason, wait) = match called {
-                Ok(Answer::Elsewhere(to)) if hops < MOST_HOPS => {
-                    (url, hops) = (to, hops + 1);
+                Ok(VendorAnswer::Elsewhere(to)) if redirects < MAX_REDIRECTS => {
+                    (url, redirects) = (to, redirects + 1);
                     continue;
                 }
-                Ok(answer) => return Ok(Asked::Answer(answer)),
-                Err(CallError::Failed(reason)) => return Ok(Asked::Failed(reason)),
+                Ok(answer) => return Ok(PageResult::Answer(answer)),
+                Err(CallError::Failed(reason)) => return Ok(PageResult::Failed(reason)),
                 Err(error @ CallError::Unauthorised(_)) => {
-                    return Ok(Asked::Stop(Stop { reason: error.to_string(), wait: None }));
+                    return Ok(PageResult::Stop(EarlyStop { reason: error.to_string(), wait: None }));
                 }
                 Err(CallError::Throttled { said, wait }) => (format!("asked too much: {said}"), Some(wait)),
                 Err(CallError::Transient(reason)) => (reason, None),
             };
-            let pause = pause(tried, wait.flatten());
-            tried += 1;
-            if tried >= TRIES || pause > self.args.patience {
-                let stop = Stop { reason: reason.clone(), wait: Some(pause) };
-                return Ok(if wait.is_some() { Asked::Stop(stop) } else { Asked::Silent(reason) });
+            let pause = retry_pause(attempts, wait.flatten());
+            attempts += 1;
+            if attempts >= TRIES || pause > self.args.patience {
+                let stop = EarlyStop { reason: reason.clone(), wait: Some(pause) };
+                return Ok(if wait.is_some() { PageResult::Stop(stop) } else { PageResult::Silent(reason) });
             }
             tracing::info!("{}: {reason}; asks again in {} s", self.connector.name, pause.as_secs());
             self.sleep(pause).await?;
         }
     }
 
-    /// Charges a request to the budget; returns a stop if the budget is exhausted.
-    async fn charge(&mut self, request: &Request) -> Result<Option<Stop>, PullError> {
+    /// Charges a request to the budget. Returns an early stop if the budget is exhausted.
+    async fn charge_request(&mut self, request: &RequestTemplate) -> Result<Option<EarlyStop>, PullError> {
         let budgets = &self.connector.budgets;
         if budgets.is_empty() {
             self.calls += request.cost;
             return Ok(None);
         }
-        while let Some(moment) = self.ledger.charge(budgets, request.cost).await? {
+        while let Some(moment) = self.state_log.charge_calls(budgets, request.cost).await? {
             let wait = (moment - Utc::now()).to_std().unwrap_or_default();
             if wait > self.args.patience {
                 let budgets: Vec<String> = budgets
@@ -108,7 +108,7 @@ impl Asker<'_> {
                     budgets.join(", "),
                     moment.format("%Y-%m-%d %H:%M:%S UTC")
                 );
-                return Ok(Some(Stop { reason, wait: Some(wait) }));
+                return Ok(Some(EarlyStop { reason, wait: Some(wait) }));
             }
             tracing::info!(
                 "{}: the budget of calls is used up, waits {} s",

@@ -9,10 +9,10 @@ use reqwest::Url;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::budget::Budget;
+use super::budget::CallBudget;
 use super::credential::CredentialSpec;
 use super::error::PullError;
-use super::schedule::Schedule;
+use super::schedule::PullSchedule;
 use crate::load::{LoadArgs, parse_source};
 
 /// Shipped manifests, by name.
@@ -47,9 +47,9 @@ pub(super) struct Connector {
     #[serde(default)]
     pub credential: Option<CredentialSpec>,
     #[serde(default, rename = "budget")]
-    pub budgets: Vec<Budget>,
+    pub budgets: Vec<CallBudget>,
     #[serde(default)]
-    pub schedule: Option<Schedule>,
+    pub schedule: Option<PullSchedule>,
     /// First day to fetch without a bookmark; default: 30 days back.
     #[serde(default)]
     pub since: Option<NaiveDate>,
@@ -57,41 +57,41 @@ pub(super) struct Connector {
     #[serde(default)]
     symbols: Vec<String>,
     /// Separator of root and share class in the vendor's symbols, instead of `.`.
-    #[serde(default = "dot")]
+    #[serde(default = "default_separator")]
     pub separator: String,
     /// Options of `ingest load`.
     #[serde(default)]
     pub options: Vec<String>,
     #[serde(rename = "request")]
-    pub requests: Vec<Request>,
+    pub requests: Vec<RequestTemplate>,
 }
 
 /// Request template of a manifest.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Request {
+pub(super) struct RequestTemplate {
     /// Unique name in the manifest, part of bookmarks and file names.
     pub name: String,
     pub path: String,
     #[serde(default)]
     pub query: BTreeMap<String, String>,
     /// Encoding and packing of the answer: `csv`, `json`, `ndjson`, `csv.gz` …
-    #[serde(default = "json")]
+    #[serde(default = "default_ending")]
     pub ending: String,
     /// Cost in calls of the budget.
-    #[serde(default = "one")]
+    #[serde(default = "default_cost")]
     pub cost: u64,
     /// Days before the bookmark that are fetched again; sessions for daily requests.
-    #[serde(default = "five")]
+    #[serde(default = "default_look_back")]
     pub look_back: u64,
     #[serde(default)]
-    pub paging: Option<Paging>,
+    pub paging: Option<PagingMethod>,
 }
 
-/// Location of the next page.
+/// Method by which a vendor names the next page.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Paging {
+pub(super) enum PagingMethod {
     /// JSON pointer to the address of the next page.
     NextUrl(String),
     /// JSON pointer to a token, which is sent in a query parameter.
@@ -105,19 +105,19 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Url, D::Error> 
     Url::parse(&text).map_err(|error| D::Error::custom(format!("{text:?}: {error}")))
 }
 
-fn dot() -> String {
+fn default_separator() -> String {
     ".".to_owned()
 }
 
-fn json() -> String {
+fn default_ending() -> String {
     "json".to_owned()
 }
 
-fn one() -> u64 {
+fn default_cost() -> u64 {
     1
 }
 
-fn five() -> u64 {
+fn default_look_back() -> u64 {
     5
 }
 
@@ -139,7 +139,7 @@ impl Connector {
     /// Parses and validates a manifest.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let connector: Self = toml::from_str(text).map_err(|error| error.to_string())?;
-        connector.check()?;
+        connector.validate()?;
         Ok(connector)
     }
 
@@ -149,22 +149,22 @@ impl Connector {
     }
 
     /// Symbols of the manifest.
-    pub(super) fn symbols(&self) -> Result<Vec<Symbol>, String> {
+    pub(super) fn parse_symbols(&self) -> Result<Vec<Symbol>, String> {
         let parse = |text: &String| Symbol::parse(text).map_err(|error| format!("{text:?} {error}"));
         self.symbols.iter().map(parse).collect()
     }
 
     /// True if the credential may be sent to the host of a URL.
-    pub(super) fn trusts(&self, url: &Url) -> bool {
+    pub(super) fn may_receive_credential(&self, url: &Url) -> bool {
         let named = |host: &str| self.hosts.iter().any(|trusted| trusted == host);
         url.origin() == self.base_url.origin()
             || url.scheme() == "https" && url.port().is_none() && url.host_str().is_some_and(named)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         parse_source(&self.name).map_err(|expected| format!("name: {expected}"))?;
         parse_source(self.source()).map_err(|expected| format!("source: {expected}"))?;
-        self.symbols()?;
+        self.parse_symbols()?;
         let local = matches!(self.base_url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
         match self.base_url.scheme() {
             "https" => {}
@@ -178,7 +178,7 @@ impl Connector {
             return Err(format!("budget: no call a {} is allowed", budget.per.as_str()));
         }
         for (index, request) in self.requests.iter().enumerate() {
-            request.check(&self.budgets).map_err(|reason| format!("request {}: {reason}", request.name))?;
+            request.validate(&self.budgets).map_err(|reason| format!("request {}: {reason}", request.name))?;
             if self.requests[..index].iter().any(|other| other.name == request.name) {
                 return Err(format!("two requests are named {}", request.name));
             }
@@ -212,9 +212,9 @@ fn check_options(args: &LoadArgs) -> Result<(), String> {
     }
 }
 
-impl Request {
+impl RequestTemplate {
     /// True if a template of the request contains this placeholder.
-    pub(super) fn names(&self, place: &str) -> bool {
+    pub(super) fn has_placeholder(&self, place: &str) -> bool {
         let place = format!("{{{place}}}");
         self.templates().any(|template| template.contains(&place))
     }
@@ -223,7 +223,7 @@ impl Request {
         std::iter::once(&self.path).chain(self.query.values())
     }
 
-    fn check(&self, budgets: &[Budget]) -> Result<(), String> {
+    fn validate(&self, budgets: &[CallBudget]) -> Result<(), String> {
         let named = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         if self.name.is_empty() || !self.name.chars().all(named) {
             return Err("its name is not of letters, digits, '-' and '_'".to_owned());
@@ -299,7 +299,7 @@ mod tests {
     fn the_credential_is_for_the_vendor_s_hosts() {
         let text = format!("hosts = [\"api.example.org\"]\n{SMALL}");
         let connector = Connector::parse(&text).unwrap();
-        let trusts = |url: &str| connector.trusts(&Url::parse(url).unwrap());
+        let trusts = |url: &str| connector.may_receive_credential(&Url::parse(url).unwrap());
         assert!(trusts("https://example.com/next") && trusts("https://api.example.org/next"));
         for other in [
             "http://example.com/",

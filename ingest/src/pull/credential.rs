@@ -1,7 +1,7 @@
 //! Credentials of connectors: read from environment variables, sent to the vendor only, redacted elsewhere.
 //!
 //! Invariant: a secret leaves this file only as a part of a request; every text that is printed goes through
-//! [`Credential::redact`], and every answer that is kept through [`Credential::blank`].
+//! [`Credential::redact`], and every answer that is kept through [`Credential::overwrite_secrets`].
 
 use std::fs::File;
 use std::io;
@@ -45,7 +45,7 @@ pub(super) enum Credential {
 }
 
 /// Reads an environment variable; fails if it is empty or not set.
-fn variable(name: &str) -> Result<SecretString, String> {
+fn read_variable(name: &str) -> Result<SecretString, String> {
     #[expect(clippy::disallowed_methods, reason = "which variables hold credentials is said by manifests")]
     let value = std::env::var(name).unwrap_or_default();
     let value = value.trim();
@@ -57,26 +57,26 @@ fn variable(name: &str) -> Result<SecretString, String> {
 }
 
 impl Credential {
-    pub(super) fn read(spec: Option<&CredentialSpec>) -> Result<Self, String> {
+    pub(super) fn read_secrets(spec: Option<&CredentialSpec>) -> Result<Self, String> {
         Ok(match spec {
             None => Self::None,
             Some(CredentialSpec::Header { variable: name, header, prefix }) => {
-                let secret = variable(name)?;
+                let secret = read_variable(name)?;
                 let value = format!("{prefix}{}", secret.expose_secret()).into();
                 let header = header.parse().map_err(|_| format!("{header:?} is no name of a header"))?;
                 Self::Header { header, value, secret }
             }
             Some(CredentialSpec::Query { variable: name, parameter }) => {
-                Self::Query { parameter: parameter.clone(), secret: variable(name)? }
+                Self::Query { parameter: parameter.clone(), secret: read_variable(name)? }
             }
             Some(CredentialSpec::Aws { key_id, secret, region }) => {
-                Self::Aws { key_id: variable(key_id)?, secret: variable(secret)?, region: region.clone() }
+                Self::Aws { key_id: read_variable(key_id)?, secret: read_variable(secret)?, region: region.clone() }
             }
         })
     }
 
     /// Adds the credential to a request for `url`.
-    pub(super) fn apply(&self, url: &mut Url, headers: &mut HeaderMap) -> Result<(), String> {
+    pub(super) fn add_to_request(&self, url: &mut Url, headers: &mut HeaderMap) -> Result<(), String> {
         match self {
             Self::None => {}
             Self::Query { parameter, secret } => {
@@ -95,7 +95,7 @@ impl Credential {
             }
             Self::Aws { key_id, secret, region } => {
                 let signer =
-                    aws::Signer { key_id: key_id.expose_secret(), secret: secret.expose_secret(), region };
+                    aws::RequestSigner { key_id: key_id.expose_secret(), secret: secret.expose_secret(), region };
                 signer.sign(url, headers, chrono::Utc::now())?;
             }
         }
@@ -108,7 +108,7 @@ impl Credential {
     }
 
     /// Overwrites the secrets in a file with `*`. All other bytes keep their position.
-    pub(super) fn blank(&self, file: &File) -> io::Result<()> {
+    pub(super) fn overwrite_secrets(&self, file: &File) -> io::Result<()> {
         const PIECE: usize = 1 << 20;
         // A shorter secret may occur in data by chance.
         let secrets: Vec<&[u8]> =
@@ -135,7 +135,7 @@ impl Credential {
     }
 
     /// True if the bytes contain a secret.
-    pub(super) fn is_quoted_in(&self, bytes: &[u8]) -> bool {
+    pub(super) fn appears_in(&self, bytes: &[u8]) -> bool {
         self.secrets().any(|secret| memchr::memmem::find(bytes, secret.as_bytes()).is_some())
     }
 
@@ -157,13 +157,13 @@ mod tests {
     fn a_secret_is_sent_and_not_told() {
         let credential = Credential::Query { parameter: "apikey".to_owned(), secret: "s3cret".into() };
         let (mut url, mut headers) = (Url::parse("https://example.com/q?a=1").unwrap(), HeaderMap::new());
-        credential.apply(&mut url, &mut headers).unwrap();
+        credential.add_to_request(&mut url, &mut headers).unwrap();
         assert_eq!(url.query(), Some("a=1&apikey=s3cret"));
         let mut named = Url::parse("https://example.com/q?apikey=***&page=2").unwrap();
-        credential.apply(&mut named, &mut headers).unwrap();
+        credential.add_to_request(&mut named, &mut headers).unwrap();
         assert_eq!(named.query(), Some("page=2&apikey=s3cret"));
         assert_eq!(credential.redact("your key s3cret has …"), "your key *** has …");
-        assert!(credential.is_quoted_in(b"xs3cretx") && !credential.is_quoted_in(b"s3cre"));
+        assert!(credential.appears_in(b"xs3cretx") && !credential.appears_in(b"s3cre"));
         assert!(Credential::None.redact("s3cret").contains("s3cret"));
     }
 
@@ -175,7 +175,7 @@ mod tests {
         let filler = "1,".repeat((1 << 19) - 3);
         let text = format!("s3cret-of-9{filler}s3cret-of-9,2{filler}{filler}s3cret-of-9");
         std::fs::write(&path, &text).unwrap();
-        credential.blank(&File::options().read(true).write(true).open(&path).unwrap()).unwrap();
+        credential.overwrite_secrets(&File::options().read(true).write(true).open(&path).unwrap()).unwrap();
         let blanked = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert!(blanked == text.replace("s3cret-of-9", "***********"));
@@ -185,6 +185,6 @@ mod tests {
     fn a_variable_that_is_not_set_is_named() {
         let spec =
             CredentialSpec::Query { variable: "NO_SUCH_VARIABLE_1".to_owned(), parameter: "k".to_owned() };
-        assert!(Credential::read(Some(&spec)).is_err_and(|error| error.contains("NO_SUCH_VARIABLE_1")));
+        assert!(Credential::read_secrets(Some(&spec)).is_err_and(|error| error.contains("NO_SUCH_VARIABLE_1")));
     }
 }

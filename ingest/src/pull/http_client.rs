@@ -1,4 +1,4 @@
-//! HTTP call to a vendor: the answer goes to a file.
+//! HTTP client of a connector: sends one request and writes the answer to a file.
 //!
 //! Invariants: every wait has a timeout, and answers have a maximum size. The credential is sent only to the
 //! vendor's hosts, also after redirects.
@@ -19,34 +19,34 @@ use reqwest::{Client, Response, StatusCode, Url, redirect};
 use super::connector::Connector;
 use super::credential::Credential;
 use super::retry::retry_after;
-use crate::format::{is_throttle, notice};
+use crate::format::{is_throttle_notice, parse_service_message};
 
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum duration of a whole answer.
-const WHOLE: Duration = Duration::from_secs(3600);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Maximum size of an answer that is checked for a notice instead of data, in bytes.
 const NOTICE_BYTES: u64 = 64 * 1024;
 
 /// Limits of a call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct CallLimits {
     /// Maximum pause within an answer.
     pub idle: Duration,
     /// Maximum size of an answer in bytes.
     pub bytes: u64,
 }
 
-/// Client for the calls of a connector.
-pub(super) struct Caller<'a> {
+/// HTTP client of a connector.
+pub(super) struct HttpClient<'a> {
     connector: &'a Connector,
     credential: &'a Credential,
     client: Client,
-    limits: Limits,
+    limits: CallLimits,
 }
 
 /// Answer of the vendor.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum VendorAnswer {
     /// Data, in the file, with its validators.
     Data { etag: Option<String>, last_modified: Option<String> },
     /// 304 Not Modified: the answer equals the bookmark's.
@@ -73,17 +73,17 @@ pub(super) enum CallError {
     Failed(String),
 }
 
-impl<'a> Caller<'a> {
+impl<'a> HttpClient<'a> {
     pub(super) fn new(
         connector: &'a Connector,
         credential: &'a Credential,
-        limits: Limits,
+        limits: CallLimits,
     ) -> Result<Self, String> {
         let client = Client::builder()
             .user_agent(concat!("ingest/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
+            .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(limits.idle)
-            .timeout(WHOLE)
+            .timeout(ANSWER_TIMEOUT)
             // Redirects are handled here, since a query or any header may contain a credential.
             .redirect(redirect::Policy::none())
             .build()
@@ -92,38 +92,38 @@ impl<'a> Caller<'a> {
     }
 
     /// Sends a request and writes the data of the answer to a file.
-    pub(super) async fn call(
+    pub(super) async fn fetch_to_file(
         &self,
         url: &Url,
-        known: Option<&Bookmark>,
-        into: &Path,
-    ) -> Result<Answer, CallError> {
+        bookmark: Option<&Bookmark>,
+        target: &Path,
+    ) -> Result<VendorAnswer, CallError> {
         let (mut asked, mut headers) = (url.clone(), HeaderMap::new());
-        if let Some(known) = known {
-            validator(&mut headers, IF_NONE_MATCH, known.etag.as_deref());
+        if let Some(bookmark) = bookmark {
+            insert_validator(&mut headers, IF_NONE_MATCH, bookmark.etag.as_deref());
             // If-Modified-Since has a precision of one second, and some servers prefer it to the tag.
-            let moment = known.last_modified.as_deref().filter(|_| known.etag.is_none());
-            validator(&mut headers, IF_MODIFIED_SINCE, moment);
+            let moment = bookmark.last_modified.as_deref().filter(|_| bookmark.etag.is_none());
+            insert_validator(&mut headers, IF_MODIFIED_SINCE, moment);
         }
-        if self.connector.trusts(url) {
-            self.credential.apply(&mut asked, &mut headers).map_err(CallError::Failed)?;
-        } else if self.credential.is_quoted_in(url.as_str().as_bytes()) {
+        if self.connector.may_receive_credential(url) {
+            self.credential.add_to_request(&mut asked, &mut headers).map_err(CallError::Failed)?;
+        } else if self.credential.appears_in(url.as_str().as_bytes()) {
             let said =
                 "leads, with the credential in its address, to a host that may not see it: name it in hosts";
             return Err(CallError::Failed(said.to_owned()));
         }
         let sent = self.client.get(asked).headers(headers).send().await;
-        let response = sent.map_err(|error| CallError::Transient(self.told(error)))?;
+        let response = sent.map_err(|error| CallError::Transient(self.describe_error(error)))?;
         match response.status() {
-            StatusCode::OK => self.data(response, into).await,
-            StatusCode::NO_CONTENT | StatusCode::NOT_FOUND | StatusCode::GONE => Ok(Answer::Missing),
-            StatusCode::NOT_MODIFIED => Ok(Answer::Unchanged),
-            status if status.is_redirection() => elsewhere(url, &response),
-            status => Err(self.refusal(status, response).await),
+            StatusCode::OK => self.write_body(response, target).await,
+            StatusCode::NO_CONTENT | StatusCode::NOT_FOUND | StatusCode::GONE => Ok(VendorAnswer::Missing),
+            StatusCode::NOT_MODIFIED => Ok(VendorAnswer::Unchanged),
+            status if status.is_redirection() => redirect_target(url, &response),
+            status => Err(self.read_error(status, response).await),
         }
     }
 
-    async fn data(&self, mut response: Response, into: &Path) -> Result<Answer, CallError> {
+    async fn write_body(&self, mut response: Response, target: &Path) -> Result<VendorAnswer, CallError> {
         let header = |name| {
             response
                 .headers()
@@ -142,10 +142,10 @@ impl<'a> Caller<'a> {
         }
         let kept = |error: std::io::Error| CallError::Failed(format!("the answer cannot be kept: {error}"));
         let mut file =
-            File::options().read(true).write(true).create(true).truncate(true).open(into).map_err(kept)?;
+            File::options().read(true).write(true).create(true).truncate(true).open(target).map_err(kept)?;
         let mut bytes = 0;
         while let Some(chunk) =
-            response.chunk().await.map_err(|error| CallError::Transient(self.told(error)))?
+            response.chunk().await.map_err(|error| CallError::Transient(self.describe_error(error)))?
         {
             bytes += chunk.len() as u64;
             if bytes > self.limits.bytes {
@@ -153,19 +153,19 @@ impl<'a> Caller<'a> {
             }
             file.write_all(&chunk).map_err(kept)?;
         }
-        self.credential.blank(&file).map_err(kept)?;
+        self.credential.overwrite_secrets(&file).map_err(kept)?;
         file.sync_all().map_err(kept)?;
-        self.look(into, bytes).map_err(kept)?.map_or(Ok(Answer::Data { etag, last_modified }), Err)
+        self.find_notice(target, bytes).map_err(kept)?.map_or(Ok(VendorAnswer::Data { etag, last_modified }), Err)
     }
 
     /// Error in a small answer without data; `None` if it may have data.
-    fn look(&self, path: &Path, bytes: u64) -> std::io::Result<Option<CallError>> {
+    fn find_notice(&self, path: &Path, bytes: u64) -> std::io::Result<Option<CallError>> {
         if bytes > NOTICE_BYTES {
             return Ok(None);
         }
         let content = std::fs::read(path)?;
         let text = self.credential.redact(&String::from_utf8_lossy(&content));
-        if let Some(notice) = notice(&text) {
+        if let Some(notice) = parse_service_message(&text) {
             let said = notice.said;
             let throttled = CallError::Throttled { said: said.clone(), wait: None };
             return Ok(Some(if notice.throttled { throttled } else { CallError::Failed(said) }));
@@ -173,7 +173,7 @@ impl<'a> Caller<'a> {
         Ok(None)
     }
 
-    async fn refusal(&self, status: StatusCode, mut response: Response) -> CallError {
+    async fn read_error(&self, status: StatusCode, mut response: Response) -> CallError {
         let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let wait = asked.and_then(|value| retry_after(value, Utc::now()));
         // The first chunk of the body is enough for a message.
@@ -187,7 +187,7 @@ impl<'a> Caller<'a> {
             StatusCode::TOO_MANY_REQUESTS => CallError::Throttled { said, wait },
             StatusCode::SERVICE_UNAVAILABLE if wait.is_some() => CallError::Throttled { said, wait },
             // Some vendors report an exhausted daily quota with these codes.
-            StatusCode::PAYMENT_REQUIRED | StatusCode::FORBIDDEN if is_throttle(&said) => {
+            StatusCode::PAYMENT_REQUIRED | StatusCode::FORBIDDEN if is_throttle_notice(&said) => {
                 CallError::Throttled { said, wait }
             }
             status if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
@@ -198,7 +198,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Text of an error without its URL, which may contain the credential.
-    fn told(&self, error: reqwest::Error) -> String {
+    fn describe_error(&self, error: reqwest::Error) -> String {
         let error = error.without_url();
         let mut told = error.to_string();
         let mut cause = std::error::Error::source(&error);
@@ -210,19 +210,19 @@ impl<'a> Caller<'a> {
     }
 }
 
-fn validator(headers: &mut HeaderMap, name: HeaderName, value: Option<&str>) {
+fn insert_validator(headers: &mut HeaderMap, name: HeaderName, value: Option<&str>) {
     if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
         headers.insert(name, value);
     }
 }
 
 /// Target of a redirect; from https to http is refused.
-fn elsewhere(from: &Url, response: &Response) -> Result<Answer, CallError> {
+fn redirect_target(from: &Url, response: &Response) -> Result<VendorAnswer, CallError> {
     let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
     let to = location.and_then(|location| from.join(location).ok());
     match to {
         Some(to) if to.scheme() == "https" || to.scheme() == "http" && from.scheme() == "http" => {
-            Ok(Answer::Elsewhere(to))
+            Ok(VendorAnswer::Elsewhere(to))
         }
         _ => {
             Err(CallError::Failed(format!("{} leads to no address that may be followed", response.status())))

@@ -7,7 +7,7 @@ use std::path::Path;
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use super::connector::Paging;
+use super::connector::PagingMethod;
 
 /// Maximum size of an answer without records, in bytes.
 const BLANK_BYTES: u64 = 64 * 1024;
@@ -22,30 +22,30 @@ const ERRORS: [&str; 4] = ["error", "errors", "message", "detail"];
 ///
 /// # Errors
 /// The paging information of the answer is invalid.
-pub(super) fn next(
-    paging: &Paging,
+pub(super) fn next_page_url(
+    paging: &PagingMethod,
     url: &Url,
     page: usize,
     body: &Path,
     blank: bool,
 ) -> Result<Option<Url>, String> {
     match paging {
-        Paging::Number(_) if blank => Ok(None),
-        Paging::Number(parameter) => Ok(Some(with(url, parameter, &(page + 1).to_string()))),
-        Paging::NextUrl(pointer) => {
+        PagingMethod::Number(_) if blank => Ok(None),
+        PagingMethod::Number(parameter) => Ok(Some(set_parameter(url, parameter, &(page + 1).to_string()))),
+        PagingMethod::NextUrl(pointer) => {
             let Some(text) = text_at(body, pointer, blank)? else { return Ok(None) };
             let next = url.join(&text).map_err(|error| format!("its next page has no address: {error}"))?;
             if next == *url { Err("its next page is itself".to_owned()) } else { Ok(Some(next)) }
         }
-        Paging::Token { pointer, parameter } => {
-            Ok(text_at(body, pointer, blank)?.map(|token| with(url, parameter, &token)))
+        PagingMethod::Token { pointer, parameter } => {
+            Ok(text_at(body, pointer, blank)?.map(|token| set_parameter(url, parameter, &token)))
         }
     }
 }
 
 /// True if an answer has no record: it is empty or has an empty list. After the `first` page, a table with only its
 /// header counts too.
-pub(super) fn is_blank(body: &Path, first: Option<&Path>, paging: Option<&Paging>) -> io::Result<bool> {
+pub(super) fn has_no_records(body: &Path, first: Option<&Path>, paging: Option<&PagingMethod>) -> io::Result<bool> {
     if std::fs::metadata(body)?.len() > BLANK_BYTES {
         return Ok(false);
     }
@@ -68,10 +68,10 @@ pub(super) fn is_blank(body: &Path, first: Option<&Path>, paging: Option<&Paging
 
 /// True if the list of records is empty, and no other member may be a record or an error. Such an answer is not
 /// stored.
-fn is_blank_page(members: &Map<String, Value>, paging: Option<&Paging>) -> bool {
+fn is_blank_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) -> bool {
     let pointer = match paging {
-        Some(Paging::NextUrl(pointer) | Paging::Token { pointer, .. }) => pointer.split('/').nth(1),
-        Some(Paging::Number(_)) | None => None,
+        Some(PagingMethod::NextUrl(pointer) | PagingMethod::Token { pointer, .. }) => pointer.split('/').nth(1),
+        Some(PagingMethod::Number(_)) | None => None,
     };
     let about_page = |name: &str| ABOUT_PAGE.contains(&name) || pointer == Some(name);
     let matters = |(name, value): (&String, &Value)| match value {
@@ -86,9 +86,9 @@ fn is_blank_page(members: &Map<String, Value>, paging: Option<&Paging>) -> bool 
 }
 
 /// True if a page equals the previous one: the vendor ignored the page number.
-pub(super) fn is_again(body: &Path, before: &Path) -> io::Result<bool> {
+pub(super) fn is_repeated_page(body: &Path, previous: &Path) -> io::Result<bool> {
     let length = |path: &Path| std::fs::metadata(path).map(|data| data.len());
-    Ok(length(body)? == length(before)? && content([body])? == content([before])?)
+    Ok(length(body)? == length(previous)? && content_hash([body])? == content_hash([previous])?)
 }
 
 /// Hash of the pages of an answer, 64 hex digits.
@@ -121,7 +121,7 @@ fn text_at(body: &Path, pointer: &str, blank: bool) -> Result<Option<String>, St
     })
 }
 
-fn with(url: &Url, parameter: &str, value: &str) -> Url {
+fn set_parameter(url: &Url, parameter: &str, value: &str) -> Url {
     let mut next = url.clone();
     let others = url.query_pairs().filter(|(name, _)| name != parameter);
     next.query_pairs_mut().clear().extend_pairs(others).append_pair(parameter, value);
@@ -132,30 +132,30 @@ fn with(url: &Url, parameter: &str, value: &str) -> Url {
 mod tests {
     use super::*;
 
-    fn next_of(paging: &Paging, body: &str) -> Result<Option<String>, String> {
+    fn next_of(paging: &PagingMethod, body: &str) -> Result<Option<String>, String> {
         let path = std::env::temp_dir().join(format!("ingest-paging-{}-{}", std::process::id(), body.len()));
         std::fs::write(&path, body).unwrap();
         let url = Url::parse("https://example.com/list?limit=2&page=1").unwrap();
-        let blank = is_blank(&path, None, Some(paging)).unwrap();
-        let found = next(paging, &url, 1, &path, blank).map(|next| next.map(String::from));
+        let blank = has_no_records(&path, None, Some(paging)).unwrap();
+        let found = next_page_url(paging, &url, 1, &path, blank).map(|next| next.map(String::from));
         std::fs::remove_file(&path).unwrap();
         found
     }
 
     #[test]
     fn answers_lead_to_their_next_page() {
-        let next_url = Paging::NextUrl("/next_url".to_owned());
+        let next_url = PagingMethod::NextUrl("/next_url".to_owned());
         let found = next_of(&next_url, r#"{"results":[],"next_url":"/list?cursor=x"}"#).unwrap();
         assert_eq!(found.as_deref(), Some("https://example.com/list?cursor=x"));
         assert_eq!(next_of(&next_url, r#"{"results":[]}"#), Ok(None));
         assert!(next_of(&next_url, r#"{"next_url":"/list?limit=2&page=1"}"#).is_err());
         assert!(next_of(&next_url, "date,close\n").is_err());
-        let token = Paging::Token { pointer: "/meta/next".to_owned(), parameter: "after".to_owned() };
+        let token = PagingMethod::Token { pointer: "/meta/next".to_owned(), parameter: "after".to_owned() };
         let found = next_of(&token, r#"{"meta":{"next":"a b"}}"#).unwrap();
         assert_eq!(found.as_deref(), Some("https://example.com/list?limit=2&page=1&after=a+b"));
-        let number = next_of(&Paging::Number("page".to_owned()), "[1]").unwrap();
+        let number = next_of(&PagingMethod::Number("page".to_owned()), "[1]").unwrap();
         assert_eq!(number.as_deref(), Some("https://example.com/list?limit=2&page=2"));
-        assert_eq!(next_of(&Paging::Number("page".to_owned()), r#"{"data":[],"page":7}"#), Ok(None));
+        assert_eq!(next_of(&PagingMethod::Number("page".to_owned()), r#"{"data":[],"page":7}"#), Ok(None));
         assert_eq!(next_of(&next_url, ""), Ok(None));
     }
 
@@ -167,7 +167,7 @@ mod tests {
         std::fs::write(&first, "date,close\r\n2024-03-14,1\r\n").unwrap();
         let blank = |text: &str, first: Option<&Path>| {
             std::fs::write(&page, text).unwrap();
-            is_blank(&page, first, Some(&Paging::NextUrl("/page/next".to_owned()))).unwrap()
+            has_no_records(&page, first, Some(&PagingMethod::NextUrl("/page/next".to_owned()))).unwrap()
         };
         for text in [
             "",
@@ -194,7 +194,7 @@ mod tests {
             assert!(!blank(text, None), "{text}");
         }
         assert!(blank("date,close\n", Some(&first)) && !blank("date,open\n", Some(&first)));
-        assert!(!is_again(&page, &first).unwrap() && is_again(&first, &first).unwrap());
+        assert!(!is_repeated_page(&page, &first).unwrap() && is_repeated_page(&first, &first).unwrap());
         [page, first].iter().for_each(|path| std::fs::remove_file(path).unwrap());
     }
 }

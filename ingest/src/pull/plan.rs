@@ -1,4 +1,4 @@
-//! Plan of a round: one request per symbol or session, starting at its bookmark.
+//! Plan of a sync run: one request per symbol or session, starting at its bookmark.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use market::symbol::Symbol;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 
-use super::connector::{Connector, Request};
+use super::connector::{Connector, RequestTemplate};
 
 /// Days to fetch without a bookmark or another setting.
 const FIRST_DAYS: u64 = 30;
@@ -20,8 +20,8 @@ const AFTER_CLOSE: u32 = 17;
 /// Characters to encode in a path: all but the unreserved ones of RFC 3986, as signatures require.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Parameters of a round.
-pub(super) struct Scope<'a> {
+/// Scope of a sync run: symbols, days and bookmarks.
+pub(super) struct SyncScope<'a> {
     pub symbols: &'a [Symbol],
     /// First day to fetch, instead of the bookmarks.
     pub since: Option<NaiveDate>,
@@ -33,7 +33,7 @@ pub(super) struct Scope<'a> {
 
 /// Request with concrete parameters; it may have several pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unit {
+pub(super) struct RequestUnit {
     /// Name of the bookmark.
     pub key: String,
     pub url: Url,
@@ -44,12 +44,12 @@ pub(super) struct Unit {
     /// Bookmark of the previous answer, for comparison. If the URL differs, it has no validators.
     pub known: Option<Bookmark>,
     /// Meaning of a 404 answer.
-    pub missing: Missing,
+    pub missing: NotFoundMeaning,
 }
 
 /// Meaning of a 404 answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum NotFoundMeaning {
     /// The symbol or the path is wrong.
     Wrong,
     /// The day is not available yet.
@@ -65,44 +65,44 @@ pub(super) fn newest_day(now: DateTime<Utc>) -> NaiveDate {
     if local.hour() >= AFTER_CLOSE { today } else { today.pred_opt().unwrap_or(today) }
 }
 
-/// All units of a request, those with the oldest answer first. A budget that is too small for one round then still
+/// All units of a request, those with the oldest answer first. A budget that is too small for one sync run then still
 /// reaches every unit.
-pub(super) fn units(
+pub(super) fn plan_units(
     connector: &Connector,
-    request: &Request,
-    scope: &Scope<'_>,
-) -> Result<Vec<Unit>, String> {
-    if request.names("symbol") && scope.symbols.is_empty() {
+    request: &RequestTemplate,
+    scope: &SyncScope<'_>,
+) -> Result<Vec<RequestUnit>, String> {
+    if request.has_placeholder("symbol") && scope.symbols.is_empty() {
         let name = &request.name;
         return Err(format!(
             "request {name} asks symbol by symbol: name them with --symbols, or in the manifest"
         ));
     }
     let symbols = scope.symbols.iter().map(Some).collect::<Vec<_>>();
-    let symbols = if request.names("symbol") { symbols } else { vec![None] };
+    let symbols = if request.has_placeholder("symbol") { symbols } else { vec![None] };
     let mut units = Vec::new();
     for symbol in symbols {
         let key = std::iter::once(request.name.as_str()).chain(symbol.map(Symbol::as_str));
         let key = key.collect::<Vec<_>>().join("/");
-        if ["date", "year", "month"].iter().any(|place| request.names(place)) {
-            for day in days(connector, request, scope, &key) {
+        if ["date", "year", "month"].iter().any(|place| request.has_placeholder(place)) {
+            for day in days_to_fetch(connector, request, scope, &key) {
                 let key = format!("{key}/{day}");
-                units.push(unit(connector, request, scope, key, symbol, Some(day))?);
+                units.push(build_unit(connector, request, scope, key, symbol, Some(day))?);
             }
         } else {
-            units.push(unit(connector, request, scope, key, symbol, None)?);
+            units.push(build_unit(connector, request, scope, key, symbol, None)?);
         }
     }
-    let fetched = |unit: &Unit| scope.bookmarks.get(&unit.key).map(|bookmark| bookmark.fetched);
+    let fetched = |unit: &RequestUnit| scope.bookmarks.get(&unit.key).map(|bookmark| bookmark.fetched);
     units.retain(|unit| scope.fresh_since.is_none() || fetched(unit) < scope.fresh_since);
     units.sort_by_key(fetched);
     Ok(units)
 }
 
 /// Sessions not yet fetched, and the newest ones again, since vendors replace them.
-fn days(connector: &Connector, request: &Request, scope: &Scope<'_>, key: &str) -> Vec<NaiveDate> {
+fn days_to_fetch(connector: &Connector, request: &RequestTemplate, scope: &SyncScope<'_>, key: &str) -> Vec<NaiveDate> {
     let last = session_on_or_before(scope.today);
-    let recent = recent(request, last);
+    let recent = newest_settled_day(request, last);
     let fetched = |day: NaiveDate| scope.bookmarks.contains_key(&format!("{key}/{day}"));
     // A pull continues at its oldest bookmark, even after a long pause.
     let prefix = format!("{key}/");
@@ -118,23 +118,23 @@ fn days(connector: &Connector, request: &Request, scope: &Scope<'_>, key: &str) 
 }
 
 /// Newest session that is not fetched again.
-fn recent(request: &Request, last: NaiveDate) -> NaiveDate {
+fn newest_settled_day(request: &RequestTemplate, last: NaiveDate) -> NaiveDate {
     (0..request.look_back).fold(last, |day, _| previous_session(day))
 }
 
-fn first_day(connector: &Connector, scope: &Scope<'_>) -> NaiveDate {
+fn first_day(connector: &Connector, scope: &SyncScope<'_>) -> NaiveDate {
     let back = || scope.today.checked_sub_days(Days::new(FIRST_DAYS)).unwrap_or(scope.today);
     scope.since.or(connector.since).unwrap_or_else(back)
 }
 
-fn unit(
+fn build_unit(
     connector: &Connector,
-    request: &Request,
-    scope: &Scope<'_>,
+    request: &RequestTemplate,
+    scope: &SyncScope<'_>,
     key: String,
     symbol: Option<&Symbol>,
     day: Option<NaiveDate>,
-) -> Result<Unit, String> {
+) -> Result<RequestUnit, String> {
     let known = scope.bookmarks.get(&key);
     let asked_before = known.filter(|_| scope.since.is_none()).map(|known| known.through);
     let back = |day: NaiveDate| day.checked_sub_days(Days::new(request.look_back));
@@ -167,19 +167,19 @@ fn unit(
         (None, None) => request.name.clone(),
     };
     // Validators apply only to the same URL. The content hash still shows if the rows are unchanged.
-    let same_question = !request.names("since") && !request.names("until");
+    let same_question = !request.has_placeholder("since") && !request.has_placeholder("until");
     let unvalidated = |known: Bookmark| Bookmark { etag: None, last_modified: None, ..known };
     let known = known.cloned().map(|known| if same_question { known } else { unvalidated(known) });
-    Ok(Unit {
+    Ok(RequestUnit {
         key,
         url,
         file: format!("{name}.{}", request.ending),
         through,
         known,
         missing: match day {
-            None => Missing::Wrong,
-            Some(day) if day > recent(request, session_on_or_before(scope.today)) => Missing::NotYet,
-            Some(_) => Missing::Never,
+            None => NotFoundMeaning::Wrong,
+            Some(day) if day > newest_settled_day(request, session_on_or_before(scope.today)) => NotFoundMeaning::NotYet,
+            Some(_) => NotFoundMeaning::Never,
         },
     })
 }
@@ -197,7 +197,7 @@ mod tests {
         Bookmark { through: day(through), fetched: DateTime::UNIX_EPOCH, etag, last_modified, content: None }
     }
 
-    fn plan(request: &str, since: Option<&str>, bookmarks: &[(&str, &str)]) -> Vec<Unit> {
+    fn plan(request: &str, since: Option<&str>, bookmarks: &[(&str, &str)]) -> Vec<RequestUnit> {
         let text = format!(
             "name = \"x\"\nbase_url = \"https://example.com/api/\"\nsince = \"2024-03-01\"\nseparator = \"-\"\n[[request]]\n{request}"
         );
@@ -206,14 +206,14 @@ mod tests {
         let bookmarks =
             bookmarks.iter().map(|(key, through)| ((*key).to_owned(), bookmark(through))).collect();
         let since = since.map(day);
-        let scope = Scope {
+        let scope = SyncScope {
             symbols: &symbols,
             since,
             today: day("2024-03-15"),
             bookmarks: &bookmarks,
             fresh_since: None,
         };
-        units(&connector, &connector.requests[0], &scope).unwrap()
+        plan_units(&connector, &connector.requests[0], &scope).unwrap()
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
             found.iter().map(|unit| (unit.key.as_str(), unit.file.as_str())).unzip();
         assert_eq!((keys, files), (vec!["eod/BRK.B", "eod/KO"], vec!["BRK.B.json", "KO.json"]));
         // Another date range is another URL.
-        let validated = |unit: &Unit| unit.known.as_ref().is_some_and(|known| known.etag.is_some());
+        let validated = |unit: &RequestUnit| unit.known.as_ref().is_some_and(|known| known.etag.is_some());
         assert!(found.iter().all(|unit| !validated(unit) && unit.through == day("2024-03-15")));
         assert!(found[0].known.is_none() && found[1].known.is_some());
         assert!(
@@ -246,7 +246,7 @@ mod tests {
     fn sessions_are_asked_for_once_and_the_newest_again() {
         let request =
             "name = \"day\"\npath = \"/{year}/{month}/{date}.csv.gz\"\nending = \"csv.gz\"\nlook_back = 2";
-        let dates = |units: &[Unit]| units.iter().map(|unit| unit.through.day()).collect::<Vec<_>>();
+        let dates = |units: &[RequestUnit]| units.iter().map(|unit| unit.through.day()).collect::<Vec<_>>();
         let all = plan(request, None, &[]);
         assert_eq!(dates(&all), [1, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15]);
         assert_eq!(all[0].url.path(), "/api/2024/03/2024-03-01.csv.gz");
@@ -259,7 +259,7 @@ mod tests {
         let again = plan(request, None, &fetched);
         assert_eq!(dates(&again), [6, 15, 14], "the one that is missing, and the newest two");
         assert!(again[2].known.is_some() && again[0].known.is_none());
-        assert_eq!((again[0].missing, again[1].missing), (Missing::Never, Missing::NotYet));
+        assert_eq!((again[0].missing, again[1].missing), (NotFoundMeaning::Never, NotFoundMeaning::NotYet));
         assert_eq!(dates(&plan(request, Some("2024-03-12"), &fetched)), [15, 12, 13, 14]);
     }
 

@@ -11,16 +11,16 @@ use crate::load::report::Summary;
 /// Maximum number of requests and reasons named in a report.
 const NAMED: usize = 10;
 
-/// Result of a round of a connector.
+/// Result of a sync run of a connector.
 #[derive(Debug, Default, Serialize)]
-pub struct Pulled {
+pub struct PullReport {
     /// Name of the connector in its manifest.
     pub connector: String,
     /// Feed of the answers.
     pub source: String,
     /// True if no call was made, and only the planned requests are listed.
     pub dry_run: bool,
-    /// Requests of the round, one per symbol or session.
+    /// Requests of the sync run, one per symbol or session.
     pub requests: usize,
     /// Answers with data.
     pub fetched: usize,
@@ -29,7 +29,7 @@ pub struct Pulled {
     /// Days that the vendor does not have, or does not have yet.
     pub missing: usize,
     /// Requests without a usable answer.
-    pub failed: Vec<Failed>,
+    pub failed: Vec<FailedItem>,
     /// Requests that were not made.
     pub left: usize,
     /// Reason why they were not made.
@@ -47,15 +47,15 @@ pub struct Pulled {
     /// Rejects of the answers.
     pub rejects: u64,
     /// Answers that were refused as a whole.
-    pub refused: Vec<Failed>,
+    pub refused: Vec<FailedItem>,
     /// Planned requests of a dry run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub planned: Vec<Planned>,
+    pub planned: Vec<PlannedCall>,
 }
 
-/// Failed request or refused answer.
+/// Failed request or refused file, with the reason.
 #[derive(Debug, Serialize)]
-pub struct Failed {
+pub struct FailedItem {
     /// Bookmark of the request, or path of the file.
     pub what: String,
     pub reason: String,
@@ -63,15 +63,15 @@ pub struct Failed {
 
 /// Planned request.
 #[derive(Debug, Serialize)]
-pub struct Planned {
+pub struct PlannedCall {
     pub request: String,
     pub url: String,
     pub cost: u64,
 }
 
-impl Pulled {
+impl PullReport {
     /// Adds the result of a load.
-    pub(super) fn add(&mut self, summary: &Summary) {
+    pub(super) fn add_load(&mut self, summary: &Summary) {
         // If all files are refused by their heads, there is no run.
         if summary.run.is_empty() {
             return;
@@ -137,8 +137,8 @@ impl Pulled {
     }
 }
 
-fn write_failed(text: &mut String, word: &str, failed: &[Failed]) -> std::fmt::Result {
-    for Failed { what, reason } in failed.iter().take(NAMED) {
+fn write_failed(text: &mut String, word: &str, failed: &[FailedItem]) -> std::fmt::Result {
+    for FailedItem { what, reason } in failed.iter().take(NAMED) {
         writeln!(text, "  {word} {what}: {reason}")?;
     }
     if failed.len() > NAMED {

@@ -1,4 +1,4 @@
-//! Retry delays after throttle responses of vendors.
+//! Retry delays of calls to vendors.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
 }
 
 /// Pause after an attempt, counted from 0. A vendor's delay overrides it, but is at least the first pause.
-pub(super) fn pause(tried: u32, asked: Option<Duration>) -> Duration {
-    asked.map_or(FIRST_PAUSE * 2u32.saturating_pow(tried), |asked| asked.max(FIRST_PAUSE))
+pub(super) fn retry_pause(attempts: u32, vendor_delay: Option<Duration>) -> Duration {
+    vendor_delay.map_or(FIRST_PAUSE * 2u32.saturating_pow(attempts), |vendor_delay| vendor_delay.max(FIRST_PAUSE))
 }
 
 #[cfg(test)]
@@ -38,8 +38,8 @@ mod tests {
 
     #[test]
     fn pauses_double_unless_the_vendor_says() {
-        assert_eq!([0, 1, 2, 3].map(|tried| pause(tried, None).as_secs()), [1, 2, 4, 8]);
-        assert_eq!(pause(3, Some(Duration::from_secs(7))).as_secs(), 7);
-        assert_eq!(pause(0, Some(Duration::ZERO)).as_secs(), 1);
+        assert_eq!([0, 1, 2, 3].map(|attempts| retry_pause(attempts, None).as_secs()), [1, 2, 4, 8]);
+        assert_eq!(retry_pause(3, Some(Duration::from_secs(7))).as_secs(), 7);
+        assert_eq!(retry_pause(0, Some(Duration::ZERO)).as_secs(), 1);
     }
 }

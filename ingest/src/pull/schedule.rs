@@ -10,9 +10,9 @@ use serde::Deserialize;
 /// Schedule with minute, hour, day of the month, month, and day of the week.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct Schedule(Cron);
+pub(super) struct PullSchedule(Cron);
 
-impl TryFrom<String> for Schedule {
+impl TryFrom<String> for PullSchedule {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -20,16 +20,16 @@ impl TryFrom<String> for Schedule {
     }
 }
 
-impl Schedule {
-    /// First time after `moment`; `None` if the expression has no further date.
-    pub(super) fn after(&self, moment: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        let next = self.0.find_next_occurrence(&moment.with_timezone(&New_York), false);
+impl PullSchedule {
+    /// First time after `time`; `None` if the expression has no further date.
+    pub(super) fn next_after(&self, time: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let next = self.0.find_next_occurrence(&time.with_timezone(&New_York), false);
         next.ok().map(|next| next.to_utc())
     }
 
-    /// Last time up to `moment`.
-    pub(super) fn up_to(&self, moment: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        let last = self.0.find_previous_occurrence(&moment.with_timezone(&New_York), true);
+    /// Last time up to `time`.
+    pub(super) fn last_until(&self, time: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let last = self.0.find_previous_occurrence(&time.with_timezone(&New_York), true);
         last.ok().map(|last| last.to_utc())
     }
 }
@@ -40,13 +40,13 @@ mod tests {
 
     #[test]
     fn the_clock_is_new_york_s_in_summer_and_winter() {
-        let schedule = Schedule::try_from("30 18 * * mon-fri".to_owned()).unwrap();
-        let next = |from: &str| schedule.after(from.parse().unwrap()).map(|next| next.to_rfc3339());
+        let schedule = PullSchedule::try_from("30 18 * * mon-fri".to_owned()).unwrap();
+        let next = |from: &str| schedule.next_after(from.parse().unwrap()).map(|next| next.to_rfc3339());
         // Friday before the clock change to Monday after it.
         assert_eq!(next("2024-03-08T12:00:00Z").as_deref(), Some("2024-03-08T23:30:00+00:00"));
         assert_eq!(next("2024-03-08T23:30:00Z").as_deref(), Some("2024-03-11T22:30:00+00:00"));
-        let last = schedule.up_to("2024-03-10T12:00:00Z".parse().unwrap());
+        let last = schedule.last_until("2024-03-10T12:00:00Z".parse().unwrap());
         assert_eq!(last.map(|last| last.to_rfc3339()).as_deref(), Some("2024-03-08T23:30:00+00:00"));
-        assert!(Schedule::try_from("daily at six".to_owned()).is_err());
+        assert!(PullSchedule::try_from("daily at six".to_owned()).is_err());
     }
 }

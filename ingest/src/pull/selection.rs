@@ -7,30 +7,30 @@ use market::event::Bookmark;
 use market::symbol::Symbol;
 
 use super::args::PullArgs;
-use super::connector::{Connector, Request};
+use super::connector::{Connector, RequestTemplate};
 use super::error::PullError;
-use super::plan::{Scope, Unit, newest_day, units};
-use super::report::{Planned, Pulled};
+use super::plan::{RequestUnit, SyncScope, newest_day, plan_units};
+use super::report::{PlannedCall, PullReport};
 
-/// Planned requests of a round, for a dry run.
-pub(super) fn would_ask(
+/// Planned requests of a sync run, for a dry run.
+pub(super) fn plan_dry_run(
     args: &PullArgs,
     connector: &Connector,
     symbols: &[Symbol],
     bookmarks: &BTreeMap<String, Bookmark>,
-) -> Result<Pulled, PullError> {
+) -> Result<PullReport, PullError> {
     let today = args.today.unwrap_or_else(|| newest_day(Utc::now()));
-    let scope = Scope { symbols, since: args.since, today, bookmarks, fresh_since: None };
-    let mut pulled = Pulled {
+    let scope = SyncScope { symbols, since: args.since, today, bookmarks, fresh_since: None };
+    let mut pulled = PullReport {
         connector: connector.name.clone(),
         source: connector.source().to_owned(),
         dry_run: true,
-        ..Pulled::default()
+        ..PullReport::default()
     };
-    for request in wanted(args, connector)? {
-        let units = planned(connector, request, &scope)?;
+    for request in select_requests(args, connector)? {
+        let units = plan_request(connector, request, &scope)?;
         pulled.requests += units.len();
-        let planned = |unit: &Unit| Planned {
+        let planned = |unit: &RequestUnit| PlannedCall {
             request: unit.key.clone(),
             url: unit.url.to_string(),
             cost: request.cost,
@@ -41,23 +41,23 @@ pub(super) fn would_ask(
 }
 
 /// Units of a request.
-pub(super) fn planned(
+pub(super) fn plan_request(
     connector: &Connector,
-    request: &Request,
-    scope: &Scope<'_>,
-) -> Result<Vec<Unit>, PullError> {
-    units(connector, request, scope)
+    request: &RequestTemplate,
+    scope: &SyncScope<'_>,
+) -> Result<Vec<RequestUnit>, PullError> {
+    plan_units(connector, request, scope)
         .map_err(|reason| PullError::Unusable { connector: connector.name.clone(), reason })
 }
 
 /// Requests selected on the command line, or all.
-pub(super) fn wanted<'a>(args: &PullArgs, connector: &'a Connector) -> Result<Vec<&'a Request>, PullError> {
+pub(super) fn select_requests<'a>(args: &PullArgs, connector: &'a Connector) -> Result<Vec<&'a RequestTemplate>, PullError> {
     let known = |name: &String| connector.requests.iter().any(|request| request.name == *name);
     if let Some(unknown) = args.requests.iter().find(|name| !known(name)) {
         let names: Vec<&str> = connector.requests.iter().map(|request| request.name.as_str()).collect();
         let reason = format!("has no request {unknown}; it has {}", names.join(", "));
         return Err(PullError::Unusable { connector: connector.name.clone(), reason });
     }
-    let is_wanted = |request: &&Request| args.requests.is_empty() || args.requests.contains(&request.name);
+    let is_wanted = |request: &&RequestTemplate| args.requests.is_empty() || args.requests.contains(&request.name);
     Ok(connector.requests.iter().filter(is_wanted).collect())
 }

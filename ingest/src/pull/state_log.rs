@@ -1,8 +1,8 @@
-//! Ledger of a connector: calls charged to its budget, and bookmarks of its requests.
+//! State log of a connector: calls charged to its budget, and bookmarks of its requests.
 //!
-//! The ledger is stored in the log, as manifests of runs without rows, so that a pull continues on another machine.
+//! The state log is stored in the log, as manifests of runs without rows, so that a pull continues on another machine.
 //! Invariant: calls are charged before they are made. A charge is accepted only if no manifest was published since
-//! the ledger was read. Pulls on several machines therefore share one budget.
+//! the state log was read. Pulls on several machines therefore share one budget.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use event_log::frame::{Body, Frame, FrameId, schema_name};
 use market::event::{Bookmark, Kind, Pull, RunManifest, RunState};
 
-use super::budget::{Allowance, Budget, Charge, allowance, lease, longest};
+use super::budget::{BudgetCharge, CallAllowance, CallBudget, compute_allowance, lease_duration, longest_period};
 use super::error::PullError;
 use crate::clock::now;
 use crate::load::error::LoadError;
@@ -20,26 +20,26 @@ use crate::log::reader::{Log, LogError};
 const MOST_CONFLICTS: usize = 100;
 /// Maximum number of charges whose lease ends before they are in the log.
 const MOST_LATE: usize = 2;
-/// Format name in the manifest of a ledger entry.
+/// Format name in the manifest of a state log entry.
 const FORMAT: &str = "pull";
 
-pub(super) struct Ledger {
+pub(super) struct StateLog {
     log: Log,
     connector: String,
     source: String,
     /// Sequence of the newest manifest read.
     read_to: u64,
-    charges: Vec<Charge>,
+    charges: Vec<BudgetCharge>,
     bookmarks: BTreeMap<String, Bookmark>,
     /// Current lease of calls.
-    held: Option<Charge>,
+    held: Option<BudgetCharge>,
     /// Time for the latest charge to reach the log.
     took: TimeDelta,
 }
 
-impl Ledger {
-    pub(super) async fn read(log: Log, connector: &str, source: &str) -> Result<Self, LogError> {
-        let mut ledger = Self {
+impl StateLog {
+    pub(super) async fn open(log: Log, connector: &str, source: &str) -> Result<Self, LogError> {
+        let mut state_log = Self {
             log,
             connector: connector.to_owned(),
             source: source.to_owned(),
@@ -49,8 +49,8 @@ impl Ledger {
             held: None,
             took: TimeDelta::zero(),
         };
-        ledger.refresh().await?;
-        Ok(ledger)
+        state_log.read_new_entries().await?;
+        Ok(state_log)
     }
 
     pub(super) fn bookmarks(&self) -> &BTreeMap<String, Bookmark> {
@@ -58,9 +58,9 @@ impl Ledger {
     }
 
     /// Charges the calls of a request. Returns a time if no call is allowed before it.
-    pub(super) async fn charge(
+    pub(super) async fn charge_calls(
         &mut self,
-        budgets: &[Budget],
+        budgets: &[CallBudget],
         cost: u64,
     ) -> Result<Option<DateTime<Utc>>, PullError> {
         let mut late = 0;
@@ -71,15 +71,15 @@ impl Ledger {
                 return Ok(None);
             }
             self.held = None;
-            self.charges.retain(|charge| charge.until + longest(budgets) > begun);
-            match allowance(budgets, &self.charges, cost, begun) {
-                Allowance::From(moment) => return Ok(Some(moment)),
-                Allowance::Calls(calls) => {
-                    let charge = Charge { calls, until: begun + lease(budgets, calls, cost, self.took) };
-                    if self.publish(self.entry(charge.calls, charge.until, BTreeMap::new()), true).await? {
+            self.charges.retain(|charge| charge.until + longest_period(budgets) > begun);
+            match compute_allowance(budgets, &self.charges, cost, begun) {
+                CallAllowance::From(moment) => return Ok(Some(moment)),
+                CallAllowance::Calls(calls) => {
+                    let charge = BudgetCharge { calls, until: begun + lease_duration(budgets, calls, cost, self.took) };
+                    if self.publish_entry(self.new_entry(charge.calls, charge.until, BTreeMap::new()), true).await? {
                         self.held = Some(charge);
                     }
-                    self.refresh().await?;
+                    self.read_new_entries().await?;
                     let ended = now();
                     self.took = ended - begun;
                     late += usize::from(self.held.is_some_and(|held| held.until <= ended));
@@ -96,15 +96,15 @@ impl Ledger {
     }
 
     /// Records bookmarks of requests whose rows are in the log.
-    pub(super) async fn note(&mut self, bookmarks: BTreeMap<String, Bookmark>) -> Result<(), PullError> {
+    pub(super) async fn record_bookmarks(&mut self, bookmarks: BTreeMap<String, Bookmark>) -> Result<(), PullError> {
         if bookmarks.is_empty() {
             return Ok(());
         }
-        self.publish(self.entry(0, now(), bookmarks), false).await?;
-        Ok(self.refresh().await?)
+        self.publish_entry(self.new_entry(0, now(), bookmarks), false).await?;
+        Ok(self.read_new_entries().await?)
     }
 
-    fn entry(&self, calls: u64, until: DateTime<Utc>, bookmarks: BTreeMap<String, Bookmark>) -> RunManifest {
+    fn new_entry(&self, calls: u64, until: DateTime<Utc>, bookmarks: BTreeMap<String, Bookmark>) -> RunManifest {
         let moment = Utc::now().timestamp_nanos_opt().unwrap_or_default();
         let identity = format!("{FORMAT} {} {moment} {}", self.connector, std::process::id());
         let run = blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned();
@@ -117,7 +117,7 @@ impl Ledger {
     }
 
     /// Publishes an entry. With `alone`, returns false if another manifest was published first.
-    async fn publish(&self, entry: RunManifest, alone: bool) -> Result<bool, PullError> {
+    async fn publish_entry(&self, entry: RunManifest, alone: bool) -> Result<bool, PullError> {
         let (run, source) = (entry.run.clone(), entry.source.clone());
         let id = FrameId::of(&source, &run, 0, &schema_name(Kind::Run));
         let body = Body::Run(Box::new(entry));
@@ -128,14 +128,14 @@ impl Ledger {
     }
 
     /// Reads the manifests published since the last read.
-    async fn refresh(&mut self) -> Result<(), LogError> {
+    async fn read_new_entries(&mut self) -> Result<(), LogError> {
         let Self { log, connector, read_to, charges, bookmarks, .. } = self;
         let from = *read_to + 1;
         log.each_manifest(from, |sequence, _, run| {
             *read_to = sequence;
             let Some(pull) = run.pull.filter(|pull| pull.connector == *connector) else { return };
             if pull.calls > 0 {
-                charges.push(Charge { calls: pull.calls, until: pull.until });
+                charges.push(BudgetCharge { calls: pull.calls, until: pull.until });
             }
             for (key, bookmark) in pull.bookmarks {
                 let known = bookmarks.get(&key);
