@@ -9,14 +9,14 @@ use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
 
 use crate::admission::AdmissionError;
-use crate::auth::scrub;
+use crate::auth::redact_secrets;
 use crate::auth::tier::Tier;
 use crate::concurrency::cpu_pool::CpuPoolError;
 use crate::concurrency::fair_queue::QueueError;
-use crate::connection::request_id::request_id;
-use crate::parameters::{Mistakes, ParameterError};
-use crate::read::ReadError;
-use crate::render::body_channel::Gone;
+use crate::connection::request_id::current_request_id;
+use crate::parameters::{ParameterErrors, ParameterError};
+use crate::read::QueryError;
+use crate::render::body_channel::Disconnected;
 use crate::render::rows::RenderError;
 
 /// Page on which a refused client can change its plan.
@@ -47,7 +47,7 @@ pub(crate) enum ApiError {
     #[error("the service cannot answer now: {0}")]
     Unavailable(String),
     #[error(transparent)]
-    Gone(#[from] Gone),
+    ClientDisconnected(#[from] Disconnected),
     #[error("{0:#}")]
     Internal(anyhow::Error),
 }
@@ -62,7 +62,7 @@ impl ApiError {
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Refused { status, .. } => *status,
             Self::Parameters(_) | Self::InvalidCursor => StatusCode::BAD_REQUEST,
-            Self::Unavailable(_) | Self::Gone(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable(_) | Self::ClientDisconnected(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -78,7 +78,7 @@ impl ApiError {
             Self::Refused { status, .. } => refused_code(*status),
             Self::Parameters(_) => "INVALID_PARAMETER",
             Self::InvalidCursor => "INVALID_CURSOR",
-            Self::Unavailable(_) | Self::Gone(_) => "SERVICE_UNAVAILABLE",
+            Self::Unavailable(_) | Self::ClientDisconnected(_) => "SERVICE_UNAVAILABLE",
             Self::Internal(_) => "INTERNAL",
         })
     }
@@ -91,13 +91,13 @@ impl ApiError {
             }
             Self::RateLimited { retry_after } => format!("Rate limit exceeded; retry in {retry_after} s"),
             Self::QuotaExceeded { .. } => "Monthly quota exceeded".to_owned(),
-            Self::NotFound(message) => scrub(message).into_owned(),
+            Self::NotFound(message) => redact_secrets(message).into_owned(),
             Self::MethodNotAllowed { allow } => format!("Method not allowed; allowed: {allow}"),
-            Self::Refused { message, .. } => scrub(message).into_owned(),
+            Self::Refused { message, .. } => redact_secrets(message).into_owned(),
             Self::Parameters(errors) => parameters_message(errors),
             Self::InvalidCursor => "The cursor is damaged or belongs to another request".to_owned(),
-            Self::Unavailable(_) | Self::Gone(_) => "The service cannot answer now; retry shortly".to_owned(),
-            Self::Internal(_) => format!("Internal error, request {}", request_id()),
+            Self::Unavailable(_) | Self::ClientDisconnected(_) => "The service cannot answer now; retry shortly".to_owned(),
+            Self::Internal(_) => format!("Internal error, request {}", current_request_id()),
         }
     }
 
@@ -129,7 +129,7 @@ impl ApiError {
             Self::QuotaExceeded { current, limit, .. } => {
                 add(
                     "usage",
-                    json!({ "current": current, "limit": limit, "percentage": percentage(*current, *limit) }),
+                    json!({ "current": current, "limit": limit, "percentage": quota_percentage(*current, *limit) }),
                 );
                 add("upgrade_url", UPGRADE_URL.into());
             }
@@ -148,7 +148,7 @@ impl ApiError {
                 );
             }
             Self::Internal(_) => {
-                add("request_id", request_id().as_str().into());
+                add("request_id", current_request_id().as_str().into());
             }
             _ => {}
         }
@@ -189,7 +189,7 @@ fn parameters_message(errors: &[ParameterError]) -> String {
 }
 
 /// 100 x current / limit, rounded to two places, as an exact JSON number.
-pub(crate) fn percentage(current: i64, limit: i64) -> Value {
+pub(crate) fn quota_percentage(current: i64, limit: i64) -> Value {
     let limit = i128::from(limit.max(1));
     let hundredths = (i128::from(current) * 20_000 + limit) / (limit * 2);
     let text = rust_decimal::Decimal::from_i128_with_scale(hundredths, 2).normalize().to_string();
@@ -199,9 +199,9 @@ pub(crate) fn percentage(current: i64, limit: i64) -> Value {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match &self {
-            Self::Internal(cause) => tracing::error!(request_id = request_id().as_str(), "{cause:#}"),
+            Self::Internal(cause) => tracing::error!(request_id = current_request_id().as_str(), "{cause:#}"),
             Self::Unavailable(cause) => {
-                tracing::warn!(request_id = request_id().as_str(), "unavailable: {cause}")
+                tracing::warn!(request_id = current_request_id().as_str(), "unavailable: {cause}")
             }
             _ => {}
         }
@@ -224,11 +224,11 @@ impl IntoResponse for ApiError {
     }
 }
 
-impl From<Mistakes> for ApiError {
-    fn from(mistakes: Mistakes) -> Self {
+impl From<ParameterErrors> for ApiError {
+    fn from(mistakes: ParameterErrors) -> Self {
         match mistakes {
-            Mistakes::Parameters(errors) => Self::Parameters(errors),
-            Mistakes::Cursor => Self::InvalidCursor,
+            ParameterErrors::Parameters(errors) => Self::Parameters(errors),
+            ParameterErrors::Cursor => Self::InvalidCursor,
         }
     }
 }
@@ -239,11 +239,11 @@ impl From<AdmissionError> for ApiError {
     }
 }
 
-impl From<ReadError> for ApiError {
-    fn from(error: ReadError) -> Self {
+impl From<QueryError> for ApiError {
+    fn from(error: QueryError) -> Self {
         match error {
-            ReadError::UnknownSymbol(_) => Self::NotFound(error.to_string()),
-            _ if error.passes() => Self::Unavailable(error.to_string()),
+            QueryError::UnknownSymbol(_) => Self::NotFound(error.to_string()),
+            _ if error.is_transient() => Self::Unavailable(error.to_string()),
             _ => Self::Internal(error.into()),
         }
     }
@@ -269,6 +269,6 @@ impl From<CpuPoolError> for ApiError {
 
 impl From<tokio_postgres::Error> for ApiError {
     fn from(error: tokio_postgres::Error) -> Self {
-        ReadError::from(error).into()
+        QueryError::from(error).into()
     }
 }

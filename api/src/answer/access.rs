@@ -9,54 +9,54 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderValue, Version, header};
 use chrono::NaiveDate;
 
-use crate::admission::bucket::Usage;
-use crate::admission::decision::{Admitted, Call, Verdict};
-use crate::admission::request_context::Caller;
-use crate::answer::required_tier::Gate;
+use crate::admission::bucket::LimitUsage;
+use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
+use crate::admission::request_context::RequestContext;
+use crate::answer::required_tier::RequiredTier;
 use crate::app::state::App;
 use crate::auth::credential;
-use crate::auth::tier::{Tier, Tiers, years_before};
+use crate::auth::tier::{Tier, TierTable, years_before};
 use crate::error::ApiError;
-use crate::parameters::facets::Vocabulary;
-use crate::parameters::served_rules::Method;
-use crate::parameters::{Format, Mistakes, Parameters, Reader};
-use crate::read::ReadError;
-use crate::read::projection::Generation;
+use crate::parameters::facets::FacetIndex;
+use crate::parameters::served_rules::ServedRules;
+use crate::parameters::{ResponseFormat, ParameterErrors, Parameters, ParameterReader};
+use crate::read::QueryError;
+use crate::read::projection::ServedGeneration;
 
 /// Marks a request of the service to itself, for the examples on its pages. Client requests cannot carry it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Showcase;
+pub(crate) struct InternalRequest;
 
 /// Admitted request for an endpoint of tier `G` with parameters `P`.
 #[derive(Debug)]
 pub(crate) struct Access<G, P> {
     pub(crate) app: App,
     /// Generation of the response. The parameters were parsed under its rules, so it never changes within a request.
-    pub(crate) generation: Result<Arc<Generation>, ReadError>,
+    pub(crate) generation: Result<Arc<ServedGeneration>, QueryError>,
     pub(crate) account: i64,
     pub(crate) tier: Tier,
     /// Current day of the service.
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
-    pub(crate) format: Format,
+    pub(crate) format: ResponseFormat,
     /// True if the response is expensive, so that accounts are served round-robin.
     pub(crate) is_costly: bool,
     /// True if the client detects a truncated response, which HTTP/1.0 cannot.
-    pub(crate) knows_ends: bool,
+    pub(crate) detects_truncation: bool,
     /// Path and query as sent.
     pub(crate) target: String,
     pub(crate) if_none_match: Option<HeaderValue>,
     gate: PhantomData<G>,
 }
 
-impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
+impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         if let (Some(caller), Some(endpoint)) =
-            (Caller::of(&parts.extensions), parts.extensions.get::<MatchedPath>())
+            (RequestContext::from_extensions(&parts.extensions), parts.extensions.get::<MatchedPath>())
         {
-            caller.reach(endpoint);
+            caller.set_route(endpoint);
         }
         let today = app.today();
         let (decoded, shown);
@@ -73,14 +73,14 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
             }
         };
         let generation = app.projection.pin();
-        let method = generation.as_ref().map_or_else(|_| Arc::default(), |generation| generation.method());
-        let mut read = read::<P>(&path, parts, app, today, &method, None);
-        if read.needs_vocabulary {
+        let served_rules = generation.as_ref().map_or_else(|_| Arc::default(), |generation| generation.served_rules());
+        let mut read = parse_parameters(&path, parts, app, today, &served_rules, None);
+        if read.needs_facet_index {
             // Boxed, because few requests need it, and a future reserves space for everything it awaits.
-            let vocabulary = Box::pin(app.vocabulary()).await;
-            read = self::read(&path, parts, app, today, &method, Some(&vocabulary));
+            let facet_index = Box::pin(app.facet_index()).await;
+            read = parse_parameters(&path, parts, app, today, &served_rules, Some(&facet_index));
         }
-        let admitted = admit(parts, app, &read.asks::<G>(today)).await?;
+        let admitted = admit(parts, app, &read.requirements::<G>(today)).await?;
         read.mistakes?;
         Ok(Self {
             app: app.clone(),
@@ -91,7 +91,7 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
             parameters: read.parameters,
             format: read.format,
             is_costly: read.is_costly,
-            knows_ends: parts.version >= Version::HTTP_11,
+            detects_truncation: parts.version >= Version::HTTP_11,
             target: parts.uri.path_and_query().map_or("", PathAndQuery::as_str).to_owned(),
             if_none_match: parts.headers.get(header::IF_NONE_MATCH).cloned(),
             gate: PhantomData,
@@ -100,17 +100,17 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
 }
 
 /// Parameters of a request, with their errors.
-struct Read<P> {
+struct ParsedParameters<P> {
     parameters: P,
-    format: Format,
+    format: ResponseFormat,
     is_costly: bool,
     /// True if filters contain names, which were accepted unchecked.
-    needs_vocabulary: bool,
-    mistakes: Result<(), Mistakes>,
+    needs_facet_index: bool,
+    mistakes: Result<(), ParameterErrors>,
 }
 
 /// Facts of a request that decide its admission.
-struct Asks {
+struct AccessRequirements {
     /// Minimum tier of the endpoint, and its feature name.
     endpoint: (Tier, &'static str),
     /// Minimum tier of a parameter, and its feature name.
@@ -122,10 +122,10 @@ struct Asks {
     today: NaiveDate,
 }
 
-impl<P: Parameters> Read<P> {
-    fn asks<G: Gate>(&self, today: NaiveDate) -> Asks {
+impl<P: Parameters> ParsedParameters<P> {
+    fn requirements<G: RequiredTier>(&self, today: NaiveDate) -> AccessRequirements {
         let valid = self.mistakes.is_ok();
-        Asks {
+        AccessRequirements {
             endpoint: (G::TIER, P::FEATURE),
             needs: self.parameters.needs().filter(|_| valid),
             oldest: self.parameters.oldest().filter(|_| valid),
@@ -136,78 +136,78 @@ impl<P: Parameters> Read<P> {
 }
 
 /// Parses the parameters, without I/O and without a charge.
-fn read<P: Parameters>(
+fn parse_parameters<P: Parameters>(
     path: &[(&str, &str)],
     parts: &Parts,
     app: &App,
     today: NaiveDate,
-    method: &Arc<Method>,
-    vocabulary: Option<&Vocabulary>,
-) -> Read<P> {
+    served_rules: &Arc<ServedRules>,
+    facet_index: Option<&FacetIndex>,
+) -> ParsedParameters<P> {
     let (route, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
-    let mut reader = Reader::new(path, query, &parts.headers, &app.signer, route, today, Arc::clone(method))
-        .knowing(vocabulary);
+    let mut reader = ParameterReader::new(path, query, &parts.headers, &app.signer, route, today, Arc::clone(served_rules))
+        .with_facet_index(facet_index);
     let parameters = P::read(&mut reader);
-    Read {
+    ParsedParameters {
         parameters,
         format: reader.format(),
-        is_costly: P::IS_COSTLY || reader.asks_for_much(),
-        needs_vocabulary: reader.needs_vocabulary(),
+        is_costly: P::IS_COSTLY || reader.requests_many_rows(),
+        needs_facet_index: reader.needs_facet_index(),
         mistakes: if P::ROUTED { reader.finish() } else { Ok(()) },
     }
 }
 
 /// Single admission point: credential, tier and depth, rate, and quota.
-async fn admit(parts: &Parts, app: &App, asks: &Asks) -> Result<Admitted, ApiError> {
-    if parts.extensions.get::<Showcase>().is_some() {
-        return Ok(Admitted::own());
+async fn admit(parts: &Parts, app: &App, required: &AccessRequirements) -> Result<AdmissionDecision, ApiError> {
+    if parts.extensions.get::<InternalRequest>().is_some() {
+        return Ok(AdmissionDecision::uncharged());
     }
-    let Some(caller) = Caller::of(&parts.extensions) else {
+    let Some(caller) = RequestContext::from_extensions(&parts.extensions) else {
         return Err(ApiError::Internal(anyhow::anyhow!("a request came from nobody")));
     };
-    let key = credential::read(&parts.headers, &parts.uri);
-    if let Some(refused) = app.throttle.blocked(caller.client, key.map(|key| key.tag)) {
-        caller.fail(refused.left);
+    let key = credential::read_key(&parts.headers, &parts.uri);
+    if let Some(refused) = app.throttle.find_refusal(caller.client, key.map(|key| key.tag)) {
+        caller.set_remaining_failures(refused.left);
         app.metrics.throttled.inc();
         return Err(ApiError::RateLimited { retry_after: refused.retry_after });
     }
     let failed = || {
-        caller.fail(app.throttle.fail(caller.client));
+        caller.set_remaining_failures(app.throttle.record_failure(caller.client));
         ApiError::InvalidKey
     };
     let key = key.ok_or_else(failed)?;
     let tiers = app.projection.tiers();
-    let depth = asks.oldest.map_or(0, |oldest| tiers.rank_reaching(oldest, asks.today));
-    let (tier, _) = asks.endpoint;
-    let counted = asks.is_call && app.settings.quota_check.covers(tier);
-    let asked = asks.needs.map_or(tier.rank(), |(needed, _)| needed.rank().max(tier.rank()));
-    let call = Call { key, need: depth.max(asked), counted };
+    let depth = required.oldest.map_or(0, |oldest| tiers.lowest_rank_including(oldest, required.today));
+    let (tier, _) = required.endpoint;
+    let counted = required.is_call && app.settings.quota_check.is_counted(tier);
+    let asked = required.needs.map_or(tier.rank(), |(needed, _)| needed.rank().max(tier.rank()));
+    let call = AdmissionRequest { key, need: depth.max(asked), counted };
     let admitted = app.admission.decide(call).await?.ok_or_else(failed)?;
-    app.throttle.succeed(key.tag);
-    caller.enter(&admitted);
+    app.throttle.record_valid_key(key.tag);
+    caller.set_decision(&admitted);
     match admitted.verdict {
-        Verdict::Passed => Ok(admitted),
-        Verdict::Tier => Err(not_available(asks, &tiers, admitted.tier)),
-        Verdict::Rate => Err(ApiError::RateLimited { retry_after: admitted.usage.bucket.retry_after() }),
-        Verdict::Quota => Err(quota_exceeded(&admitted.usage)),
+        AdmissionVerdict::Passed => Ok(admitted),
+        AdmissionVerdict::Tier => Err(tier_refusal(required, &tiers, admitted.tier)),
+        AdmissionVerdict::Rate => Err(ApiError::RateLimited { retry_after: admitted.usage.bucket.retry_after_seconds() }),
+        AdmissionVerdict::Quota => Err(quota_exceeded(&admitted.usage)),
     }
 }
 
-fn quota_exceeded(usage: &Usage) -> ApiError {
+fn quota_exceeded(usage: &LimitUsage) -> ApiError {
     ApiError::QuotaExceeded {
         current: usage.used,
         limit: usage.quota,
-        retry_after: usage.until_quota_reset().unsigned_abs(),
+        retry_after: usage.seconds_until_quota_reset().unsigned_abs(),
     }
 }
 
 /// First reason for a refusal by tier: endpoint, feature, or depth.
-fn not_available(asks: &Asks, tiers: &Tiers, current: Tier) -> ApiError {
+fn tier_refusal(required: &AccessRequirements, tiers: &TierTable, current: Tier) -> ApiError {
     if let Some((_, feature)) =
-        [Some(asks.endpoint), asks.needs].into_iter().flatten().find(|(tier, _)| current < *tier)
+        [Some(required.endpoint), required.needs].into_iter().flatten().find(|(tier, _)| current < *tier)
     {
         return ApiError::FeatureNotAvailable { current, feature, earliest: None };
     }
-    let earliest = Some(years_before(asks.today, tiers.depth_years(current)));
+    let earliest = Some(years_before(required.today, tiers.depth_years(current)));
     ApiError::FeatureNotAvailable { current, feature: "historical_depth", earliest }
 }

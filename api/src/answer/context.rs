@@ -9,16 +9,16 @@ use serde::Serialize;
 use crate::app::state::App;
 use crate::auth::tier::{Tier, years_before};
 use crate::error::ApiError;
-use crate::parameters::{Listed, Output, Page};
-use crate::read::projection::{Generation, Version};
+use crate::parameters::{Sortable, Output, Page};
+use crate::read::projection::{ServedGeneration, DataVersion};
 use crate::render::envelope::{ListMeta, Meta, Warning};
-use crate::render::rows::{self, Object};
+use crate::render::rows::{self, JsonObject};
 
 /// Inputs of a handler that renders a response.
 #[derive(Debug)]
-pub(crate) struct Context<P> {
+pub(crate) struct HandlerContext<P> {
     pub(crate) app: App,
-    pub(crate) generation: Arc<Generation>,
+    pub(crate) generation: Arc<ServedGeneration>,
     pub(crate) tier: Tier,
     /// Current day of the service.
     pub(crate) today: NaiveDate,
@@ -27,53 +27,53 @@ pub(crate) struct Context<P> {
 
 /// Rendered body and its data version.
 #[derive(Debug)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedBody {
     pub(crate) body: Bytes,
-    pub(crate) version: Version,
+    pub(crate) version: DataVersion,
     pub(crate) next_cursor: Option<String>,
 }
 
-impl<P> Context<P> {
+impl<P> HandlerContext<P> {
     /// First day within the tier's history.
-    pub(crate) fn floor(&self) -> NaiveDate {
+    pub(crate) fn first_available_day(&self) -> NaiveDate {
         years_before(self.today, self.app.projection.tiers().depth_years(self.tier))
     }
 
     /// Renders one resource.
-    pub(crate) fn single(
+    pub(crate) fn render_single(
         &self,
         output: &Output,
-        version: Version,
-        row: &impl Object,
-    ) -> Result<Rendered, ApiError> {
-        self.warned(output, version, row, vec![])
+        version: DataVersion,
+        row: &impl JsonObject,
+    ) -> Result<RenderedBody, ApiError> {
+        self.render_single_with_warnings(output, version, row, vec![])
     }
 
     /// Renders one resource with warnings.
-    pub(crate) fn warned(
+    pub(crate) fn render_single_with_warnings(
         &self,
         output: &Output,
-        version: Version,
-        row: &impl Object,
+        version: DataVersion,
+        row: &impl JsonObject,
         warnings: Vec<Warning>,
-    ) -> Result<Rendered, ApiError> {
+    ) -> Result<RenderedBody, ApiError> {
         let meta = Meta { warnings, ..Meta::new(&version) };
-        let body = rows::single(output, row, &meta)?;
-        Ok(Rendered { body, version, next_cursor: None })
+        let body = rows::render_single(output, row, &meta)?;
+        Ok(RenderedBody { body, version, next_cursor: None })
     }
 
     /// Renders a page of these rows; `finish` completes its meta.
-    pub(crate) fn page<'a, T: Listed + Serialize + 'a>(
+    pub(crate) fn render_page<'a, T: Sortable + Serialize + 'a>(
         &self,
         output: &Output,
         page: &Page,
-        version: Version,
+        version: DataVersion,
         rows: impl IntoIterator<Item = &'a T>,
         finish: impl FnOnce(&mut ListMeta),
-    ) -> Result<Rendered, ApiError> {
-        let (rows, next_cursor) = page.select(rows, &self.app.signer);
+    ) -> Result<RenderedBody, ApiError> {
+        let (rows, next_cursor) = page.select_rows(rows, &self.app.signer);
         let mut meta = ListMeta::new(&version, rows.len(), page.limit, next_cursor.clone());
         finish(&mut meta);
-        Ok(Rendered { body: rows::list(output, &rows, &meta)?, version, next_cursor })
+        Ok(RenderedBody { body: rows::render_list(output, &rows, &meta)?, version, next_cursor })
     }
 }

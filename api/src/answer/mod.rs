@@ -6,40 +6,40 @@
 
 pub(crate) mod access;
 mod context;
-mod long;
-mod named;
-mod outlet;
+mod streamed;
+mod pending_response;
+mod response_writer;
 pub(crate) mod required_tier;
 mod response;
-mod short;
+mod buffered;
 
-pub(crate) use access::{Access, Showcase};
-pub(crate) use context::{Context, Rendered};
-pub(crate) use outlet::{Body, Outlet, Written};
-pub(crate) use required_tier::{Free, Gate, Professional, Starter};
+pub(crate) use access::{Access, InternalRequest};
+pub(crate) use context::{HandlerContext, RenderedBody};
+pub(crate) use response_writer::{FinishedBody, ResponseWriter, StreamingBody};
+pub(crate) use required_tier::{Free, RequiredTier, Professional, Starter};
 
 use axum::response::{IntoResponse, Response};
 use futures::future::LocalBoxFuture;
 
 use crate::error::ApiError;
 use crate::parameters::Parameters;
-use named::asked;
+use pending_response::prepare;
 
-impl<G: Gate, P: Parameters> Access<G, P> {
+impl<G: RequiredTier, P: Parameters> Access<G, P> {
     /// Responds from the cache, with the result of `render`, or with 304 Not Modified.
-    pub(crate) async fn answer<F>(self, render: impl FnOnce(Context<P>) -> F + Send + 'static) -> Response
+    pub(crate) async fn respond<F>(self, render: impl FnOnce(HandlerContext<P>) -> F + Send + 'static) -> Response
     where
-        F: Future<Output = Result<Rendered, ApiError>> + Send + 'static,
+        F: Future<Output = Result<RenderedBody, ApiError>> + Send + 'static,
     {
         if self.is_costly {
-            let write = async |context, outlet| outlet_all(outlet, render(context).await?);
-            return Box::pin(self.answer_in_parts(write)).await;
+            let write = async |context, outlet| write_rendered(outlet, render(context).await?);
+            return Box::pin(self.respond_streaming(write)).await;
         }
-        match asked(self) {
-            Ok((asked, context)) => match asked.kept() {
+        match prepare(self) {
+            Ok((asked, context)) => match asked.cached_response() {
                 Some(kept) => kept,
                 // Boxed, so that a cache hit does not reserve the space for rendering.
-                None => Box::pin(short::answer(asked, Box::pin(render(context)))).await,
+                None => Box::pin(buffered::respond(asked, Box::pin(render(context)))).await,
             },
             Err(response) => response,
         }
@@ -47,20 +47,20 @@ impl<G: Gate, P: Parameters> Access<G, P> {
 
     /// Responds with a body that `write` streams. The first long part starts the streaming, and a later error truncates
     /// the response.
-    pub(crate) async fn answer_in_parts<F>(
+    pub(crate) async fn respond_streaming<F>(
         self,
-        write: impl FnOnce(Context<P>, Outlet) -> F + Send + 'static,
+        write: impl FnOnce(HandlerContext<P>, ResponseWriter) -> F + Send + 'static,
     ) -> Response
     where
-        F: Future<Output = Result<Written, ApiError>> + 'static,
+        F: Future<Output = Result<FinishedBody, ApiError>> + 'static,
     {
-        match asked(self) {
+        match prepare(self) {
             Ok((asked, mut context)) => {
                 let write = Box::new(move |generation, outlet| -> LocalBoxFuture<'static, _> {
                     context.generation = generation;
                     Box::pin(write(context, outlet))
                 });
-                long::answer(asked, write).await.unwrap_or_else(IntoResponse::into_response)
+                streamed::respond(asked, write).await.unwrap_or_else(IntoResponse::into_response)
             }
             Err(response) => response,
         }
@@ -68,7 +68,7 @@ impl<G: Gate, P: Parameters> Access<G, P> {
 }
 
 /// Writes a fully rendered response.
-fn outlet_all(outlet: Outlet, rendered: Rendered) -> Result<Written, ApiError> {
+fn write_rendered(outlet: ResponseWriter, rendered: RenderedBody) -> Result<FinishedBody, ApiError> {
     let mut body = outlet.begin(rendered.version);
     body.write(rendered.body)?;
     Ok(body.finish(rendered.next_cursor)?)

@@ -3,7 +3,7 @@
 use crate::auth::tier::Tier;
 
 /// Minimum tier of an endpoint, in its handler's signature.
-pub(crate) trait Gate: Send + Sync + 'static {
+pub(crate) trait RequiredTier: Send + Sync + 'static {
     const TIER: Tier;
 }
 
@@ -17,12 +17,12 @@ pub(crate) struct Starter;
 #[derive(Debug)]
 pub(crate) struct Professional;
 
-impl Gate for Free {
+impl RequiredTier for Free {
     const TIER: Tier = Tier::Free;
 }
-impl Gate for Starter {
+impl RequiredTier for Starter {
     const TIER: Tier = Tier::Starter;
 }
-impl Gate for Professional {
+impl RequiredTier for Professional {
     const TIER: Tier = Tier::Professional;
 }

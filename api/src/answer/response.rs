@@ -4,7 +4,7 @@ use axum::body::{Body, HttpBody};
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
 
-use crate::parameters::Format;
+use crate::parameters::ResponseFormat;
 
 /// Cache lifetime of a response at the client, in seconds.
 const MAX_AGE: &str = "private, max-age=60";
@@ -12,7 +12,7 @@ const MAX_AGE: &str = "private, max-age=60";
 const HEADERS: usize = 16;
 
 /// True if `If-None-Match` contains this entity tag, by weak comparison. `*` matches any existing response.
-pub(super) fn has(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) -> bool {
+pub(super) fn matches_etag(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let (Some(named), Ok(etag)) = (if_none_match.and_then(|value| value.to_str().ok()), etag.to_str()) else {
         return false;
@@ -30,7 +30,7 @@ pub(super) fn not_modified(etag: &HeaderValue) -> Response {
 }
 
 /// Response 200 with this body.
-pub(super) fn ok(body: Body, format: Format, etag: &HeaderValue, link: Option<&HeaderValue>) -> Response {
+pub(super) fn ok_response(body: Body, format: ResponseFormat, etag: &HeaderValue, link: Option<&HeaderValue>) -> Response {
     let length = body.size_hint().exact();
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -41,8 +41,8 @@ pub(super) fn ok(body: Body, format: Format, etag: &HeaderValue, link: Option<&H
         headers.insert(header::CONTENT_LENGTH, length.into());
     }
     let content_type = match format {
-        Format::Json => "application/json",
-        Format::Csv => "text/csv; charset=utf-8; header=present",
+        ResponseFormat::Json => "application/json",
+        ResponseFormat::Csv => "text/csv; charset=utf-8; header=present",
     };
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE));
@@ -53,7 +53,7 @@ pub(super) fn ok(body: Body, format: Format, etag: &HeaderValue, link: Option<&H
 }
 
 /// Link to the same request with the next page's cursor, as a relative reference.
-pub(super) fn next_link(target: &str, cursor: &str) -> Option<HeaderValue> {
+pub(super) fn next_page_link(target: &str, cursor: &str) -> Option<HeaderValue> {
     let uri: Uri = target.parse().ok()?;
     let kept = uri
         .query()

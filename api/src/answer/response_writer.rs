@@ -3,62 +3,62 @@
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::read::projection::Version;
-use crate::render::body_channel::{Gone, PLAIN, Writer};
+use crate::read::projection::DataVersion;
+use crate::render::body_channel::{Disconnected, MAX_UNCOMPRESSED, BodySender};
 
 /// Unstarted response. Writing starts once the data version is known.
 #[derive(Debug)]
-pub(crate) struct Outlet {
-    writer: Writer,
+pub(crate) struct ResponseWriter {
+    writer: BodySender,
     /// Receives the version when the response becomes long.
-    is_long: Option<oneshot::Sender<Version>>,
+    long_signal: Option<oneshot::Sender<DataVersion>>,
 }
 
 /// Response in progress.
 #[derive(Debug)]
-pub(crate) struct Body {
-    writer: Writer,
-    version: Version,
-    is_long: Option<oneshot::Sender<Version>>,
+pub(crate) struct StreamingBody {
+    writer: BodySender,
+    version: DataVersion,
+    long_signal: Option<oneshot::Sender<DataVersion>>,
     /// Bytes written so far.
     length: usize,
 }
 
 /// Completely written response.
 #[derive(Debug)]
-pub(crate) struct Written {
-    pub(super) version: Version,
+pub(crate) struct FinishedBody {
+    pub(super) version: DataVersion,
     pub(super) next_cursor: Option<String>,
 }
 
-impl Outlet {
-    /// Creates an outlet into a pipe. Without `is_long`, the response is not streamed before it is finished.
-    pub(super) fn new(writer: Writer, is_long: Option<oneshot::Sender<Version>>) -> Self {
-        Self { writer, is_long }
+impl ResponseWriter {
+    /// Creates an outlet into a pipe. Without `long_signal`, the response is not streamed before it is finished.
+    pub(super) fn new(writer: BodySender, long_signal: Option<oneshot::Sender<DataVersion>>) -> Self {
+        Self { writer, long_signal }
     }
 
     /// Starts the response, rendered from this version.
-    pub(crate) fn begin(self, version: Version) -> Body {
-        Body { writer: self.writer, version, is_long: self.is_long, length: 0 }
+    pub(crate) fn begin(self, version: DataVersion) -> StreamingBody {
+        StreamingBody { writer: self.writer, version, long_signal: self.long_signal, length: 0 }
     }
 }
 
-impl Body {
-    pub(crate) fn write(&mut self, bytes: impl Into<Bytes>) -> Result<(), Gone> {
+impl StreamingBody {
+    pub(crate) fn write(&mut self, bytes: impl Into<Bytes>) -> Result<(), Disconnected> {
         let bytes = bytes.into();
         self.length += bytes.len();
         // Signal before the write, so that the client reads while the body is written.
-        if self.length > PLAIN
-            && let Some(is_long) = self.is_long.take()
+        if self.length > MAX_UNCOMPRESSED
+            && let Some(long_signal) = self.long_signal.take()
         {
-            is_long.send(self.version).map_err(|_| Gone)?;
+            long_signal.send(self.version).map_err(|_| Disconnected)?;
         }
         self.writer.write(bytes)
     }
 
     /// Finishes the response. A cursor announces the next page.
-    pub(crate) fn finish(self, next_cursor: Option<String>) -> Result<Written, Gone> {
+    pub(crate) fn finish(self, next_cursor: Option<String>) -> Result<FinishedBody, Disconnected> {
         self.writer.finish()?;
-        Ok(Written { version: self.version, next_cursor })
+        Ok(FinishedBody { version: self.version, next_cursor })
     }
 }

@@ -9,40 +9,40 @@ use axum::response::Response;
 use futures::future::LocalBoxFuture;
 use tokio::sync::oneshot;
 
-use super::named::{Asked, Named};
-use super::outlet::{Outlet, Written};
+use super::pending_response::{PendingResponse, CacheHandle};
+use super::response_writer::{ResponseWriter, FinishedBody};
 use crate::app::state::App;
 use crate::concurrency::cpu_pool::lower_thread_priority;
 use crate::concurrency::fair_queue::{AccountSlot, Permit, RenderPermit};
-use crate::connection::request_id::request_id;
+use crate::connection::request_id::current_request_id;
 use crate::error::ApiError;
-use crate::read::projection::Generation;
-use crate::render::body_channel::{Reader, pipe};
+use crate::read::projection::ServedGeneration;
+use crate::render::body_channel::{BodyReceiver, body_channel};
 
-type Outcome = Result<Written, ApiError>;
+type WriteOutcome = Result<FinishedBody, ApiError>;
 
 /// Handler that writes a response from this generation.
-type Write = Box<dyn FnOnce(Arc<Generation>, Outlet) -> LocalBoxFuture<'static, Outcome> + Send>;
+type WriteHandler = Box<dyn FnOnce(Arc<ServedGeneration>, ResponseWriter) -> LocalBoxFuture<'static, WriteOutcome> + Send>;
 
 /// Runs `write` and responds. A short response is sent whole, a long one in parts.
-pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiError> {
-    if let Some(kept) = asked.kept() {
+pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Result<Response, ApiError> {
+    if let Some(kept) = asked.cached_response() {
         return Ok(kept);
     }
     let Permit { render, slot } = asked.app.fair_queue.acquire(asked.account).await?;
     // Another request may have cached the same response while this one waited.
-    if let Some(kept) = asked.kept() {
+    if let Some(kept) = asked.cached_response() {
         return Ok(kept);
     }
-    let Asked { named, app, generation, takes_parts, .. } = asked;
-    let apart = generation.apart();
-    let (is_long, mut told) = oneshot::channel();
-    let (writer, reader) = pipe(Arc::clone(&slot));
-    let outlet = Outlet::new(writer, takes_parts.then_some(is_long));
+    let PendingResponse { handle, app, generation, accepts_streaming, .. } = asked;
+    let bulk = generation.bulk_generation();
+    let (long_signal, mut told) = oneshot::channel();
+    let (writer, reader) = body_channel(Arc::clone(&slot));
+    let outlet = ResponseWriter::new(writer, accepts_streaming.then_some(long_signal));
     let limit = app.settings.request_timeout();
     let writing = async move || {
         let late = |_| ApiError::Unavailable("the request took too long".to_owned());
-        tokio::time::timeout(limit, write(apart, outlet)).await.map_err(late)?
+        tokio::time::timeout(limit, write(bulk, outlet)).await.map_err(late)?
     };
     let mut finished = on_own_thread(writing, render, slot)
         .map_err(|error| ApiError::Unavailable(format!("no thread for a costly answer: {error}")))?;
@@ -51,31 +51,31 @@ pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiEr
         outcome = &mut finished => outcome,
         Ok(version) = &mut told => {
             generation.observe(version);
-            return Ok(named.respond(&named.etag(&version), None, || Body::new(reader)));
+            return Ok(handle.respond(&handle.etag(&version), None, || Body::new(reader)));
         }
     };
     let panicked = |_| ApiError::Internal(anyhow::anyhow!("a handler panicked"));
     let written = outcome.map_err(panicked)??;
     generation.observe(written.version);
-    Ok(whole(&app, &named, &written, reader))
+    Ok(respond_complete(&app, &handle, &written, reader))
 }
 
 /// Runs a handler on a separate low-priority thread, so that the runtime's threads stay free. The handler runs to its
 /// end, even if the client disconnects.
-fn on_own_thread<F: Future<Output = Outcome>>(
+fn on_own_thread<F: Future<Output = WriteOutcome>>(
     writing: impl FnOnce() -> F + Send + 'static,
     render: RenderPermit,
     slot: Arc<AccountSlot>,
-) -> io::Result<oneshot::Receiver<Outcome>> {
+) -> io::Result<oneshot::Receiver<WriteOutcome>> {
     let (finish, finished) = oneshot::channel();
-    let (runtime, id) = (tokio::runtime::Handle::current(), request_id());
+    let (runtime, id) = (tokio::runtime::Handle::current(), current_request_id());
     thread::Builder::new().name("costly answer".to_owned()).spawn(move || {
         lower_thread_priority();
         let outcome = runtime.block_on(writing());
         drop((render, slot));
         // After the response head is sent, the receiver is gone.
         match finish.send(outcome) {
-            Ok(()) | Err(Ok(_) | Err(ApiError::Gone(_))) => {}
+            Ok(()) | Err(Ok(_) | Err(ApiError::ClientDisconnected(_))) => {}
             Err(Err(error)) => tracing::error!(request_id = id.as_str(), "an answer broke off: {error}"),
         }
     })?;
@@ -83,11 +83,11 @@ fn on_own_thread<F: Future<Output = Outcome>>(
 }
 
 /// Response with a complete body. A short body is cached.
-fn whole(app: &App, named: &Named, written: &Written, reader: Reader<Arc<AccountSlot>>) -> Response {
-    let Written { version, next_cursor } = written;
-    if let Some(body) = reader.whole() {
-        app.answers.keep(named.key.clone(), named.answer(body, version, next_cursor.as_deref()));
+fn respond_complete(app: &App, handle: &CacheHandle, written: &FinishedBody, reader: BodyReceiver<Arc<AccountSlot>>) -> Response {
+    let FinishedBody { version, next_cursor } = written;
+    if let Some(body) = reader.complete_body() {
+        app.response_cache.insert(handle.key.clone(), handle.to_cached(body, version, next_cursor.as_deref()));
     }
-    let link = named.link(next_cursor.as_deref());
-    named.respond(&named.etag(version), link.as_ref(), || Body::new(reader))
+    let link = handle.link(next_cursor.as_deref());
+    handle.respond(&handle.etag(version), link.as_ref(), || Body::new(reader))
 }

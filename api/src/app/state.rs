@@ -4,52 +4,52 @@ use std::sync::Arc;
 
 use chrono::{NaiveDate, Utc};
 
-use crate::admission::Admission;
-use crate::app::dashboard_state::Dashboard;
+use crate::admission::AdmissionQueue;
+use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::ServeSettings;
-use crate::auth::throttle::Throttle;
+use crate::auth::throttle::AddressThrottle;
 use crate::concurrency::fair_queue::FairQueue;
-use crate::metrics::Metrics;
-use crate::parameters::cursor::Signer;
-use crate::parameters::facets::Vocabulary;
-use crate::read::lag::Lag;
+use crate::metrics::ApiMetrics;
+use crate::parameters::cursor::CursorSigner;
+use crate::parameters::facets::FacetIndex;
+use crate::read::lag::LagMonitor;
 use crate::read::projection::Projection;
-use crate::read::universe::Universes;
-use crate::render::cache::Answers;
+use crate::read::memory_tables::MemoryTables;
+use crate::render::cache::ResponseCache;
 
 /// Shared state of the server.
 #[derive(Debug)]
-pub struct Shared {
+pub struct SharedState {
     pub(crate) settings: ServeSettings,
     pub(crate) projection: Arc<Projection>,
-    pub(crate) throttle: Throttle,
-    pub(crate) admission: Admission,
-    pub(crate) answers: Answers,
+    pub(crate) throttle: AddressThrottle,
+    pub(crate) admission: AdmissionQueue,
+    pub(crate) response_cache: ResponseCache,
     pub(crate) fair_queue: Arc<FairQueue>,
-    pub(crate) universes: Universes,
-    pub(crate) signer: Signer,
-    pub(crate) lag: Lag,
+    pub(crate) memory_tables: MemoryTables,
+    pub(crate) signer: CursorSigner,
+    pub(crate) lag: LagMonitor,
     /// `None` if the dashboard is disabled.
-    pub(crate) dashboard: Option<Arc<Dashboard>>,
-    pub(crate) metrics: Metrics,
+    pub(crate) dashboard: Option<Arc<DashboardState>>,
+    pub(crate) metrics: ApiMetrics,
 }
 
 /// Handle to the shared state.
 #[derive(Debug, Clone)]
-pub struct App(pub(crate) Arc<Shared>);
+pub struct App(pub(crate) Arc<SharedState>);
 
 impl std::ops::Deref for App {
-    type Target = Shared;
-    fn deref(&self) -> &Shared {
+    type Target = SharedState;
+    fn deref(&self) -> &SharedState {
         &self.0
     }
 }
 
 impl App {
     /// Names for the filters. Empty while no generation is readable; the handler then reports the error.
-    pub(crate) async fn vocabulary(&self) -> Arc<Vocabulary> {
+    pub(crate) async fn facet_index(&self) -> Arc<FacetIndex> {
         let Ok(generation) = self.projection.pin() else { return Arc::default() };
-        self.universes.vocabulary(&generation).await.unwrap_or_default()
+        self.memory_tables.facet_index(&generation).await.unwrap_or_default()
     }
 
     /// Current day of the service: the configured one, else the New York date.

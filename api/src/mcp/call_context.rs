@@ -7,13 +7,13 @@ use crate::connection::request_id::RequestId;
 
 /// Context of one request, shared by the tasks of the protocol library.
 #[derive(Debug, Clone)]
-pub(super) struct Passage {
+pub(super) struct CallContext {
     /// Request id, for the tasks.
     pub(super) id: RequestId,
     is_refused: Arc<AtomicBool>,
 }
 
-impl Passage {
+impl CallContext {
     pub(super) fn new(id: RequestId) -> Self {
         Self { id, is_refused: Arc::default() }
     }

@@ -4,9 +4,9 @@
 //! are therefore the same. Every other message costs one call of the account's rate limit. An invalid message costs one
 //! call of its address. Requests share no state.
 
-mod answer;
-mod call;
-mod passage;
+mod tool_result;
+mod tool_call;
+mod call_context;
 mod server;
 mod tools;
 
@@ -24,13 +24,13 @@ use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use crate::admission::Caller;
+use crate::admission::RequestContext;
 use crate::answer::{Access, Free};
 use crate::app::state::App;
-use crate::connection::request_id::request_id;
+use crate::connection::request_id::current_request_id;
 use crate::error::ApiError;
 use crate::parameters::Unrouted;
-use passage::Passage;
+use call_context::CallContext;
 use server::Server;
 
 /// Path of the MCP endpoint.
@@ -57,24 +57,24 @@ pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
         config,
     );
     let handler = async move |State(app): State<App>, request: Request| {
-        converse(app, service, request).await.unwrap_or_else(IntoResponse::into_response)
+        handle_message(app, service, request).await.unwrap_or_else(IntoResponse::into_response)
     };
     Router::new().route(PATH, post(handler))
 }
 
 /// Handles one message. The response is sent only after the message was charged.
-async fn converse(app: App, service: Service, request: Request) -> Result<Response, ApiError> {
+async fn handle_message(app: App, service: Service, request: Request) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
     check_origin(&app, &parts.headers)?;
     let body = message(&app, body).await?;
-    let passage = Passage::new(request_id());
-    parts.extensions.insert(passage.clone());
+    let call_context = CallContext::new(current_request_id());
+    parts.extensions.insert(call_context.clone());
     let asked = Request::from_parts(parts.clone(), Body::from(body));
     let answer = service.handle(asked).await;
-    if passage.has_refused_key() {
+    if call_context.has_refused_key() {
         return Err(ApiError::InvalidKey);
     }
-    let was_charged = Caller::of(&parts.extensions).is_some_and(|caller| caller.entry().is_some());
+    let was_charged = RequestContext::from_extensions(&parts.extensions).is_some_and(|caller| caller.limits().is_some());
     if !was_charged {
         admit(&mut parts, &app).await?;
     }
@@ -99,7 +99,7 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// Reads the body as one protocol message. Batches are refused.
 async fn message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
-    let body = match tokio::time::timeout(app.settings.client_patience().head, read(body)).await {
+    let body = match tokio::time::timeout(app.settings.client_timeouts().head, read(body)).await {
         Ok(read) => read?,
         Err(_) => return Err(refused(StatusCode::REQUEST_TIMEOUT, "The body took too long")),
     };

@@ -9,17 +9,17 @@ use axum::response::IntoResponse;
 use futures::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as Described,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as ToolDescription,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tower::ServiceExt;
 
-use super::answer::Answer;
-use super::call::Call;
-use super::passage::Passage;
+use super::tool_result::ToolResult;
+use super::tool_call::ToolCall;
+use super::call_context::CallContext;
 use super::tools;
-use crate::admission::Caller;
+use crate::admission::RequestContext;
 use crate::app::state::App;
 use crate::connection::request_id;
 use crate::error::ApiError;
@@ -42,9 +42,9 @@ impl Server {
     }
 
     /// Makes the API call of a tool call.
-    async fn ask(&self, call: &Call, caller: &Parts, passage: &Passage) -> Result<Answer, ErrorData> {
+    async fn ask(&self, call: &ToolCall, caller: &Parts, call_context: &CallContext) -> Result<ToolResult, ErrorData> {
         // A URI is limited to 64 KiB.
-        let Ok(request) = call.request(caller) else { return Ok(Answer::too_large()) };
+        let Ok(request) = call.request(caller) else { return Ok(ToolResult::too_large()) };
         // A panic would end the protocol library's task, and its client would get no response.
         let answering = AssertUnwindSafe(self.data.clone().oneshot(request)).catch_unwind();
         let response = match answering.await {
@@ -53,7 +53,7 @@ impl Server {
         };
         let status = response.status();
         if status == StatusCode::UNAUTHORIZED {
-            passage.refuse_key();
+            call_context.refuse_key();
         }
         if status.is_server_error() {
             self.refund(caller);
@@ -63,12 +63,12 @@ impl Server {
             self.refund(caller);
             internal(&error)
         })?;
-        Ok(Answer::of(call, status, &String::from_utf8_lossy(&body)))
+        Ok(ToolResult::from_response(call, status, &String::from_utf8_lossy(&body)))
     }
 
     /// Refunds the charge of a failed call.
     fn refund(&self, caller: &Parts) {
-        if let Some(caller) = Caller::of(&caller.extensions) {
+        if let Some(caller) = RequestContext::from_extensions(&caller.extensions) {
             self.app.admission.refund_failed(caller);
         }
     }
@@ -90,8 +90,8 @@ impl ServerHandler for Server {
         Ok(ListToolsResult::with_all_items(tools::all()))
     }
 
-    fn get_tool(&self, name: &str) -> Option<Described> {
-        tools::find(name).map(tools::Tool::described)
+    fn get_tool(&self, name: &str) -> Option<ToolDescription> {
+        tools::find(name).map(tools::Tool::describe)
     }
 
     async fn call_tool(
@@ -100,8 +100,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let parts = context.extensions.get::<Parts>();
-        let passage = parts.and_then(|parts| parts.extensions.get::<Passage>());
-        let Some((caller, passage)) = parts.zip(passage) else {
+        let call_context = parts.and_then(|parts| parts.extensions.get::<CallContext>());
+        let Some((caller, call_context)) = parts.zip(call_context) else {
             return Err(ErrorData::internal_error("the call did not come over HTTP", None));
         };
         let Some(tool) = tools::find(&asked.name) else {
@@ -110,12 +110,12 @@ impl ServerHandler for Server {
                 None,
             ));
         };
-        let answer = match Call::read(tool, &asked.arguments.unwrap_or_default()) {
+        let answer = match ToolCall::from_arguments(tool, &asked.arguments.unwrap_or_default()) {
             Ok(call) => {
-                let asking = Box::pin(self.ask(&call, caller, passage));
-                request_id::scope(passage.id.clone(), asking).await?
+                let asking = Box::pin(self.ask(&call, caller, call_context));
+                request_id::with_request_id(call_context.id.clone(), asking).await?
             }
-            Err(mistake) => Answer::mistake(mistake),
+            Err(mistake) => ToolResult::invalid_argument(mistake),
         };
         let content = vec![ContentBlock::text(answer.text)];
         let result = match answer.is_error {

@@ -11,7 +11,7 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
 use super::tools::{Route, Tool};
-use crate::admission::Caller;
+use crate::admission::RequestContext;
 use crate::parameters::ParameterError;
 
 /// Maximum rows of a page. The cursor leads to the remaining rows.
@@ -19,19 +19,19 @@ const MOST_ROWS: u64 = 200;
 
 /// API request, and the number of its rows that an earlier result contained.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     pub(super) target: String,
     /// Cursor of the API page.
     pub(super) cursor: Option<String>,
     pub(super) skip: usize,
 }
 
-impl Call {
+impl ToolCall {
     /// Builds the API request from a tool's arguments.
-    pub(super) fn read(tool: &Tool, given: &JsonObject) -> Result<Self, ParameterError> {
+    pub(super) fn from_arguments(tool: &Tool, given: &JsonObject) -> Result<Self, ParameterError> {
         let known = tool.arguments();
         if let Some(name) = given.keys().find(|name| !known.contains(&name.as_str())) {
-            return Err(mistake(name, "is not an argument of this tool", Some(json!(known))));
+            return Err(argument_error(name, "is not an argument of this tool", Some(json!(known))));
         }
         let (chooser, template) = chosen(tool, given)?;
         let mut path = template.to_owned();
@@ -50,7 +50,7 @@ impl Call {
             }
         }
         if let Some(missing) = path.split(['{', '}']).nth(1) {
-            return Err(mistake(missing, "is required", None));
+            return Err(argument_error(missing, "is required", None));
         }
         if let Some(cursor) = &cursor {
             query.append_pair("cursor", cursor);
@@ -69,7 +69,7 @@ impl Call {
                 request.headers_mut().append(&name, value.clone());
             }
         }
-        if let Some(caller) = Caller::of(&caller.extensions) {
+        if let Some(caller) = RequestContext::from_extensions(&caller.extensions) {
             request.extensions_mut().insert(Arc::clone(caller));
         }
         Ok(request)
@@ -84,7 +84,7 @@ fn chosen<'a>(tool: &'a Tool, given: &JsonObject) -> Result<(Option<&'a str>, &'
             let choice = given.get(by).filter(|value| !value.is_null()).or_else(|| tool.default(by));
             let path = choice.and_then(Value::as_str).and_then(|choice| paths.get(choice));
             let words: Vec<&String> = paths.keys().collect();
-            let path = path.ok_or_else(|| mistake(by, "must be one of these", Some(json!(words))))?;
+            let path = path.ok_or_else(|| argument_error(by, "must be one of these", Some(json!(words))))?;
             Ok((Some(by), path))
         }
     }
@@ -94,7 +94,7 @@ fn chosen<'a>(tool: &'a Tool, given: &JsonObject) -> Result<(Option<&'a str>, &'
 fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     Ok(match value {
         Value::Null => None,
-        Value::String(text) if text.trim().is_empty() => return Err(mistake(name, "is empty", None)),
+        Value::String(text) if text.trim().is_empty() => return Err(argument_error(name, "is empty", None)),
         Value::String(text) if name == "limit" => {
             Some(text.parse::<u64>().map_or_else(|_| text.clone(), |rows| rows.min(MOST_ROWS).to_string()))
         }
@@ -110,7 +110,7 @@ fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
             Some(items.into_iter().flatten().collect::<Vec<_>>().join(","))
         }
         Value::Object(_) => {
-            return Err(mistake(name, "must be a text, a number, a flag or a list of them", None));
+            return Err(argument_error(name, "must be a text, a number, a flag or a list of them", None));
         }
     })
 }
@@ -118,16 +118,16 @@ fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
 /// Parses a tool's cursor: the rows to skip, and the cursor of the API page.
 fn position(cursor: &str) -> Result<(usize, Option<String>), ParameterError> {
     let Some((skip, page)) = cursor.split_once('.') else { return Ok((0, Some(cursor.to_owned()))) };
-    let skip = skip.parse().map_err(|_| mistake("cursor", "is damaged; ask without it", None))?;
+    let skip = skip.parse().map_err(|_| argument_error("cursor", "is damaged; ask without it", None))?;
     Ok((skip, Some(page.to_owned()).filter(|page| !page.is_empty())))
 }
 
 /// Tool cursor for the rows of a page after `skip`.
-pub(super) fn rest(skip: usize, page: Option<&str>) -> String {
+pub(super) fn remaining_cursor(skip: usize, page: Option<&str>) -> String {
     format!("{skip}.{}", page.unwrap_or_default())
 }
 
-fn mistake(param: &str, error: &str, allowed: Option<Value>) -> ParameterError {
+fn argument_error(param: &str, error: &str, allowed: Option<Value>) -> ParameterError {
     ParameterError { param: param.chars().take(64).collect(), error: error.to_owned(), allowed }
 }
 
@@ -136,9 +136,9 @@ mod tests {
     use super::super::tools;
     use super::*;
 
-    fn read(tool: &str, arguments: Value) -> Result<Call, ParameterError> {
+    fn read(tool: &str, arguments: Value) -> Result<ToolCall, ParameterError> {
         let arguments = arguments.as_object().cloned().expect("an object");
-        Call::read(tools::find(tool).expect("a tool"), &arguments)
+        ToolCall::from_arguments(tools::find(tool).expect("a tool"), &arguments)
     }
 
     fn target(tool: &str, arguments: Value) -> String {
@@ -168,9 +168,9 @@ mod tests {
     fn a_cursor_says_where_in_which_page() {
         let whole = read("search", json!({ "q": "x", "cursor": "abc" })).expect("a cursor");
         assert_eq!((whole.skip, whole.cursor.as_deref()), (0, Some("abc")));
-        let cut = read("search", json!({ "q": "x", "cursor": rest(7, Some("abc")) })).expect("a cursor");
+        let cut = read("search", json!({ "q": "x", "cursor": remaining_cursor(7, Some("abc")) })).expect("a cursor");
         assert_eq!((cut.skip, cut.cursor.as_deref()), (7, Some("abc")));
-        let first = read("search", json!({ "q": "x", "cursor": rest(7, None) })).expect("a cursor");
+        let first = read("search", json!({ "q": "x", "cursor": remaining_cursor(7, None) })).expect("a cursor");
         assert_eq!((first.skip, first.cursor), (7, None));
         assert!(read("search", json!({ "q": "x", "cursor": "-1.abc" })).is_err());
     }

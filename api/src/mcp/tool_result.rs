@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::call::{Call, rest};
+use super::tool_call::{ToolCall, remaining_cursor};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
@@ -18,14 +18,14 @@ const MOST: usize = 31 * 1024;
 
 /// Result of a tool call.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ToolResult {
     pub(super) text: String,
     pub(super) is_error: bool,
 }
 
 /// Envelope of an API response.
 #[derive(Debug, Deserialize)]
-struct Envelope<'a> {
+struct ApiEnvelope<'a> {
     #[serde(borrow)]
     data: &'a RawValue,
     #[serde(borrow)]
@@ -34,22 +34,22 @@ struct Envelope<'a> {
 
 /// Page of a tool result, with the same members.
 #[derive(Debug, Serialize)]
-struct Page<'a> {
+struct ResultPage<'a> {
     data: &'a [&'a RawValue],
     meta: std::collections::BTreeMap<Cow<'a, str>, &'a RawValue>,
 }
 
-impl Answer {
+impl ToolResult {
     /// Converts an API response to a tool result.
-    pub(super) fn of(call: &Call, status: StatusCode, body: &str) -> Self {
+    pub(super) fn from_response(call: &ToolCall, status: StatusCode, body: &str) -> Self {
         if !status.is_success() {
-            return Self::refusal(status, body);
+            return Self::api_error(status, body);
         }
-        let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(body) else {
+        let Ok(envelope) = serde_json::from_str::<ApiEnvelope<'_>>(body) else {
             return Self::error("INTERNAL", "The answer cannot be read", "Ask again in a few seconds.");
         };
         match serde_json::from_str::<Vec<&RawValue>>(envelope.data.get()) {
-            Ok(rows) if rows.is_empty() => Self::nothing(&envelope, body),
+            Ok(rows) if rows.is_empty() => Self::empty_list(&envelope, body),
             Ok(rows) => Self::list(call, &envelope, &rows, body),
             Err(_) if written(body) <= MOST => Self { text: body.to_owned(), is_error: false },
             Err(_) => Self::too_large(),
@@ -57,7 +57,7 @@ impl Answer {
     }
 
     /// Result with the rows that fit, and a cursor for the remaining rows.
-    fn list(call: &Call, envelope: &Envelope<'_>, rows: &[&RawValue], body: &str) -> Self {
+    fn list(call: &ToolCall, envelope: &ApiEnvelope<'_>, rows: &[&RawValue], body: &str) -> Self {
         let rows = rows.get(call.skip..).unwrap_or_default();
         if call.skip == 0 && written(body) <= MOST {
             return Self { text: body.to_owned(), is_error: false };
@@ -77,7 +77,7 @@ impl Answer {
     }
 
     /// Result for an empty list. Unknown symbols make it an error.
-    fn nothing(envelope: &Envelope<'_>, body: &str) -> Self {
+    fn empty_list(envelope: &ApiEnvelope<'_>, body: &str) -> Self {
         let names_something =
             |name: &str| envelope.meta.get(name).is_some_and(|value| !matches!(value.get(), "[]" | "null"));
         // Quarantined rows cause warnings too, but their symbols are known.
@@ -90,19 +90,19 @@ impl Answer {
                 })
                 .collect();
             let body = json!({ "error": "There are no rows, and nothing is known of the symbols in details", "code": "UNKNOWN_SYMBOL", "details": known });
-            return Self::refusal(StatusCode::NOT_FOUND, &body.to_string());
+            return Self::api_error(StatusCode::NOT_FOUND, &body.to_string());
         }
         Self { text: body.to_owned(), is_error: false }
     }
 
     /// Result for an invalid argument.
-    pub(super) fn mistake(mistake: ParameterError) -> Self {
+    pub(super) fn invalid_argument(mistake: ParameterError) -> Self {
         let error = ApiError::Parameters(vec![mistake]);
-        Self::refusal(StatusCode::BAD_REQUEST, &error.body().to_string())
+        Self::api_error(StatusCode::BAD_REQUEST, &error.body().to_string())
     }
 
     /// Result for an error of the API, with advice.
-    fn refusal(status: StatusCode, body: &str) -> Self {
+    fn api_error(status: StatusCode, body: &str) -> Self {
         let mut error: Map<String, Value> = serde_json::from_str(body).unwrap_or_default();
         let what_to_do = what_to_do(error.get("code").and_then(Value::as_str), status);
         error.insert("status".to_owned(), status.as_u16().into());
@@ -141,8 +141,8 @@ fn what_to_do(code: Option<&str>, status: StatusCode) -> &'static str {
 
 /// Page with the first `count` rows, and the count and cursor in its `meta`.
 fn page(
-    call: &Call,
-    envelope: &Envelope<'_>,
+    call: &ToolCall,
+    envelope: &ApiEnvelope<'_>,
     rows: &[&RawValue],
     count: usize,
 ) -> Result<String, serde_json::Error> {
@@ -150,15 +150,15 @@ fn page(
     let mut meta = envelope.meta.clone();
     let [shown, more] = [to_raw_value(&count)?, to_raw_value(&true)?];
     meta.insert("count".into(), &shown);
-    let next = to_raw_value(&rest(call.skip + count, call.cursor.as_deref()))?;
+    let next = to_raw_value(&remaining_cursor(call.skip + count, call.cursor.as_deref()))?;
     if is_cut {
         meta.insert("has_more".into(), &more);
         meta.insert("next_cursor".into(), &next);
     }
-    serde_json::to_string(&Page { data: rows.get(..count).unwrap_or_default(), meta })
+    serde_json::to_string(&ResultPage { data: rows.get(..count).unwrap_or_default(), meta })
 }
 
-fn meta_of(envelope: &Envelope<'_>) -> String {
+fn meta_of(envelope: &ApiEnvelope<'_>) -> String {
     serde_json::to_string(&envelope.meta).unwrap_or_default()
 }
 
@@ -176,8 +176,8 @@ fn written(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn call(skip: usize, cursor: Option<&str>) -> Call {
-        Call { target: String::new(), cursor: cursor.map(str::to_owned), skip }
+    fn call(skip: usize, cursor: Option<&str>) -> ToolCall {
+        ToolCall { target: String::new(), cursor: cursor.map(str::to_owned), skip }
     }
 
     /// Page of rows of about 100 bytes each.
@@ -195,7 +195,7 @@ mod tests {
     fn pages_are_cut_and_go_on_where_they_were_cut() {
         let (whole, mut skip, mut seen, mut next) = (body(1_000), 0, 0, String::new());
         while seen < 1_000 {
-            let answer = Answer::of(&call(skip, Some("page")), StatusCode::OK, &whole);
+            let answer = ToolResult::from_response(&call(skip, Some("page")), StatusCode::OK, &whole);
             assert!(
                 !answer.is_error && serde_json::to_string(&answer.text).is_ok_and(|text| text.len() <= MOST)
             );
@@ -214,21 +214,21 @@ mod tests {
     #[test]
     fn small_answers_are_handed_on_byte_for_byte() {
         let small = body(3);
-        assert_eq!(Answer::of(&call(0, None), StatusCode::OK, &small).text, small);
+        assert_eq!(ToolResult::from_response(&call(0, None), StatusCode::OK, &small).text, small);
         let single = r#"{"data":{"price":1.10},"meta":{}}"#;
-        assert_eq!(Answer::of(&call(0, None), StatusCode::OK, single).text, single);
+        assert_eq!(ToolResult::from_response(&call(0, None), StatusCode::OK, single).text, single);
     }
 
     #[test]
     fn what_is_too_large_or_unknown_is_an_error() {
         let single = format!(r#"{{"data":{{"text":"{}"}},"meta":{{}}}}"#, "x".repeat(MOST));
-        assert!(Answer::of(&call(0, None), StatusCode::OK, &single).text.contains("ANSWER_TOO_LARGE"));
+        assert!(ToolResult::from_response(&call(0, None), StatusCode::OK, &single).text.contains("ANSWER_TOO_LARGE"));
         let unknown = r#"{"data":[],"meta":{"warnings":[{"code":"unknown_symbol"}]}}"#;
-        let answer = Answer::of(&call(0, None), StatusCode::OK, unknown);
+        let answer = ToolResult::from_response(&call(0, None), StatusCode::OK, unknown);
         assert!(answer.is_error && answer.text.contains("search tool"));
         let held = r#"{"data":[],"meta":{"warnings":[{"code":"held_rows"}]}}"#;
-        assert!(!Answer::of(&call(0, None), StatusCode::OK, held).is_error);
+        assert!(!ToolResult::from_response(&call(0, None), StatusCode::OK, held).is_error);
         let none = r#"{"data":[],"meta":{"warnings":[],"missing":[]}}"#;
-        assert!(!Answer::of(&call(0, None), StatusCode::OK, none).is_error);
+        assert!(!ToolResult::from_response(&call(0, None), StatusCode::OK, none).is_error);
     }
 }

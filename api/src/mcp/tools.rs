@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use rmcp::model::{Tool as Described, ToolAnnotations};
+use rmcp::model::{Tool as ToolDescription, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -54,8 +54,8 @@ fn read() -> Result<Vec<Tool>, serde_json::Error> {
 }
 
 /// All tools, for `tools/list`.
-pub(super) fn all() -> Vec<Described> {
-    ALL.iter().map(Tool::described).collect()
+pub(super) fn all() -> Vec<ToolDescription> {
+    ALL.iter().map(Tool::describe).collect()
 }
 
 pub(super) fn find(name: &str) -> Option<&'static Tool> {
@@ -77,7 +77,7 @@ impl Tool {
         }
     }
 
-    pub(super) fn described(&self) -> Described {
+    pub(super) fn describe(&self) -> ToolDescription {
         let schema = json!({
             "type": "object",
             "properties": self.arguments,
@@ -85,7 +85,7 @@ impl Tool {
             "additionalProperties": false,
         });
         let schema = schema.as_object().cloned().unwrap_or_default();
-        Described::new(self.name.clone(), self.description.clone(), Arc::new(schema))
+        ToolDescription::new(self.name.clone(), self.description.clone(), Arc::new(schema))
             .with_annotations(ToolAnnotations::with_title(self.title.clone()).read_only(true))
     }
 

@@ -15,19 +15,19 @@ const SIGNATURE: usize = 16;
 
 /// Signs and verifies cursors. All instances share its secret.
 #[derive(Clone)]
-pub(crate) struct Signer {
+pub(crate) struct CursorSigner {
     mac: Hmac<Sha256>,
     /// Previous secret during a rotation: it verifies cursors but signs none.
     previous: Option<Hmac<Sha256>>,
 }
 
-impl std::fmt::Debug for Signer {
+impl std::fmt::Debug for CursorSigner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Signer")
     }
 }
 
-impl Signer {
+impl CursorSigner {
     /// Creates a signer with the shared secret, or with a random one for this process.
     pub(crate) fn new(
         secret: Option<&SecretString>,
@@ -74,21 +74,21 @@ mod tests {
 
     use super::*;
 
-    fn signer() -> Signer {
-        Signer::new(Some(&"secret".into()), None).expect("any length is a key")
+    fn signer() -> CursorSigner {
+        CursorSigner::new(Some(&"secret".into()), None).expect("any length is a key")
     }
 
     #[test]
     fn instances_share_cursors_and_strangers_do_not() {
         let cursor = signer().seal(&[Some("A".into())], "/v1/stocks?");
         assert_eq!(signer().open(&cursor, "/v1/stocks?"), Some(vec![Some("A".into())]));
-        let stranger = Signer::new(None, None).expect("a random key");
+        let stranger = CursorSigner::new(None, None).expect("a random key");
         assert_eq!(stranger.open(&cursor, "/v1/stocks?"), None);
     }
 
     #[test]
     fn a_changed_secret_opens_what_the_one_before_signed() {
-        let changed = Signer::new(Some(&"new".into()), Some(&"secret".into())).expect("any length is a key");
+        let changed = CursorSigner::new(Some(&"new".into()), Some(&"secret".into())).expect("any length is a key");
         let old = signer().seal(&[None], "f");
         assert_eq!(changed.open(&old, "f"), Some(vec![None]));
         let new = changed.seal(&[None], "f");

@@ -2,36 +2,36 @@
 
 use serde_json::json;
 
-use super::{ParameterError, Reader};
-use crate::parameters::facets::Field;
+use super::{ParameterError, ParameterReader};
+use crate::parameters::facets::FilterField;
 
 /// Maximum length of a list of names, in characters.
 const LONGEST: usize = 512;
 
-impl Reader<'_> {
+impl ParameterReader<'_> {
     /// Served names for a filter; a row matches any of them. The parameter has the field's name. An unknown name is an
     /// error, except before data is loaded and with a cursor.
-    pub(crate) fn names(&mut self, field: Field) -> Option<Vec<String>> {
-        let text = self.text(field.as_str(), LONGEST)?;
+    pub(crate) fn read_names(&mut self, field: FilterField) -> Option<Vec<String>> {
+        let text = self.read_text(field.as_str(), LONGEST)?;
         let as_written = || text.split(',').map(|name| name.trim().to_owned()).collect();
-        let Some(vocabulary) = self.vocabulary else {
-            self.needs_vocabulary = true;
+        let Some(facet_index) = self.facet_index else {
+            self.needs_facet_index = true;
             return Some(as_written());
         };
-        match vocabulary.meaning(field, &text) {
+        match facet_index.resolve(field, &text) {
             Ok(names) => Some(names),
-            Err(_) if vocabulary.is_empty() || self.is_given("cursor") => Some(as_written()),
+            Err(_) if facet_index.is_empty() || self.is_given("cursor") => Some(as_written()),
             Err(unknown) => {
-                self.errors.push(ParameterError::unknown(field.as_str(), unknown));
+                self.errors.push(ParameterError::unknown_value(field.as_str(), unknown));
                 None
             }
         }
     }
 
     /// ISO 4217 codes, comma-separated, in upper case.
-    pub(crate) fn currencies(&mut self) -> Option<Vec<String>> {
+    pub(crate) fn read_currencies(&mut self) -> Option<Vec<String>> {
         let schema = || json!({ "type": "array", "minItems": 1, "items": { "type": "string", "pattern": "^[A-Za-z]{3}$" } });
-        let text = self.value("currency", schema)?;
+        let text = self.read_value("currency", schema)?;
         let codes: Vec<String> = text.split(',').map(|code| code.trim().to_uppercase()).collect();
         let shaped = codes.iter().all(|code| code.len() == 3 && code.bytes().all(|b| b.is_ascii_uppercase()));
         self.require(shaped, "currency", "is not made of currency codes of three letters");
@@ -40,6 +40,6 @@ impl Reader<'_> {
 }
 
 /// True if `wanted` contains the value, or if `wanted` is absent.
-pub(crate) fn among<T: PartialEq>(wanted: Option<&Vec<T>>, value: Option<&T>) -> bool {
+pub(crate) fn is_among<T: PartialEq>(wanted: Option<&Vec<T>>, value: Option<&T>) -> bool {
     wanted.is_none_or(|wanted| value.is_some_and(|value| wanted.contains(value)))
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use market::reference::{Country, Exchange, plain};
 use market::text_enum;
 
-use crate::parameters::trigram::{likeness, trigrams};
+use crate::parameters::trigram::{trigram_similarity, trigrams};
 
 /// Maximum number of commas in one name, as in `Oil, Gas & Consumable Fuels`.
 const COMMAS: usize = 4;
@@ -17,7 +17,7 @@ const SUGGESTED: usize = 20;
 
 text_enum! {
     /// What a filter's names are names of.
-    pub enum Field {
+    pub enum FilterField {
         Sector = "sector", Industry = "industry", Exchange = "exchange", Country = "country", Index = "index",
         Issuer = "issuer", AssetClass = "asset_class", Category = "category", Strategy = "strategy",
     }
@@ -25,44 +25,44 @@ text_enum! {
 
 /// Names in one version of the data.
 #[derive(Debug, Default)]
-pub(crate) struct Vocabulary(BTreeMap<Field, Words>);
+pub(crate) struct FacetIndex(BTreeMap<FilterField, FacetNames>);
 
 /// Unknown word, with similar names.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unknown {
+pub(crate) struct UnknownFacet {
     pub(crate) word: String,
     /// Known names, most similar first.
     pub(crate) nearest: Vec<String>,
 }
 
-impl Vocabulary {
+impl FacetIndex {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Adds a served name.
-    pub(crate) fn insert(&mut self, field: Field, name: String) {
+    pub(crate) fn insert(&mut self, field: FilterField, name: String) {
         self.0.entry(field).or_default().insert(name);
     }
 
     /// The names of a field, with additional names.
-    pub(crate) fn with(&self, field: Field, others: Words) -> Words {
-        let known = self.0.get(&field).into_iter().flat_map(Words::names);
+    pub(crate) fn names_with(&self, field: FilterField, others: FacetNames) -> FacetNames {
+        let known = self.0.get(&field).into_iter().flat_map(FacetNames::names);
         known.chain(others.names()).cloned().collect()
     }
 
     /// Served names for a comma-separated list.
-    pub(crate) fn meaning(&self, field: Field, text: &str) -> Result<Vec<String>, Unknown> {
-        static NONE: Words = Words(BTreeMap::new());
-        self.0.get(&field).unwrap_or(&NONE).meaning(standard(field), text)
+    pub(crate) fn resolve(&self, field: FilterField, text: &str) -> Result<Vec<String>, UnknownFacet> {
+        static NONE: FacetNames = FacetNames(BTreeMap::new());
+        self.0.get(&field).unwrap_or(&NONE).resolve(standard(field), text)
     }
 }
 
 /// Served names by their normalized form.
 #[derive(Debug, Default)]
-pub(crate) struct Words(BTreeMap<String, Vec<String>>);
+pub(crate) struct FacetNames(BTreeMap<String, Vec<String>>);
 
-impl FromIterator<String> for Words {
+impl FromIterator<String> for FacetNames {
     fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Self {
         let mut words = Self::default();
         names.into_iter().for_each(|name| words.insert(name));
@@ -70,7 +70,7 @@ impl FromIterator<String> for Words {
     }
 }
 
-impl Words {
+impl FacetNames {
     fn names(&self) -> impl Iterator<Item = &String> {
         self.0.values().flatten()
     }
@@ -83,7 +83,7 @@ impl Words {
     }
 
     /// Served names for a comma-separated list, including the names of a standard.
-    pub(crate) fn meaning(&self, standard: Standard, text: &str) -> Result<Vec<String>, Unknown> {
+    pub(crate) fn resolve(&self, standard: StandardNames, text: &str) -> Result<Vec<String>, UnknownFacet> {
         let parts: Vec<&str> = text.split(',').collect();
         let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
         while let Some(first) = rest.first() {
@@ -92,12 +92,12 @@ impl Words {
             let named = |count: usize| {
                 // A trailing comma is not part of a name.
                 let text = Some(rest[..count].join(",")).filter(|text| !text.trim_end().ends_with(','))?;
-                Some((self.one(standard, &text)?, count))
+                Some((self.resolve_one(standard, &text)?, count))
             };
             let Some((names, count)) = (1..=longest).rev().find_map(named) else {
-                return Err(Unknown {
+                return Err(UnknownFacet {
                     word: first.trim().to_owned(),
-                    nearest: self.nearest(standard, first),
+                    nearest: self.suggest(standard, first),
                 });
             };
             meant.extend(names);
@@ -106,16 +106,16 @@ impl Words {
         Ok(meant)
     }
 
-    fn one(&self, standard: Standard, text: &str) -> Option<Vec<String>> {
+    fn resolve_one(&self, standard: StandardNames, text: &str) -> Option<Vec<String>> {
         let code = (standard.find)(text).map(|code| vec![code.to_owned()]);
         code.or_else(|| self.0.get(&plain(text)).cloned())
     }
 
-    fn nearest(&self, standard: Standard, text: &str) -> Vec<String> {
+    fn suggest(&self, standard: StandardNames, text: &str) -> Vec<String> {
         let wanted = trigrams(&text.to_lowercase());
         let served = self.names().map(|name| (name.as_str(), name.as_str()));
         let spelled = served.chain((standard.spellings)());
-        let mut near: Vec<_> = spelled.map(|(name, spelling)| (nearness(&wanted, spelling), name)).collect();
+        let mut near: Vec<_> = spelled.map(|(name, spelling)| (similarity_key(&wanted, spelling), name)).collect();
         near.sort_unstable();
         let mut names: Vec<String> = Vec::new();
         for (_, name) in near {
@@ -129,14 +129,14 @@ impl Words {
 
 /// Standard names, known without loaded data.
 #[derive(Clone, Copy)]
-pub(crate) struct Standard {
+pub(crate) struct StandardNames {
     /// Served code of a standard name.
     find: fn(&str) -> Option<&'static str>,
     /// Served codes, each with its names.
     spellings: fn() -> Vec<(&'static str, &'static str)>,
 }
 
-impl Standard {
+impl StandardNames {
     pub(crate) const NONE: Self = Self { find: |_| None, spellings: Vec::new };
     const EXCHANGES: Self = Self {
         find: |text| Exchange::find(text).map(|exchange| exchange.mic),
@@ -154,87 +154,87 @@ impl Standard {
     };
 }
 
-fn standard(field: Field) -> Standard {
+fn standard(field: FilterField) -> StandardNames {
     match field {
-        Field::Exchange => Standard::EXCHANGES,
-        Field::Country => Standard::COUNTRIES,
-        _ => Standard::NONE,
+        FilterField::Exchange => StandardNames::EXCHANGES,
+        FilterField::Country => StandardNames::COUNTRIES,
+        _ => StandardNames::NONE,
     }
 }
 
 /// Sorts words by similarity to the client's word.
-pub(crate) fn nearest_first(mut words: Vec<String>, text: &str) -> Vec<String> {
+pub(crate) fn sort_by_similarity(mut words: Vec<String>, text: &str) -> Vec<String> {
     let wanted = trigrams(&text.to_lowercase());
-    words.sort_unstable_by(|a, b| nearness(&wanted, a).cmp(&nearness(&wanted, b)));
+    words.sort_unstable_by(|a, b| similarity_key(&wanted, a).cmp(&similarity_key(&wanted, b)));
     words
 }
 
 /// Sort key of a name: mutual similarity, then length, then alphabetical order.
-fn nearness<'a>(wanted: &[u32], name: &'a str) -> (Reverse<u32>, usize, &'a str) {
+fn similarity_key<'a>(wanted: &[u32], name: &'a str) -> (Reverse<u32>, usize, &'a str) {
     let parts = trigrams(&name.to_lowercase());
-    (Reverse(likeness(wanted, &parts) + likeness(&parts, wanted)), name.chars().count(), name)
+    (Reverse(trigram_similarity(wanted, &parts) + trigram_similarity(&parts, wanted)), name.chars().count(), name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn vocabulary() -> Vocabulary {
-        let mut vocabulary = Vocabulary::default();
+    fn facet_index() -> FacetIndex {
+        let mut facet_index = FacetIndex::default();
         for (field, name) in [
-            (Field::Sector, "Energy"),
-            (Field::Sector, "Consumer Staples"),
-            (Field::Sector, "Information Technology"),
-            (Field::Industry, "Banks"),
-            (Field::Industry, "Oil, Gas & Consumable Fuels"),
-            (Field::Exchange, "XNYS"),
-            (Field::Index, "S&P 500"),
+            (FilterField::Sector, "Energy"),
+            (FilterField::Sector, "Consumer Staples"),
+            (FilterField::Sector, "Information Technology"),
+            (FilterField::Industry, "Banks"),
+            (FilterField::Industry, "Oil, Gas & Consumable Fuels"),
+            (FilterField::Exchange, "XNYS"),
+            (FilterField::Index, "S&P 500"),
         ] {
-            vocabulary.insert(field, name.to_owned());
+            facet_index.insert(field, name.to_owned());
         }
-        vocabulary
+        facet_index
     }
 
     #[track_caller]
-    fn check(field: Field, text: &str, expected: &[&str]) {
-        let meant = vocabulary().meaning(field, text).expect("known");
+    fn check(field: FilterField, text: &str, expected: &[&str]) {
+        let meant = facet_index().resolve(field, text).expect("known");
         assert_eq!(meant, expected, "{text}");
     }
 
     #[test]
     fn names_slugs_codes_and_lists_are_understood() {
-        check(Field::Sector, "consumer-staples", &["Consumer Staples"]);
-        check(Field::Sector, "ENERGY, Consumer Staples", &["Energy", "Consumer Staples"]);
-        check(Field::Industry, "Oil, Gas & Consumable Fuels", &["Oil, Gas & Consumable Fuels"]);
+        check(FilterField::Sector, "consumer-staples", &["Consumer Staples"]);
+        check(FilterField::Sector, "ENERGY, Consumer Staples", &["Energy", "Consumer Staples"]);
+        check(FilterField::Industry, "Oil, Gas & Consumable Fuels", &["Oil, Gas & Consumable Fuels"]);
         check(
-            Field::Industry,
+            FilterField::Industry,
             "banks,oil-gas-consumable-fuels,Oil, Gas & Consumable Fuels",
             &["Banks", "Oil, Gas & Consumable Fuels", "Oil, Gas & Consumable Fuels"],
         );
-        check(Field::Exchange, "NYSE,nasdaq", &["XNYS", "XNAS"]);
-        check(Field::Country, "USA,de,South Korea", &["US", "DE", "KR"]);
-        check(Field::Index, "s&p-500", &["S&P 500"]);
+        check(FilterField::Exchange, "NYSE,nasdaq", &["XNYS", "XNAS"]);
+        check(FilterField::Country, "USA,de,South Korea", &["US", "DE", "KR"]);
+        check(FilterField::Index, "s&p-500", &["S&P 500"]);
     }
 
     #[test]
     fn the_nearest_names_come_first() {
-        let unknown = vocabulary().meaning(Field::Sector, "Energy,Technology").expect_err("unknown");
+        let unknown = facet_index().resolve(FilterField::Sector, "Energy,Technology").expect_err("unknown");
         assert_eq!(
             (unknown.word.as_str(), unknown.nearest[0].as_str()),
             ("Technology", "Information Technology")
         );
         assert_eq!(unknown.nearest.len(), 3);
-        let unknown = vocabulary().meaning(Field::Country, "Germony").expect_err("unknown");
+        let unknown = facet_index().resolve(FilterField::Country, "Germony").expect_err("unknown");
         assert!(
             unknown.nearest.len() <= SUGGESTED && unknown.nearest[..3].contains(&"DE".to_owned()),
             "{unknown:?}"
         );
-        assert_eq!(vocabulary().meaning(Field::Sector, "Energy,").expect_err("empty").word, "");
+        assert_eq!(facet_index().resolve(FilterField::Sector, "Energy,").expect_err("empty").word, "");
         // Other exchanges have similar names: NYSE Arca, and NYSE Euronext Paris.
-        let unknown = vocabulary().meaning(Field::Exchange, "NYSEE").expect_err("unknown");
+        let unknown = facet_index().resolve(FilterField::Exchange, "NYSEE").expect_err("unknown");
         assert_eq!(unknown.nearest[0], "XNYS");
         assert_eq!(
-            nearest_first(["bb", "c", "aa", "a"].map(str::to_owned).to_vec(), "x"),
+            sort_by_similarity(["bb", "c", "aa", "a"].map(str::to_owned).to_vec(), "x"),
             ["a", "c", "aa", "bb"]
         );
     }

@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::page::MOST_KEYS;
 use super::{Direction, Page};
-use crate::parameters::cursor::Signer;
+use crate::parameters::cursor::CursorSigner;
 
 /// Value of a sort key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,17 +43,17 @@ impl SortValue<'_> {
 }
 
 /// Row of a list.
-pub(crate) trait Listed {
+pub(crate) trait Sortable {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>>;
     /// Unique value of the row within the list.
     fn tie_breaker(&self) -> Cow<'_, str>;
 }
 
 /// Sort position of a row: values of the sort keys, then the tie-breaker.
-struct Place<'a>([Option<SortValue<'a>>; MOST_KEYS], Cow<'a, str>);
+struct SortPosition<'a>([Option<SortValue<'a>>; MOST_KEYS], Cow<'a, str>);
 
-impl<'a> Place<'a> {
-    fn of(row: &'a impl Listed, page: &Page) -> Self {
+impl<'a> SortPosition<'a> {
+    fn of(row: &'a impl Sortable, page: &Page) -> Self {
         let value = |place: usize| page.order.get(place).and_then(|(key, _)| row.sort_value(key));
         Self(array::from_fn(value), row.tie_breaker())
     }
@@ -69,7 +69,7 @@ impl<'a> Place<'a> {
         Some(Self(array::from_fn(value), Cow::Owned(tie.clone()?)))
     }
 
-    fn compare(&self, other: &Place<'_>, page: &Page) -> Ordering {
+    fn compare(&self, other: &SortPosition<'_>, page: &Page) -> Ordering {
         let pairs = self.0.iter().zip(&other.0).zip(&page.order);
         let by_keys = pairs.map(|((a, b), (_, direction))| compare(a.as_ref(), b.as_ref(), *direction));
         by_keys.fold(Ordering::Equal, Ordering::then).then_with(|| self.1.cmp(&other.1))
@@ -86,27 +86,27 @@ fn compare(a: Option<&SortValue<'_>>, b: Option<&SortValue<'_>>, direction: Dire
 
 impl Page {
     /// Rows of the page, and the cursor of the next page.
-    pub(crate) fn select<'a, T: Listed>(
+    pub(crate) fn select_rows<'a, T: Sortable>(
         &self,
         rows: impl IntoIterator<Item = &'a T>,
-        signer: &Signer,
+        signer: &CursorSigner,
     ) -> (Vec<&'a T>, Option<String>) {
-        let after = self.after.as_deref().and_then(Place::open);
-        let placed = rows.into_iter().map(|row| (Place::of(row, self), row));
-        let later = |(place, _): &(Place<'_>, &T)| {
+        let after = self.after.as_deref().and_then(SortPosition::open);
+        let placed = rows.into_iter().map(|row| (SortPosition::of(row, self), row));
+        let later = |(place, _): &(SortPosition<'_>, &T)| {
             after.as_ref().is_none_or(|after| place.compare(after, self).is_gt())
         };
-        let (mut placed, more) = self.first(placed.filter(later));
+        let (mut placed, more) = self.take_first(placed.filter(later));
         placed.sort_by(|(a, _), (b, _)| a.compare(b, self));
-        let last = placed.last().filter(|_| more).map(|(_, row)| Place::of(*row, self));
+        let last = placed.last().filter(|_| more).map(|(_, row)| SortPosition::of(*row, self));
         let cursor = last.map(|place| self.cursor(&place.seal(self), signer));
         (placed.into_iter().map(|(_, row)| row).collect(), cursor)
     }
 
     /// Unsorted rows of the page, and true if more rows follow. Memory is proportional to the page, not to the list.
-    fn first<'a, T>(&self, rows: impl Iterator<Item = (Place<'a>, T)>) -> (Vec<(Place<'a>, T)>, bool) {
-        let limit = self.rows();
-        let compare = |(a, _): &(Place<'_>, T), (b, _): &(Place<'_>, T)| a.compare(b, self);
+    fn take_first<'a, T>(&self, rows: impl Iterator<Item = (SortPosition<'a>, T)>) -> (Vec<(SortPosition<'a>, T)>, bool) {
+        let limit = self.row_limit();
+        let compare = |(a, _): &(SortPosition<'_>, T), (b, _): &(SortPosition<'_>, T)| a.compare(b, self);
         let (mut first, mut more) = (Vec::new(), false);
         for row in rows {
             // After the first overflow, the row at index `limit` is the first one beyond the page.
@@ -136,9 +136,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Clone, PartialEq)]
-    struct Row(Option<i64>, u16);
+    struct KeysetRow(Option<i64>, u16);
 
-    impl Listed for Row {
+    impl Sortable for KeysetRow {
         fn sort_value(&self, _: &str) -> Option<SortValue<'_>> {
             self.0.map(|number| SortValue::Number(number.into()))
         }
@@ -147,12 +147,12 @@ mod tests {
         }
     }
 
-    fn walk(rows: &[Row], limit: i64, direction: Direction) -> Vec<Row> {
-        let signer = Signer::new(None, None).expect("a random key");
+    fn walk(rows: &[KeysetRow], limit: i64, direction: Direction) -> Vec<KeysetRow> {
+        let signer = CursorSigner::new(None, None).expect("a random key");
         let (mut all, mut after) = (vec![], None);
         loop {
             let page = Page::for_test(limit, "key", direction, after);
-            let (rows, cursor) = page.select(rows, &signer);
+            let (rows, cursor) = page.select_rows(rows, &signer);
             all.extend(rows.into_iter().cloned());
             match cursor {
                 Some(cursor) => after = signer.open(&cursor, ""),
@@ -165,7 +165,7 @@ mod tests {
         /// Fails if the order of rows with equal keys is undefined.
         #[test]
         fn pages_neither_skip_nor_repeat(values in proptest::collection::vec(proptest::option::of(-3i64..3), 0..40), limit in 1i64..7, descending: bool) {
-            let rows: Vec<Row> = values.into_iter().zip(0u16..).map(|(value, id)| Row(value, id)).collect();
+            let rows: Vec<KeysetRow> = values.into_iter().zip(0u16..).map(|(value, id)| KeysetRow(value, id)).collect();
             let direction = if descending { Direction::Descending } else { Direction::Ascending };
             let walked = walk(&rows, limit, direction);
             let mut expected = rows;

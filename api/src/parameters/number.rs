@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use rust_decimal::Decimal;
 use serde_json::json;
 
-use super::Reader;
+use super::ParameterReader;
 
 /// Bound above all figures of the service.
 const MOST: i64 = 9_999_999_999_999_999;
@@ -39,12 +39,12 @@ impl Bounds {
     }
 }
 
-impl Reader<'_> {
+impl ParameterReader<'_> {
     /// An integer within bounds, or the default.
-    pub(crate) fn integer(&mut self, name: &'static str, bounds: RangeInclusive<i64>, default: i64) -> i64 {
+    pub(crate) fn read_integer(&mut self, name: &'static str, bounds: RangeInclusive<i64>, default: i64) -> i64 {
         let (low, high) = bounds.clone().into_inner();
         let schema = || json!({ "type": "integer", "minimum": low, "maximum": high, "default": default });
-        let Some(value) = self.value(name, schema) else { return default };
+        let Some(value) = self.read_value(name, schema) else { return default };
         let number = plain_integer(&value).filter(|number| bounds.contains(number));
         if number.is_none() {
             self.refuse_number(name, "an integer", low, high);
@@ -53,10 +53,10 @@ impl Reader<'_> {
     }
 
     /// A decimal within bounds, parsed exactly.
-    pub(crate) fn decimal(&mut self, name: &'static str, bounds: Bounds) -> Option<Decimal> {
+    pub(crate) fn read_decimal(&mut self, name: &'static str, bounds: Bounds) -> Option<Decimal> {
         let (low, high) = bounds.range();
         let schema = || json!({ "type": "number", "format": "decimal", "minimum": low, "maximum": high });
-        let value = self.value(name, schema)?;
+        let value = self.read_value(name, schema)?;
         let number =
             threshold(&value).filter(|number| (Decimal::from(low)..=Decimal::from(high)).contains(number));
         if number.is_none() {
@@ -66,13 +66,13 @@ impl Reader<'_> {
     }
 
     /// Lower and upper bound of one figure.
-    pub(crate) fn between(
+    pub(crate) fn read_bounds(
         &mut self,
         low: &'static str,
         high: &'static str,
         bounds: Bounds,
     ) -> (Option<Decimal>, Option<Decimal>) {
-        let (least, most) = (self.decimal(low, bounds), self.decimal(high, bounds));
+        let (least, most) = (self.read_decimal(low, bounds), self.read_decimal(high, bounds));
         let ordered = least.zip(most).is_none_or(|(least, most)| least <= most);
         self.require(ordered, low, &format!("is greater than {high}"));
         (least, most)
@@ -80,7 +80,7 @@ impl Reader<'_> {
 
     fn refuse_number(&mut self, name: &str, what: &str, low: i64, high: i64) {
         let allowed = json!({ "minimum": low, "maximum": high });
-        self.refuse(name, format!("is not {what} from {low} to {high}"), Some(allowed));
+        self.add_error(name, format!("is not {what} from {low} to {high}"), Some(allowed));
     }
 }
 

@@ -11,53 +11,53 @@ use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::{RefOr, Required, Schema};
 
-use super::accepted::{Accepted, Place};
-use super::fields::OutputParameters;
+use super::spec::{ParameterSpec, ParameterLocation};
+use super::output::OutputParameters;
 use super::page::PagingParameters;
 use super::symbols::SymbolPath;
-use super::window::OtherDaysParameters;
-use super::{Parameters, Reader};
-use crate::parameters::cursor::Signer;
+use super::date_range::OtherDateParameters;
+use super::{Parameters, ParameterReader};
+use crate::parameters::cursor::CursorSigner;
 
 /// Documents the parameters of `P`.
 #[derive(Debug)]
-pub(crate) struct Described<P>(PhantomData<P>);
+pub(crate) struct DocumentedParameters<P>(PhantomData<P>);
 
-impl<P: Parameters + IntoParams> IntoParams for Described<P> {
+impl<P: Parameters + IntoParams> IntoParams for DocumentedParameters<P> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         // Function pointers, so that each word list is compiled once instead of once per endpoint.
         let query: fn() -> Option<ParameterIn> = || Some(ParameterIn::Query);
         let path: fn() -> Option<ParameterIn> = || Some(ParameterIn::Path);
-        let mut told = P::into_params(query);
-        told.extend(PagingParameters::into_params(query));
-        told.extend(OutputParameters::into_params(query));
-        told.extend(OtherDaysParameters::into_params(query));
-        told.extend(SymbolPath::into_params(path));
-        accepted::<P>().into_iter().map(|accepted| accepted.told_by(&told)).collect()
+        let mut documented = P::into_params(query);
+        documented.extend(PagingParameters::into_params(query));
+        documented.extend(OutputParameters::into_params(query));
+        documented.extend(OtherDateParameters::into_params(query));
+        documented.extend(SymbolPath::into_params(path));
+        recorded_specs::<P>().into_iter().map(|accepted| accepted.documented_by(&documented)).collect()
     }
 }
 
 /// All parameters that `P` reads.
-fn accepted<P: Parameters>() -> Vec<Accepted> {
+fn recorded_specs<P: Parameters>() -> Vec<ParameterSpec> {
     let headers = HeaderMap::new();
-    let Ok(signer) = Signer::new(None, None) else { return vec![] };
-    let mut reader = Reader::new(&[], "", &headers, &signer, "", NaiveDate::default(), Arc::default());
+    let Ok(signer) = CursorSigner::new(None, None) else { return vec![] };
+    let mut reader = ParameterReader::new(&[], "", &headers, &signer, "", NaiveDate::default(), Arc::default());
     reader.accepted = Some(vec![]);
     P::read(&mut reader);
     reader.accepted.unwrap_or_default()
 }
 
-impl Accepted {
+impl ParameterSpec {
     /// The parameter with the written description, default and example for its name.
-    fn told_by(self, told: &[Parameter]) -> Parameter {
-        let words = told.iter().find(|parameter| parameter.name == self.name);
+    fn documented_by(self, documented: &[Parameter]) -> Parameter {
+        let words = documented.iter().find(|parameter| parameter.name == self.name);
         let is_list = self.schema["type"] == "array";
         let mut schema = self.schema;
         let written = words.and_then(|words| serde_json::to_value(&words.schema).ok()).unwrap_or_default();
         if let Some(default) = written.get("default") {
             schema["default"] = default.clone();
         }
-        let place = if self.place == Place::Path { ParameterIn::Path } else { ParameterIn::Query };
+        let place = if self.place == ParameterLocation::Path { ParameterIn::Path } else { ParameterIn::Query };
         let mut parameter = words.cloned().map_or_else(ParameterBuilder::new, ParameterBuilder::from);
         if is_list {
             parameter = parameter.style(Some(ParameterStyle::Form)).explode(Some(false));

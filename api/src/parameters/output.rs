@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use serde_json::json;
 use utoipa::IntoParams;
 
-use super::{Format, Reader};
+use super::{ResponseFormat, ParameterReader};
 
 /// Maximum number of names in `fields`.
 const MOST_FIELDS: usize = 50;
@@ -13,7 +13,7 @@ const MOST_FIELDS: usize = 50;
 /// Output options of a response.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Output {
-    pub(crate) format: Format,
+    pub(crate) format: ResponseFormat,
     /// True if decimals are JSON strings.
     pub(crate) text_decimals: bool,
     /// All fields of the resource, in order.
@@ -35,33 +35,33 @@ pub(crate) struct OutputParameters {
     decimals: Option<String>,
 }
 
-impl Reader<'_> {
+impl ParameterReader<'_> {
     /// Reads `fields`, `format` and `decimals` for a resource with these columns.
-    pub(crate) fn output(&mut self, columns: &'static [&'static str]) -> Output {
-        self.output_in(columns, columns)
+    pub(crate) fn read_output(&mut self, columns: &'static [&'static str]) -> Output {
+        self.read_output_with_csv(columns, columns)
     }
 
     /// As `output`, for resources with different CSV columns.
-    pub(crate) fn output_in(
+    pub(crate) fn read_output_with_csv(
         &mut self,
         of_json: &'static [&'static str],
         of_csv: &'static [&'static str],
     ) -> Output {
-        let format = self.one_of("format", &["json", "csv"]);
-        let text_decimals = self.one_of("decimals", &["number", "string"]) == Some("string");
+        let format = self.read_word("format", &["json", "csv"]);
+        let text_decimals = self.read_word("decimals", &["number", "string"]) == Some("string");
         let format = match format {
-            Some("csv") => Format::Csv,
-            Some(_) => Format::Json,
+            Some("csv") => ResponseFormat::Csv,
+            Some(_) => ResponseFormat::Json,
             None => self.accepted(),
         };
         self.format = format;
-        let columns = if format == Format::Csv { of_csv } else { of_json };
-        let fields = self.fields(columns, of_csv);
+        let columns = if format == ResponseFormat::Csv { of_csv } else { of_json };
+        let fields = self.read_fields(columns, of_csv);
         Output { format, text_decimals, columns, fields }
     }
 
     /// Names from `columns`. The document also lists the fields that only the other format has.
-    fn fields(
+    fn read_fields(
         &mut self,
         columns: &'static [&'static str],
         others: &'static [&'static str],
@@ -71,25 +71,25 @@ impl Reader<'_> {
             let all: Vec<&str> = columns.iter().chain(others).copied().collect();
             json!({ "type": "array", "minItems": 1, "maxItems": MOST_FIELDS, "items": { "type": "string", "enum": all } })
         };
-        let text = self.value("fields", schema)?;
+        let text = self.read_value("fields", schema)?;
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
         self.require(names.len() <= MOST_FIELDS, "fields", "has more than 50 names");
         for name in &names {
             if !columns.contains(name) {
                 let name: String = name.chars().take(64).collect();
-                self.refuse("fields", format!("has no field {name:?} to choose"), Some(json!(columns)));
+                self.add_error("fields", format!("has no field {name:?} to choose"), Some(json!(columns)));
             }
         }
         Some(columns.iter().copied().filter(|column| names.contains(column)).collect())
     }
 
     /// CSV if the `Accept` header ranks it above JSON.
-    fn accepted(&self) -> Format {
+    fn accepted(&self) -> ResponseFormat {
         let Some(accept) = self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
-            return Format::Json;
+            return ResponseFormat::Json;
         };
         let (csv, json) = (weight(accept, "text/csv"), weight(accept, "application/json"));
-        if csv > Decimal::ZERO && csv > json { Format::Csv } else { Format::Json }
+        if csv > Decimal::ZERO && csv > json { ResponseFormat::Csv } else { ResponseFormat::Json }
     }
 }
 

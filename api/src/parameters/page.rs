@@ -3,8 +3,8 @@
 use serde_json::json;
 use utoipa::IntoParams;
 
-use super::Reader;
-use crate::parameters::cursor::Signer;
+use super::ParameterReader;
+use crate::parameters::cursor::CursorSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MOST_KEYS: usize = 3;
@@ -25,7 +25,7 @@ impl std::fmt::Display for Direction {
 
 /// Pagination options of a list endpoint.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Paging {
+pub(crate) struct PageOptions {
     pub(crate) default_limit: i64,
     pub(crate) most: i64,
     /// Sort keys; empty for a fixed order.
@@ -61,14 +61,14 @@ pub(crate) struct PagingParameters {
     sort: Option<String>,
 }
 
-impl Reader<'_> {
+impl ParameterReader<'_> {
     /// Reads `limit`, `sort` and `cursor`.
-    pub(crate) fn page(&mut self, paging: &Paging) -> Page {
-        let limit = self.integer("limit", 1..=paging.most, paging.default_limit);
+    pub(crate) fn read_page(&mut self, paging: &PageOptions) -> Page {
+        let limit = self.read_integer("limit", 1..=paging.most, paging.default_limit);
         self.rows = limit;
-        let order = self.sort(paging).unwrap_or_else(|| paging.order.to_vec());
+        let order = self.read_sort(paging).unwrap_or_else(|| paging.order.to_vec());
         let filters = self.filters();
-        let mut after = self.value("cursor", cursor_schema).and_then(|cursor| {
+        let mut after = self.read_value("cursor", cursor_schema).and_then(|cursor| {
             let after =
                 if cursor.len() <= LONGEST_CURSOR { self.signer.open(&cursor, &filters) } else { None };
             self.bad_cursor |= after.is_none();
@@ -78,7 +78,7 @@ impl Reader<'_> {
         Page { limit, order, after, sync_from, filters }
     }
 
-    fn sort(&mut self, paging: &Paging) -> Option<Vec<(&'static str, Direction)>> {
+    fn read_sort(&mut self, paging: &PageOptions) -> Option<Vec<(&'static str, Direction)>> {
         if paging.keys.is_empty() {
             return None;
         }
@@ -86,7 +86,7 @@ impl Reader<'_> {
             paging.keys.iter().flat_map(|key| [format!("{key}.asc"), format!("{key}.desc")]).collect();
         let default: Vec<String> =
             paging.order.iter().map(|(key, direction)| format!("{key}.{direction}")).collect();
-        let text = self.value("sort", || {
+        let text = self.read_value("sort", || {
             json!({ "type": "array", "minItems": 1, "maxItems": MOST_KEYS, "uniqueItems": true, "default": default,
                     "items": { "type": "string", "enum": allowed } })
         })?;
@@ -101,11 +101,11 @@ impl Reader<'_> {
             };
             match key.zip(direction) {
                 Some((key, _)) if order.iter().any(|(known, _)| *known == key) => {
-                    self.refuse("sort", format!("names {key} twice"), None);
+                    self.add_error("sort", format!("names {key} twice"), None);
                 }
                 Some(pair) => order.push(pair),
                 None => {
-                    self.refuse(
+                    self.add_error(
                         "sort",
                         format!("must be made of: {}", allowed.join(", ")),
                         Some(json!(allowed)),
@@ -130,35 +130,35 @@ impl Page {
 
     /// The limit as a row count.
     #[expect(clippy::cast_possible_truncation, reason = "the limit was read within bounds far below")]
-    pub(crate) fn rows(&self) -> usize {
+    pub(crate) fn row_limit(&self) -> usize {
         debug_assert!(self.limit > 0, "the least limit is 1");
         self.limit.unsigned_abs() as usize
     }
 
     /// Value in the cursor at this position.
-    pub(crate) fn after(&self, position: usize) -> Option<&str> {
+    pub(crate) fn after_value(&self, position: usize) -> Option<&str> {
         self.after.as_ref()?.get(position)?.as_deref()
     }
 
     /// Cursor after a row with these values.
-    pub(crate) fn cursor(&self, key: &[Option<String>], signer: &Signer) -> String {
+    pub(crate) fn cursor(&self, key: &[Option<String>], signer: &CursorSigner) -> String {
         let sealed: Vec<Option<String>> = key.iter().cloned().chain([self.sync_from.clone()]).collect();
         signer.seal(&sealed, &self.filters)
     }
 
     /// The page with the `sync_from` of its list's first page, which may be this one.
-    pub(crate) fn carrying(&self, sync_from: Option<String>) -> Self {
+    pub(crate) fn with_sync_from(&self, sync_from: Option<String>) -> Self {
         Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }
 
     /// Removes the probe row beyond the page. Returns the cursor of the next page if one exists.
-    pub(crate) fn cut<T>(
+    pub(crate) fn split_off_next_cursor<T>(
         &self,
         rows: &mut Vec<T>,
-        signer: &Signer,
+        signer: &CursorSigner,
         key: impl Fn(&T) -> Vec<Option<String>>,
     ) -> Option<String> {
-        let limit = self.rows();
+        let limit = self.row_limit();
         let more = rows.len() > limit;
         rows.truncate(limit);
         rows.last().filter(|_| more).map(|last| self.cursor(&key(last), signer))

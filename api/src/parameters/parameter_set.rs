@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 
-use super::Reader;
+use super::ParameterReader;
 use crate::auth::tier::Tier;
 
 /// Parameter set of one endpoint.
@@ -17,7 +17,7 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     const ROUTED: bool = true;
 
     /// Reads all accepted parameters. Errors are collected in the reader.
-    fn read(reader: &mut Reader<'_>) -> Self;
+    fn read(reader: &mut ParameterReader<'_>) -> Self;
 
     /// Minimum tier of these parameters beyond the endpoint's, and the feature name.
     fn needs(&self) -> Option<(Tier, &'static str)> {
@@ -32,12 +32,12 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
 
 /// Parameters of a request without an endpoint.
 #[derive(Debug)]
-pub(crate) struct Unrouted;
+pub(crate) struct UnroutedParameters;
 
-impl Parameters for Unrouted {
+impl Parameters for UnroutedParameters {
     const ROUTED: bool = false;
 
-    fn read(_: &mut Reader<'_>) -> Self {
+    fn read(_: &mut ParameterReader<'_>) -> Self {
         Self
     }
 }

@@ -8,12 +8,12 @@ use chrono::NaiveDate;
 use market::reference::plain;
 use serde_json::{Value, json};
 
-use super::accepted::{Accepted, Place, TEXT};
-use super::mistake::shortened;
-use super::{Format, Mistakes, ParameterError};
-use crate::parameters::cursor::Signer;
-use crate::parameters::facets::{Unknown, Vocabulary, nearest_first};
-use crate::parameters::served_rules::Method;
+use super::spec::{ParameterSpec, ParameterLocation, TEXT};
+use super::validation_error::truncate_for_message;
+use super::{ResponseFormat, ParameterErrors, ParameterError};
+use crate::parameters::cursor::CursorSigner;
+use crate::parameters::facets::{UnknownFacet, FacetIndex, sort_by_similarity};
+use crate::parameters::served_rules::ServedRules;
 
 /// Usual maximum number of parameters.
 const PARAMETERS: usize = 16;
@@ -24,38 +24,38 @@ const MANY_ROWS_OF_CSV: i64 = 500;
 
 /// Unparsed parameters of a request.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct ParameterReader<'a> {
     path: &'a [(&'a str, &'a str)],
     query: Vec<(String, String)>,
     asked: Vec<&'static str>,
     pub(super) errors: Vec<ParameterError>,
     pub(super) bad_cursor: bool,
-    pub(super) format: Format,
+    pub(super) format: ResponseFormat,
     /// Maximum number of requested rows, known after `page`.
     pub(super) rows: i64,
     pub(super) headers: &'a HeaderMap,
-    pub(super) signer: &'a Signer,
+    pub(super) signer: &'a CursorSigner,
     pub(super) route: &'a str,
     today: NaiveDate,
     /// Rules of the served figures.
-    method: Arc<Method>,
+    served_rules: Arc<ServedRules>,
     /// Names for the filters. Without them, names are not checked.
-    pub(super) vocabulary: Option<&'a Vocabulary>,
+    pub(super) facet_index: Option<&'a FacetIndex>,
     /// True if a name was not checked.
-    pub(super) needs_vocabulary: bool,
+    pub(super) needs_facet_index: bool,
     /// Recorded parameters while the reader documents an endpoint.
-    pub(super) accepted: Option<Vec<Accepted>>,
+    pub(super) accepted: Option<Vec<ParameterSpec>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ParameterReader<'a> {
     pub(crate) fn new(
         path: &'a [(&'a str, &'a str)],
         query: &str,
         headers: &'a HeaderMap,
-        signer: &'a Signer,
+        signer: &'a CursorSigner,
         route: &'a str,
         today: NaiveDate,
-        method: Arc<Method>,
+        served_rules: Arc<ServedRules>,
     ) -> Self {
         let query = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         Self {
@@ -64,32 +64,32 @@ impl<'a> Reader<'a> {
             asked: Vec::with_capacity(PARAMETERS),
             errors: vec![],
             bad_cursor: false,
-            format: Format::Json,
+            format: ResponseFormat::Json,
             rows: 0,
             headers,
             signer,
             route,
             today,
-            method,
-            vocabulary: None,
-            needs_vocabulary: false,
+            served_rules,
+            facet_index: None,
+            needs_facet_index: false,
             accepted: None,
         }
     }
 
     /// Adds the names for the filters.
-    pub(crate) fn knowing(self, vocabulary: Option<&'a Vocabulary>) -> Self {
-        Self { vocabulary, ..self }
+    pub(crate) fn with_facet_index(self, facet_index: Option<&'a FacetIndex>) -> Self {
+        Self { facet_index, ..self }
     }
 
     /// Rules of the served figures. While the reader documents an endpoint, these are the default rules.
-    pub(crate) fn method(&self) -> &Method {
-        &self.method
+    pub(crate) fn served_rules(&self) -> &ServedRules {
+        &self.served_rules
     }
 
     /// True if a name was not checked for lack of a vocabulary.
-    pub(crate) fn needs_vocabulary(&self) -> bool {
-        self.needs_vocabulary
+    pub(crate) fn needs_facet_index(&self) -> bool {
+        self.needs_facet_index
     }
 
     pub(super) fn is_given(&self, name: &str) -> bool {
@@ -102,17 +102,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Media type of the response, known after `output`.
-    pub(crate) fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> ResponseFormat {
         self.format
     }
 
     /// True if the number of requested rows makes the response expensive.
-    pub(crate) fn asks_for_much(&self) -> bool {
-        self.rows > if self.format == Format::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
+    pub(crate) fn requests_many_rows(&self) -> bool {
+        self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
     }
 
     /// Returns all errors, including unknown and repeated parameters.
-    pub(crate) fn finish(mut self) -> Result<(), Mistakes> {
+    pub(crate) fn finish(mut self) -> Result<(), ParameterErrors> {
         let mut names: Vec<&str> = Vec::new();
         let mut found = Vec::new();
         for (name, _) in &self.query {
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
             if !self.asked.contains(&name.as_str()) {
                 let allowed = Some(json!(self.asked));
                 found.push(ParameterError {
-                    param: shortened(name),
+                    param: truncate_for_message(name),
                     error: "is not a parameter of this endpoint".to_owned(),
                     allowed,
                 });
@@ -137,34 +137,34 @@ impl<'a> Reader<'a> {
         }
         self.errors.append(&mut found);
         match (self.errors.is_empty(), self.bad_cursor) {
-            (false, _) => Err(Mistakes::Parameters(self.errors)),
-            (true, true) => Err(Mistakes::Cursor),
+            (false, _) => Err(ParameterErrors::Parameters(self.errors)),
+            (true, true) => Err(ParameterErrors::Cursor),
             (true, false) => Ok(()),
         }
     }
 
     /// Records an error.
-    pub(crate) fn refuse(&mut self, param: &str, error: impl Into<String>, allowed: Option<Value>) {
+    pub(crate) fn add_error(&mut self, param: &str, error: impl Into<String>, allowed: Option<Value>) {
         self.errors.push(ParameterError { param: param.to_owned(), error: error.into(), allowed });
     }
 
     /// Records an error if the condition is false.
     pub(crate) fn require(&mut self, holds: bool, param: &str, error: &str) {
         if !holds {
-            self.refuse(param, error, None);
+            self.add_error(param, error, None);
         }
     }
 
     /// Records the accepted values of a parameter for the document.
-    fn note(&mut self, place: Place, name: &'static str, schema: impl FnOnce() -> Value) {
+    fn record_spec(&mut self, place: ParameterLocation, name: &'static str, schema: impl FnOnce() -> Value) {
         if let Some(accepted) = &mut self.accepted {
-            accepted.push(Accepted { place, name, required: place == Place::Path, schema: schema() });
+            accepted.push(ParameterSpec { place, name, required: place == ParameterLocation::Path, schema: schema() });
         }
     }
 
     /// Decoded path segment.
-    pub(crate) fn path(&mut self, name: &'static str) -> String {
-        self.note(Place::Path, name, || json!({ "type": "string", "minLength": 1 }));
+    pub(crate) fn read_path(&mut self, name: &'static str) -> String {
+        self.record_spec(ParameterLocation::Path, name, || json!({ "type": "string", "minLength": 1 }));
         self.path
             .iter()
             .find(|(known, _)| *known == name)
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Records an error if the parameter, read before, is absent.
-    pub(crate) fn demand(&mut self, name: &'static str) {
+    pub(crate) fn require_given(&mut self, name: &'static str) {
         self.require(self.is_given(name), name, "is required");
         let accepted = self.accepted.iter_mut().flatten().find(|accepted| accepted.name == name);
         if let Some(accepted) = accepted {
@@ -188,36 +188,36 @@ impl<'a> Reader<'a> {
     }
 
     /// Value of a parameter described by `schema`. An empty value is an error.
-    pub(super) fn value(&mut self, name: &'static str, schema: impl FnOnce() -> Value) -> Option<String> {
+    pub(super) fn read_value(&mut self, name: &'static str, schema: impl FnOnce() -> Value) -> Option<String> {
         self.asked.push(name);
-        self.note(Place::Query, name, schema);
+        self.record_spec(ParameterLocation::Query, name, schema);
         let value = self.query.iter().find(|(known, _)| known == name)?.1.clone();
         if value.trim().is_empty() {
-            self.refuse(name, "is empty", None);
+            self.add_error(name, "is empty", None);
             return None;
         }
         // Postgres text excludes NUL, and names contain no other control characters.
         if value.chars().any(char::is_control) {
-            self.refuse(name, "has control characters", None);
+            self.add_error(name, "has control characters", None);
             return None;
         }
         Some(value)
     }
 
     /// Text of at most `most` characters.
-    pub(crate) fn text(&mut self, name: &'static str, most: usize) -> Option<String> {
+    pub(crate) fn read_text(&mut self, name: &'static str, most: usize) -> Option<String> {
         let schema = || json!({ "type": "string", "minLength": 1, "maxLength": most, "pattern": TEXT });
-        let value = self.value(name, schema)?;
+        let value = self.read_value(name, schema)?;
         if value.chars().count() > most {
-            self.refuse(name, format!("is longer than {most} characters"), None);
+            self.add_error(name, format!("is longer than {most} characters"), None);
             return None;
         }
         Some(value)
     }
 
     /// Boolean, `true` or `false`.
-    pub(crate) fn flag(&mut self, name: &'static str) -> Option<bool> {
-        let value = self.value(name, || json!({ "type": "boolean" }))?;
+    pub(crate) fn read_bool(&mut self, name: &'static str) -> Option<bool> {
+        let value = self.read_value(name, || json!({ "type": "boolean" }))?;
         let found = ["true", "false"].into_iter().find(|word| *word == value);
         if found.is_none() {
             self.refuse_word(name, &value, &["true", "false"]);
@@ -226,18 +226,18 @@ impl<'a> Reader<'a> {
     }
 
     /// Calendar day, `YYYY-MM-DD`.
-    pub(crate) fn date(&mut self, name: &'static str) -> Option<NaiveDate> {
-        let value = self.value(name, || json!({ "type": "string", "format": "date" }))?;
+    pub(crate) fn read_date(&mut self, name: &'static str) -> Option<NaiveDate> {
+        let value = self.read_value(name, || json!({ "type": "string", "format": "date" }))?;
         let date = parse_date(&value);
         if date.is_none() {
-            self.refuse(name, "is not a date, YYYY-MM-DD", Some("YYYY-MM-DD".into()));
+            self.add_error(name, "is not a date, YYYY-MM-DD", Some("YYYY-MM-DD".into()));
         }
         date
     }
 
     /// One of these words.
-    pub(crate) fn one_of<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<T> {
-        let value = self.value(name, || json!({ "type": "string", "enum": strings(words) }))?;
+    pub(crate) fn read_word<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<T> {
+        let value = self.read_value(name, || json!({ "type": "string", "enum": strings(words) }))?;
         let found = words.iter().copied().find(|word| word.to_string() == value);
         if found.is_none() {
             self.refuse_word(name, &value, words);
@@ -246,9 +246,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Comma-separated words from this list, in any case.
-    pub(crate) fn some_of<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<Vec<T>> {
+    pub(crate) fn read_words<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<Vec<T>> {
         let items = || json!({ "type": "string", "enum": strings(words) });
-        let value = self.value(name, || json!({ "type": "array", "minItems": 1, "items": items() }))?;
+        let value = self.read_value(name, || json!({ "type": "array", "minItems": 1, "items": items() }))?;
         let mut found = Vec::new();
         for text in value.split(',') {
             match words.iter().find(|word| plain(&word.to_string()) == plain(text)) {
@@ -263,9 +263,9 @@ impl<'a> Reader<'a> {
     }
 
     fn refuse_word<T: Display>(&mut self, name: &str, text: &str, words: &[T]) {
-        let nearest = nearest_first(strings(words), text);
-        let unknown = Unknown { word: text.trim().to_owned(), nearest };
-        self.errors.push(ParameterError::unknown(name, unknown));
+        let nearest = sort_by_similarity(strings(words), text);
+        let unknown = UnknownFacet { word: text.trim().to_owned(), nearest };
+        self.errors.push(ParameterError::unknown_value(name, unknown));
     }
 
     /// Filters that a cursor is bound to: the route and all parameters that select or sort rows.

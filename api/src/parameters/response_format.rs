@@ -2,7 +2,7 @@
 
 /// Media type of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) enum Format {
+pub(crate) enum ResponseFormat {
     #[default]
     Json,
     Csv,

@@ -10,15 +10,15 @@ pub(super) const ITEM: &str = r"^[ -+\x2D-~]*[!-+\x2D-~][ -+\x2D-~]*$";
 
 /// Location of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ParameterLocation {
     Path,
     Query,
 }
 
 /// Accepted values of a parameter, recorded by its reader.
 #[derive(Debug)]
-pub(super) struct Accepted {
-    pub(super) place: Place,
+pub(super) struct ParameterSpec {
+    pub(super) place: ParameterLocation,
     pub(super) name: &'static str,
     pub(super) required: bool,
     pub(super) schema: Value,

@@ -4,8 +4,8 @@ use market::symbol::Symbol;
 use serde_json::json;
 use utoipa::IntoParams;
 
-use super::Reader;
-use super::accepted::ITEM;
+use super::ParameterReader;
+use super::spec::ITEM;
 
 /// Maximum length of a list item, in characters. All tickers are shorter, and a thousand items fit into a request head.
 const LONGEST: usize = 24;
@@ -30,7 +30,7 @@ pub(crate) struct SymbolPath {
 
 impl PathSymbol {
     /// The symbol as a list of one.
-    pub(crate) fn listed(&self) -> SymbolList {
+    pub(crate) fn to_list(&self) -> SymbolList {
         SymbolList(vec![ListedSymbol { text: self.text.clone(), candidates: self.candidates() }])
     }
 
@@ -57,7 +57,7 @@ pub(crate) struct SymbolList(pub(crate) Vec<ListedSymbol>);
 
 impl SymbolList {
     /// Positions and candidates as parallel columns, for a look-up in one statement.
-    pub(crate) fn columns(&self) -> (Vec<i32>, Vec<String>) {
+    pub(crate) fn to_columns(&self) -> (Vec<i32>, Vec<String>) {
         let listed = self.0.iter().zip(0i32..);
         listed
             .flat_map(|(symbol, place)| {
@@ -67,10 +67,10 @@ impl SymbolList {
     }
 }
 
-impl Reader<'_> {
+impl ParameterReader<'_> {
     /// `{symbol}` of the path.
-    pub(crate) fn symbol(&mut self) -> PathSymbol {
-        let mut text = self.path("symbol");
+    pub(crate) fn read_symbol(&mut self) -> PathSymbol {
+        let mut text = self.read_path("symbol");
         let symbol = Symbol::parse(&text).ok();
         if let Some((end, _)) = text.char_indices().nth(64) {
             text.truncate(end);
@@ -79,14 +79,14 @@ impl Reader<'_> {
     }
 
     /// `symbols`, deduplicated, at most `most`.
-    pub(crate) fn symbols(&mut self, most: usize) -> Option<SymbolList> {
+    pub(crate) fn read_symbols(&mut self, most: usize) -> Option<SymbolList> {
         let item = || json!({ "type": "string", "minLength": 1, "maxLength": LONGEST, "pattern": ITEM });
         let schema = || json!({ "type": "array", "minItems": 1, "maxItems": most, "items": item() });
-        let text = self.value("symbols", schema)?;
+        let text = self.read_value("symbols", schema)?;
         let mut list: Vec<ListedSymbol> = Vec::new();
         for item in text.split(',').map(str::trim) {
             if item.is_empty() || item.len() > LONGEST || !item.bytes().all(|b| matches!(b, b' '..=b'~')) {
-                self.refuse(
+                self.add_error(
                     "symbols",
                     format!("has an item that is not 1 to {LONGEST} ASCII characters"),
                     None,
@@ -103,16 +103,16 @@ impl Reader<'_> {
             }
         }
         if list.len() > most {
-            self.refuse("symbols", format!("has more than {most} symbols"), Some(json!({ "maximum": most })));
+            self.add_error("symbols", format!("has more than {most} symbols"), Some(json!({ "maximum": most })));
             return None;
         }
         Some(SymbolList(list))
     }
 
     /// `symbols` as a required parameter.
-    pub(crate) fn required_symbols(&mut self, most: usize) -> SymbolList {
-        let symbols = self.symbols(most);
-        self.demand("symbols");
+    pub(crate) fn read_required_symbols(&mut self, most: usize) -> SymbolList {
+        let symbols = self.read_symbols(most);
+        self.require_given("symbols");
         symbols.unwrap_or_default()
     }
 }

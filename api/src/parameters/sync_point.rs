@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
-use super::Reader;
+use super::ParameterReader;
 
 /// Pattern of a `sync_from` or an instant.
 const PATTERN: &str =
@@ -11,7 +11,7 @@ const PATTERN: &str =
 
 /// Synchronization point of a client's copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Since {
+pub(crate) enum SyncPoint {
     /// `meta.sync_from` of a response.
     Position {
         journal: String,
@@ -20,7 +20,7 @@ pub(crate) enum Since {
     Instant(DateTime<Utc>),
 }
 
-impl Since {
+impl SyncPoint {
     fn read(text: &str) -> Option<Self> {
         match text.split_once('.') {
             Some((journal, position)) if journal.len() == 8 => {
@@ -36,10 +36,10 @@ impl Since {
     }
 }
 
-impl Reader<'_> {
+impl ParameterReader<'_> {
     /// Reads `updated_since`. It conflicts with filters, because a row that left a filter would not be reported.
-    pub(crate) fn updated_since(&mut self, filters: &[&'static str]) -> Option<Since> {
-        let text = self.value("updated_since", || json!({ "type": "string", "pattern": PATTERN }))?;
+    pub(crate) fn read_updated_since(&mut self, filters: &[&'static str]) -> Option<SyncPoint> {
+        let text = self.read_value("updated_since", || json!({ "type": "string", "pattern": PATTERN }))?;
         for filter in filters {
             let conflicts = self.is_given(filter);
             self.require(
@@ -48,7 +48,7 @@ impl Reader<'_> {
                 "conflicts with updated_since, which tells of every row that changed",
             );
         }
-        let since = Since::read(&text);
+        let since = SyncPoint::read(&text);
         self.require(
             since.is_some(),
             "updated_since",
@@ -64,10 +64,10 @@ mod tests {
 
     #[test]
     fn positions_and_instants_are_told_apart() {
-        let position = Since::Position { journal: "7f3a9c1d".to_owned(), position: 812 };
-        assert_eq!(Since::read("7f3a9c1d.812"), Some(position));
+        let position = SyncPoint::Position { journal: "7f3a9c1d".to_owned(), position: 812 };
+        assert_eq!(SyncPoint::read("7f3a9c1d.812"), Some(position));
         let instant = "2026-11-22T08:20:00.5Z";
-        assert_eq!(Since::read(instant), instant.parse().ok().map(Since::Instant));
+        assert_eq!(SyncPoint::read(instant), instant.parse().ok().map(SyncPoint::Instant));
         for text in [
             "",
             "7f3a9c1d",
@@ -76,7 +76,7 @@ mod tests {
             "2026-11-22",
             "2026-13-01T00:00:00Z",
         ] {
-            assert_eq!(Since::read(text), None, "{text}");
+            assert_eq!(SyncPoint::read(text), None, "{text}");
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn trigrams(text: &str) -> Vec<u32> {
 }
 
 /// Share of the wanted trigrams in the name, in thousandths.
-pub(crate) fn likeness(wanted: &[u32], name: &[u32]) -> u32 {
+pub(crate) fn trigram_similarity(wanted: &[u32], name: &[u32]) -> u32 {
     let shared = wanted.iter().filter(|trigram| name.binary_search(trigram).is_ok()).count();
     let parts = wanted.len().max(1);
     #[expect(clippy::cast_possible_truncation, reason = "a part of the whole is at most 1,000 thousandths")]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::parameters::facets::Unknown;
+use crate::parameters::facets::UnknownFacet;
 
 /// Error of one parameter.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,21 +17,21 @@ pub(crate) struct ParameterError {
 
 impl ParameterError {
     /// Error for an unknown filter value.
-    pub(crate) fn unknown(param: &str, Unknown { word, nearest }: Unknown) -> Self {
+    pub(crate) fn unknown_value(param: &str, UnknownFacet { word, nearest }: UnknownFacet) -> Self {
         let error =
-            format!("has the unknown value {:?}; known are: {}", shortened(&word), nearest.join(", "));
+            format!("has the unknown value {:?}; known are: {}", truncate_for_message(&word), nearest.join(", "));
         Self { param: param.to_owned(), error, allowed: Some(json!(nearest)) }
     }
 }
 
 /// Truncates a client's text, so that messages stay short.
-pub(super) fn shortened(text: &str) -> String {
+pub(super) fn truncate_for_message(text: &str) -> String {
     text.chars().take(64).collect()
 }
 
 /// Errors of a request's parameters.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(crate) enum Mistakes {
+pub(crate) enum ParameterErrors {
     #[error("invalid parameter")]
     Parameters(Vec<ParameterError>),
     #[error("the cursor is not one of this request's")]

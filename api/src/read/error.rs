@@ -7,7 +7,7 @@ use tokio_postgres::Error;
 
 /// Reasons for a failed read. One failure concerns all look-ups of a batch, so the type is `Clone`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ReadError {
+pub(crate) enum QueryError {
     #[error("No stock with symbol {0}")]
     UnknownSymbol(String),
     #[error("no generation was found yet")]
@@ -29,7 +29,7 @@ pub(crate) enum ReadError {
     Ended,
     /// Postgres reports a transient condition: it starts, stops, or lacks a resource.
     #[error("{0}")]
-    Passing(Arc<str>),
+    Transient(Arc<str>),
     /// Permanent error of a statement; a retry fails too.
     #[error("postgres: {0}")]
     Statement(Arc<str>),
@@ -37,21 +37,21 @@ pub(crate) enum ReadError {
     Pool(Arc<str>),
 }
 
-impl ReadError {
+impl QueryError {
     /// True for a transient error.
-    pub(crate) fn passes(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         !matches!(self, Self::UnknownSymbol(_) | Self::Statement(_) | Self::Pool(_))
     }
 }
 
-impl From<Error> for ReadError {
+impl From<Error> for QueryError {
     fn from(error: Error) -> Self {
         let chain = store::db::error_chain(&error).into();
-        if passes(&error) { Self::Passing(chain) } else { Self::Statement(chain) }
+        if is_transient(&error) { Self::Transient(chain) } else { Self::Statement(chain) }
     }
 }
 
-impl From<PoolError> for ReadError {
+impl From<PoolError> for QueryError {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Backend(error) => error.into(),
@@ -60,7 +60,7 @@ impl From<PoolError> for ReadError {
     }
 }
 
-impl From<BuildError> for ReadError {
+impl From<BuildError> for QueryError {
     fn from(error: BuildError) -> Self {
         Self::Pool(error.to_string().into())
     }
@@ -68,7 +68,7 @@ impl From<BuildError> for ReadError {
 
 /// True for a transient error: a lost connection, or an error of class 08, 53 or 57. An undefined schema or table is
 /// transient too, because it belongs to a dropped generation.
-fn passes(error: &Error) -> bool {
+fn is_transient(error: &Error) -> bool {
     let is_io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
     let reported = error.code().is_some_and(|code| {
         let code = code.code();

@@ -9,14 +9,14 @@ use super::projection::Projection;
 
 /// Measured lag behind the log.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Level {
+pub(crate) struct LagMeasurement {
     /// Log messages not yet applied.
     pub(crate) events: u64,
     level_at: Instant,
     seen: Instant,
 }
 
-impl Level {
+impl LagMeasurement {
     /// Seconds since the served data last matched the log.
     pub(crate) fn seconds(&self) -> u64 {
         if self.events == 0 { 0 } else { self.level_at.elapsed().as_secs() }
@@ -25,19 +25,19 @@ impl Level {
 
 /// Latest measurement of the lag.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Lag(Arc<RwLock<Option<Level>>>);
+pub(crate) struct LagMonitor(Arc<RwLock<Option<LagMeasurement>>>);
 
-impl Lag {
+impl LagMonitor {
     const POLL: Duration = Duration::from_secs(2);
 
     /// Latest measurement, unless it is outdated.
-    pub(crate) fn read(&self) -> Option<Level> {
+    pub(crate) fn latest(&self) -> Option<LagMeasurement> {
         let level = *self.0.read().unwrap_or_else(PoisonError::into_inner);
         level.filter(|level| level.seen.elapsed() < Self::POLL * 4)
     }
 
     /// Polls the stream's last sequence every two seconds, and reconnects after a loss.
-    pub(crate) async fn watch(self, url: String, stream: String, projection: Arc<Projection>) {
+    pub(crate) async fn poll_stream(self, url: String, stream: String, projection: Arc<Projection>) {
         let settings = event_log::stream::StreamSettings {
             nats_url: url,
             nats_stream: stream,
@@ -45,7 +45,7 @@ impl Lag {
             nats_replicas: 1,
         };
         loop {
-            if let Err(reason) = self.follow(&settings, &projection).await {
+            if let Err(reason) = self.poll_until_disconnected(&settings, &projection).await {
                 tracing::debug!("cannot ask the log: {reason}");
             }
             *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
@@ -53,7 +53,7 @@ impl Lag {
         }
     }
 
-    async fn follow(
+    async fn poll_until_disconnected(
         &self,
         settings: &event_log::stream::StreamSettings,
         projection: &Projection,
@@ -72,7 +72,7 @@ impl Lag {
                 level_at = Instant::now();
             }
             *self.0.write().unwrap_or_else(PoisonError::into_inner) =
-                Some(Level { events, level_at, seen: Instant::now() });
+                Some(LagMeasurement { events, level_at, seen: Instant::now() });
             tokio::time::sleep(Self::POLL).await;
         }
     }

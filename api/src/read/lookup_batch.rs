@@ -12,55 +12,55 @@ use foldhash::fast::RandomState;
 use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::Row;
 
-use super::ReadError;
-use crate::concurrency::tasks::Tasks;
+use super::QueryError;
+use crate::concurrency::tasks::BackgroundTasks;
 
 /// Maximum number of waiting look-ups. Further ones are refused.
 const QUEUE: usize = 16_384;
 /// Maximum number of look-ups per statement.
 const BATCH: usize = 256;
 
-type Found = Result<Option<Row>, ReadError>;
+type LookupResult = Result<Option<Row>, QueryError>;
 
-struct Waiting {
+struct PendingLookup {
     /// Spellings of the symbol, in order of preference.
     candidates: Vec<String>,
-    found: oneshot::Sender<Found>,
+    found: oneshot::Sender<LookupResult>,
 }
 
 /// One queue per statement, started at its first use.
 #[derive(Debug)]
-pub(crate) struct Batches {
-    tasks: Tasks,
-    queues: Mutex<HashMap<&'static str, mpsc::Sender<Waiting>, RandomState>>,
+pub(crate) struct LookupBatcher {
+    tasks: BackgroundTasks,
+    queues: Mutex<HashMap<&'static str, mpsc::Sender<PendingLookup>, RandomState>>,
 }
 
-impl Batches {
-    pub(crate) fn new(tasks: Tasks) -> Self {
+impl LookupBatcher {
+    pub(crate) fn new(tasks: BackgroundTasks) -> Self {
         Self { tasks, queues: Mutex::default() }
     }
 
     /// Row of the first known candidate. The statement takes parallel arrays of positions and spellings. It returns one
     /// row per position, in the column `ordinal`.
-    pub(crate) async fn one(&self, pool: &Pool, statement: &'static str, candidates: Vec<String>) -> Found {
+    pub(crate) async fn look_up_row(&self, pool: &Pool, statement: &'static str, candidates: Vec<String>) -> LookupResult {
         let (found, answer) = oneshot::channel();
-        let full = |_| ReadError::QueueFull;
-        self.queue(pool, statement).try_send(Waiting { candidates, found }).map_err(full)?;
-        answer.await.map_err(|_| ReadError::GivenUp)?
+        let full = |_| QueryError::QueueFull;
+        self.queue(pool, statement).try_send(PendingLookup { candidates, found }).map_err(full)?;
+        answer.await.map_err(|_| QueryError::GivenUp)?
     }
 
-    fn queue(&self, pool: &Pool, statement: &'static str) -> mpsc::Sender<Waiting> {
+    fn queue(&self, pool: &Pool, statement: &'static str) -> mpsc::Sender<PendingLookup> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let start = || {
             let (sender, waiting) = mpsc::channel(QUEUE);
-            self.tasks.spawn(work(pool.clone(), statement, waiting));
+            self.tasks.spawn(run_lookups(pool.clone(), statement, waiting));
             sender
         };
         queues.entry(statement).or_insert_with(start).clone()
     }
 }
 
-async fn work(pool: Pool, statement: &'static str, mut waiting: mpsc::Receiver<Waiting>) {
+async fn run_lookups(pool: Pool, statement: &'static str, mut waiting: mpsc::Receiver<PendingLookup>) {
     let mut queue = Vec::new();
     while waiting.recv_many(&mut queue, BATCH).await > 0 {
         queue.retain(|waiting| !waiting.found.is_closed());
@@ -80,8 +80,8 @@ async fn work(pool: Pool, statement: &'static str, mut waiting: mpsc::Receiver<W
 async fn look_up(
     pool: &Pool,
     statement: &'static str,
-    queue: &[Waiting],
-) -> Result<Vec<Option<Row>>, ReadError> {
+    queue: &[PendingLookup],
+) -> Result<Vec<Option<Row>>, QueryError> {
     let spelled = queue.iter().zip(0i32..).flat_map(|(waiting, place)| {
         waiting.candidates.iter().map(move |candidate| (place, candidate.as_str()))
     });

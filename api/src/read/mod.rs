@@ -1,12 +1,12 @@
 //! Queries on the read tables: served generation, look-ups, batches.
 //!
-//! Invariant: this module does not depend on HTTP, keys or rate limits. Its errors are [`ReadError`].
+//! Invariant: this module does not depend on HTTP, keys or rate limits. Its errors are [`QueryError`].
 
-mod batch;
+mod lookup_batch;
 mod error;
 pub(crate) mod lag;
 pub(crate) mod lookup;
 pub(crate) mod projection;
-pub(crate) mod universe;
+pub(crate) mod memory_tables;
 
-pub(crate) use error::ReadError;
+pub(crate) use error::QueryError;

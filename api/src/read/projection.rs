@@ -15,12 +15,12 @@ use store::tls::MakeRustlsConnect;
 use tokio::sync::mpsc;
 use tokio_postgres::{AsyncMessage, Config, Row};
 
-use super::ReadError;
-use super::batch::Batches;
-use crate::auth::tier::Tiers;
-use crate::concurrency::tasks::Tasks;
+use super::QueryError;
+use super::lookup_batch::LookupBatcher;
+use crate::auth::tier::TierTable;
+use crate::concurrency::tasks::BackgroundTasks;
 use crate::metrics::PoolUse;
-use crate::parameters::served_rules::Method;
+use crate::parameters::served_rules::ServedRules;
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
@@ -29,7 +29,7 @@ const POLL: Duration = Duration::from_secs(2);
 
 /// Data version of a response. Together with the current day it determines the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Version {
+pub(crate) struct DataVersion {
     pub(crate) generation: i32,
     pub(crate) sequence: i64,
     /// Newest applied session.
@@ -38,9 +38,9 @@ pub(crate) struct Version {
     pub(crate) position: i64,
 }
 
-impl Version {
+impl DataVersion {
     /// Reads the version columns that every data statement selects.
-    pub(crate) fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
+    pub(crate) fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             generation: row.try_get("version_generation")?,
             sequence: row.try_get("version_sequence")?,
@@ -50,7 +50,7 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for DataVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "g{}.{}", self.generation, self.sequence)
     }
@@ -58,20 +58,20 @@ impl fmt::Display for Version {
 
 /// Served generation with its connections.
 #[derive(Debug)]
-pub(crate) struct Generation {
+pub(crate) struct ServedGeneration {
     pub(crate) id: i32,
     pool: Pool,
-    batches: Batches,
-    version: Arc<RwLock<Version>>,
-    method: RwLock<Arc<Method>>,
+    batches: LookupBatcher,
+    version: Arc<RwLock<DataVersion>>,
+    served_rules: RwLock<Arc<ServedRules>>,
     /// The same generation with separate connections for expensive responses.
-    apart: Option<Arc<Generation>>,
+    bulk: Option<Arc<ServedGeneration>>,
 }
 
-impl Generation {
+impl ServedGeneration {
     /// Connection whose search path is this generation.
-    pub(crate) async fn client(&self) -> Result<Object, ReadError> {
-        if self.apart.is_some() {
+    pub(crate) async fn client(&self) -> Result<Object, QueryError> {
+        if self.bulk.is_some() {
             return Ok(self.pool.get().await?);
         }
         // Expensive requests run on low-priority threads. tokio's blocking threads, which resolve the server's name,
@@ -79,45 +79,45 @@ impl Generation {
         let pool = self.pool.clone();
         tokio::spawn(async move { pool.get().await })
             .await
-            .map_err(|_| ReadError::GivenUp)?
-            .map_err(ReadError::from)
+            .map_err(|_| QueryError::GivenUp)?
+            .map_err(QueryError::from)
     }
 
     /// The row of one symbol, looked up in a batch.
-    pub(crate) async fn one(
+    pub(crate) async fn look_up_row(
         &self,
         statement: &'static str,
         candidates: Vec<String>,
-    ) -> Result<Option<Row>, ReadError> {
-        self.batches.one(&self.pool, statement, candidates).await
+    ) -> Result<Option<Row>, QueryError> {
+        self.batches.look_up_row(&self.pool, statement, candidates).await
     }
 
     /// The same generation with the connections for expensive responses.
-    pub(crate) fn apart(self: &Arc<Self>) -> Arc<Self> {
-        Arc::clone(self.apart.as_ref().unwrap_or(self))
+    pub(crate) fn bulk_generation(self: &Arc<Self>) -> Arc<Self> {
+        Arc::clone(self.bulk.as_ref().unwrap_or(self))
     }
 
     /// Connection use of both pools: reads, and expensive responses.
-    pub(crate) fn pools(&self) -> [PoolUse; 2] {
+    pub(crate) fn pool_usage(&self) -> [PoolUse; 2] {
         let used = |pool: &Pool| {
             let status = pool.status();
             PoolUse { waiting: status.waiting, in_use: status.size.saturating_sub(status.available) }
         };
-        [used(&self.pool), used(self.apart.as_ref().map_or(&self.pool, |apart| &apart.pool))]
+        [used(&self.pool), used(self.bulk.as_ref().map_or(&self.pool, |bulk| &bulk.pool))]
     }
 
     /// Rules of its figures.
-    pub(crate) fn method(&self) -> Arc<Method> {
-        Arc::clone(&self.method.read().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn served_rules(&self) -> Arc<ServedRules> {
+        Arc::clone(&self.served_rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Newest known version.
-    pub(crate) fn version(&self) -> Version {
+    pub(crate) fn version(&self) -> DataVersion {
         *self.version.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records a version. A response may carry it before the notification arrives.
-    pub(crate) fn observe(&self, version: Version) {
+    pub(crate) fn observe(&self, version: DataVersion) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
         if (version.sequence, version.position) >= (known.sequence, known.position) {
             *known = version;
@@ -127,16 +127,16 @@ impl Generation {
 
 /// Connection settings.
 #[derive(Clone)]
-pub(crate) struct Connecting {
+pub(crate) struct ConnectionSettings {
     pub(crate) config: Config,
     pub(crate) connections: usize,
     /// Connections for expensive responses.
-    pub(crate) connections_apart: usize,
+    pub(crate) bulk_connections: usize,
     pub(crate) timeout: Duration,
     pub(crate) tls: MakeRustlsConnect,
 }
 
-impl Connecting {
+impl ConnectionSettings {
     /// Settings with additional session options.
     fn with_options(&self, options: &str) -> Config {
         let mut config = self.config.clone();
@@ -169,60 +169,60 @@ impl Connecting {
 /// Served generation, shared by all requests.
 #[derive(Debug)]
 pub(crate) struct Projection {
-    tasks: Tasks,
-    current: RwLock<Option<Arc<Generation>>>,
-    tiers: RwLock<Arc<Tiers>>,
+    tasks: BackgroundTasks,
+    current: RwLock<Option<Arc<ServedGeneration>>>,
+    tiers: RwLock<Arc<TierTable>>,
     reachable: AtomicBool,
 }
 
 impl Projection {
     /// Creates a projection without a generation. `tasks` run the batched look-ups.
-    pub(crate) fn new(tasks: Tasks) -> Self {
+    pub(crate) fn new(tasks: BackgroundTasks) -> Self {
         Self { tasks, current: RwLock::default(), tiers: RwLock::default(), reachable: AtomicBool::default() }
     }
 
     /// Pins the current generation for the duration of a request.
-    pub(crate) fn pin(&self) -> Result<Arc<Generation>, ReadError> {
+    pub(crate) fn pin(&self) -> Result<Arc<ServedGeneration>, QueryError> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        current.clone().ok_or(ReadError::NoGeneration)
+        current.clone().ok_or(QueryError::NoGeneration)
     }
 
     /// True if Postgres answered the latest poll.
-    pub(crate) fn reachable(&self) -> bool {
+    pub(crate) fn is_reachable(&self) -> bool {
         self.reachable.load(Ordering::Relaxed)
     }
 
     /// Rules of the served figures.
-    pub(crate) fn method(&self) -> Arc<Method> {
-        self.pin().map_or_else(|_| Arc::default(), |generation| generation.method())
+    pub(crate) fn served_rules(&self) -> Arc<ServedRules> {
+        self.pin().map_or_else(|_| Arc::default(), |generation| generation.served_rules())
     }
 
     /// Limits of the tiers.
-    pub(crate) fn tiers(&self) -> Arc<Tiers> {
+    pub(crate) fn tiers(&self) -> Arc<TierTable> {
         Arc::clone(&self.tiers.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads the active generation and switches to it.
-    async fn follow(
+    async fn switch_to_active(
         &self,
         watcher: &tokio_postgres::Client,
-        connecting: &Connecting,
-    ) -> Result<(), ReadError> {
+        connecting: &ConnectionSettings,
+    ) -> Result<(), QueryError> {
         let row = watcher.query_opt(ACTIVE, &[]).await?;
-        let row = row.ok_or(ReadError::NoneActive)?;
+        let row = row.ok_or(QueryError::NoneActive)?;
         let id: i32 = row.try_get("generation")?;
-        let tiers = Tiers::load(watcher).await?;
+        let tiers = TierTable::load(watcher).await?;
         *self.tiers.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tiers);
         let generation = match self.pin() {
             Ok(current) if current.id == id => current,
-            _ => self.open(id, connecting)?,
+            _ => self.open_generation(id, connecting)?,
         };
         let client = generation.client().await?;
         let statement = client.prepare_cached(VERSION).await?;
         let row = client.query_one(&statement, &[]).await?;
-        let version = Version::of(&row)?;
+        let version = DataVersion::from_row(&row)?;
         generation.observe(version);
-        *generation.method.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Method::of(&row)?);
+        *generation.served_rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ServedRules::from_row(&row)?);
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         if current.as_ref().is_none_or(|known| known.id != id) {
             tracing::info!(generation = id, %version, "serving");
@@ -231,23 +231,23 @@ impl Projection {
         Ok(())
     }
 
-    fn open(&self, id: i32, connecting: &Connecting) -> Result<Arc<Generation>, ReadError> {
+    fn open_generation(&self, id: i32, connecting: &ConnectionSettings) -> Result<Arc<ServedGeneration>, QueryError> {
         let version =
-            Arc::new(RwLock::new(Version { generation: id, sequence: 0, as_of: None, position: 0 }));
-        let open = |connections, apart| -> Result<_, ReadError> {
+            Arc::new(RwLock::new(DataVersion { generation: id, sequence: 0, as_of: None, position: 0 }));
+        let open = |connections, bulk| -> Result<_, QueryError> {
             let (pool, version) = (connecting.pool(id, connections)?, Arc::clone(&version));
-            let batches = Batches::new(self.tasks.clone());
-            Ok(Arc::new(Generation { id, pool, batches, version, method: RwLock::default(), apart }))
+            let batches = LookupBatcher::new(self.tasks.clone());
+            Ok(Arc::new(ServedGeneration { id, pool, batches, version, served_rules: RwLock::default(), bulk }))
         };
-        let apart = open(connecting.connections_apart, None)?;
-        open(connecting.connections, Some(apart))
+        let bulk = open(connecting.bulk_connections, None)?;
+        open(connecting.connections, Some(bulk))
     }
 }
 
 /// Follows the active generation until the process ends, and reconnects after each loss.
-pub(crate) async fn watch(projection: Arc<Projection>, connecting: Connecting) {
+pub(crate) async fn follow_active_generation(projection: Arc<Projection>, connecting: ConnectionSettings) {
     loop {
-        if let Err(error) = watch_once(&projection, &connecting).await {
+        if let Err(error) = follow_until_disconnected(&projection, &connecting).await {
             projection.reachable.store(false, Ordering::Relaxed);
             tracing::warn!("cannot follow the projection: {error}");
         }
@@ -255,7 +255,7 @@ pub(crate) async fn watch(projection: Arc<Projection>, connecting: Connecting) {
     }
 }
 
-async fn watch_once(projection: &Projection, connecting: &Connecting) -> Result<(), ReadError> {
+async fn follow_until_disconnected(projection: &Projection, connecting: &ConnectionSettings) -> Result<(), QueryError> {
     let config = connecting.with_options(&format!("-c statement_timeout={}", connecting.timeout.as_millis()));
     let (client, mut connection) = config.connect(connecting.tls.clone()).await?;
     let (sender, mut notified) = mpsc::channel(1);
@@ -269,29 +269,29 @@ async fn watch_once(projection: &Projection, connecting: &Connecting) -> Result<
         }
     };
     tokio::select! {
-        () = driving => Err(ReadError::Ended),
+        () = driving => Err(QueryError::Ended),
         followed = follow_notifications(projection, connecting, &client, &mut notified) => followed,
     }
 }
 
 async fn follow_notifications(
     projection: &Projection,
-    connecting: &Connecting,
+    connecting: &ConnectionSettings,
     client: &tokio_postgres::Client,
     notified: &mut mpsc::Receiver<()>,
-) -> Result<(), ReadError> {
+) -> Result<(), QueryError> {
     // A replica does not support `listen`, so polling alone follows.
     if let Err(error) = client.batch_execute("listen projection").await {
         tracing::info!("no notifications here, polling: {}", store::db::error_chain(&error));
     }
     let bounded = connecting.timeout * 2;
     loop {
-        tokio::time::timeout(bounded, projection.follow(client, connecting))
+        tokio::time::timeout(bounded, projection.switch_to_active(client, connecting))
             .await
-            .map_err(|_| ReadError::Silent)??;
+            .map_err(|_| QueryError::Silent)??;
         projection.reachable.store(true, Ordering::Relaxed);
         if let Ok(None) = tokio::time::timeout(POLL, notified.recv()).await {
-            return Err(ReadError::Ended);
+            return Err(QueryError::Ended);
         }
     }
 }

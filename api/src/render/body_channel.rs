@@ -15,7 +15,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 /// Maximum uncompressed backlog in bytes. Data above it is compressed.
-pub(crate) const PLAIN: usize = 1024 * 1024;
+pub(crate) const MAX_UNCOMPRESSED: usize = 1024 * 1024;
 /// Segment size in bytes.
 const SEGMENT: usize = 128 * 1024;
 /// Compression level. The fastest level already shrinks repetitive rows to less than a tenth.
@@ -24,17 +24,17 @@ const LEVEL: i32 = 1;
 /// Error of a writer whose client disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the client has gone")]
-pub(crate) struct Gone;
+pub(crate) struct Disconnected;
 
 /// Error of a reader whose writer stopped before the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the answer broke off")]
-pub(crate) struct BrokenOff;
+pub(crate) struct Truncated;
 
 /// Write end. Dropping it unfinished truncates the response.
 #[derive(Debug)]
-pub(crate) struct Writer {
-    pipe: Pipe,
+pub(crate) struct BodySender {
+    backlog: SharedBacklog,
     /// Bytes of the incomplete segment.
     segment: Vec<u8>,
     is_finished: bool,
@@ -42,13 +42,13 @@ pub(crate) struct Writer {
 
 /// Read end, with a guard that lives as long as the reader.
 #[derive(Debug)]
-pub(crate) struct Reader<H> {
-    pipe: Pipe,
-    _held: H,
+pub(crate) struct BodyReceiver<H> {
+    backlog: SharedBacklog,
+    _guard: H,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Pipe(Arc<Mutex<State>>);
+struct SharedBacklog(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -57,7 +57,7 @@ struct State {
     plain: usize,
     /// Waiting bytes, by uncompressed size.
     left: usize,
-    end: Option<Result<(), BrokenOff>>,
+    end: Option<Result<(), Truncated>>,
     is_read: bool,
     reader: Option<Waker>,
 }
@@ -69,26 +69,26 @@ enum Segment {
 }
 
 /// Creates both ends of an empty channel.
-pub(crate) fn pipe<H>(held: H) -> (Writer, Reader<H>) {
-    let pipe = Pipe::default();
-    pipe.state().is_read = true;
-    let reader = Reader { pipe: pipe.clone(), _held: held };
-    (Writer { pipe, segment: Vec::new(), is_finished: false }, reader)
+pub(crate) fn body_channel<H>(guard: H) -> (BodySender, BodyReceiver<H>) {
+    let backlog = SharedBacklog::default();
+    backlog.state().is_read = true;
+    let reader = BodyReceiver { backlog: backlog.clone(), _guard: guard };
+    (BodySender { backlog, segment: Vec::new(), is_finished: false }, reader)
 }
 
-impl Pipe {
+impl SharedBacklog {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Appends a segment, compressed if the backlog is full.
-    fn push(&self, bytes: Bytes) -> Result<(), Gone> {
+    fn push(&self, bytes: Bytes) -> Result<(), Disconnected> {
         let is_room = {
             let state = self.state();
             if !state.is_read {
-                return Err(Gone);
+                return Err(Disconnected);
             }
-            state.plain + bytes.len() <= PLAIN
+            state.plain + bytes.len() <= MAX_UNCOMPRESSED
         };
         let unpacked = bytes.len();
         // A boxed slice drops the spare capacity of the compressor's buffer.
@@ -127,22 +127,22 @@ impl State {
 }
 
 impl Segment {
-    fn unpacked(self) -> Result<Bytes, BrokenOff> {
+    fn unpacked(self) -> Result<Bytes, Truncated> {
         match self {
             Self::Plain(bytes) => Ok(bytes),
             Self::Packed { bytes, unpacked } => {
-                zstd::bulk::decompress(&bytes, unpacked).map(Bytes::from).map_err(|_| BrokenOff)
+                zstd::bulk::decompress(&bytes, unpacked).map(Bytes::from).map_err(|_| Truncated)
             }
         }
     }
 }
 
-impl Writer {
+impl BodySender {
     /// Writes bytes. Large uncompressed parts are passed on without a copy.
-    pub(crate) fn write(&mut self, bytes: Bytes) -> Result<(), Gone> {
-        if (SEGMENT..=PLAIN).contains(&bytes.len()) {
+    pub(crate) fn write(&mut self, bytes: Bytes) -> Result<(), Disconnected> {
+        if (SEGMENT..=MAX_UNCOMPRESSED).contains(&bytes.len()) {
             self.flush()?;
-            return self.pipe.push(bytes);
+            return self.backlog.push(bytes);
         }
         for part in bytes.chunks(SEGMENT) {
             self.segment.extend_from_slice(part);
@@ -153,34 +153,34 @@ impl Writer {
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), Gone> {
+    fn flush(&mut self) -> Result<(), Disconnected> {
         if self.segment.is_empty() {
             Ok(())
         } else {
-            self.pipe.push(std::mem::take(&mut self.segment).into())
+            self.backlog.push(std::mem::take(&mut self.segment).into())
         }
     }
 
     /// Finishes the response.
-    pub(crate) fn finish(mut self) -> Result<(), Gone> {
+    pub(crate) fn finish(mut self) -> Result<(), Disconnected> {
         self.flush()?;
         self.is_finished = true;
         Ok(())
     }
 }
 
-impl Drop for Writer {
+impl Drop for BodySender {
     fn drop(&mut self) {
-        let mut state = self.pipe.state();
-        state.end = Some(if self.is_finished { Ok(()) } else { Err(BrokenOff) });
+        let mut state = self.backlog.state();
+        state.end = Some(if self.is_finished { Ok(()) } else { Err(Truncated) });
         state.wake();
     }
 }
 
-impl<H> Reader<H> {
+impl<H> BodyReceiver<H> {
     /// Complete body, if it is finished and fully uncompressed.
-    pub(crate) fn whole(&self) -> Option<Bytes> {
-        let state = self.pipe.state();
+    pub(crate) fn complete_body(&self) -> Option<Bytes> {
+        let state = self.backlog.state();
         let is_plain = state.end == Some(Ok(())) && state.plain == state.left;
         let parts: Option<Vec<&Bytes>> = state.waiting.iter().map(Segment::plain).collect();
         match parts.filter(|_| is_plain)?.as_slice() {
@@ -202,16 +202,16 @@ impl Segment {
     }
 }
 
-impl<H: Unpin> Body for Reader<H> {
+impl<H: Unpin> Body for BodyReceiver<H> {
     type Data = Bytes;
-    type Error = BrokenOff;
+    type Error = Truncated;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Truncated>>> {
         let segment = {
-            let mut state = self.pipe.state();
+            let mut state = self.backlog.state();
             match (state.next(), state.end) {
                 (Some(segment), _) => segment,
                 (None, Some(end)) => return Poll::Ready(end.err().map(Err)),
@@ -225,12 +225,12 @@ impl<H: Unpin> Body for Reader<H> {
     }
 
     fn is_end_stream(&self) -> bool {
-        let state = self.pipe.state();
+        let state = self.backlog.state();
         state.waiting.is_empty() && state.end == Some(Ok(()))
     }
 
     fn size_hint(&self) -> SizeHint {
-        let state = self.pipe.state();
+        let state = self.backlog.state();
         let left = u64::try_from(state.left);
         match (state.end, left) {
             (Some(Ok(())), Ok(left)) => SizeHint::with_exact(left),
@@ -239,9 +239,9 @@ impl<H: Unpin> Body for Reader<H> {
     }
 }
 
-impl<H> Drop for Reader<H> {
+impl<H> Drop for BodyReceiver<H> {
     fn drop(&mut self) {
-        let mut state = self.pipe.state();
+        let mut state = self.backlog.state();
         state.is_read = false;
         state.waiting.clear();
     }
@@ -253,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    async fn next(reader: &mut Reader<()>) -> Option<Result<Bytes, BrokenOff>> {
+    async fn next(reader: &mut BodyReceiver<()>) -> Option<Result<Bytes, Truncated>> {
         let frame = std::future::poll_fn(|cx| Pin::new(&mut *reader).poll_frame(cx)).await?;
         Some(frame.map(|frame| frame.into_data().unwrap_or_default()))
     }
@@ -268,14 +268,14 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_not_taken_is_packed_and_comes_out_as_it_went_in() {
-        let (mut writer, mut reader) = pipe(());
+        let (mut writer, mut reader) = body_channel(());
         let text = lines(250_000);
         for part in text.chunks(1_000) {
             writer.write(Bytes::copy_from_slice(part)).expect("a reader");
         }
         writer.finish().expect("a reader");
         let held: usize = reader
-            .pipe
+            .backlog
             .state()
             .waiting
             .iter()
@@ -284,9 +284,9 @@ mod tests {
                 Segment::Packed { bytes, .. } => bytes.len(),
             })
             .sum();
-        assert!(text.len() > 8 * PLAIN && held < 2 * PLAIN, "{held} of {}", text.len());
+        assert!(text.len() > 8 * MAX_UNCOMPRESSED && held < 2 * MAX_UNCOMPRESSED, "{held} of {}", text.len());
         assert_eq!(reader.size_hint().exact(), u64::try_from(text.len()).ok());
-        assert!(reader.whole().is_none(), "it is long");
+        assert!(reader.complete_body().is_none(), "it is long");
         let mut taken = Vec::new();
         while let Some(part) = next(&mut reader).await {
             taken.extend_from_slice(&part.expect("whole"));
@@ -296,24 +296,24 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_without_its_end_is_broken() {
-        let (mut writer, mut reader) = pipe(());
+        let (mut writer, mut reader) = body_channel(());
         writer.write(lines(10_000)).expect("a reader");
-        assert!(reader.whole().is_none() && reader.size_hint().exact().is_none(), "more may come");
+        assert!(reader.complete_body().is_none() && reader.size_hint().exact().is_none(), "more may come");
         assert!(matches!(next(&mut reader).await, Some(Ok(_))));
         assert!(next(&mut reader).now_or_never().is_none(), "waits");
         drop(writer);
-        assert!(matches!(next(&mut reader).await, Some(Err(BrokenOff))));
+        assert!(matches!(next(&mut reader).await, Some(Err(Truncated))));
     }
 
     #[tokio::test]
     async fn a_short_answer_is_whole_and_a_writer_without_a_client_is_told() {
-        let (mut writer, reader) = pipe(());
+        let (mut writer, reader) = body_channel(());
         let text = lines(20);
         writer.write(text.clone()).expect("a reader");
         writer.finish().expect("a reader");
-        assert_eq!(reader.whole(), Some(text));
-        let (mut writer, reader) = pipe(());
+        assert_eq!(reader.complete_body(), Some(text));
+        let (mut writer, reader) = body_channel(());
         drop(reader);
-        assert_eq!(writer.write(lines(SEGMENT)), Err(Gone));
+        assert_eq!(writer.write(lines(SEGMENT)), Err(Disconnected));
     }
 }

@@ -14,8 +14,8 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use crate::auth::tier::Tier;
 use crate::metrics::CacheMetrics;
-use crate::parameters::Format;
-use crate::read::projection::Version;
+use crate::parameters::ResponseFormat;
+use crate::read::projection::DataVersion;
 
 /// Approximate bytes of an entry besides its body and request.
 const ENTRY: usize = 256;
@@ -24,19 +24,19 @@ const ANSWERS: usize = 1 << 16;
 
 /// Cache key: everything that determines the body of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
-    pub(crate) version: Version,
+pub(crate) struct CacheKey {
+    pub(crate) version: DataVersion,
     pub(crate) today: NaiveDate,
-    pub(crate) format: Format,
+    pub(crate) format: ResponseFormat,
     /// Tier, if the response differs by tier.
     pub(crate) tier: Option<Tier>,
     /// Path and query as sent.
     pub(crate) target: String,
 }
 
-impl Key {
+impl CacheKey {
     /// Weak entity tag of the response at a version, which may be newer than the key's.
-    pub(crate) fn etag(&self, version: &Version) -> HeaderValue {
+    pub(crate) fn etag(&self, version: &DataVersion) -> HeaderValue {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&version.generation.to_le_bytes());
         hasher.update(&version.sequence.to_le_bytes());
@@ -53,7 +53,7 @@ impl Key {
 
 /// Rendered response.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct CachedResponse {
     pub(crate) body: Bytes,
     pub(crate) etag: HeaderValue,
     /// Link to the next page, for formats without room for it in the body.
@@ -62,47 +62,47 @@ pub(crate) struct Answer {
 
 /// Weighs an entry by its bytes.
 #[derive(Debug, Clone)]
-struct InBytes;
+struct ByteWeigher;
 
-impl Weighter<Key, Arc<Answer>> for InBytes {
-    fn weight(&self, key: &Key, answer: &Arc<Answer>) -> u64 {
+impl Weighter<CacheKey, Arc<CachedResponse>> for ByteWeigher {
+    fn weight(&self, key: &CacheKey, answer: &Arc<CachedResponse>) -> u64 {
         (answer.body.len() + key.target.len() + ENTRY) as u64
     }
 }
 
 /// Cache of rendered responses.
 #[derive(Debug)]
-pub(crate) struct Answers {
-    kept: Cache<Key, Arc<Answer>, InBytes, RandomState>,
+pub(crate) struct ResponseCache {
+    entries: Cache<CacheKey, Arc<CachedResponse>, ByteWeigher, RandomState>,
     metrics: CacheMetrics,
 }
 
-impl Answers {
+impl ResponseCache {
     /// Creates a cache with this capacity in bytes.
     pub(crate) fn new(bytes: u64, metrics: CacheMetrics) -> Self {
-        let kept = Cache::with(ANSWERS, bytes, InBytes, RandomState::default(), DefaultLifecycle::default());
-        Self { kept, metrics }
+        let entries = Cache::with(ANSWERS, bytes, ByteWeigher, RandomState::default(), DefaultLifecycle::default());
+        Self { entries, metrics }
     }
 
     /// Cached response, or the result of `fill`. Concurrent calls share one `fill`, and errors are not cached.
-    pub(crate) async fn fill<E>(
+    pub(crate) async fn get_or_render<E>(
         &self,
-        key: &Key,
-        fill: impl Future<Output = Result<Answer, E>>,
-    ) -> Result<Arc<Answer>, E> {
-        self.kept.get_or_insert_async(key, async { fill.await.map(Arc::new) }).await
+        key: &CacheKey,
+        fill: impl Future<Output = Result<CachedResponse, E>>,
+    ) -> Result<Arc<CachedResponse>, E> {
+        self.entries.get_or_insert_async(key, async { fill.await.map(Arc::new) }).await
     }
 
     /// Cached response, if present.
-    pub(crate) fn kept(&self, key: &Key) -> Option<Arc<Answer>> {
-        let answer = self.kept.get(key);
-        self.metrics.looked(answer.is_some());
+    pub(crate) fn get(&self, key: &CacheKey) -> Option<Arc<CachedResponse>> {
+        let answer = self.entries.get(key);
+        self.metrics.record_lookup(answer.is_some());
         answer
     }
 
     /// Inserts a response rendered elsewhere.
-    pub(crate) fn keep(&self, key: Key, answer: Answer) {
-        self.kept.insert(key, Arc::new(answer));
+    pub(crate) fn insert(&self, key: CacheKey, answer: CachedResponse) {
+        self.entries.insert(key, Arc::new(answer));
     }
 }
 
@@ -113,20 +113,20 @@ mod tests {
     use futures::future::join_all;
 
     use super::*;
-    use crate::metrics::Metrics;
+    use crate::metrics::ApiApiMetrics;
 
-    fn answers(bytes: u64) -> Answers {
-        Answers::new(bytes, Metrics::new().expect("figures").cache)
+    fn answers(bytes: u64) -> ResponseCache {
+        ResponseCache::new(bytes, ApiApiMetrics::new().expect("figures").cache)
     }
 
-    fn key(target: &str) -> Key {
-        let version = Version { generation: 1, sequence: 1, as_of: None, position: 1 };
+    fn key(target: &str) -> CacheKey {
+        let version = DataVersion { generation: 1, sequence: 1, as_of: None, position: 1 };
         let today = NaiveDate::from_ymd_opt(2024, 6, 28).expect("a day");
-        Key { version, today, format: Format::Json, tier: None, target: target.to_owned() }
+        CacheKey { version, today, format: ResponseFormat::Json, tier: None, target: target.to_owned() }
     }
 
-    fn answer(bytes: usize) -> Answer {
-        Answer { body: vec![b'0'; bytes].into(), etag: HeaderValue::from_static("W/\"1\""), link: None }
+    fn answer(bytes: usize) -> CachedResponse {
+        CachedResponse { body: vec![b'0'; bytes].into(), etag: HeaderValue::from_static("W/\"1\""), link: None }
     }
 
     #[tokio::test]
@@ -139,7 +139,7 @@ mod tests {
                 tokio::task::yield_now().await;
                 if number == 1 { Err("the first fails") } else { Ok(answer(number)) }
             };
-            answers.fill(&key, fill).await.map(|answer| answer.body.len())
+            answers.get_or_render(&key, fill).await.map(|answer| answer.body.len())
         };
         let asked = join_all((0..5).map(|_| ask())).await;
         assert_eq!(asked, [Err("the first fails"), Ok(2), Ok(2), Ok(2), Ok(2)]);
@@ -150,18 +150,18 @@ mod tests {
     fn no_more_is_kept_than_there_is_room_for() {
         let answers = answers(1 << 20);
         for number in 0..10_000 {
-            answers.keep(key(&number.to_string()), answer(1_000));
+            answers.insert(key(&number.to_string()), answer(1_000));
         }
         assert!(answers.kept.weight() <= 1 << 20);
-        assert!(answers.kept(&key("9999")).is_some());
-        answers.keep(key("larger than all"), answer(2 << 20));
-        assert!(answers.kept(&key("larger than all")).is_none());
+        assert!(answers.get(&key("9999")).is_some());
+        answers.insert(key("larger than all"), answer(2 << 20));
+        assert!(answers.get(&key("larger than all")).is_none());
     }
 
     #[test]
     fn nothing_is_kept_without_room() {
         let answers = answers(0);
-        answers.keep(key("/"), answer(1));
-        assert!(answers.kept(&key("/")).is_none());
+        answers.insert(key("/"), answer(1));
+        assert!(answers.get(&key("/")).is_none());
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::auth::tier::Tier;
-use crate::read::projection::Version;
+use crate::read::projection::DataVersion;
 
 /// One resource.
 #[derive(Debug, Serialize, ToSchema)]
@@ -90,13 +90,13 @@ pub(crate) struct Warning {
 }
 
 impl Meta {
-    pub(crate) fn new(version: &Version) -> Self {
+    pub(crate) fn new(version: &DataVersion) -> Self {
         Self { as_of: version.as_of, data_version: version.to_string(), warnings: vec![] }
     }
 }
 
 impl ListMeta {
-    pub(crate) fn new(version: &Version, count: usize, limit: i64, next_cursor: Option<String>) -> Self {
+    pub(crate) fn new(version: &DataVersion, count: usize, limit: i64, next_cursor: Option<String>) -> Self {
         Self {
             count,
             limit,
@@ -115,13 +115,13 @@ impl ListMeta {
 
 impl ListMeta {
     /// Sets the start of a range without a start date, and the current day it depends on.
-    pub(crate) fn reach(&mut self, depth: Option<Depth>, today: NaiveDate) {
+    pub(crate) fn set_depth(&mut self, depth: Option<Depth>, today: NaiveDate) {
         self.depth = depth;
         self.today = depth.map(|_| today);
     }
 
     /// Sets the unknown symbols, in `missing` and as warnings.
-    pub(crate) fn miss(&mut self, missing: Vec<String>) {
+    pub(crate) fn set_missing(&mut self, missing: Vec<String>) {
         self.warnings.extend(missing.iter().map(|symbol| Warning::unknown_symbol(symbol)));
         self.missing = Some(missing);
     }
@@ -129,7 +129,7 @@ impl ListMeta {
 
 impl Warning {
     /// Warning about quarantined rows, if any.
-    pub(crate) fn held(count: i64) -> Option<Self> {
+    pub(crate) fn quarantined(count: i64) -> Option<Self> {
         let message = format!(
             "{count} rows are held back because their neighbours contradict them; metrics names them"
         );

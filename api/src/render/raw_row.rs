@@ -12,8 +12,8 @@ use store::from_row::place;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
-use crate::parameters::{Format, Output};
-use crate::render::rows::{Object, RenderError};
+use crate::parameters::{ResponseFormat, Output};
+use crate::render::rows::{JsonObject, RenderError};
 
 /// Usual maximum bytes of a row.
 const ROW: usize = 1_024;
@@ -31,9 +31,9 @@ impl<T> RawRow<T> {
     }
 }
 
-impl<T: TableRow> Object for RawRow<T> {
-    fn json(&self, output: &Output) -> Result<Vec<u8>, RenderError> {
-        let quote = (output.text_decimals && output.format == Format::Json).then_some(b'"');
+impl<T: TableRow> JsonObject for RawRow<T> {
+    fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError> {
+        let quote = (output.text_decimals && output.format == ResponseFormat::Json).then_some(b'"');
         let (mut body, mut expected) = (Vec::with_capacity(ROW), 0);
         for name in T::COLUMNS {
             body.extend_from_slice(if body.is_empty() { b"{\"" } else { b",\"" });

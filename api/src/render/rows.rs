@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use telemetry::csv_cell::escape_formula;
 use tokio_postgres::types::Type;
 
-use crate::parameters::{Format, Output};
+use crate::parameters::{ResponseFormat, Output};
 
 /// Errors of rendering, which are never caused by the client.
 #[derive(Debug, thiserror::Error)]
@@ -31,26 +31,26 @@ pub(crate) enum RenderError {
 }
 
 /// Value with a JSON object form.
-pub(crate) trait Object {
+pub(crate) trait JsonObject {
     /// Its JSON bytes, with decimals in the requested style.
-    fn json(&self, output: &Output) -> Result<Vec<u8>, RenderError>;
+    fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError>;
 }
 
-impl<T: Serialize> Object for T {
-    fn json(&self, output: &Output) -> Result<Vec<u8>, RenderError> {
+impl<T: Serialize> JsonObject for T {
+    fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError> {
         Ok(json(output, self)?)
     }
 }
 
 /// Body with one resource.
-pub(crate) fn single(
+pub(crate) fn render_single(
     output: &Output,
-    row: &impl Object,
+    row: &impl JsonObject,
     meta: &impl Serialize,
 ) -> Result<Bytes, RenderError> {
-    let row = row.json(output)?;
-    if output.format == Format::Csv {
-        return Ok([opening(output)?, records(output, [Ok(row)])?].concat().into());
+    let row = row.to_json(output)?;
+    if output.format == ResponseFormat::Csv {
+        return Ok([list_opening(output)?, records(output, [Ok(row)])?].concat().into());
     }
     let data = match &output.fields {
         None => row,
@@ -61,29 +61,29 @@ pub(crate) fn single(
 }
 
 /// Body with a page of rows.
-pub(crate) fn list<T: Serialize>(
+pub(crate) fn render_list<T: Serialize>(
     output: &Output,
     rows: &[T],
     meta: &impl Serialize,
 ) -> Result<Bytes, RenderError> {
-    let mut body = opening(output)?;
+    let mut body = list_opening(output)?;
     body.extend(self::rows(output, rows)?);
-    body.extend(closing(output, meta)?);
+    body.extend(list_closing(output, meta)?);
     Ok(body.into())
 }
 
 /// Start of a list: the JSON object up to its array, or the CSV header.
-pub(crate) fn opening(output: &Output) -> Result<Vec<u8>, RenderError> {
+pub(crate) fn list_opening(output: &Output) -> Result<Vec<u8>, RenderError> {
     match output.format {
-        Format::Json => Ok(b"{\"data\":[".to_vec()),
-        Format::Csv => sheet(|writer| Ok(writer.write_record(columns(output))?)),
+        ResponseFormat::Json => Ok(b"{\"data\":[".to_vec()),
+        ResponseFormat::Csv => sheet(|writer| Ok(writer.write_record(columns(output))?)),
     }
 }
 
 /// Rows of a list: comma-separated JSON items, or CSV records.
-pub(crate) fn rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<Vec<u8>, RenderError> {
-    if output.format == Format::Csv {
-        return records(output, rows.iter().map(|row| row.json(output)));
+pub(crate) fn render_rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<Vec<u8>, RenderError> {
+    if output.format == ResponseFormat::Csv {
+        return records(output, rows.iter().map(|row| row.to_json(output)));
     }
     let mut body = Vec::new();
     for row in rows {
@@ -99,9 +99,9 @@ pub(crate) fn rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<Vec<u8>,
 }
 
 /// End of a list: its meta in JSON, empty in CSV.
-pub(crate) fn closing(output: &Output, meta: &impl Serialize) -> Result<Vec<u8>, RenderError> {
+pub(crate) fn list_closing(output: &Output, meta: &impl Serialize) -> Result<Vec<u8>, RenderError> {
     let mut body = Vec::new();
-    if output.format == Format::Json {
+    if output.format == ResponseFormat::Json {
         body.extend_from_slice(b"],\"meta\":");
         body.extend(json(output, meta)?);
         body.push(b'}');
@@ -117,7 +117,7 @@ fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::
 /// Serializes with decimals in the requested style.
 fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     // CSV does not distinguish text from numbers, so decimals stay numbers.
-    if output.text_decimals && output.format == Format::Json {
+    if output.text_decimals && output.format == ResponseFormat::Json {
         market::decimal::with_decimals_as_text(serialize)
     } else {
         serialize()
@@ -126,7 +126,7 @@ fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
 
 /// JSON object with only these members and unchanged digits.
 fn choose(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
-    let members: Members<'_> = serde_json::from_slice(row)?;
+    let members: ObjectMembers<'_> = serde_json::from_slice(row)?;
     let mut text = String::with_capacity(row.len());
     text.push('{');
     for field in fields {
@@ -155,7 +155,7 @@ fn records(
     sheet(|writer| {
         for row in rows {
             let row = row?;
-            let members: Members<'_> = serde_json::from_slice(&row)?;
+            let members: ObjectMembers<'_> = serde_json::from_slice(&row)?;
             for column in columns(output) {
                 writer.write_field(cell(members.get(column))?)?;
             }
@@ -184,19 +184,19 @@ fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
 }
 
 /// Ordered members of a JSON object, with unparsed values.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct ObjectMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'a> Members<'a> {
+impl<'a> ObjectMembers<'a> {
     fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 }
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for ObjectMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Members<'de>;
+        struct MemberVisitor;
+        impl<'de> Visitor<'de> for MemberVisitor {
+            type Value = ObjectMembers<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
@@ -205,10 +205,10 @@ impl<'de> Deserialize<'de> for Members<'de> {
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(ObjectMembers(members))
             }
         }
-        deserializer.deserialize_map(InOrder)
+        deserializer.deserialize_map(MemberVisitor)
     }
 }
 
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[derive(Serialize)]
-    struct Row {
+    struct SampleRow {
         symbol: &'static str,
         name: &'static str,
         price: Option<ExactDecimal>,
@@ -229,8 +229,8 @@ mod tests {
 
     const COLUMNS: &[&str] = &["symbol", "name", "price", "tags"];
 
-    fn row() -> Row {
-        Row {
+    fn row() -> SampleRow {
+        SampleRow {
             symbol: "A",
             name: "=Sum, \"Inc\"",
             price: Some(ExactDecimal(Decimal::new(110, 2))),
@@ -238,40 +238,40 @@ mod tests {
         }
     }
 
-    fn check(format: Format, text_decimals: bool, fields: Option<Vec<&'static str>>, expected: &str) {
+    fn check(format: ResponseFormat, text_decimals: bool, fields: Option<Vec<&'static str>>, expected: &str) {
         let output = Output { format, text_decimals, columns: COLUMNS, fields };
-        let body = list(&output, &[row()], &serde_json::json!({})).expect("renders");
+        let body = render_list(&output, &[row()], &serde_json::json!({})).expect("renders");
         assert_eq!(String::from_utf8_lossy(&body), expected);
     }
 
     #[test]
     fn json_keeps_every_digit() {
         let all = r#"{"data":[{"symbol":"A","name":"=Sum, \"Inc\"","price":1.10,"tags":["x"]}],"meta":{}}"#;
-        check(Format::Json, false, None, all);
+        check(ResponseFormat::Json, false, None, all);
         check(
-            Format::Json,
+            ResponseFormat::Json,
             false,
             Some(vec!["symbol", "price"]),
             r#"{"data":[{"symbol":"A","price":1.10}],"meta":{}}"#,
         );
-        check(Format::Json, true, Some(vec!["price"]), r#"{"data":[{"price":"1.10"}],"meta":{}}"#);
+        check(ResponseFormat::Json, true, Some(vec!["price"]), r#"{"data":[{"price":"1.10"}],"meta":{}}"#);
     }
 
     #[test]
     fn csv_has_the_same_columns_and_runs_no_formula() {
         check(
-            Format::Csv,
+            ResponseFormat::Csv,
             true,
             None,
             "symbol,name,price,tags\r\nA,\"'=Sum, \"\"Inc\"\"\",1.10,\"[\"\"x\"\"]\"\r\n",
         );
-        check(Format::Csv, false, Some(vec!["price"]), "price\r\n1.10\r\n");
+        check(ResponseFormat::Csv, false, Some(vec!["price"]), "price\r\n1.10\r\n");
     }
 
     #[test]
     fn unknown_is_an_empty_cell() {
-        let output = Output { format: Format::Csv, columns: COLUMNS, ..Output::default() };
-        let body = single(&output, &Row { price: None, ..row() }, &()).expect("renders");
+        let output = Output { format: ResponseFormat::Csv, columns: COLUMNS, ..Output::default() };
+        let body = render_single(&output, &SampleRow { price: None, ..row() }, &()).expect("renders");
         assert!(String::from_utf8_lossy(&body).contains("\",,\"["));
     }
 }

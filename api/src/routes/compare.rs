@@ -9,15 +9,15 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::{Access, Free};
-use crate::answer::{Context, Rendered};
+use crate::answer::{HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
-use crate::parameters::{Described, Output, Parameters, Reader, SymbolList};
-use crate::read::lookup::{self, Named};
-use crate::read::projection::Version;
+use crate::parameters::{DocumentedParameters, Output, Parameters, ParameterReader, SymbolList};
+use crate::read::lookup::{self, ResolvedSymbols};
+use crate::read::projection::DataVersion;
 use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const QUOTES: &str = include_str!("../../queries/bulk/quotes.sql");
 const FUNDAMENTALS: &str = include_str!("../../queries/bulk/fundamentals.sql");
@@ -74,10 +74,10 @@ pub(crate) struct CompareParameters {
 impl Parameters for CompareParameters {
     const TIER_MATTERS: bool = true;
 
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let symbols = reader.required_symbols(MOST);
-        let sections = reader.some_of("sections", SECTIONS).unwrap_or_else(|| SECTIONS.to_vec());
-        let mut output = reader.output(COLUMNS);
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let symbols = reader.read_required_symbols(MOST);
+        let sections = reader.read_words("sections", SECTIONS).unwrap_or_else(|| SECTIONS.to_vec());
+        let mut output = reader.read_output(COLUMNS);
         let chosen = output.fields.take().unwrap_or_else(|| COLUMNS.to_vec());
         output.fields = Some(
             chosen.into_iter().filter(|column| *column == "symbol" || sections.contains(column)).collect(),
@@ -91,29 +91,29 @@ impl Parameters for CompareParameters {
 /// Quote, fundamentals (Starter and higher) and metrics of each, in request order, and who is best at what.
 #[utoipa::path(
     get, path = "/v1/compare", tag = "Compare", security(("bearer" = []), ("api_key" = [])),
-    params(Described<CompareParameters>),
-    responses((status = 200, description = "Securities side by side", body = CompareAnswer), Failures)
+    params(DocumentedParameters<CompareParameters>),
+    responses((status = 200, description = "Securities side by side", body = CompareAnswer), ErrorResponses)
 )]
 pub(crate) async fn compare(access: Access<Free, CompareParameters>) -> Response {
-    access.answer(side_by_side).await
+    access.respond(side_by_side).await
 }
 
 /// Rows of the three tables by symbol, of one version.
-struct Rows {
-    version: Version,
+struct ComparedRows {
+    version: DataVersion,
     quotes: HashMap<String, Quote>,
     fundamentals: HashMap<String, FundamentalsRow>,
     metrics: HashMap<String, Metrics>,
 }
 
-impl Rows {
-    async fn read<P>(context: &Context<P>, symbols: &[String]) -> Result<Self, ApiError> {
+impl ComparedRows {
+    async fn read<P>(context: &HandlerContext<P>, symbols: &[String]) -> Result<Self, ApiError> {
         let mut client = context.generation.client().await?;
-        let transaction = lookup::snapshot(&mut client).await?;
+        let transaction = lookup::begin_snapshot(&mut client).await?;
         let (version, quotes) =
-            lookup::table::<Quote>(&context.generation, &transaction, QUOTES, symbols, |row| &row.symbol)
+            lookup::find_by_symbol::<Quote>(&context.generation, &transaction, QUOTES, symbols, |row| &row.symbol)
                 .await?;
-        let (_, fundamentals) = lookup::table::<FundamentalsRow>(
+        let (_, fundamentals) = lookup::find_by_symbol::<FundamentalsRow>(
             &context.generation,
             &transaction,
             FUNDAMENTALS,
@@ -122,24 +122,24 @@ impl Rows {
         )
         .await?;
         let (_, metrics) =
-            lookup::table::<Metrics>(&context.generation, &transaction, METRICS, symbols, |row| &row.symbol)
+            lookup::find_by_symbol::<Metrics>(&context.generation, &transaction, METRICS, symbols, |row| &row.symbol)
                 .await?;
         Ok(Self { version, quotes, fundamentals, metrics })
     }
 }
 
-async fn side_by_side(context: Context<CompareParameters>) -> Result<Rendered, ApiError> {
+async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
-    let Named { known, missing } = lookup::named(&context.generation, Some(&asked.symbols)).await?;
+    let ResolvedSymbols { known, missing } = lookup::resolve_symbol_list(&context.generation, Some(&asked.symbols)).await?;
     let named = known.unwrap_or_default();
     let mut warnings = Vec::new();
-    let mut rows = Rows::read(&context, &named).await?;
+    let mut rows = ComparedRows::read(&context, &named).await?;
     if context.tier < Tier::Starter && asked.sections.contains(&"fundamentals") {
         rows.fundamentals.clear();
         let message = "Fundamentals need the Starter plan or higher".to_owned();
         warnings.push(Warning { code: "fundamentals_not_included", message, param: Some("sections") });
     }
-    let floor = context.floor();
+    let floor = context.first_available_day();
     let take = |symbol: String| CompareItem {
         quote: rows.quotes.remove(&symbol),
         fundamentals: rows.fundamentals.remove(&symbol),
@@ -151,7 +151,7 @@ async fn side_by_side(context: Context<CompareParameters>) -> Result<Rendered, A
     list.warnings = warnings;
     list.miss(missing);
     let meta = CompareMeta { list, best: best(&items) };
-    Ok(Rendered { body: rows::list(&asked.output, &items, &meta)?, version: rows.version, next_cursor: None })
+    Ok(RenderedBody { body: rows::render_list(&asked.output, &items, &meta)?, version: rows.version, next_cursor: None })
 }
 
 /// Figure of a comparison, and true if a smaller value is better.

@@ -119,7 +119,7 @@ pub(crate) struct QuotaUsage {
 /// What every endpoint can be refused with.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "documents ApiError")]
-pub(crate) enum Failures {
+pub(crate) enum ErrorResponses {
     /// A parameter is wrong.
     #[response(status = 400)]
     InvalidParameter(InvalidParameterBody),

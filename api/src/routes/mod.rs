@@ -1,20 +1,20 @@
 //! Endpoints, one file region each: parameters, response, documentation, required tier, handler.
 
 pub(crate) mod bulk;
-mod changes;
+mod change_feed;
 pub(crate) mod compare;
 pub(crate) mod dividends;
-pub(crate) mod docs;
-pub(crate) mod document;
+pub(crate) mod openapi_endpoint;
+pub(crate) mod openapi_document;
 pub(crate) mod etfs;
-mod examples;
-mod failures;
+mod openapi_examples;
+mod error_schema;
 pub(crate) mod health;
-pub(crate) mod method;
+pub(crate) mod rules_notice;
 pub(crate) mod prices;
 pub(crate) mod screeners;
 pub(crate) mod search;
 pub(crate) mod sectors;
 pub(crate) mod stocks;
 
-pub(crate) use failures::Failures;
+pub(crate) use error_schema::ErrorResponses;

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::examples;
-use super::failures::{
+use super::openapi_examples;
+use super::error_schema::{
     Allowed, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
 };
@@ -69,13 +69,13 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
     ),
     servers((url = "/", description = "This service")),
     components(schemas(Allowed, ErrorBody, Flag, NotFoundBody, InvalidParameterBody, InvalidParameter, FeatureNotAvailableBody, LimitedBody, QuotaUsage, Tier)),
-    modifiers(&Security)
+    modifiers(&SecuritySchemes)
 )]
-pub(crate) struct Frame;
+pub(crate) struct OpenApiFrame;
 
-struct Security;
+struct SecuritySchemes;
 
-impl Modify for Security {
+impl Modify for SecuritySchemes {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let components = document.components.get_or_insert_default();
         let bearer = HttpBuilder::new()
@@ -92,7 +92,7 @@ impl Modify for Security {
 }
 
 /// Completes the document with examples, headers and shared error responses.
-pub(crate) fn complete(document: &utoipa::openapi::OpenApi) -> Value {
+pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Value {
     let mut document = serde_json::to_value(document).unwrap_or_default();
     let examples: Map<String, Value> = serde_json::from_str(EXAMPLES).unwrap_or_default();
     let (mut bodies, mut refusals) = (Vec::new(), Map::new());
@@ -101,7 +101,7 @@ pub(crate) fn complete(document: &utoipa::openapi::OpenApi) -> Value {
         let parameters = item["get"].get_mut("parameters").and_then(Value::as_array_mut);
         for parameter in parameters.into_iter().flatten() {
             let name = parameter["name"].as_str().unwrap_or_default();
-            parameter["example"] = examples::parameter(name, &parameter["schema"]);
+            parameter["example"] = openapi_examples::example_value(name, &parameter["schema"]);
         }
         let responses = &mut item["get"]["responses"];
         if let Some(example) = examples.get(path) {
@@ -110,12 +110,12 @@ pub(crate) fn complete(document: &utoipa::openapi::OpenApi) -> Value {
         let keyed = path != "/v1/health";
         if keyed {
             bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
-            convene(responses);
+            add_shared_responses(responses);
         }
         for (status, response) in responses.as_object_mut().into_iter().flatten() {
             response["headers"] = headers(status, keyed);
             if keyed && status.starts_with(['4', '5']) {
-                response["content"]["application/json"]["examples"] = examples::refusals(status).into();
+                response["content"]["application/json"]["examples"] = openapi_examples::error_bodies(status).into();
                 let shared = json!({ "$ref": format!("#/components/responses/{status}") });
                 refusals.insert(status.clone(), std::mem::replace(response, shared));
             }
@@ -124,19 +124,19 @@ pub(crate) fn complete(document: &utoipa::openapi::OpenApi) -> Value {
     document["components"]["responses"] = refusals.into();
     document["components"]["headers"] =
         HEADERS.iter().map(|header| header_of(*header)).collect::<Map<_, _>>().into();
-    name_flags(&mut document["components"]["schemas"]);
-    refer(&mut document["components"]["schemas"]);
+    document_flag_words(&mut document["components"]["schemas"]);
+    reference_row_schemas(&mut document["components"]["schemas"]);
     for body in bodies {
-        let row = followed(&document, &body)["properties"]["data"].clone();
-        loosen(&mut document, row.get("items").unwrap_or(&row));
+        let row = resolve_reference(&document, &body)["properties"]["data"].clone();
+        remove_required(&mut document, row.get("items").unwrap_or(&row));
     }
-    flatten(&mut document);
+    simplify_choices(&mut document);
     document
 }
 
 /// Documents the flag words as an extensible enum. The list is open, because a withdrawn record's id is part of its
 /// flag. So `Flag` is removed as a type.
-fn name_flags(schemas: &mut Value) {
+fn document_flag_words(schemas: &mut Value) {
     let Some(flag) = schemas.as_object_mut().and_then(|schemas| schemas.remove("Flag")) else { return };
     for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {
         if let Some(flags) = schema.pointer_mut("/properties/flags") {
@@ -147,7 +147,7 @@ fn name_flags(schemas: &mut Value) {
 }
 
 /// Adds the responses that all data endpoints share.
-fn convene(responses: &mut Value) {
+fn add_shared_responses(responses: &mut Value) {
     let csv = "RFC 4180: a header line, then a line a row; empty is null, nested values are JSON.";
     responses["200"]["content"]["text/csv"] = json!({ "schema": { "type": "string", "description": csv } });
     responses["304"] = json!({ "description": "The client has these bytes already." });
@@ -158,8 +158,8 @@ fn convene(responses: &mut Value) {
 
 /// Simplifies choices. A nullable exact decimal becomes one schema, descriptions move out of the choice, and `oneOf`
 /// becomes `anyOf`. A decimal in text form is also a string, so choices are never exclusive.
-fn flatten(value: &mut Value) {
-    let choices = value.as_object_mut().and_then(|members| members.remove("oneOf"));
+fn simplify_choices(value: &mut Value) {
+    let choices = value.as_object_mut().and_then(|securities| securities.remove("oneOf"));
     if let Some(mut choices) = choices {
         let is_nullable = choices[1]["type"] == "null";
         if is_nullable
@@ -176,7 +176,7 @@ fn flatten(value: &mut Value) {
         }
     }
     match value {
-        Value::Object(members) => members.values_mut().for_each(flatten),
+        Value::Object(securities) => securities.values_mut().for_each(flatten),
         Value::Array(items) => items.iter_mut().for_each(flatten),
         _ => {}
     }
@@ -188,7 +188,7 @@ fn operation_id(path: &str) -> String {
 }
 
 /// Replaces row schemas in envelopes by references: `List_StockRow` refers to `StockRow`.
-fn refer(schemas: &mut Value) {
+fn reference_row_schemas(schemas: &mut Value) {
     let names: Vec<String> = schemas.as_object().into_iter().flat_map(Map::keys).cloned().collect();
     for (envelope, row) in names.iter().filter_map(|name| Some((name, name.split_once('_')?.1))) {
         if names.iter().any(|name| name == row) {
@@ -223,17 +223,17 @@ fn headers(status: &str, keyed: bool) -> Value {
 }
 
 /// Schema behind a reference.
-fn followed<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+fn resolve_reference<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
 }
 
 /// Removes `required` from rows, because `fields` may omit any key.
-fn loosen(document: &mut Value, schema: &Value) {
+fn remove_required(document: &mut Value, schema: &Value) {
     if let Some(pointer) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
         let mut row = document.pointer(pointer).cloned().unwrap_or_default();
         for part in row.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten() {
-            loosen(document, &part.clone());
+            remove_required(document, &part.clone());
             part.as_object_mut().map(|part| part.remove("required"));
         }
         row.as_object_mut().map(|row| row.remove("required"));

@@ -9,16 +9,16 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use serde_json::Value;
 
-use super::method::Document;
+use super::rules_notice::NoticedDocument;
 use crate::app::state::App;
 
 pub(crate) fn routes(document: &Value) -> Router<App> {
-    let document = Arc::new(Document::new(document));
+    let document = Arc::new(NoticedDocument::new(document));
     // The document changes only at a promotion.
     let headers =
         [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
     let openapi = async move |State(app): State<App>| {
-        (headers, document.under(&app.projection.method())).into_response()
+        (headers, document.text_for(&app.projection.served_rules())).into_response()
     };
     Router::new().route("/openapi.json", get(openapi))
 }

@@ -39,7 +39,7 @@ const VALUES: &[(&str, &str)] = &[
 ];
 
 /// Example value for a parameter of this name and schema.
-pub(super) fn parameter(name: &str, schema: &Value) -> Value {
+pub(super) fn example_value(name: &str, schema: &Value) -> Value {
     let plain = name.trim_start_matches("min_").trim_start_matches("max_");
     let known = VALUES.iter().find(|(known, _)| *known == plain);
     if let Some(value) = known.and_then(|(_, text)| serde_json::from_str::<Value>(text).ok()) {
@@ -72,10 +72,10 @@ fn by_schema(name: &str, schema: &Value) -> Value {
 }
 
 /// Possible error bodies of this status, by code.
-pub(super) fn refusals(status: &str) -> Map<String, Value> {
+pub(super) fn error_bodies(status: &str) -> Map<String, Value> {
     let named = |error: &ApiError| {
-        let id = RequestId::of_trace("0af7651916cd43dd8448eb211c80319c").unwrap_or_default();
-        let body = request_id::scope(id, async { error.body() }).now_or_never().unwrap_or_default();
+        let id = RequestId::from_trace_id("0af7651916cd43dd8448eb211c80319c").unwrap_or_default();
+        let body = request_id::with_request_id(id, async { error.body() }).now_or_never().unwrap_or_default();
         let name = body["code"].as_str().unwrap_or("NOT_FOUND").to_owned();
         (name, json!({ "value": body }))
     };

@@ -5,17 +5,17 @@ use std::sync::{PoisonError, RwLock};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::parameters::served_rules::Method;
+use crate::parameters::served_rules::ServedRules;
 
 /// Text of the document: the plain one, and the one with the latest notice.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(super) struct NoticedDocument {
     document: Value,
     plain: Bytes,
-    marked: RwLock<(Method, Bytes)>,
+    marked: RwLock<(ServedRules, Bytes)>,
 }
 
-impl Document {
+impl NoticedDocument {
     pub(super) fn new(document: &Value) -> Self {
         Self {
             document: document.clone(),
@@ -25,30 +25,30 @@ impl Document {
     }
 
     /// Text for this method, serialized once per method.
-    pub(super) fn under(&self, method: &Method) -> Bytes {
-        if method.is_plain() {
+    pub(super) fn text_for(&self, method: &ServedRules) -> Bytes {
+        if method.is_default() {
             return self.plain.clone();
         }
         let (known, text) = self.marked.read().unwrap_or_else(PoisonError::into_inner).clone();
         if known == *method {
             return text;
         }
-        let text = Bytes::from(mark(self.document.clone(), method).to_string());
+        let text = Bytes::from(add_notice(self.document.clone(), method).to_string());
         *self.marked.write().unwrap_or_else(PoisonError::into_inner) = (method.clone(), text.clone());
         text
     }
 }
 
 /// Adds the deviation as `info.x-method` and as a paragraph of the introduction.
-fn mark(mut document: Value, method: &Method) -> Value {
+fn add_notice(mut document: Value, method: &ServedRules) -> Value {
     let info = &mut document["info"];
     let introduction = info["description"].as_str().unwrap_or_default();
-    info["description"] = format!("{introduction}\n\n{}", deviation(method)).into();
+    info["description"] = format!("{introduction}\n\n{}", describe_deviation(method)).into();
     info["x-method"] = json!(method);
     document
 }
 
-pub(crate) fn deviation(method: &Method) -> String {
+pub(crate) fn describe_deviation(method: &ServedRules) -> String {
     let rules: Vec<String> =
         method.rules.iter().map(|(name, value)| format!("`{name}` is {value}")).collect();
     let mut told = vec![format!("**Method {}.**", method.version)];
@@ -65,10 +65,10 @@ mod tests {
 
     #[test]
     fn a_deviation_is_said_while_it_is_served() {
-        let document = Document::new(&json!({ "info": { "description": "Dividends." } }));
-        let plain = Method { version: "1".into(), ..Method::default() };
+        let document = NoticedDocument::new(&json!({ "info": { "description": "Dividends." } }));
+        let plain = ServedRules { version: "1".into(), ..ServedRules::default() };
         let rules = [("streak.tolerance".to_owned(), "1".to_owned())].into();
-        let method = Method { version: "1+streak.tolerance=1".into(), rules, note: Some("Why.".into()) };
+        let method = ServedRules { version: "1+streak.tolerance=1".into(), rules, note: Some("Why.".into()) };
         let said = json!({ "info": {
             "description": "Dividends.\n\n**Method 1+streak.tolerance=1.** The figures served deviate from the rules: `streak.tolerance` is 1. Why.",
             "x-method": { "version": "1+streak.tolerance=1", "rules": { "streak.tolerance": "1" }, "note": "Why." }
@@ -76,7 +76,7 @@ mod tests {
         for (method, expected) in
             [(&plain, &document.document), (&method, &said), (&method, &said), (&plain, &document.document)]
         {
-            assert_eq!(serde_json::from_slice::<Value>(&document.under(method)).unwrap(), *expected);
+            assert_eq!(serde_json::from_slice::<Value>(&document.text_for(method)).unwrap(), *expected);
         }
     }
 }

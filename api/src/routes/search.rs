@@ -11,20 +11,20 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::{Access, Free};
-use crate::answer::{Context, Rendered};
+use crate::answer::{HandlerContext, RenderedBody};
 use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
-use crate::parameters::cursor::Signer;
-use crate::parameters::facets::Field;
-use crate::parameters::trigram::{likeness, trigrams};
+use crate::parameters::cursor::CursorSigner;
+use crate::parameters::facets::FilterField;
+use crate::parameters::trigram::{trigram_similarity, trigrams};
 use crate::parameters::{
-    Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, among,
+    DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, ParameterReader, SortValue, is_among,
 };
-use crate::read::projection::Version;
-use crate::read::universe::{Known, Member, Names, Universe};
+use crate::read::projection::DataVersion;
+use crate::read::memory_tables::{SearchNames, SecurityRow, NameIndex, StockTable};
 use crate::render::envelope::{List, ListMeta};
 use crate::render::rows;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const COLUMNS: &[&str] = &[
     "symbol",
@@ -39,7 +39,7 @@ const COLUMNS: &[&str] = &[
     "match",
     "dividend_yield",
 ];
-const PAGING: Paging = Paging {
+const PAGING: PageOptions = PageOptions {
     default_limit: 20,
     most: 100,
     keys: &["score", "market_cap", "symbol", "name"],
@@ -106,29 +106,29 @@ pub(crate) struct SearchParameters {
 }
 
 impl Parameters for SearchParameters {
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let q = reader.text("q", 64).unwrap_or_default();
-        reader.demand("q");
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let q = reader.read_text("q", 64).unwrap_or_default();
+        reader.require_given("q");
         Self {
             q,
-            r#type: reader.some_of("type", SecurityType::ALL),
-            exchange: reader.names(Field::Exchange),
-            include_inactive: reader.flag("include_inactive").unwrap_or(false),
-            page: reader.page(&PAGING),
-            output: reader.output(COLUMNS),
+            r#type: reader.read_words("type", SecurityType::ALL),
+            exchange: reader.read_names(FilterField::Exchange),
+            include_inactive: reader.read_bool("include_inactive").unwrap_or(false),
+            page: reader.read_page(&PAGING),
+            output: reader.read_output(COLUMNS),
         }
     }
 }
 
 /// Search text in all compared forms.
-struct Wanted {
+struct SearchText {
     symbols: Vec<String>,
     isin: String,
     name: String,
     trigrams: Vec<u32>,
 }
 
-impl Wanted {
+impl SearchText {
     fn of(q: &str) -> Self {
         let name = q.trim().to_lowercase();
         let symbol = market::symbol::Symbol::parse(q).ok();
@@ -141,7 +141,7 @@ impl Wanted {
     }
 
     /// Score of a security in thousandths, and the reason.
-    fn fit(&self, symbol: &str, known: &Known) -> Option<(u32, Match)> {
+    fn score(&self, symbol: &str, known: &SearchNames) -> Option<(u32, Match)> {
         let first = self.symbols.first().map_or("", String::as_str);
         if self.symbols.iter().any(|wanted| wanted == symbol) {
             return Some((1_000, Match::Symbol));
@@ -156,10 +156,10 @@ impl Wanted {
             let beyond = u32::try_from(symbol.len() - first.len()).unwrap_or(0);
             return Some((900 - 10 * beyond.min(20), Match::SymbolPrefix));
         }
-        self.fit_name(known)
+        self.score_name(known)
     }
 
-    fn fit_name(&self, known: &Known) -> Option<(u32, Match)> {
+    fn score_name(&self, known: &SearchNames) -> Option<(u32, Match)> {
         let found = known.name.find(&self.name).filter(|_| !self.name.is_empty());
         let starts_word =
             found.is_some_and(|at| at == 0 || !known.name[..at].ends_with(char::is_alphanumeric));
@@ -169,7 +169,7 @@ impl Wanted {
             Some(_) if starts_word => Some((700, Match::Name)),
             Some(_) if self.name.chars().count() >= 3 => Some((550, Match::Name)),
             _ => {
-                let likeness = likeness(&self.trigrams, &known.trigrams);
+                let likeness = trigram_similarity(&self.trigrams, &known.trigrams);
                 (likeness >= ALIKE).then_some((likeness / 2, Match::NameFuzzy))
             }
         }
@@ -181,52 +181,52 @@ impl Wanted {
 /// Best fit first: symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
 #[utoipa::path(
     get, path = "/v1/search", tag = "Search", security(("bearer" = []), ("api_key" = [])),
-    params(Described<SearchParameters>),
-    responses((status = 200, description = "Securities by fit", body = List<SearchResult>), Failures)
+    params(DocumentedParameters<SearchParameters>),
+    responses((status = 200, description = "Securities by fit", body = List<SearchResult>), ErrorResponses)
 )]
 pub(crate) async fn search(access: Access<Free, SearchParameters>) -> Response {
-    access.answer(page).await
+    access.respond(page).await
 }
 
-async fn page(context: Context<SearchParameters>) -> Result<Rendered, ApiError> {
-    let universe = context.app.universes.stocks(&context.generation).await?;
-    let names = context.app.universes.names(&context.generation, &universe).await?;
-    run_low_priority(move || found(&context.parameters, &universe, &names, &context.app.signer)).await?
+async fn page(context: HandlerContext<SearchParameters>) -> Result<RenderedBody, ApiError> {
+    let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
+    let names = context.app.memory_tables.names(&context.generation, &stock_table).await?;
+    run_low_priority(move || found(&context.parameters, &stock_table, &names, &context.app.signer)).await?
 }
 
 fn found(
     asked: &SearchParameters,
-    universe: &Universe,
-    names: &Names,
-    signer: &Signer,
-) -> Result<Rendered, ApiError> {
-    let wanted = Wanted::of(&asked.q);
-    let eligible = universe.members.iter().filter(|member| {
+    stock_table: &StockTable,
+    names: &NameIndex,
+    signer: &CursorSigner,
+) -> Result<RenderedBody, ApiError> {
+    let wanted = SearchText::of(&asked.q);
+    let eligible = stock_table.securities.iter().filter(|member| {
         (asked.include_inactive || member.stock.is_active)
-            && among(asked.r#type.as_ref(), Some(&member.stock.r#type))
-            && among(asked.exchange.as_ref(), member.stock.exchange.as_ref())
+            && is_among(asked.r#type.as_ref(), Some(&member.stock.r#type))
+            && is_among(asked.exchange.as_ref(), member.stock.exchange.as_ref())
     });
     let fit = |member| {
-        let member: &Member = member;
-        let known = names.of(&member.stock.symbol)?;
-        wanted.fit(&member.stock.symbol, known).map(|(score, why)| Hit { score, why, member })
+        let member: &SecurityRow = member;
+        let known = names.get(&member.stock.symbol)?;
+        wanted.score(&member.stock.symbol, known).map(|(score, why)| SearchHit { score, why, member })
     };
-    let found: Vec<Hit<'_>> = eligible.filter_map(fit).collect();
-    let (hits, next_cursor) = asked.page.select(&found, signer);
+    let found: Vec<SearchHit<'_>> = eligible.filter_map(fit).collect();
+    let (hits, next_cursor) = asked.page.select_rows(&found, signer);
     let rows: Vec<SearchResult> = hits.into_iter().map(SearchResult::of).collect();
-    let version: Version = universe.version;
+    let version: DataVersion = stock_table.version;
     let meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
-    Ok(Rendered { body: rows::list(&asked.output, &rows, &meta)?, version, next_cursor })
+    Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
 /// Matching security, with its score in thousandths and the reason.
-struct Hit<'a> {
+struct SearchHit<'a> {
     score: u32,
     why: Match,
-    member: &'a Member,
+    member: &'a SecurityRow,
 }
 
-impl Listed for Hit<'_> {
+impl Sortable for SearchHit<'_> {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         match key {
             "score" => Some(SortValue::Number(self.score.into())),
@@ -240,7 +240,7 @@ impl Listed for Hit<'_> {
 }
 
 impl SearchResult {
-    fn of(hit: &Hit<'_>) -> Self {
+    fn of(hit: &SearchHit<'_>) -> Self {
         let stock = hit.member.stock.clone();
         Self {
             symbol: stock.symbol,
@@ -264,13 +264,13 @@ mod tests {
 
     fn check(q: &str, symbol: &str, name: &str, expected: Option<Match>) {
         let name = name.to_lowercase();
-        let known = Known {
+        let known = SearchNames {
             isin: Some("US1912161007".to_owned()),
             former_symbols: vec!["OLD".to_owned()],
             trigrams: trigrams(&name),
             name,
         };
-        assert_eq!(Wanted::of(q).fit(symbol, &known).map(|(_, why)| why), expected, "{q}");
+        assert_eq!(SearchText::of(q).score(symbol, &known).map(|(_, why)| why), expected, "{q}");
     }
 
     #[test]

@@ -13,17 +13,17 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::screeners::row::ScreenerRow;
 use crate::answer::{Access, Free};
-use crate::answer::{Context, Rendered};
+use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::{Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue};
+use crate::parameters::{DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, ParameterReader, SortValue};
 use crate::read::lookup;
-use crate::read::projection::Version;
-use crate::read::universe::{Member, Universe};
+use crate::read::projection::DataVersion;
+use crate::read::memory_tables::{SecurityRow, StockTable};
 use crate::render::envelope::{List, Single};
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const SECTORS: &str = include_str!("../../queries/sectors/sectors.sql");
-const PAGING: Paging = Paging {
+const PAGING: PageOptions = PageOptions {
     default_limit: 100,
     most: 100,
     keys: &[
@@ -64,9 +64,9 @@ pub(crate) struct SectorsParameters {
 }
 
 impl Parameters for SectorsParameters {
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let page = reader.page(&PAGING);
-        let mut output = reader.output(&LIST);
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let page = reader.read_page(&PAGING);
+        let mut output = reader.read_output(&LIST);
         output.fields.get_or_insert_with(|| LIST.clone());
         Self { page, output }
     }
@@ -87,14 +87,14 @@ pub(crate) struct SectorParameters {
 }
 
 impl Parameters for SectorParameters {
-    fn read(reader: &mut Reader<'_>) -> Self {
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "the limit is read within bounds")]
-        let limit = reader.integer("limit", 1..=100, 10).unsigned_abs() as usize;
-        Self { sector: reader.path("sector"), limit, output: reader.output(&DETAIL) }
+        let limit = reader.read_integer("limit", 1..=100, 10).unsigned_abs() as usize;
+        Self { sector: reader.read_path("sector"), limit, output: reader.read_output(&DETAIL) }
     }
 }
 
-impl Listed for SectorRow {
+impl Sortable for SectorRow {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         let number = |value: Option<ExactDecimal>| value.map(|value| SortValue::Number(value.0));
         match key {
@@ -119,15 +119,15 @@ impl Listed for SectorRow {
 /// Statistics of each sector's active stocks (R25).
 #[utoipa::path(
     get, path = "/v1/sectors", tag = "Sectors", security(("bearer" = []), ("api_key" = [])),
-    params(Described<SectorsParameters>),
-    responses((status = 200, description = "A page of sectors", body = List<SectorRow>), Failures)
+    params(DocumentedParameters<SectorsParameters>),
+    responses((status = 200, description = "A page of sectors", body = List<SectorRow>), ErrorResponses)
 )]
 pub(crate) async fn list(access: Access<Free, SectorsParameters>) -> Response {
     access
-        .answer(async |context| {
+        .respond(async |context| {
             let (version, sectors) = sectors(&context).await?;
             let asked = &context.parameters;
-            context.page(&asked.output, &asked.page, version, &sectors, |_| {})
+            context.render_page(&asked.output, &asked.page, version, &sectors, |_| {})
         })
         .await
 }
@@ -137,48 +137,48 @@ pub(crate) async fn list(access: Access<Free, SectorsParameters>) -> Response {
 /// By name or slug, any case.
 #[utoipa::path(
     get, path = "/v1/sectors/{sector}", tag = "Sectors", security(("bearer" = []), ("api_key" = [])),
-    params(Described<SectorParameters>),
-    responses((status = 200, description = "The sector", body = Single<SectorDetail>), Failures)
+    params(DocumentedParameters<SectorParameters>),
+    responses((status = 200, description = "The sector", body = Single<SectorDetail>), ErrorResponses)
 )]
 pub(crate) async fn detail(access: Access<Free, SectorParameters>) -> Response {
-    access.answer(one).await
+    access.respond(one).await
 }
 
-async fn one(context: Context<SectorParameters>) -> Result<Rendered, ApiError> {
-    let (version, sectors, universe) = together(&context).await?;
+async fn one(context: HandlerContext<SectorParameters>) -> Result<RenderedBody, ApiError> {
+    let (version, sectors, stock_table) = load_consistent(&context).await?;
     let wanted = context.parameters.sector.trim().to_lowercase();
     let found = sectors
         .into_iter()
         .find(|row| row.sector.to_lowercase() == wanted || row.slug.to_lowercase() == wanted);
     let shown: String = context.parameters.sector.chars().take(64).collect();
     let sector = found.ok_or_else(|| ApiError::NotFound(format!("No sector {shown}")))?;
-    let top_payers = top_payers(&universe, &sector.sector, context.parameters.limit);
-    context.single(&context.parameters.output, version, &SectorDetail { sector, top_payers })
+    let top_payers = top_payers(&stock_table, &sector.sector, context.parameters.limit);
+    context.render_single(&context.parameters.output, version, &SectorDetail { sector, top_payers })
 }
 
-async fn sectors<P>(context: &Context<P>) -> Result<(Version, Vec<SectorRow>), ApiError> {
-    let rows = lookup::query(&context.generation, SECTORS, &[]).await?;
-    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
+async fn sectors<P>(context: &HandlerContext<P>) -> Result<(DataVersion, Vec<SectorRow>), ApiError> {
+    let rows = lookup::run_query(&context.generation, SECTORS, &[]).await?;
+    let version = DataVersion::from_row(rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?)?;
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("slug"), Ok(Some(_))));
     Ok((version, present.map(SectorRow::from_row).collect::<Result<_, _>>()?))
 }
 
 /// Sectors and securities of one version. If the version changes between the two look-ups, both are repeated.
-async fn together<P>(context: &Context<P>) -> Result<(Version, Vec<SectorRow>, Arc<Universe>), ApiError> {
+async fn load_consistent<P>(context: &HandlerContext<P>) -> Result<(DataVersion, Vec<SectorRow>, Arc<StockTable>), ApiError> {
     for _ in 0..5 {
-        let universe = context.app.universes.stocks(&context.generation).await?;
+        let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
         let (version, sectors) = sectors(context).await?;
-        if version == universe.version {
-            return Ok((version, sectors, universe));
+        if version == stock_table.version {
+            return Ok((version, sectors, stock_table));
         }
         context.generation.observe(version);
-        context.generation.observe(universe.version);
+        context.generation.observe(stock_table.version);
     }
     Err(ApiError::Unavailable("the data changes faster than it can be read".to_owned()))
 }
 
-fn top_payers(universe: &Universe, sector: &str, limit: usize) -> Vec<ScreenerRow> {
-    let pays = |member: &&Member| {
+fn top_payers(stock_table: &StockTable, sector: &str, limit: usize) -> Vec<ScreenerRow> {
+    let pays = |member: &&SecurityRow| {
         let stock = &member.stock;
         stock.is_active
             && stock.r#type != SecurityType::Etf
@@ -186,7 +186,7 @@ fn top_payers(universe: &Universe, sector: &str, limit: usize) -> Vec<ScreenerRo
             && stock.sector.as_deref() == Some(sector)
             && stock.dividend_yield.is_some_and(|value| !value.0.is_zero())
     };
-    let mut payers: Vec<&Member> = universe.members.iter().filter(pays).collect();
+    let mut payers: Vec<&SecurityRow> = stock_table.securities.iter().filter(pays).collect();
     // Members are sorted by symbol, and this sort is stable.
     payers.sort_by(|a, b| {
         (b.stock.dividend_yield, b.stock.market_cap).cmp(&(a.stock.dividend_yield, a.stock.market_cap))

@@ -6,26 +6,26 @@ use prometheus::proto::MetricFamily;
 use telemetry::listener::MetricsSource;
 
 use crate::app::state::App;
-use crate::connection::Registry;
-use crate::metrics::Levels;
+use crate::connection::ConnectionRegistry;
+use crate::metrics::GaugeValues;
 
 /// Metrics source: application state and connections.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ApiMetricsSource {
     pub(crate) app: App,
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) registry: Arc<ConnectionRegistry>,
 }
 
-impl MetricsSource for Seen {
+impl MetricsSource for ApiMetricsSource {
     fn metrics(&self) -> Vec<MetricFamily> {
-        let pools = self.app.projection.pin().map(|generation| generation.pools());
+        let pools = self.app.projection.pin().map(|generation| generation.pool_usage());
         let [reads, costly] = pools.unwrap_or_default();
-        let (queue, connections) = (self.app.admission.waiting(), self.registry.count());
-        self.app.metrics.families(&Levels { queue, connections, reads, costly })
+        let (queue, connections) = (self.app.admission.waiting_calls(), self.registry.count_by_phase());
+        self.app.metrics.gather(&GaugeValues { queue, connections, reads, costly })
     }
 
     fn health(&self) -> Result<(), String> {
-        if !self.app.projection.reachable() {
+        if !self.app.projection.is_reachable() {
             return Err("Postgres does not answer, so reads are not served".to_owned());
         }
         self.app.projection.pin().map(drop).map_err(|error| error.to_string())

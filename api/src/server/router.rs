@@ -12,14 +12,14 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::admission::Caller;
+use crate::admission::RequestContext;
 use crate::answer::{Access, Free};
 use crate::app::state::App;
 use crate::error::ApiError;
-use crate::parameters::Unrouted;
+use crate::parameters::UnroutedParameters;
 use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
-    bulk, compare, dividends, docs, document, etfs, health, prices, search, sectors, stocks,
+    bulk, compare, dividends, etfs, health, openapi_document, openapi_endpoint, prices, search, sectors, stocks,
 };
 use crate::{dashboard, mcp};
 
@@ -40,7 +40,7 @@ const EXPOSED: [&str; 11] = [
 
 /// Router of the documented endpoints.
 fn documented() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(document::Frame::openapi())
+    OpenApiRouter::with_openapi(openapi_document::OpenApiFrame::openapi())
         .merge(OpenApiRouter::new().routes(routes!(health::health)).route_layer(map_request(reached)))
         .routes(routes!(stocks::list::list))
         .routes(routes!(stocks::snapshot::snapshot))
@@ -67,25 +67,25 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(compare::compare))
         .routes(routes!(sectors::list))
         .routes(routes!(sectors::detail))
-        .routes(routes!(bulk::rows::quotes))
-        .routes(routes!(bulk::rows::metrics))
+        .routes(routes!(bulk::quotes_and_metrics::quotes))
+        .routes(routes!(bulk::quotes_and_metrics::metrics))
         .routes(routes!(bulk::dividends::dividends))
         .routes(routes!(prices::market::market))
 }
 
 /// OpenAPI document of all endpoints.
-pub fn document() -> serde_json::Value {
-    document::complete(&documented().into_openapi())
+pub fn openapi_document() -> serde_json::Value {
+    openapi_document::complete_document(&documented().into_openapi())
 }
 
 /// Complete router: documented endpoints, MCP, pages, fallbacks and CORS.
-pub(crate) fn router(app: App) -> Router {
+pub(crate) fn build_router(app: App) -> Router {
     let (routes, document) = documented().split_for_parts();
     let data = routes.clone().with_state(app.clone());
-    let document = document::complete(&document);
+    let document = openapi_document::complete_document(&document);
     let others = mcp::routes(&app, data.clone())
-        .merge(dashboard::routes(&app, data, &document))
-        .merge(docs::routes(&document))
+        .merge(dashboard::dashboard_routes(&app, data, &document))
+        .merge(openapi_endpoint::routes(&document))
         .route_layer(map_request(reached));
     let routes = routes.merge(others).fallback(unrouted).method_not_allowed_fallback(method_not_allowed);
     let routes = match cors(&app.settings.cors_allowed_origins) {
@@ -97,8 +97,8 @@ pub(crate) fn router(app: App) -> Router {
 
 /// Middleware for endpoints without [`Access`]: it records the matched route.
 async fn reached(endpoint: MatchedPath, request: Request) -> Request {
-    if let Some(caller) = Caller::of(request.extensions()) {
-        caller.reach(&endpoint);
+    if let Some(caller) = RequestContext::from_extensions(request.extensions()) {
+        caller.set_route(&endpoint);
     }
     request
 }
@@ -134,7 +134,7 @@ fn needs_key(path: &str) -> bool {
 
 async fn unrouted(State(app): State<App>, uri: Uri, request: Request) -> Response {
     if !needs_key(uri.path()) && is_browser(&request) {
-        return dashboard::nothing_at(&app, &request, &shown(uri.path()));
+        return dashboard::not_found_page(&app, &request, &shown(uri.path()));
     }
     match admitted(&app, uri.path(), request).await {
         Ok(()) => ApiError::NotFound(nothing_at(uri.path())).into_response(),
@@ -163,7 +163,7 @@ async fn admitted(app: &App, path: &str, request: Request) -> Result<(), ApiErro
     use axum::extract::FromRequestParts;
     if needs_key(path) {
         let (mut parts, _) = request.into_parts();
-        Access::<Free, Unrouted>::from_request_parts(&mut parts, app).await?;
+        Access::<Free, UnroutedParameters>::from_request_parts(&mut parts, app).await?;
     }
     Ok(())
 }
@@ -182,7 +182,7 @@ fn nothing_at(path: &str) -> String {
 
 /// Path for a message: keys are masked, and the length is limited.
 fn shown(path: &str) -> String {
-    crate::auth::scrub(path).chars().take(128).collect()
+    crate::auth::redact_secrets(path).chars().take(128).collect()
 }
 
 #[cfg(test)]

@@ -21,24 +21,24 @@ use telemetry::Shutdown;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_postgres::Config;
 
-use crate::admission::Admission;
-use crate::app::dashboard_settings::Switch;
-use crate::app::dashboard_state::Dashboard;
+use crate::admission::AdmissionQueue;
+use crate::app::dashboard_settings::DashboardSwitch;
+use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::{HEAD_BYTES, ServeSettings};
-use crate::app::state::{App, Shared};
+use crate::app::state::{App, SharedState};
 use crate::auth::client_address;
-use crate::auth::throttle::Throttle;
+use crate::auth::throttle::AddressThrottle;
 use crate::concurrency::fair_queue::FairQueue;
-use crate::concurrency::tasks::Tasks;
-use crate::connection::{Guarded, Registry, Tracked};
-use crate::metrics::Metrics;
+use crate::concurrency::tasks::BackgroundTasks;
+use crate::connection::{MonitoredStream, ConnectionRegistry, TrackedBody};
+use crate::metrics::ApiMetrics;
 use crate::middleware::{self, ConnectionInfo};
-use crate::parameters::cursor::Signer;
-use crate::read::lag::Lag;
-use crate::read::projection::{self, Connecting, Projection};
-use crate::read::universe::Universes;
-use crate::render::cache::Answers;
-use crate::server::monitoring::Seen;
+use crate::parameters::cursor::CursorSigner;
+use crate::read::lag::LagMonitor;
+use crate::read::projection::{self, ConnectionSettings, Projection};
+use crate::read::memory_tables::MemoryTables;
+use crate::render::cache::ResponseCache;
+use crate::server::monitoring::ApiMetricsSource;
 use crate::server::router;
 
 /// Maximum number of connections waiting for acceptance. The system may lower it (`net.core.somaxconn`).
@@ -56,13 +56,13 @@ pub async fn serve(
     let metrics = settings.metrics.bind().await?;
     let drain = settings.drain_timeout();
     let clients = Clients::of(&settings);
-    let tasks = Tasks::default();
+    let tasks = BackgroundTasks::default();
     refuse_newer_database(&settings, database).await?;
     let app = start(settings, database, &tasks)?;
-    let router = router::router(app.clone());
-    clients.tasks.spawn_until_stopped(Arc::clone(&clients.registry).sweep());
+    let router = router::build_router(app.clone());
+    clients.tasks.spawn_until_stopped(Arc::clone(&clients.registry).abort_overdue());
     if let Some(metrics) = metrics {
-        let observed = Seen { app: app.clone(), registry: Arc::clone(&clients.registry) };
+        let observed = ApiMetricsSource { app: app.clone(), registry: Arc::clone(&clients.registry) };
         tasks.spawn_until_stopped(metrics.serve(Arc::new(observed)));
     }
     tracing::info!(address = %listener.local_addr()?, "listening");
@@ -83,7 +83,7 @@ pub async fn serve(
     if tokio::time::timeout(drain, clients.graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests did not end in time");
     }
-    clients.registry.end_all();
+    clients.registry.abort_all();
     clients.tasks.stop(drain).await;
     // The last handles of the workers are dropped, so the workers finish their queues.
     drop((app, router));
@@ -123,7 +123,7 @@ async fn refuse_newer_database(settings: &ServeSettings, database: &DatabaseSett
 }
 
 /// Builds the shared state and starts the background tasks.
-fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) -> anyhow::Result<App> {
+fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &BackgroundTasks) -> anyhow::Result<App> {
     if settings.cursor_secret.is_none() {
         tracing::warn!(
             "CURSOR_SECRET is not set: cursors end with this process and other instances refuse them"
@@ -135,39 +135,39 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
         false => replicas_config(&settings.database_read_urls, "DATABASE_READ_URLS")?,
     };
     let tls = tls::connector(&config)?;
-    let connecting = Connecting {
+    let connecting = ConnectionSettings {
         tls: tls::connector(&reading)?,
         config: reading,
         connections: settings.read_connections.max(1),
-        connections_apart: settings.costly_connections.max(1),
+        bulk_connections: settings.costly_connections.max(1),
         timeout: settings.read_timeout(),
     };
     let projection = Arc::new(Projection::new(tasks.clone()));
-    tasks.spawn_until_stopped(projection::watch(Arc::clone(&projection), connecting));
-    let lag = Lag::default();
+    tasks.spawn_until_stopped(projection::follow_active_generation(Arc::clone(&projection), connecting));
+    let lag = LagMonitor::default();
     if let Some(url) = settings.nats_url.clone() {
-        tasks.spawn_until_stopped(lag.clone().watch(
+        tasks.spawn_until_stopped(lag.clone().poll_stream(
             url,
             settings.nats_stream.clone(),
             Arc::clone(&projection),
         ));
     }
     let dashboard = dashboard(&settings, database)?;
-    let metrics = Metrics::new()?;
-    Ok(App(Arc::new(Shared {
+    let metrics = ApiMetrics::new()?;
+    Ok(App(Arc::new(SharedState {
         dashboard,
-        throttle: Throttle::new(settings.calls_by_address(), settings.failures_by_address()),
-        admission: Admission::start(
+        throttle: AddressThrottle::new(settings.address_call_allowance(), settings.address_failure_allowance()),
+        admission: AdmissionQueue::start(
             config,
             &tls,
             settings.admission_timeout(),
             tasks,
             metrics.admission.clone(),
         ),
-        fair_queue: FairQueue::new(settings.costly_connections, settings.turn_timeout()),
-        answers: Answers::new(settings.cache_mib * 1024 * 1024, metrics.cache.clone()),
-        universes: Universes::default(),
-        signer: Signer::new(settings.cursor_secret.as_ref(), settings.cursor_secret_previous.as_ref())
+        fair_queue: FairQueue::new(settings.costly_connections, settings.fair_queue_timeout()),
+        response_cache: ResponseCache::new(settings.cache_mib * 1024 * 1024, metrics.cache.clone()),
+        memory_tables: MemoryTables::default(),
+        signer: CursorSigner::new(settings.cursor_secret.as_ref(), settings.cursor_secret_previous.as_ref())
             .context("CURSOR_SECRET cannot be used")?,
         projection,
         lag,
@@ -180,9 +180,9 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
 fn dashboard(
     settings: &ServeSettings,
     database: &DatabaseSettings,
-) -> anyhow::Result<Option<Arc<Dashboard>>> {
+) -> anyhow::Result<Option<Arc<DashboardState>>> {
     let settings = &settings.dashboard;
-    if settings.dashboard == Switch::Off {
+    if settings.dashboard == DashboardSwitch::Off {
         return Ok(None);
     }
     let config = config_for(
@@ -192,47 +192,47 @@ fn dashboard(
         "DASHBOARD_DATABASE_URL",
     )
     .context("the dashboard has no database; DASHBOARD=off serves without it")?;
-    Ok(Some(Arc::new(Dashboard::new(settings.clone(), config)?)))
+    Ok(Some(Arc::new(DashboardState::new(settings.clone(), config)?)))
 }
 
 /// Open client connections and the tasks that serve them.
 struct Clients {
-    registry: Arc<Registry>,
+    registry: Arc<ConnectionRegistry>,
     trusted: Vec<IpNet>,
     write_timeout: Duration,
     graceful: GracefulShutdown,
-    tasks: Tasks,
+    tasks: BackgroundTasks,
 }
 
 impl Clients {
     fn of(settings: &ServeSettings) -> Self {
-        let patience = settings.client_patience();
+        let timeouts = settings.client_timeouts();
         Self {
-            registry: Registry::new(settings.connection_caps(file_limit()), patience),
+            registry: ConnectionRegistry::new(settings.connection_caps(file_limit()), timeouts),
             trusted: settings.trusted_proxies.clone(),
-            write_timeout: patience.write,
+            write_timeout: timeouts.write,
             graceful: GracefulShutdown::new(),
-            tasks: Tasks::default(),
+            tasks: BackgroundTasks::default(),
         }
     }
 
     /// Serves a connection until it ends or is aborted.
     fn serve(&self, stream: TcpStream, peer: SocketAddr, app: &App, router: &Router) {
-        let is_trusted = client_address::is_trusted(peer.ip(), &self.trusted);
+        let is_trusted = client_address::is_trusted_proxy(peer.ip(), &self.trusted);
         let Some((registered, ended)) = self.registry.register(peer.ip(), is_trusted) else { return };
         let _ = stream.set_nodelay(true);
         // The timeout also covers bytes in the kernel's send buffer, on systems with this option.
         let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(self.write_timeout));
         let connection = Arc::clone(&registered.connection);
         let refusing = app.clone();
-        let on_protocol_error = Box::new(move |status| middleware::refuse(&refusing, peer.ip(), status));
-        let stream = Guarded::new(stream, Arc::clone(&connection), on_protocol_error);
+        let on_protocol_error = Box::new(move |status| middleware::respond_to_protocol_error(&refusing, peer.ip(), status));
+        let stream = MonitoredStream::new(stream, Arc::clone(&connection), on_protocol_error);
         let (app, router) = (app.clone(), router.clone());
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-            let working = connection.working();
+            let working = connection.begin_request();
             let info = ConnectionInfo { peer, is_proxied: is_trusted, connection: Arc::clone(&connection) };
-            let answered = middleware::handle(app.clone(), router.clone(), info, request.map(Body::new));
-            async { Ok::<_, Infallible>(answered.await.map(|body| Tracked::new(body, working))) }
+            let answered = middleware::handle_request(app.clone(), router.clone(), info, request.map(Body::new));
+            async { Ok::<_, Infallible>(answered.await.map(|body| TrackedBody::new(body, working))) }
         });
         let serving = hyper::server::conn::http1::Builder::new()
             .max_buf_size(HEAD_BYTES)

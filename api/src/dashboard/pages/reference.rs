@@ -15,10 +15,10 @@ use serde_json::Value;
 use crate::app::state::App;
 use crate::dashboard::security_headers::CALLING_POLICY;
 use crate::dashboard::session::visitor::Visitor;
-use crate::dashboard::view::example::Shown;
-use crate::dashboard::view::layout::{self, Section, Viewer, alert, token};
+use crate::dashboard::view::example::ApiExample;
+use crate::dashboard::view::layout::{self, Section, Viewer, error_message, csrf_field};
 use crate::dashboard::view::prose;
-use crate::routes::method::deviation;
+use crate::routes::rules_notice::describe_deviation;
 
 const TITLE: &str = "Reference";
 /// Optional parameters with an initial value, because the endpoint needs one of several.
@@ -28,7 +28,7 @@ const LEVELS: usize = 2;
 
 /// Parts of the page that are the same for every reader.
 #[derive(Debug)]
-pub(crate) struct Reference {
+pub(crate) struct ReferencePage {
     introduction: String,
     contents: String,
     endpoints: String,
@@ -36,7 +36,7 @@ pub(crate) struct Reference {
 
 /// State of the key field.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum KeyBox<'a> {
+pub(crate) enum KeyFieldState<'a> {
     /// Empty, or filled by the script with the tab's key.
     Empty,
     /// Secret of a new key.
@@ -45,7 +45,7 @@ pub(crate) enum KeyBox<'a> {
     Failed(&'a str),
 }
 
-impl Reference {
+impl ReferencePage {
     pub(crate) fn new(document: &Value) -> Self {
         Self {
             introduction: document["info"]["description"].as_str().unwrap_or_default().to_owned(),
@@ -56,24 +56,24 @@ impl Reference {
 }
 
 /// Page of a service with a dashboard.
-pub(crate) async fn show(Extension(reference): Extension<Arc<Reference>>, visitor: Visitor) -> Response {
-    page(&visitor, &reference, KeyBox::Empty).await
+pub(crate) async fn show_reference(Extension(reference): Extension<Arc<ReferencePage>>, visitor: Visitor) -> Response {
+    render_reference(&visitor, &reference, KeyFieldState::Empty).await
 }
 
 /// Page of a service without a dashboard.
-pub(crate) async fn show_alone(
-    Extension(reference): Extension<Arc<Reference>>,
+pub(crate) async fn show_reference_without_dashboard(
+    Extension(reference): Extension<Arc<ReferencePage>>,
     State(app): State<App>,
 ) -> Response {
-    let body = body(&app, &reference, &key_panel(Viewer::Reader, KeyBox::Empty), None);
-    calling(layout::page(TITLE, Viewer::Reader, Section::Other, &body).into_response())
+    let body = body(&app, &reference, &key_panel(Viewer::Reader, KeyFieldState::Empty), None);
+    calling(layout::render_page(TITLE, Viewer::Reader, Section::Other, &body).into_response())
 }
 
 /// Page for a visitor.
-pub(crate) async fn page(visitor: &Visitor, reference: &Reference, key: KeyBox<'_>) -> Response {
-    let shown = visitor.example.shown().await;
+pub(crate) async fn render_reference(visitor: &Visitor, reference: &ReferencePage, key: KeyFieldState<'_>) -> Response {
+    let shown = visitor.example.latest_sound_example().await;
     let body = body(&visitor.app, reference, &key_panel(visitor.viewer(), key), shown.as_deref());
-    calling(visitor.page(TITLE, Section::Other, &body))
+    calling(visitor.render_page(TITLE, Section::Other, &body))
 }
 
 /// Sets the policy that allows the page's script to call this service.
@@ -82,17 +82,17 @@ fn calling(mut response: Response) -> Response {
     response
 }
 
-fn body(app: &App, reference: &Reference, key: &Markup, shown: Option<&Shown>) -> Markup {
-    let method = app.projection.method();
-    let value = |name: fn(&Shown) -> &str| shown.map(name).filter(|value| !value.is_empty());
+fn body(app: &App, reference: &ReferencePage, key: &Markup, shown: Option<&ApiExample>) -> Markup {
+    let method = app.projection.served_rules();
+    let value = |name: fn(&ApiExample) -> &str| shown.map(name).filter(|value| !value.is_empty());
     html! {
         h1 { (TITLE) }
         p.lead { "Every endpoint, with a form that calls it. Programs read the same as " a href="/openapi.json" { "OpenAPI document" } "." }
         (key)
         details.panel.introduction {
             summary { "Values, pages, formats and limits" }
-            (prose::paragraphs(&reference.introduction))
-            @if !method.is_plain() { (prose::paragraphs(&deviation(&method))) }
+            (prose::render_paragraphs(&reference.introduction))
+            @if !method.is_default() { (prose::render_paragraphs(&describe_deviation(&method))) }
         }
         noscript { p.notice { "The forms call the service with JavaScript. Without it this page is for reading." } }
         (PreEscaped(&reference.contents))
@@ -104,23 +104,23 @@ fn body(app: &App, reference: &Reference, key: &Markup, shown: Option<&Shown>) -
 }
 
 /// Panel with the key for all calls.
-fn key_panel(viewer: Viewer<'_>, key: KeyBox<'_>) -> Markup {
+fn key_panel(viewer: Viewer<'_>, key: KeyFieldState<'_>) -> Markup {
     let (secret, message) = match key {
-        KeyBox::Empty => (None, None),
-        KeyBox::New(secret) => (Some(secret), None),
-        KeyBox::Failed(message) => (None, Some(message)),
+        KeyFieldState::Empty => (None, None),
+        KeyFieldState::New(secret) => (Some(secret), None),
+        KeyFieldState::Failed(message) => (None, Some(message)),
     };
     html! {
         section.panel aria-labelledby="key-title" {
             h2 id="key-title" { "Your key" }
-            (alert(message))
+            (error_message(message))
             label for="key" { "API key" }
             input type="password" id="key" autocomplete="off" spellcheck="false" placeholder="dds_live_…" value=[secret] data-new[secret.is_some()] aria-describedby="key-hint";
             p.hint id="key-hint" { "The key stays in this browser tab until the tab is closed, you sign out, or you press Forget. Only this service gets it." }
             div.row {
                 @if let Viewer::Holder(name) = viewer {
                     form method="post" action="/dashboard/keys/reference" {
-                        (token(name.secret))
+                        (csrf_field(name.secret))
                         button.second type="submit" { @if secret.is_some() { "Create another" } @else { "Use a key of my account" } }
                     }
                 }
@@ -136,13 +136,13 @@ fn key_panel(viewer: Viewer<'_>, key: KeyBox<'_>) -> Markup {
 }
 
 /// Endpoints of a tag: path and operation.
-struct Group<'a> {
+struct EndpointGroup<'a> {
     tag: &'a str,
     meaning: &'a str,
     operations: Vec<(&'a str, &'a Value)>,
 }
 
-impl Group<'_> {
+impl EndpointGroup<'_> {
     /// Id of the heading.
     fn id(&self) -> String {
         format!("tag-{}", self.tag.to_lowercase())
@@ -150,7 +150,7 @@ impl Group<'_> {
 }
 
 /// Endpoint groups in the order of the document's tags.
-fn groups(document: &Value) -> Vec<Group<'_>> {
+fn groups(document: &Value) -> Vec<EndpointGroup<'_>> {
     let tags = document["tags"].as_array().into_iter().flatten();
     let paths = document["paths"].as_object();
     tags.map(|tag| {
@@ -159,7 +159,7 @@ fn groups(document: &Value) -> Vec<Group<'_>> {
             let operation = &item["get"];
             (operation["tags"][0] == name).then_some((path.as_str(), operation))
         });
-        Group { tag: name, meaning: text(tag, "description"), operations: of_tag.collect() }
+        EndpointGroup { tag: name, meaning: text(tag, "description"), operations: of_tag.collect() }
     })
     .collect()
 }
@@ -198,13 +198,13 @@ fn endpoint(document: &Value, path: &str, operation: &Value) -> Markup {
         details.endpoint id=(id) {
             summary { span.verb { "GET" } " " code { (path) } " " span.title { (text(operation, "summary")) } }
             div.content {
-                (prose::paragraphs(text(operation, "description")))
+                (prose::render_paragraphs(text(operation, "description")))
                 form.call data-path=(path) data-open[path == "/v1/health"] {
-                    @for parameter in &needed { (field(path, id, parameter, true)) }
+                    @for parameter in &needed { (render_parameter_field(path, id, parameter, true)) }
                     @if !optional.is_empty() {
                         details.optional {
                             summary { "Optional parameters (" (optional.len()) ")" }
-                            div.fields { @for parameter in &optional { (field(path, id, parameter, false)) } }
+                            div.fields { @for parameter in &optional { (render_parameter_field(path, id, parameter, false)) } }
                         }
                     }
                     button type="submit" hidden { "Try it" }
@@ -236,7 +236,7 @@ fn is_needed(path: &str, parameter: &Value) -> bool {
 }
 
 /// Input of a parameter. Only a needed parameter has an initial value.
-fn field(path: &str, operation: &str, parameter: &Value, is_needed: bool) -> Markup {
+fn render_parameter_field(path: &str, operation: &str, parameter: &Value, is_needed: bool) -> Markup {
     let (name, schema) = (text(parameter, "name"), &parameter["schema"]);
     let id = format!("{operation}-{name}");
     let hint = format!("{id}-hint");
@@ -264,7 +264,7 @@ fn field(path: &str, operation: &str, parameter: &Value, is_needed: bool) -> Mar
                     @for choice in choices { option value=(choice) { (choice) } }
                 }
             }
-            p.hint id=(hint) { (prose::inline(text(parameter, "description"))) @if let Some(limits) = limits(schema) { " " (limits) } }
+            p.hint id=(hint) { (prose::render_inline(text(parameter, "description"))) @if let Some(limits) = limits(schema) { " " (limits) } }
         }
     }
 }
@@ -313,7 +313,7 @@ fn fields(document: &Value, operation: &str, schema: &Value) -> Markup {
                         thead { tr { th scope="col" { "Field" } th scope="col" { "Type" } th scope="col" { "Meaning" } } }
                         tbody {
                             @for (name, kind, meaning) in &rows {
-                                tr { th scope="row" { code { (name) } } td data-label="Type" { (kind) } td data-label="Meaning" { (prose::inline(meaning)) } }
+                                tr { th scope="row" { code { (name) } } td data-label="Type" { (kind) } td data-label="Meaning" { (prose::render_inline(meaning)) } }
                             }
                         }
                     }
@@ -386,16 +386,16 @@ fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
 mod tests {
     use serde_json::json;
 
-    use crate::dashboard::pages::reference::field;
+    use crate::dashboard::pages::reference::render_parameter_field;
 
     #[test]
     fn only_a_needed_parameter_has_a_value_at_first() {
         let parameter = json!({ "name": "limit", "in": "query", "example": 5, "description": "Rows.",
             "schema": { "type": "integer", "minimum": 1, "maximum": 10, "default": 5 } });
-        let optional = field("/v1/stocks", "stocks", &parameter, false).into_string();
+        let optional = render_parameter_field("/v1/stocks", "stocks", &parameter, false).into_string();
         assert!(!optional.contains(" value="), "{optional}");
         assert!(optional.contains("1 to 10. Default 5."), "{optional}");
-        let needed = field("/v1/stocks", "stocks", &parameter, true).into_string();
+        let needed = render_parameter_field("/v1/stocks", "stocks", &parameter, true).into_string();
         assert!(needed.contains(" value=\"5\""), "{needed}");
     }
 }

@@ -13,7 +13,7 @@ use chrono::{Months, NaiveDate};
 use serde_json::Value;
 use tower::ServiceExt;
 
-use crate::answer::Showcase;
+use crate::answer::InternalRequest;
 
 /// Age at which a response is refreshed.
 const FRESH: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ const PRICE_DAYS: i64 = 5;
 
 /// API call with its response, and sample values for calls of the reference.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ApiExample {
     /// Path and query.
     pub(crate) call: String,
     /// Body with one member per line.
@@ -62,28 +62,28 @@ pub(crate) struct Shown {
 
 /// Outcome of the latest refresh.
 #[derive(Debug, Default)]
-struct Latest {
-    shown: Option<Arc<Shown>>,
+struct LatestExample {
+    shown: Option<Arc<ApiExample>>,
     /// Time until which no refresh is due.
     until: Option<Instant>,
 }
 
 /// Router of the data, and its latest response.
 #[derive(Debug, Clone)]
-pub(crate) struct Example {
+pub(crate) struct ExampleCache {
     data: Router,
-    latest: Arc<Mutex<Latest>>,
+    latest: Arc<Mutex<LatestExample>>,
     /// Locked during a refresh.
     refreshing: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl Example {
+impl ExampleCache {
     pub(crate) fn new(data: Router) -> Self {
         Self { data, latest: Arc::default(), refreshing: Arc::default() }
     }
 
     /// Latest sound example, which stays during an outage. `None` before the first one.
-    pub(crate) async fn shown(&self) -> Option<Arc<Shown>> {
+    pub(crate) async fn latest_sound_example(&self) -> Option<Arc<ApiExample>> {
         if !self.is_due() {
             return self.latest();
         }
@@ -105,11 +105,11 @@ impl Example {
         latest.until.is_none_or(|until| until < Instant::now())
     }
 
-    fn latest(&self) -> Option<Arc<Shown>> {
+    fn latest(&self) -> Option<Arc<ApiExample>> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).shown.clone()
     }
 
-    fn store(&self, found: Option<Shown>) {
+    fn store(&self, found: Option<ApiExample>) {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         latest.until = Some(Instant::now() + if found.is_some() { FRESH } else { PAUSE });
         if let Some(found) = found {
@@ -117,7 +117,7 @@ impl Example {
         }
     }
 
-    async fn find(&self) -> Option<Shown> {
+    async fn find(&self) -> Option<ApiExample> {
         let symbol = self.sound_symbol().await?;
         let call = format!("/v1/stocks/{}/quote", encoded(&symbol));
         let answer = indented(&self.ask(&call).await?);
@@ -126,7 +126,7 @@ impl Example {
         };
         let fund = first(FUND, "symbol").await.unwrap_or_default();
         let sector = first(SECTOR, "sector").await.unwrap_or_default();
-        Some(Shown { call, answer, symbol, fund, sector })
+        Some(ApiExample { call, answer, symbol, fund, sector })
     }
 
     /// First candidate without a finding.
@@ -166,7 +166,7 @@ impl Example {
 
     async fn ask(&self, path: &str) -> Option<String> {
         let mut request = Request::get(path).body(Body::empty()).ok()?;
-        request.extensions_mut().insert(Showcase);
+        request.extensions_mut().insert(InternalRequest);
         let Ok(response) = self.data.clone().oneshot(request).await;
         let is_answered = response.status() == StatusCode::OK;
         let body = to_bytes(response.into_body(), BYTES).await.ok()?;

@@ -2,24 +2,24 @@
 
 use market::row::EtfRow;
 
-use crate::read::ReadError;
+use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::{Generation, Version};
+use crate::read::projection::{ServedGeneration, DataVersion};
 
 const LIST: &str = include_str!("../../../queries/etfs/list.sql");
 
 /// All active ETFs of one version.
 #[derive(Debug)]
-pub(crate) struct Etfs {
-    pub(crate) version: Version,
+pub(crate) struct EtfTable {
+    pub(crate) version: DataVersion,
     pub(crate) rows: Vec<EtfRow>,
 }
 
-impl Etfs {
+impl EtfTable {
     /// Reads all funds in one statement.
-    pub(super) async fn load(generation: &Generation) -> Result<Self, ReadError> {
-        let rows = lookup::query(generation, LIST, &[]).await?;
-        let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(generation))?)?;
-        Ok(Self { version, rows: lookup::present(&rows)? })
+    pub(super) async fn load(generation: &ServedGeneration) -> Result<Self, QueryError> {
+        let rows = lookup::run_query(generation, LIST, &[]).await?;
+        let version = DataVersion::from_row(rows.first().ok_or_else(|| lookup::missing_version_error(generation))?)?;
+        Ok(Self { version, rows: lookup::rows_with_symbol(&rows)? })
     }
 }

@@ -1,53 +1,53 @@
 //! In-memory tables, one per data version, for lists with arbitrary filters and sort keys.
 
 mod etfs;
-mod names;
-mod per_version;
+mod name_index;
+mod versioned_cache;
 mod stocks;
-mod vocabulary;
+mod facet_index;
 
-pub(crate) use etfs::Etfs;
-pub(crate) use names::{Known, Names};
-pub(crate) use stocks::{Member, Universe};
+pub(crate) use etfs::EtfTable;
+pub(crate) use name_index::{SearchNames, NameIndex};
+pub(crate) use stocks::{SecurityRow, StockTable};
 
 use std::sync::Arc;
 
-use super::ReadError;
-use super::projection::Generation;
-use crate::parameters::facets::Vocabulary;
-use per_version::PerVersion;
+use super::QueryError;
+use super::projection::ServedGeneration;
+use crate::parameters::facets::FacetIndex;
+use versioned_cache::VersionedCache;
 
 /// In-memory tables of all lists.
 #[derive(Debug, Default)]
-pub(crate) struct Universes {
-    stocks: PerVersion<Universe>,
-    names: PerVersion<Names>,
-    etfs: PerVersion<Etfs>,
-    vocabularies: PerVersion<Vocabulary>,
+pub(crate) struct MemoryTables {
+    stocks: VersionedCache<StockTable>,
+    names: VersionedCache<NameIndex>,
+    etfs: VersionedCache<EtfTable>,
+    facet_indexes: VersionedCache<FacetIndex>,
 }
 
-impl Universes {
+impl MemoryTables {
     /// List rows of all securities, at the generation's newest version.
-    pub(crate) async fn stocks(&self, generation: &Generation) -> Result<Arc<Universe>, ReadError> {
-        self.stocks.get(generation, Universe::load(generation)).await
+    pub(crate) async fn stocks(&self, generation: &ServedGeneration) -> Result<Arc<StockTable>, QueryError> {
+        self.stocks.get(generation, StockTable::load(generation)).await
     }
 
     /// Search names of these securities.
     pub(crate) async fn names(
         &self,
-        generation: &Generation,
-        universe: &Universe,
-    ) -> Result<Arc<Names>, ReadError> {
-        self.names.get(generation, Names::load(generation, &universe.members)).await
+        generation: &ServedGeneration,
+        stock_table: &StockTable,
+    ) -> Result<Arc<NameIndex>, QueryError> {
+        self.names.get(generation, NameIndex::load(generation, &stock_table.securities)).await
     }
 
     /// All active funds, at the generation's newest version.
-    pub(crate) async fn etfs(&self, generation: &Generation) -> Result<Arc<Etfs>, ReadError> {
-        self.etfs.get(generation, Etfs::load(generation)).await
+    pub(crate) async fn etfs(&self, generation: &ServedGeneration) -> Result<Arc<EtfTable>, QueryError> {
+        self.etfs.get(generation, EtfTable::load(generation)).await
     }
 
     /// Names for the filters.
-    pub(crate) async fn vocabulary(&self, generation: &Generation) -> Result<Arc<Vocabulary>, ReadError> {
-        self.vocabularies.get(generation, vocabulary::load(generation)).await
+    pub(crate) async fn facet_index(&self, generation: &ServedGeneration) -> Result<Arc<FacetIndex>, QueryError> {
+        self.facet_indexes.get(generation, facet_index::load(generation)).await
     }
 }

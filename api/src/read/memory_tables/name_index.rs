@@ -2,23 +2,23 @@
 
 use std::collections::HashMap;
 
-use super::stocks::Member;
+use super::stocks::SecurityRow;
 use crate::parameters::trigram::trigrams;
-use crate::read::ReadError;
+use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::Generation;
+use crate::read::projection::ServedGeneration;
 
 const NAMES: &str = include_str!("../../../queries/search/names.sql");
 
 /// Searchable names of all securities beyond their list rows.
 #[derive(Debug)]
-pub(crate) struct Names {
-    by_symbol: HashMap<String, Known>,
+pub(crate) struct NameIndex {
+    by_symbol: HashMap<String, SearchNames>,
 }
 
 /// Searchable names of one security.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct SearchNames {
     pub(crate) isin: Option<String>,
     pub(crate) former_symbols: Vec<String>,
     /// Name in lower case.
@@ -27,17 +27,17 @@ pub(crate) struct Known {
     pub(crate) trigrams: Vec<u32>,
 }
 
-impl Names {
+impl NameIndex {
     /// Reads the names missing in the list rows, in one statement.
-    pub(super) async fn load(generation: &Generation, members: &[Member]) -> Result<Self, ReadError> {
+    pub(super) async fn load(generation: &ServedGeneration, securities: &[SecurityRow]) -> Result<Self, QueryError> {
         let names: HashMap<&str, &str> =
-            members.iter().map(|m| (m.stock.symbol.as_str(), m.stock.name.as_str())).collect();
+            securities.iter().map(|m| (m.stock.symbol.as_str(), m.stock.name.as_str())).collect();
         let mut by_symbol = HashMap::new();
-        for row in lookup::query(generation, NAMES, &[]).await? {
+        for row in lookup::run_query(generation, NAMES, &[]).await? {
             let Some(symbol) = row.try_get::<_, Option<String>>("symbol")? else { continue };
             let name = names.get(symbol.as_str()).copied().unwrap_or_default().to_lowercase();
             let trigrams = trigrams(&name);
-            let known = Known {
+            let known = SearchNames {
                 isin: row.try_get("isin")?,
                 former_symbols: row.try_get("former_symbols")?,
                 name,
@@ -49,7 +49,7 @@ impl Names {
     }
 
     /// Searchable names of one security.
-    pub(crate) fn of(&self, symbol: &str) -> Option<&Known> {
+    pub(crate) fn get(&self, symbol: &str) -> Option<&SearchNames> {
         self.by_symbol.get(symbol)
     }
 }

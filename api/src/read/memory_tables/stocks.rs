@@ -5,37 +5,37 @@
 use market::row::{StockFigures, StockRow};
 use store::FromRow;
 
-use crate::read::ReadError;
+use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::{Generation, Version};
+use crate::read::projection::{ServedGeneration, DataVersion};
 
 const LIST: &str = include_str!("../../../queries/stocks/list.sql");
 
 #[derive(Debug, Clone)]
-pub(crate) struct Member {
+pub(crate) struct SecurityRow {
     pub(crate) stock: StockRow,
     pub(crate) figures: StockFigures,
 }
 
 /// All securities of one version, by symbol.
 #[derive(Debug)]
-pub(crate) struct Universe {
-    pub(crate) version: Version,
-    pub(crate) members: Vec<Member>,
+pub(crate) struct StockTable {
+    pub(crate) version: DataVersion,
+    pub(crate) securities: Vec<SecurityRow>,
 }
 
-impl Universe {
+impl StockTable {
     /// Reads all securities in one statement.
-    pub(super) async fn load(generation: &Generation) -> Result<Self, ReadError> {
-        let rows = lookup::query(generation, LIST, &[]).await?;
-        let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(generation))?)?;
+    pub(super) async fn load(generation: &ServedGeneration) -> Result<Self, QueryError> {
+        let rows = lookup::run_query(generation, LIST, &[]).await?;
+        let version = DataVersion::from_row(rows.first().ok_or_else(|| lookup::missing_version_error(generation))?)?;
         let present =
             rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
         let member =
-            |row| Ok(Member { stock: StockRow::from_row(row)?, figures: StockFigures::from_row(row)? });
-        let mut members = present.map(member).collect::<Result<Vec<_>, tokio_postgres::Error>>()?;
+            |row| Ok(SecurityRow { stock: StockRow::from_row(row)?, figures: StockFigures::from_row(row)? });
+        let mut securities = present.map(member).collect::<Result<Vec<_>, tokio_postgres::Error>>()?;
         // The database collation may differ from byte order.
-        members.sort_by(|a, b| a.stock.symbol.cmp(&b.stock.symbol));
-        Ok(Self { version, members })
+        securities.sort_by(|a, b| a.stock.symbol.cmp(&b.stock.symbol));
+        Ok(Self { version, securities })
     }
 }

@@ -5,43 +5,43 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OnceCell;
 
-use crate::read::ReadError;
-use crate::read::projection::Generation;
+use crate::read::QueryError;
+use crate::read::projection::ServedGeneration;
 
 /// Number of retained versions: the newest one, and the one that running requests use.
 const KEPT: usize = 2;
 
 /// Generation, sequence and position.
-type Key = (i32, i64, i64);
-type Loading<T> = Arc<OnceCell<Result<Arc<T>, ReadError>>>;
+type VersionKey = (i32, i64, i64);
+type PendingLoad<T> = Arc<OnceCell<Result<Arc<T>, QueryError>>>;
 
 /// One value per version, loaded at its first use. The last two are retained.
 #[derive(Debug)]
-pub(crate) struct PerVersion<T>(Mutex<VecDeque<(Key, Loading<T>)>>);
+pub(crate) struct VersionedCache<T>(Mutex<VecDeque<(VersionKey, PendingLoad<T>)>>);
 
-impl<T> Default for PerVersion<T> {
+impl<T> Default for VersionedCache<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T> PerVersion<T> {
+impl<T> VersionedCache<T> {
     /// Value at the generation's newest version. `load` runs once for concurrent requests. A failure goes to all of
     /// them and is not retained.
     pub(crate) async fn get(
         &self,
-        generation: &Generation,
-        load: impl Future<Output = Result<T, ReadError>>,
-    ) -> Result<Arc<T>, ReadError> {
+        generation: &ServedGeneration,
+        load: impl Future<Output = Result<T, QueryError>>,
+    ) -> Result<Arc<T>, QueryError> {
         let version = generation.version();
         self.at((generation.id, version.sequence, version.position), load).await
     }
 
     async fn at(
         &self,
-        key: Key,
-        load: impl Future<Output = Result<T, ReadError>>,
-    ) -> Result<Arc<T>, ReadError> {
+        key: VersionKey,
+        load: impl Future<Output = Result<T, QueryError>>,
+    ) -> Result<Arc<T>, QueryError> {
         let loading = self.loading(key);
         let loaded = loading.get_or_init(|| async { load.await.map(Arc::new) }).await.clone();
         if loaded.is_err() {
@@ -50,18 +50,18 @@ impl<T> PerVersion<T> {
         loaded
     }
 
-    fn loading(&self, key: Key) -> Loading<T> {
+    fn loading(&self, key: VersionKey) -> PendingLoad<T> {
         let mut kept = self.kept();
         if let Some((_, loading)) = kept.iter().find(|(known, _)| *known == key) {
             return Arc::clone(loading);
         }
-        let loading = Loading::default();
+        let loading = PendingLoad::default();
         kept.push_front((key, Arc::clone(&loading)));
         kept.truncate(KEPT);
         loading
     }
 
-    fn kept(&self) -> MutexGuard<'_, VecDeque<(Key, Loading<T>)>> {
+    fn kept(&self) -> MutexGuard<'_, VecDeque<(VersionKey, PendingLoad<T>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -77,16 +77,16 @@ mod tests {
     struct Loads(AtomicU32);
 
     impl Loads {
-        async fn load(&self, fails: bool) -> Result<u32, ReadError> {
+        async fn load(&self, fails: bool) -> Result<u32, QueryError> {
             let number = self.0.fetch_add(1, Ordering::Relaxed) + 1;
             tokio::task::yield_now().await;
-            if fails { Err(ReadError::QueueFull) } else { Ok(number) }
+            if fails { Err(QueryError::QueueFull) } else { Ok(number) }
         }
     }
 
     #[tokio::test]
     async fn a_version_is_loaded_once_however_many_ask_and_the_last_two_are_kept() {
-        let (values, loads) = (PerVersion::default(), Loads::default());
+        let (values, loads) = (VersionedCache::default(), Loads::default());
         let ask = |sequence| values.at((1, sequence, 0), loads.load(false));
         let (a, b, c) = tokio::join!(ask(1), ask(1), ask(1));
         assert_eq!([a, b, c].map(|value| value.map(|value| *value)), [Ok(1), Ok(1), Ok(1)]);
@@ -97,10 +97,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_is_told_to_all_who_wait_and_not_kept() {
-        let (values, loads) = (PerVersion::default(), Loads::default());
+        let (values, loads) = (VersionedCache::default(), Loads::default());
         let ask = |fails| values.at((1, 1, 0), loads.load(fails));
         let (a, b) = tokio::join!(ask(true), ask(true));
-        assert_eq!([a, b], [Err(ReadError::QueueFull), Err(ReadError::QueueFull)]);
+        assert_eq!([a, b], [Err(QueryError::QueueFull), Err(QueryError::QueueFull)]);
         assert_eq!(loads.0.load(Ordering::Relaxed), 1);
         assert_eq!(ask(false).await.map(|value| *value), Ok(2));
     }

@@ -11,16 +11,16 @@ use store::FromRow;
 use tokio_postgres::Row;
 use utoipa::{IntoParams, ToSchema};
 
-use super::answer::{Asked, Bulk, MOST, write};
+use super::stream::{BulkQuery, Bulk, MAX_SYMBOLS, stream_bulk};
 use crate::answer::{Access, Professional};
-use crate::answer::{Context, Outlet, Written};
+use crate::answer::{HandlerContext, ResponseWriter, FinishedBody};
 use crate::error::ApiError;
-use crate::parameters::{Described, Format, Output, Parameters, Reader, SymbolList, Window};
-use crate::read::ReadError;
+use crate::parameters::{DocumentedParameters, ResponseFormat, Output, Parameters, ParameterReader, SymbolList, DateRange};
+use crate::read::QueryError;
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
-use crate::routes::Failures;
-use crate::routes::stocks::dividends::statuses;
+use crate::routes::ErrorResponses;
+use crate::routes::stocks::dividends::selected_statuses;
 
 const DIVIDENDS: &str = include_str!("../../../queries/bulk/dividends.sql");
 
@@ -78,17 +78,17 @@ impl Parameters for BulkDividendsParameters {
     const FEATURE: &'static str = "bulk_operations";
     const TIER_MATTERS: bool = true;
 
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let symbols = reader.required_symbols(MOST);
-        let Window { start, end } = reader.window();
-        let per_symbol = reader.integer("per_symbol", 1..=100, 20);
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let symbols = reader.read_required_symbols(MAX_SYMBOLS);
+        let DateRange { start, end } = reader.read_date_range();
+        let per_symbol = reader.read_integer("per_symbol", 1..=100, 20);
         Self {
             symbols,
             start_date: start,
             end_date: end,
             per_symbol,
-            include_projected: reader.flag("include_projected").unwrap_or(false),
-            output: reader.output_in(DIVIDENDS_COLUMNS, &DIVIDEND_COLUMNS),
+            include_projected: reader.read_bool("include_projected").unwrap_or(false),
+            output: reader.read_output_with_csv(DIVIDENDS_COLUMNS, &DIVIDEND_COLUMNS),
         }
     }
 
@@ -102,22 +102,22 @@ impl Parameters for BulkDividendsParameters {
 /// The newest records of each symbol, in request order; one call however many symbols.
 #[utoipa::path(
     get, path = "/v1/bulk/dividends", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
-    params(Described<BulkDividendsParameters>),
-    responses((status = 200, description = "Dividends in request order", body = Bulk<SymbolDividends>), Failures)
+    params(DocumentedParameters<BulkDividendsParameters>),
+    responses((status = 200, description = "Dividends in request order", body = Bulk<SymbolDividends>), ErrorResponses)
 )]
 pub(crate) async fn dividends(access: Access<Professional, BulkDividendsParameters>) -> Response {
-    access.answer_in_parts(dividends_of).await
+    access.respond_streaming(stream_dividends).await
 }
 
-async fn dividends_of(
-    context: Context<BulkDividendsParameters>,
-    outlet: Outlet,
-) -> Result<Written, ApiError> {
+async fn stream_dividends(
+    context: HandlerContext<BulkDividendsParameters>,
+    outlet: ResponseWriter,
+) -> Result<FinishedBody, ApiError> {
     let asked = &context.parameters;
-    let start = asked.start_date.unwrap_or_else(|| context.floor());
-    let statuses = statuses(None, asked.include_projected);
+    let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
+    let statuses = selected_statuses(None, asked.include_projected);
     let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-    let asked = Asked {
+    let asked = BulkQuery {
         symbols: &asked.symbols,
         output: &asked.output,
         statement: DIVIDENDS,
@@ -125,7 +125,7 @@ async fn dividends_of(
         depth,
     };
     let by_symbol = |symbols: &[&str], rows: &[Row]| dividends_by_symbol(symbols, rows, start);
-    write(&context.generation, outlet, asked, by_symbol, render_dividends).await
+    stream_bulk(&context.generation, outlet, asked, by_symbol, render_dividends).await
 }
 
 /// Dividends of each symbol; an empty list without any.
@@ -133,7 +133,7 @@ fn dividends_by_symbol(
     symbols: &[&str],
     rows: &[Row],
     start: NaiveDate,
-) -> Result<HashMap<String, SymbolDividends>, ReadError> {
+) -> Result<HashMap<String, SymbolDividends>, QueryError> {
     let empty = |symbol: &&str| ((*symbol).to_owned(), SymbolDividends::empty(symbol));
     let mut by_symbol: HashMap<String, SymbolDividends> = symbols.iter().map(empty).collect();
     for row in rows {
@@ -166,12 +166,12 @@ impl SymbolDividends {
 
 /// Renders symbols in JSON, and one row per dividend in CSV.
 fn render_dividends(output: &Output, symbols: &[SymbolDividends]) -> Result<Vec<u8>, RenderError> {
-    if output.format == Format::Json {
-        return rows::rows(output, symbols);
+    if output.format == ResponseFormat::Json {
+        return rows::render_rows(output, symbols);
     }
     let mut lines = Vec::new();
     for SymbolDividends { dividends, has_more, .. } in symbols {
         lines.extend(dividends.iter().map(|dividend| DividendLine { dividend, has_more: *has_more }));
     }
-    rows::rows(output, &lines)
+    rows::render_rows(output, &lines)
 }

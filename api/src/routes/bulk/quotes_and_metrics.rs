@@ -6,14 +6,14 @@ use serde::Serialize;
 use tokio_postgres::Row;
 use utoipa::IntoParams;
 
-use super::answer::{Asked, Bulk, MOST, write};
+use super::stream::{BulkQuery, Bulk, MAX_SYMBOLS, stream_bulk};
 use crate::answer::{Access, Professional};
-use crate::answer::{Context, Outlet, Written};
+use crate::answer::{HandlerContext, ResponseWriter, FinishedBody};
 use crate::error::ApiError;
-use crate::parameters::{Described, Output, Parameters, Reader, SymbolList};
+use crate::parameters::{DocumentedParameters, Output, Parameters, ParameterReader, SymbolList};
 use crate::read::lookup;
 use crate::render::rows;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const QUOTES: &str = include_str!("../../../queries/bulk/quotes.sql");
 const METRICS: &str = include_str!("../../../queries/bulk/metrics.sql");
@@ -33,25 +33,25 @@ impl<const METRICS: bool> Parameters for BulkParameters<METRICS> {
     const IS_COSTLY: bool = true;
     const FEATURE: &'static str = "bulk_operations";
 
-    fn read(reader: &mut Reader<'_>) -> Self {
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
         let columns: &'static [&'static str] = if METRICS { Metrics::COLUMNS } else { Quote::COLUMNS };
-        Self { symbols: reader.required_symbols(MOST), output: reader.output(columns) }
+        Self { symbols: reader.read_required_symbols(MAX_SYMBOLS), output: reader.read_output(columns) }
     }
 }
 
-async fn rows<T: TableRow + Serialize, const METRICS: bool>(
-    context: Context<BulkParameters<METRICS>>,
-    outlet: Outlet,
+async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
+    context: HandlerContext<BulkParameters<METRICS>>,
+    outlet: ResponseWriter,
     statement: &str,
     symbol: fn(&T) -> &str,
-) -> Result<Written, ApiError> {
+) -> Result<FinishedBody, ApiError> {
     let BulkParameters { symbols, output } = &context.parameters;
-    let asked = Asked { symbols, output, statement, parameters: vec![], depth: None };
+    let asked = BulkQuery { symbols, output, statement, parameters: vec![], depth: None };
     let by_symbol = |_: &[&str], rows: &[Row]| {
-        let rows: Vec<T> = lookup::present(rows)?;
+        let rows: Vec<T> = lookup::rows_with_symbol(rows)?;
         Ok(rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect())
     };
-    write(&context.generation, outlet, asked, by_symbol, |output, rows| rows::rows(output, rows)).await
+    stream_bulk(&context.generation, outlet, asked, by_symbol, |output, rows| rows::render_rows(output, rows)).await
 }
 
 /// Bulk quotes (Professional)
@@ -59,12 +59,12 @@ async fn rows<T: TableRow + Serialize, const METRICS: bool>(
 /// In request order; one call however many symbols.
 #[utoipa::path(
     get, path = "/v1/bulk/quotes", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
-    params(Described<BulkParameters<false>>),
-    responses((status = 200, description = "Quotes in request order", body = Bulk<Quote>), Failures)
+    params(DocumentedParameters<BulkParameters<false>>),
+    responses((status = 200, description = "Quotes in request order", body = Bulk<Quote>), ErrorResponses)
 )]
 pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) -> Response {
     access
-        .answer_in_parts(|context, outlet| rows::<Quote, false>(context, outlet, QUOTES, |row| &row.symbol))
+        .respond_streaming(|context, outlet| stream_rows::<Quote, false>(context, outlet, QUOTES, |row| &row.symbol))
         .await
 }
 
@@ -73,11 +73,11 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
 /// In request order; one call however many symbols.
 #[utoipa::path(
     get, path = "/v1/bulk/metrics", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
-    params(Described<BulkParameters<true>>),
-    responses((status = 200, description = "Metrics in request order", body = Bulk<Metrics>), Failures)
+    params(DocumentedParameters<BulkParameters<true>>),
+    responses((status = 200, description = "Metrics in request order", body = Bulk<Metrics>), ErrorResponses)
 )]
 pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) -> Response {
     access
-        .answer_in_parts(|context, outlet| rows::<Metrics, true>(context, outlet, METRICS, |row| &row.symbol))
+        .respond_streaming(|context, outlet| stream_rows::<Metrics, true>(context, outlet, METRICS, |row| &row.symbol))
         .await
 }

@@ -8,17 +8,17 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use utoipa::ToSchema;
 
-use crate::answer::{Outlet, Written};
+use crate::answer::{ResponseWriter, FinishedBody};
 use crate::error::ApiError;
-use crate::parameters::{Format, Output, SymbolList};
-use crate::read::ReadError;
+use crate::parameters::{ResponseFormat, Output, SymbolList};
+use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::{Generation, Version};
+use crate::read::projection::{ServedGeneration, DataVersion};
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
 
 /// Maximum number of symbols per request, which counts as one call.
-pub(super) const MOST: usize = 1_000;
+pub(super) const MAX_SYMBOLS: usize = 1_000;
 /// Symbols per statement.
 const BATCH: usize = 50;
 
@@ -45,7 +45,7 @@ pub(crate) struct BulkMeta {
     /// Symbols without a row.
     errors: Vec<BulkError>,
     /// Symbols counted.
-    summary: Summary,
+    summary: BulkSummary,
     /// Where the range begins because the tier reaches no further back.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<Depth>,
@@ -64,7 +64,7 @@ pub(crate) struct BulkError {
 
 /// Counts of symbols.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Summary {
+pub(crate) struct BulkSummary {
     /// Different symbols asked for.
     requested: usize,
     /// Those with a row.
@@ -74,7 +74,7 @@ pub(crate) struct Summary {
 }
 
 /// Distinct securities in request order, with the progress of the response.
-struct Listed<'a> {
+struct BulkProgress<'a> {
     output: &'a Output,
     /// Position and canonical symbol of each security.
     known: Vec<(usize, &'a str)>,
@@ -83,7 +83,7 @@ struct Listed<'a> {
     returned: usize,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> BulkProgress<'a> {
     fn new(output: &'a Output, resolved: &'a [Option<String>]) -> Self {
         let (mut seen, mut known, mut missing) = (HashSet::new(), Vec::new(), Vec::new());
         for (place, canonical) in resolved.iter().enumerate() {
@@ -107,7 +107,7 @@ impl<'a> Listed<'a> {
         &mut self,
         batch: &[(usize, &str)],
         mut rows: HashMap<String, T>,
-        render: Render<T>,
+        render: RowRenderer<T>,
     ) -> Result<Vec<u8>, RenderError> {
         let mut ordered = Vec::with_capacity(batch.len());
         for (place, symbol) in batch {
@@ -117,7 +117,7 @@ impl<'a> Listed<'a> {
             }
         }
         let mut body = render(self.output, &ordered)?;
-        if self.returned > 0 && !ordered.is_empty() && self.output.format == Format::Json {
+        if self.returned > 0 && !ordered.is_empty() && self.output.format == ResponseFormat::Json {
             body.insert(0, b',');
         }
         self.returned += ordered.len();
@@ -125,7 +125,7 @@ impl<'a> Listed<'a> {
     }
 
     /// Meta of the response, which covers every symbol.
-    fn meta(mut self, symbols: &SymbolList, version: &Version, depth: Option<Depth>) -> BulkMeta {
+    fn meta(mut self, symbols: &SymbolList, version: &DataVersion, depth: Option<Depth>) -> BulkMeta {
         self.missing.sort_unstable();
         let error = |place: usize| {
             let symbol = symbols.0[place].text.clone();
@@ -135,17 +135,17 @@ impl<'a> Listed<'a> {
         let errors: Vec<BulkError> = self.missing.into_iter().map(error).collect();
         let missing = errors.iter().map(|error| error.symbol.clone()).collect();
         let (returned, failed) = (self.returned, errors.len());
-        let summary = Summary { requested: returned + failed, returned, failed };
+        let summary = BulkSummary { requested: returned + failed, returned, failed };
         let (as_of, data_version) = (version.as_of, version.to_string());
         BulkMeta { count: returned, missing, as_of, data_version, errors, summary, depth }
     }
 }
 
 /// Renders rows in the requested format.
-pub(super) type Render<T> = fn(&Output, &[T]) -> Result<Vec<u8>, RenderError>;
+pub(super) type RowRenderer<T> = fn(&Output, &[T]) -> Result<Vec<u8>, RenderError>;
 
 /// Inputs of a bulk response.
-pub(super) struct Asked<'a> {
+pub(super) struct BulkQuery<'a> {
     pub(super) symbols: &'a SymbolList,
     pub(super) output: &'a Output,
     pub(super) statement: &'a str,
@@ -155,21 +155,21 @@ pub(super) struct Asked<'a> {
 }
 
 /// Writes the rows that `by_symbol` makes of each batch, from one snapshot.
-pub(super) async fn write<T: Serialize>(
-    generation: &Generation,
-    outlet: Outlet,
-    asked: Asked<'_>,
-    by_symbol: impl Fn(&[&str], &[Row]) -> Result<HashMap<String, T>, ReadError>,
-    render: Render<T>,
-) -> Result<Written, ApiError> {
-    let resolved = lookup::resolve(generation, asked.symbols).await?;
-    let mut listed = Listed::new(asked.output, &resolved);
+pub(super) async fn stream_bulk<T: Serialize>(
+    generation: &ServedGeneration,
+    outlet: ResponseWriter,
+    asked: BulkQuery<'_>,
+    by_symbol: impl Fn(&[&str], &[Row]) -> Result<HashMap<String, T>, QueryError>,
+    render: RowRenderer<T>,
+) -> Result<FinishedBody, ApiError> {
+    let resolved = lookup::resolve_symbols(generation, asked.symbols).await?;
+    let mut listed = BulkProgress::new(asked.output, &resolved);
     let mut client = generation.client().await?;
-    let transaction = lookup::snapshot(&mut client).await?;
+    let transaction = lookup::begin_snapshot(&mut client).await?;
     let statement = transaction.prepare_cached(asked.statement).await?;
-    let version = lookup::version(generation, &transaction).await?;
+    let version = lookup::read_version(generation, &transaction).await?;
     let mut body = outlet.begin(version);
-    body.write(rows::opening(asked.output)?)?;
+    body.write(rows::list_opening(asked.output)?)?;
     for batch in listed.batches() {
         let symbols: Vec<&str> = batch.iter().map(|(_, symbol)| *symbol).collect();
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&symbols];
@@ -178,6 +178,6 @@ pub(super) async fn write<T: Serialize>(
         body.write(listed.rows(&batch, by_symbol(&symbols, &rows)?, render)?)?;
     }
     let meta = listed.meta(asked.symbols, &version, asked.depth);
-    body.write(rows::closing(asked.output, &meta)?)?;
+    body.write(rows::list_closing(asked.output, &meta)?)?;
     Ok(body.finish(None)?)
 }

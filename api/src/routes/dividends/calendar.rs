@@ -15,17 +15,17 @@ use utoipa::{IntoParams, ToSchema};
 use std::sync::LazyLock;
 
 use crate::answer::{Access, Free};
-use crate::answer::{Context, Rendered};
+use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::facets::Field;
+use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, Described, Direction, OtherDays, Output, Page, Paging, Parameters, Reader, SymbolList, Window,
+    Bounds, DocumentedParameters, Direction, OtherDateRanges, Output, Page, PageOptions, Parameters, ParameterReader, SymbolList, DateRange,
 };
-use crate::read::lookup::{self, Named};
-use crate::read::projection::Version;
+use crate::read::lookup::{self, ResolvedSymbols};
+use crate::read::projection::DataVersion;
 use crate::render::envelope::{List, ListMeta};
 use crate::render::rows;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const EX_DATES: &str = include_str!("../../../queries/dividends/ex_dates.sql");
 const EX_DATES_DESCENDING: &str = include_str!("../../../queries/dividends/ex_dates_descending.sql");
@@ -34,7 +34,7 @@ const PAYMENT_DATES_DESCENDING: &str =
     include_str!("../../../queries/dividends/payment_dates_descending.sql");
 /// Maximum range in days.
 const LONGEST: i64 = 366;
-const PAGING: Paging = Paging {
+const PAGING: PageOptions = PageOptions {
     default_limit: 100,
     most: 500,
     keys: &["event_date"],
@@ -116,7 +116,7 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     #[param(ignore)]
-    other_days: OtherDays,
+    other_days: OtherDateRanges,
     #[param(ignore)]
     page: Page,
     #[param(ignore)]
@@ -124,8 +124,8 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
 }
 
 impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let Window { start, end } = reader.window();
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let DateRange { start, end } = reader.read_date_range();
         let start_date = start.unwrap_or(reader.today());
         let end_date = end.or(start_date.checked_add_days(Days::new(DAYS))).unwrap_or(start_date);
         let ordered = start.is_some() || start_date <= end_date;
@@ -135,16 +135,16 @@ impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
         Self {
             start_date,
             end_date,
-            symbols: reader.symbols(50),
-            sector: reader.names(Field::Sector),
-            min_yield: reader.decimal("min_yield", Bounds::Percent),
-            min_amount: reader.decimal("min_amount", Bounds::Amount),
-            r#type: reader.some_of("type", DividendType::ALL),
-            frequency: reader.some_of("frequency", Frequency::ALL),
-            include_projected: reader.flag("include_projected").unwrap_or(false),
-            other_days: reader.other_days(),
-            page: reader.page(&PAGING),
-            output: reader.output(&COLUMNS),
+            symbols: reader.read_symbols(50),
+            sector: reader.read_names(FilterField::Sector),
+            min_yield: reader.read_decimal("min_yield", Bounds::Percent),
+            min_amount: reader.read_decimal("min_amount", Bounds::Amount),
+            r#type: reader.read_words("type", DividendType::ALL),
+            frequency: reader.read_words("frequency", Frequency::ALL),
+            include_projected: reader.read_bool("include_projected").unwrap_or(false),
+            other_days: reader.read_other_date_ranges(),
+            page: reader.read_page(&PAGING),
+            output: reader.read_output(&COLUMNS),
         }
     }
 
@@ -177,18 +177,18 @@ impl CalendarRow {
 }
 
 async fn page<const DAYS: u64>(
-    context: Context<CalendarParameters<DAYS>>,
+    context: HandlerContext<CalendarParameters<DAYS>>,
     event_type: EventType,
     ascending: &str,
     descending: &str,
-) -> Result<Rendered, ApiError> {
+) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
-    let Named { known, missing } = lookup::named(&context.generation, asked.symbols.as_ref()).await?;
-    let after: Option<NaiveDate> = asked.page.after(0).and_then(|day| day.parse().ok());
-    let (symbol, kind, id) = (asked.page.after(1), asked.page.after(2), asked.page.after(3));
+    let ResolvedSymbols { known, missing } = lookup::resolve_symbol_list(&context.generation, asked.symbols.as_ref()).await?;
+    let after: Option<NaiveDate> = asked.page.after_value(0).and_then(|day| day.parse().ok());
+    let (symbol, kind, id) = (asked.page.after_value(1), asked.page.after_value(2), asked.page.after_value(3));
     let (least_yield, least_amount) = (asked.min_yield.map(ExactDecimal), asked.min_amount.map(ExactDecimal));
     let probe = asked.page.limit + 1;
-    let OtherDays { declared, record } = asked.other_days;
+    let OtherDateRanges { declared, record } = asked.other_days;
     let parameters: [&(dyn ToSql + Sync); 18] = [
         &asked.start_date,
         &asked.end_date,
@@ -210,8 +210,8 @@ async fn page<const DAYS: u64>(
         &record.end,
     ];
     let statement = if asked.page.direction() == Direction::Ascending { ascending } else { descending };
-    let rows = lookup::query(&context.generation, statement, &parameters).await?;
-    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
+    let rows = lookup::run_query(&context.generation, statement, &parameters).await?;
+    let version = DataVersion::from_row(rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?)?;
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     let rows =
         present.map(|row| CalendarRow::of(row, event_type, context.today)).collect::<Result<Vec<_>, _>>()?;
@@ -219,19 +219,19 @@ async fn page<const DAYS: u64>(
 }
 
 fn finish<const DAYS: u64>(
-    context: &Context<CalendarParameters<DAYS>>,
-    version: Version,
+    context: &HandlerContext<CalendarParameters<DAYS>>,
+    version: DataVersion,
     mut rows: Vec<CalendarRow>,
     missing: Vec<String>,
-) -> Result<Rendered, ApiError> {
+) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
-    let next_cursor = asked.page.cut(&mut rows, &context.app.signer, CalendarRow::key);
+    let next_cursor = asked.page.split_off_next_cursor(&mut rows, &context.app.signer, CalendarRow::key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
     meta.today = Some(context.today);
     if asked.symbols.is_some() {
-        meta.miss(missing);
+        meta.set_missing(missing);
     }
-    Ok(Rendered { body: rows::list(&asked.output, &rows, &meta)?, version, next_cursor })
+    Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
 /// Dividend calendar
@@ -239,11 +239,11 @@ fn finish<const DAYS: u64>(
 /// Dividend payments in a range of days, by payment date. For ex-dates see `/v1/dividends/ex-dates`.
 #[utoipa::path(
     get, path = "/v1/dividends/calendar", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(Described<CalendarParameters<30>>),
-    responses((status = 200, description = "A page of payments", body = List<CalendarRow>), Failures)
+    params(DocumentedParameters<CalendarParameters<30>>),
+    responses((status = 200, description = "A page of payments", body = List<CalendarRow>), ErrorResponses)
 )]
 pub(crate) async fn calendar(access: Access<Free, CalendarParameters<30>>) -> Response {
-    access.answer(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
+    access.respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
 }
 
 /// Ex-dividend dates
@@ -251,11 +251,11 @@ pub(crate) async fn calendar(access: Access<Free, CalendarParameters<30>>) -> Re
 /// Securities that go ex-dividend in a range of days.
 #[utoipa::path(
     get, path = "/v1/dividends/ex-dates", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(Described<CalendarParameters<7>>),
-    responses((status = 200, description = "A page of ex-dates", body = List<CalendarRow>), Failures)
+    params(DocumentedParameters<CalendarParameters<7>>),
+    responses((status = 200, description = "A page of ex-dates", body = List<CalendarRow>), ErrorResponses)
 )]
 pub(crate) async fn ex_dates(access: Access<Free, CalendarParameters<7>>) -> Response {
-    access.answer(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)).await
+    access.respond(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)).await
 }
 
 /// Payment dates
@@ -263,9 +263,9 @@ pub(crate) async fn ex_dates(access: Access<Free, CalendarParameters<7>>) -> Res
 /// Securities that pay dividends in a range of days.
 #[utoipa::path(
     get, path = "/v1/dividends/payment-dates", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(Described<CalendarParameters<30>>),
-    responses((status = 200, description = "A page of payments", body = List<CalendarRow>), Failures)
+    params(DocumentedParameters<CalendarParameters<30>>),
+    responses((status = 200, description = "A page of payments", body = List<CalendarRow>), ErrorResponses)
 )]
 pub(crate) async fn payment_dates(access: Access<Free, CalendarParameters<30>>) -> Response {
-    access.answer(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
+    access.respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
 }

@@ -8,24 +8,24 @@ use tokio_postgres::types::ToSql;
 use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
-use crate::answer::{Context, Rendered};
+use crate::answer::{HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
-    Described, Direction, OTHER_DAYS, OtherDays, Output, Page, Paging, Parameters, Reader, Since, SymbolList,
-    Window,
+    DocumentedParameters, Direction, OTHER_DATE_PARAMETERS, OtherDateRanges, Output, Page, PageOptions, Parameters, ParameterReader, SyncPoint, SymbolList,
+    DateRange,
 };
-use crate::read::lookup::{self, Named};
-use crate::read::projection::Version;
+use crate::read::lookup::{self, ResolvedSymbols};
+use crate::read::projection::DataVersion;
 use crate::render::envelope::{Depth, List, ListMeta, Warning};
 use crate::render::rows;
-use crate::routes::Failures;
-use crate::routes::changes::{Asked, changed};
+use crate::routes::ErrorResponses;
+use crate::routes::change_feed::{ChangeQuery, render_changes};
 use crate::routes::stocks::dividends::{FILTERS, STATUSES, statuses};
 
 const HISTORY: &str = include_str!("../../../queries/dividends/history.sql");
 const HISTORY_ASCENDING: &str = include_str!("../../../queries/dividends/history_ascending.sql");
-const PAGING: Paging = Paging {
+const PAGING: PageOptions = PageOptions {
     default_limit: 100,
     most: 1_000,
     keys: &["ex_date"],
@@ -54,11 +54,11 @@ pub(crate) struct HistoryParameters {
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     #[param(ignore)]
-    other_days: OtherDays,
+    other_days: OtherDateRanges,
     /// `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
     /// vanished ones are cancelled. Conflicts with filters and `sort`.
     #[param(value_type = Option<String>)]
-    updated_since: Option<Since>,
+    updated_since: Option<SyncPoint>,
     #[param(ignore)]
     page: Page,
     #[param(ignore)]
@@ -73,22 +73,22 @@ impl Parameters for HistoryParameters {
             .then_some((Tier::Professional, "market_changes"))
     }
 
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let symbols = reader.symbols(50);
-        let updated_since = reader.updated_since(&[FILTERS.as_slice(), &OTHER_DAYS].concat());
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let symbols = reader.read_symbols(50);
+        let updated_since = reader.read_updated_since(&[FILTERS.as_slice(), &OTHER_DATE_PARAMETERS].concat());
         reader.require_either("symbols", "updated_since");
-        let Window { start, end } = reader.window();
+        let DateRange { start, end } = reader.read_date_range();
         Self {
             symbols,
             start_date: start,
             end_date: end,
-            r#type: reader.some_of("type", DividendType::ALL),
-            status: reader.some_of("status", STATUSES),
-            include_projected: reader.flag("include_projected").unwrap_or(false),
-            other_days: reader.other_days(),
+            r#type: reader.read_words("type", DividendType::ALL),
+            status: reader.read_words("status", STATUSES),
+            include_projected: reader.read_bool("include_projected").unwrap_or(false),
+            other_days: reader.read_other_date_ranges(),
             updated_since,
-            page: reader.page(&PAGING),
-            output: reader.output(DividendRow::COLUMNS),
+            page: reader.read_page(&PAGING),
+            output: reader.read_output(DividendRow::COLUMNS),
         }
     }
 
@@ -102,25 +102,25 @@ impl Parameters for HistoryParameters {
 /// Newest first; declared future records included. Cancelled ones only with `status=cancelled`.
 #[utoipa::path(
     get, path = "/v1/dividends/history", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(Described<HistoryParameters>),
-    responses((status = 200, description = "A page of dividend records", body = List<DividendRow>), Failures)
+    params(DocumentedParameters<HistoryParameters>),
+    responses((status = 200, description = "A page of dividend records", body = List<DividendRow>), ErrorResponses)
 )]
 pub(crate) async fn history(access: Access<Free, HistoryParameters>) -> Response {
-    access.answer(page).await
+    access.respond(page).await
 }
 
-async fn page(context: Context<HistoryParameters>) -> Result<Rendered, ApiError> {
+async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
     if let Some(since) = &asked.updated_since {
         let (symbols, page, output) = (asked.symbols.as_ref(), &asked.page, &asked.output);
-        return changed::<DividendRow, _>(&context, Asked { since, symbols, page, output }).await;
+        return render_changes::<DividendRow, _>(&context, ChangeQuery { since, symbols, page, output }).await;
     }
-    let Named { known, missing } = lookup::named(&context.generation, asked.symbols.as_ref()).await?;
-    let OtherDays { declared, record } = asked.other_days;
-    let start = asked.start_date.unwrap_or_else(|| context.floor());
-    let statuses = statuses(asked.status.as_ref(), asked.include_projected);
-    let after: Option<NaiveDate> = asked.page.after(0).and_then(|day| day.parse().ok());
-    let (symbol, kind, id) = (asked.page.after(1), asked.page.after(2), asked.page.after(3));
+    let ResolvedSymbols { known, missing } = lookup::resolve_symbol_list(&context.generation, asked.symbols.as_ref()).await?;
+    let OtherDateRanges { declared, record } = asked.other_days;
+    let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
+    let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
+    let after: Option<NaiveDate> = asked.page.after_value(0).and_then(|day| day.parse().ok());
+    let (symbol, kind, id) = (asked.page.after_value(1), asked.page.after_value(2), asked.page.after_value(3));
     let probe = asked.page.limit + 1;
     let statement = if asked.page.direction() == Direction::Ascending { HISTORY_ASCENDING } else { HISTORY };
     let parameters: [&(dyn ToSql + Sync); 14] = [
@@ -139,21 +139,21 @@ async fn page(context: Context<HistoryParameters>) -> Result<Rendered, ApiError>
         &record.start,
         &record.end,
     ];
-    let rows = lookup::query(&context.generation, statement, &parameters).await?;
-    let first = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
-    let (version, page) = (Version::of(first)?, asked.page.carrying(first.try_get("sync_from")?));
-    let held = lookup::held(&rows)?;
-    let mut rows: Vec<DividendRow> = lookup::present(&rows)?;
-    let next_cursor = page.cut(&mut rows, &context.app.signer, key);
+    let rows = lookup::run_query(&context.generation, statement, &parameters).await?;
+    let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
+    let (version, page) = (DataVersion::from_row(first)?, asked.page.with_sync_from(first.try_get("sync_from")?));
+    let held = lookup::count_quarantined(&rows)?;
+    let mut rows: Vec<DividendRow> = lookup::rows_with_symbol(&rows)?;
+    let next_cursor = page.split_off_next_cursor(&mut rows, &context.app.signer, key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
     meta.sync_from = page.sync_from;
-    meta.miss(missing);
-    meta.warnings.extend(Warning::held(held));
-    meta.reach(
+    meta.set_missing(missing);
+    meta.warnings.extend(Warning::quarantined(held));
+    meta.set_depth(
         asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier }),
         context.today,
     );
-    Ok(Rendered { body: rows::list(&asked.output, &rows, &meta)?, version, next_cursor })
+    Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
 fn key(row: &DividendRow) -> Vec<Option<String>> {

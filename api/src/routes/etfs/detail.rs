@@ -6,11 +6,11 @@ use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::error::ApiError;
-use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
-use crate::read::ReadError;
+use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
+use crate::read::QueryError;
 use crate::read::lookup;
 use crate::render::envelope::Single;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const DETAIL: &str = include_str!("../../../queries/etfs/detail.sql");
 
@@ -25,8 +25,8 @@ pub(crate) struct DetailParameters {
 }
 
 impl Parameters for DetailParameters {
-    fn read(reader: &mut Reader<'_>) -> Self {
-        Self { symbol: reader.symbol(), output: reader.output(EtfRow::COLUMNS) }
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        Self { symbol: reader.read_symbol(), output: reader.read_output(EtfRow::COLUMNS) }
     }
 }
 
@@ -40,19 +40,19 @@ pub(super) fn unknown(symbol: &PathSymbol) -> ApiError {
 /// The stock row, then fund data and what its holdings add up to.
 #[utoipa::path(
     get, path = "/v1/etfs/{symbol}", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
-    params(Described<DetailParameters>),
-    responses((status = 200, description = "The fund", body = Single<EtfRow>), Failures)
+    params(DocumentedParameters<DetailParameters>),
+    responses((status = 200, description = "The fund", body = Single<EtfRow>), ErrorResponses)
 )]
 pub(crate) async fn detail(access: Access<Free, DetailParameters>) -> Response {
     access
-        .answer(async |context| {
+        .respond(async |context| {
             let asked = &context.parameters;
-            let found = lookup::one::<EtfRow>(&context.generation, DETAIL, &asked.symbol).await;
+            let found = lookup::find_one::<EtfRow>(&context.generation, DETAIL, &asked.symbol).await;
             let (version, row) = found.map_err(|error| match error {
-                ReadError::UnknownSymbol(_) => unknown(&asked.symbol),
+                QueryError::UnknownSymbol(_) => unknown(&asked.symbol),
                 other => other.into(),
             })?;
-            context.single(&asked.output, version, &row)
+            context.render_single(&asked.output, version, &row)
         })
         .await
 }

@@ -14,21 +14,21 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::detail::unknown;
 use crate::answer::{Access, Free};
-use crate::answer::{Context, Rendered};
+use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::facets::{Field, Standard, Words};
+use crate::parameters::facets::{FilterField, StandardNames, FacetNames};
 use crate::parameters::{
-    Bounds, Described, Direction, Listed, Output, Page, Paging, ParameterError, Parameters, PathSymbol,
-    Reader, SortValue, among,
+    Bounds, DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, ParameterError, Parameters, PathSymbol,
+    ParameterReader, SortValue, is_among,
 };
 use crate::read::lookup;
-use crate::read::projection::Version;
+use crate::read::projection::DataVersion;
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const HOLDINGS: &str = include_str!("../../../queries/etfs/holdings.sql");
-const PAGING: Paging = Paging {
+const PAGING: PageOptions = PageOptions {
     default_limit: 50,
     most: 500,
     keys: &["weight", "rank", "symbol", "name"],
@@ -123,33 +123,33 @@ pub(crate) struct HoldingsParameters {
 }
 
 impl Parameters for HoldingsParameters {
-    fn read(reader: &mut Reader<'_>) -> Self {
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
         Self {
-            symbol: reader.symbol(),
-            as_of: reader.date("as_of"),
-            asset_type: reader.text("asset_type", 512),
-            sector: reader.text("sector", 512),
-            min_weight: reader.decimal("min_weight", Bounds::Percent),
-            page: reader.page(&PAGING),
-            output: reader.output(&COLUMNS),
+            symbol: reader.read_symbol(),
+            as_of: reader.read_date("as_of"),
+            asset_type: reader.read_text("asset_type", 512),
+            sector: reader.read_text("sector", 512),
+            min_weight: reader.read_decimal("min_weight", Bounds::Percent),
+            page: reader.read_page(&PAGING),
+            output: reader.read_output(&COLUMNS),
         }
     }
 }
 
 /// Filters of one request, resolved with the names of one fund.
-struct Kept {
+struct HoldingFilters {
     asset_types: Option<Vec<String>>,
     sectors: Option<Vec<String>>,
     min_weight: Option<Decimal>,
 }
 
-impl Kept {
+impl HoldingFilters {
     /// Resolves the filters. A sector unknown to the fund and to all securities is an error. Asset types are free text
     /// of the issuers, so an unknown one matches nothing.
-    async fn read(context: &Context<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
+    async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
-        let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<Words>();
-        let meant = |text: &String| types.meaning(Standard::NONE, text).unwrap_or_default();
+        let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();
+        let meant = |text: &String| types.resolve(StandardNames::NONE, text).unwrap_or_default();
         let asset_types = asked.asset_type.as_ref().map(meant);
         let sectors = match &asked.sector {
             Some(text) => Some(sectors(context, all, text).await?),
@@ -158,28 +158,28 @@ impl Kept {
         Ok(Self { asset_types, sectors, min_weight: asked.min_weight })
     }
 
-    fn keeps(&self, holding: &Holding) -> bool {
-        among(self.asset_types.as_ref(), holding.asset_type.as_ref())
-            && among(self.sectors.as_ref(), holding.sector.as_ref())
+    fn matches(&self, holding: &Holding) -> bool {
+        is_among(self.asset_types.as_ref(), holding.asset_type.as_ref())
+            && is_among(self.sectors.as_ref(), holding.sector.as_ref())
             && self.min_weight.is_none_or(|least| holding.weight.0 >= least)
     }
 }
 
 async fn sectors(
-    context: &Context<HoldingsParameters>,
+    context: &HandlerContext<HoldingsParameters>,
     all: &[Holding],
     text: &str,
 ) -> Result<Vec<String>, ApiError> {
-    let own = all.iter().filter_map(|holding| holding.sector.clone()).collect::<Words>();
-    match own.meaning(Standard::NONE, text) {
+    let own = all.iter().filter_map(|holding| holding.sector.clone()).collect::<FacetNames>();
+    match own.resolve(StandardNames::NONE, text) {
         Ok(names) => Ok(names),
         Err(_) if context.parameters.page.after.is_some() || all.is_empty() => Ok(vec![]),
         Err(_) => {
-            let vocabulary = context.app.universes.vocabulary(&context.generation).await?;
-            let known = vocabulary.with(Field::Sector, own);
+            let facet_index = context.app.memory_tables.facet_index(&context.generation).await?;
+            let known = facet_index.names_with(FilterField::Sector, own);
             known
-                .meaning(Standard::NONE, text)
-                .map_err(|unknown| ApiError::Parameters(vec![ParameterError::unknown("sector", unknown)]))
+                .resolve(StandardNames::NONE, text)
+                .map_err(|unknown| ApiError::Parameters(vec![ParameterError::unknown_value("sector", unknown)]))
         }
     }
 }
@@ -212,7 +212,7 @@ impl Holding {
     }
 }
 
-impl Listed for Holding {
+impl Sortable for Holding {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         match key {
             "weight" => Some(SortValue::Number(self.weight.0)),
@@ -232,18 +232,18 @@ impl Listed for Holding {
 /// One whole snapshot of positions; `meta.weight_total` tells how much of the fund it covers.
 #[utoipa::path(
     get, path = "/v1/etfs/{symbol}/holdings", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
-    params(Described<HoldingsParameters>),
-    responses((status = 200, description = "A page of positions", body = HoldingsAnswer), Failures)
+    params(DocumentedParameters<HoldingsParameters>),
+    responses((status = 200, description = "A page of positions", body = HoldingsAnswer), ErrorResponses)
 )]
 pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Response {
     access
-        .answer(async |context| {
+        .respond(async |context| {
             let asked = &context.parameters;
             let rows =
-                lookup::query(&context.generation, HOLDINGS, &[&asked.symbol.candidates(), &asked.as_of])
+                lookup::run_query(&context.generation, HOLDINGS, &[&asked.symbol.candidates(), &asked.as_of])
                     .await?;
-            let first = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
-            let version = Version::of(first)?;
+            let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
+            let version = DataVersion::from_row(first)?;
             first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown(&asked.symbol))?;
             let present =
                 rows.iter().filter(|row| matches!(row.try_get::<_, Option<i32>>("rank"), Ok(Some(_))));
@@ -253,13 +253,13 @@ pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Respon
                 snapshot.map(|_| ExactDecimal::percent(all.iter().map(|holding| holding.weight.0).sum()));
             let stale =
                 version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
-            let filters = Kept::read(&context, &all).await?;
-            let kept = all.iter().filter(|holding| filters.keeps(holding));
-            let (rows, next_cursor) = asked.page.select(kept, &context.app.signer);
+            let filters = HoldingFilters::read(&context, &all).await?;
+            let kept = all.iter().filter(|holding| filters.matches(holding));
+            let (rows, next_cursor) = asked.page.select_rows(kept, &context.app.signer);
             let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
             list.as_of = snapshot;
             let meta = HoldingsMeta { list, weight_total, stale };
-            Ok(Rendered { body: rows::list(&asked.output, &rows, &meta)?, version, next_cursor })
+            Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
         })
         .await
 }

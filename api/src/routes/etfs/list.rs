@@ -11,15 +11,15 @@ use rust_decimal::Decimal;
 use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
-use crate::parameters::facets::Field;
+use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, among,
+    Bounds, DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, ParameterReader, SortValue, is_among,
 };
 use crate::render::envelope::List;
-use crate::routes::Failures;
-use crate::routes::stocks::list::within;
+use crate::routes::ErrorResponses;
+use crate::routes::stocks::list::is_within_bounds;
 
-const PAGING: Paging = Paging {
+const PAGING: PageOptions = PageOptions {
     default_limit: 100,
     most: 1_000,
     keys: &["symbol", "name", "aum", "expense_ratio", "dividend_yield"],
@@ -72,50 +72,50 @@ pub(crate) struct EtfsParameters {
 }
 
 impl Parameters for EtfsParameters {
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let (min_yield, max_yield) = reader.between("min_yield", "max_yield", Bounds::Percent);
-        let related = reader.text("related_symbol", 24);
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let (min_yield, max_yield) = reader.read_bounds("min_yield", "max_yield", Bounds::Percent);
+        let related = reader.read_text("related_symbol", 24);
         Self {
-            q: reader.text("q", 64).map(|q| q.trim().to_lowercase()),
-            issuer: reader.names(Field::Issuer),
-            asset_class: reader.names(Field::AssetClass),
-            category: reader.names(Field::Category),
-            strategy: reader.names(Field::Strategy),
+            q: reader.read_text("q", 64).map(|q| q.trim().to_lowercase()),
+            issuer: reader.read_names(FilterField::Issuer),
+            asset_class: reader.read_names(FilterField::AssetClass),
+            category: reader.read_names(FilterField::Category),
+            strategy: reader.read_names(FilterField::Strategy),
             // Normalizes the spelling. An invalid ticker matches nothing.
             related_symbol: related
                 .map(|text| Symbol::parse(&text).map_or(text, |symbol| symbol.to_string())),
-            is_leveraged: reader.flag("is_leveraged"),
-            is_inverse: reader.flag("is_inverse"),
-            frequency: reader.some_of("frequency", Frequency::ALL),
-            max_expense_ratio: reader.decimal("max_expense_ratio", Bounds::Percent),
-            min_aum: reader.decimal("min_aum", Bounds::Amount),
+            is_leveraged: reader.read_bool("is_leveraged"),
+            is_inverse: reader.read_bool("is_inverse"),
+            frequency: reader.read_words("frequency", Frequency::ALL),
+            max_expense_ratio: reader.read_decimal("max_expense_ratio", Bounds::Percent),
+            min_aum: reader.read_decimal("min_aum", Bounds::Amount),
             min_yield,
             max_yield,
-            page: reader.page(&PAGING),
-            output: reader.output(EtfRow::COLUMNS),
+            page: reader.read_page(&PAGING),
+            output: reader.read_output(EtfRow::COLUMNS),
         }
     }
 }
 
 impl EtfsParameters {
-    fn keeps(&self, etf: &EtfRow) -> bool {
+    fn matches(&self, etf: &EtfRow) -> bool {
         self.q.as_ref().is_none_or(|q| {
             etf.listed.symbol.to_lowercase().starts_with(q) || etf.listed.name.to_lowercase().contains(q)
-        }) && among(self.issuer.as_ref(), etf.issuer.as_ref())
-            && among(self.asset_class.as_ref(), etf.asset_class.as_ref())
-            && among(self.category.as_ref(), etf.category.as_ref())
-            && among(self.strategy.as_ref(), etf.strategy.as_ref())
+        }) && is_among(self.issuer.as_ref(), etf.issuer.as_ref())
+            && is_among(self.asset_class.as_ref(), etf.asset_class.as_ref())
+            && is_among(self.category.as_ref(), etf.category.as_ref())
+            && is_among(self.strategy.as_ref(), etf.strategy.as_ref())
             && self.related_symbol.as_ref().is_none_or(|wanted| etf.related_symbol.as_ref() == Some(wanted))
             && self.is_leveraged.is_none_or(|wanted| etf.is_leveraged == Some(wanted))
             && self.is_inverse.is_none_or(|wanted| etf.is_inverse == Some(wanted))
-            && among(self.frequency.as_ref(), etf.listed.frequency.as_ref())
-            && within(etf.expense_ratio.map(|value| value.0), None, self.max_expense_ratio)
-            && within(etf.aum.map(|value| value.0), self.min_aum, None)
-            && within(etf.listed.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
+            && is_among(self.frequency.as_ref(), etf.listed.frequency.as_ref())
+            && is_within_bounds(etf.expense_ratio.map(|value| value.0), None, self.max_expense_ratio)
+            && is_within_bounds(etf.aum.map(|value| value.0), self.min_aum, None)
+            && is_within_bounds(etf.listed.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
     }
 }
 
-impl Listed for EtfRow {
+impl Sortable for EtfRow {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         let number = |value: Option<ExactDecimal>| value.map(|value| SortValue::Number(value.0));
         match key {
@@ -137,16 +137,16 @@ impl Listed for EtfRow {
 /// Active funds by symbol.
 #[utoipa::path(
     get, path = "/v1/etfs", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
-    params(Described<EtfsParameters>),
-    responses((status = 200, description = "A page of funds", body = List<EtfRow>), Failures)
+    params(DocumentedParameters<EtfsParameters>),
+    responses((status = 200, description = "A page of funds", body = List<EtfRow>), ErrorResponses)
 )]
 pub(crate) async fn list(access: Access<Free, EtfsParameters>) -> Response {
     access
-        .answer(async |context| {
-            let etfs = context.app.universes.etfs(&context.generation).await?;
+        .respond(async |context| {
+            let etfs = context.app.memory_tables.etfs(&context.generation).await?;
             let asked = &context.parameters;
-            let rows = etfs.rows.iter().filter(|etf| asked.keeps(etf));
-            context.page(&asked.output, &asked.page, etfs.version, rows, |_| {})
+            let rows = etfs.rows.iter().filter(|etf| asked.matches(etf));
+            context.render_page(&asked.output, &asked.page, etfs.version, rows, |_| {})
         })
         .await
 }

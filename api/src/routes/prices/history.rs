@@ -15,20 +15,20 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::series::Series;
-use super::write::Writer;
+use super::series::SecurityPrices;
+use super::price_encoder::PriceEncoder;
 use crate::answer::{Access, Free};
-use crate::answer::{Context, Rendered};
+use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::{Described, Direction, Output, Page, Paging, Parameters, PathSymbol, Reader, Window};
+use crate::parameters::{DocumentedParameters, Direction, Output, Page, PageOptions, Parameters, PathSymbol, ParameterReader, DateRange};
 use crate::read::lookup;
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const PRICES: &str = include_str!("../../../queries/prices/prices.sql");
-const PAGING: Paging =
-    Paging { default_limit: 100, most: 5_000, keys: &["date"], order: &[("date", Direction::Descending)] };
+const PAGING: PageOptions =
+    PageOptions { default_limit: 100, most: 5_000, keys: &["date"], order: &[("date", Direction::Descending)] };
 
 /// Fields of a price row, in order.
 pub(super) static COLUMNS: LazyLock<Vec<&'static str>> =
@@ -102,10 +102,10 @@ pub(crate) struct PricesParameters {
 impl Parameters for PricesParameters {
     const TIER_MATTERS: bool = true;
 
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let symbol = reader.symbol();
-        let Window { start, end } = reader.window();
-        let range = reader.one_of("range", Span::ALL);
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let symbol = reader.read_symbol();
+        let DateRange { start, end } = reader.read_date_range();
+        let range = reader.read_word("range", Span::ALL);
         let dated = start.is_some() || end.is_some();
         reader.require(range.is_none() || !dated, "range", "conflicts with start_date and end_date");
         let today = reader.today();
@@ -114,10 +114,10 @@ impl Parameters for PricesParameters {
             start_date: start.or(range.and_then(|range| range.start(today))),
             end_date: end,
             range,
-            interval: reader.one_of("interval", Interval::ALL).unwrap_or(Interval::Daily),
-            adjustment: reader.one_of("adjustment", Adjustment::ALL).unwrap_or(Adjustment::Split),
-            page: reader.page(&PAGING),
-            output: reader.output(&COLUMNS),
+            interval: reader.read_word("interval", Interval::ALL).unwrap_or(Interval::Daily),
+            adjustment: reader.read_word("adjustment", Adjustment::ALL).unwrap_or(Adjustment::Split),
+            page: reader.read_page(&PAGING),
+            output: reader.read_output(&COLUMNS),
         }
     }
 
@@ -172,30 +172,30 @@ pub(crate) struct PricesMeta {
 /// Bars on the requested basis, newest first, with the raw and the fully adjusted close and the factors between them.
 #[utoipa::path(
     get, path = "/v1/prices/{symbol}", tag = "Prices", security(("bearer" = []), ("api_key" = [])),
-    params(Described<PricesParameters>),
-    responses((status = 200, description = "A page of price points", body = PricesAnswer), Failures)
+    params(DocumentedParameters<PricesParameters>),
+    responses((status = 200, description = "A page of price points", body = PricesAnswer), ErrorResponses)
 )]
 pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response {
     access
-        .answer(async |context| {
-            let start = context.parameters.start_date.unwrap_or_else(|| context.floor());
+        .respond(async |context| {
+            let start = context.parameters.start_date.unwrap_or_else(|| context.first_available_day());
             let last = context.parameters.end_date.map_or(i32::MAX, |end| end.year());
             let candidates = context.parameters.symbol.candidates();
             let rows =
-                lookup::query(&context.generation, PRICES, &[&candidates, &start.year(), &last]).await?;
-            let row = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
-            let series = Series::of(row)?.ok_or_else(|| lookup::unknown(&context.parameters.symbol))?;
+                lookup::run_query(&context.generation, PRICES, &[&candidates, &start.year(), &last]).await?;
+            let row = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
+            let series = SecurityPrices::from_row(row)?.ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;
             page(&context, &series, start, row.try_get("factors_changed_at")?)
         })
         .await
 }
 
 fn page(
-    context: &Context<PricesParameters>,
-    series: &Series,
+    context: &HandlerContext<PricesParameters>,
+    series: &SecurityPrices,
     start: NaiveDate,
     factors_changed_at: Option<DateTime<Utc>>,
-) -> Result<Rendered, ApiError> {
+) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
     let bars = &series.bars;
     let first = bars.day.partition_point(|day| *day < day_number(start));
@@ -216,8 +216,8 @@ fn page(
         factors: &series.factors,
         basis: asked.adjustment.into(),
     };
-    let mut body = rows::opening(&asked.output)?;
-    body.extend(Writer::new(&adjusted, series.whose(), &asked.output, periods.len()).records(periods.iter()));
+    let mut body = rows::list_opening(&asked.output)?;
+    body.extend(PriceEncoder::new(&adjusted, series.row_labels(), &asked.output, periods.len()).encode_rows(periods.iter()));
     let total_return = total_return(series, first..end.max(first));
     let list = list(context, series, periods.len(), start, next_cursor.clone());
     let meta = PricesMeta {
@@ -229,13 +229,13 @@ fn page(
         total_return,
         factors_changed_at,
     };
-    body.extend(rows::closing(&asked.output, &meta)?);
-    Ok(Rendered { body: body.into(), version: series.version, next_cursor })
+    body.extend(rows::list_closing(&asked.output, &meta)?);
+    Ok(RenderedBody { body: body.into(), version: series.version, next_cursor })
 }
 
 /// The page's periods, and true if more follow.
 fn cut<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (&'p [SessionRange], bool) {
-    let after = page.after(0).and_then(|day| day.parse::<NaiveDate>().ok()).map(day_number);
+    let after = page.after_value(0).and_then(|day| day.parse::<NaiveDate>().ok()).map(day_number);
     let passed = |period: &SessionRange| {
         let day = days[period.end - 1];
         after.is_some_and(
@@ -243,13 +243,13 @@ fn cut<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (&'p [Sess
         )
     };
     let rest = &periods[periods.partition_point(passed)..];
-    let limit = page.rows().min(rest.len());
+    let limit = page.row_limit().min(rest.len());
     (&rest[..limit], rest.len() > limit)
 }
 
 fn list(
-    context: &Context<PricesParameters>,
-    series: &Series,
+    context: &HandlerContext<PricesParameters>,
+    series: &SecurityPrices,
     count: usize,
     start: NaiveDate,
     next_cursor: Option<String>,
@@ -261,7 +261,7 @@ fn list(
     list
 }
 
-fn total_return(series: &Series, range: Range<usize>) -> Option<ExactDecimal> {
+fn total_return(series: &SecurityPrices, range: Range<usize>) -> Option<ExactDecimal> {
     let bars = &series.bars;
     let close = |index: usize| Decimal::new(bars.close[index], bars.scale[index].into());
     let closes = CloseSeries { days: &bars.day, close: &close, factors: &series.factors };

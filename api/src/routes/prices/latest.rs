@@ -9,13 +9,13 @@ use market::row::TableRow;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::series::Series;
+use super::series::SecurityPrices;
 use crate::answer::{Access, Free};
 use crate::error::ApiError;
-use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
 use crate::read::lookup;
 use crate::render::envelope::Single;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const LATEST: &str = include_str!("../../../queries/prices/latest.sql");
 
@@ -52,13 +52,13 @@ pub(crate) struct LatestParameters {
 }
 
 impl Parameters for LatestParameters {
-    fn read(reader: &mut Reader<'_>) -> Self {
-        Self { symbol: reader.symbol(), output: reader.output(&COLUMNS) }
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        Self { symbol: reader.read_symbol(), output: reader.read_output(&COLUMNS) }
     }
 }
 
 impl LatestPrice {
-    fn of(series: &Series) -> Option<Self> {
+    fn of(series: &SecurityPrices) -> Option<Self> {
         let last = series.bars.len().checked_sub(1)?;
         let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
         let adjusted = AdjustedBars {
@@ -86,19 +86,19 @@ impl LatestPrice {
 /// The newest valid bar, with its session and how many sessions ago that was.
 #[utoipa::path(
     get, path = "/v1/prices/{symbol}/latest", tag = "Prices", security(("bearer" = []), ("api_key" = [])),
-    params(Described<LatestParameters>),
-    responses((status = 200, description = "The latest price point", body = Single<LatestPrice>), Failures)
+    params(DocumentedParameters<LatestParameters>),
+    responses((status = 200, description = "The latest price point", body = Single<LatestPrice>), ErrorResponses)
 )]
 pub(crate) async fn latest(access: Access<Free, LatestParameters>) -> Response {
     access
-        .answer(async |context| {
-            let rows = lookup::query(&context.generation, LATEST, &[&context.parameters.symbol.candidates()])
+        .respond(async |context| {
+            let rows = lookup::run_query(&context.generation, LATEST, &[&context.parameters.symbol.candidates()])
                 .await?;
-            let row = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
-            let series = Series::of(row)?.ok_or_else(|| lookup::unknown(&context.parameters.symbol))?;
+            let row = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
+            let series = SecurityPrices::from_row(row)?.ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;
             let none = || ApiError::NotFound(format!("No prices of {}", series.symbol));
             let latest = LatestPrice::of(&series).ok_or_else(none)?;
-            context.single(&context.parameters.output, series.version, &latest)
+            context.render_single(&context.parameters.output, series.version, &latest)
         })
         .await
 }

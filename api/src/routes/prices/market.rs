@@ -14,20 +14,20 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::history::{Adjustment, COLUMNS, PriceRow};
-use super::series::Series;
-use super::write::Writer;
+use super::series::SecurityPrices;
+use super::price_encoder::PriceEncoder;
 use crate::answer::{Access, Professional};
-use crate::answer::{Body, Context, Outlet, Written};
+use crate::answer::{StreamingBody, HandlerContext, ResponseWriter, FinishedBody};
 use crate::error::ApiError;
 use crate::parameters::{
-    Described, Direction, Format, Output, Page, Paging, Parameters, Reader, SymbolList, Window,
+    DocumentedParameters, Direction, ResponseFormat, Output, Page, PageOptions, Parameters, ParameterReader, SymbolList, DateRange,
 };
-use crate::read::lookup::{self, Named};
-use crate::read::projection::Version;
-use crate::render::body_channel::Gone;
+use crate::read::lookup::{self, ResolvedSymbols};
+use crate::read::projection::DataVersion;
+use crate::render::body_channel::Disconnected;
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
 /// Maximum number of symbols per request.
@@ -36,8 +36,8 @@ const MOST: usize = 1_000;
 const REACH: Days = Days::new(30);
 /// Securities per statement.
 const BATCH: u8 = 250;
-const PAGING: Paging =
-    Paging { default_limit: 1_000, most: 10_000, keys: &[], order: &[("symbol", Direction::Ascending)] };
+const PAGING: PageOptions =
+    PageOptions { default_limit: 1_000, most: 10_000, keys: &[], order: &[("symbol", Direction::Ascending)] };
 
 /// What the market's prices take.
 #[derive(Debug, IntoParams)]
@@ -66,9 +66,9 @@ impl Parameters for MarketPricesParameters {
     const TIER_MATTERS: bool = true;
     const IS_COSTLY: bool = true;
 
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let date = reader.date("date");
-        let Window { start, end } = reader.window();
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let date = reader.read_date("date");
+        let DateRange { start, end } = reader.read_date_range();
         reader.require(
             date.is_none() || (start.or(end)).is_none(),
             "date",
@@ -84,10 +84,10 @@ impl Parameters for MarketPricesParameters {
             date,
             start_date: start,
             end_date: end,
-            symbols: reader.symbols(MOST),
-            adjustment: reader.one_of("adjustment", Adjustment::ALL).unwrap_or(Adjustment::Split),
-            page: reader.page(&PAGING),
-            output: reader.output(&COLUMNS),
+            symbols: reader.read_symbols(MOST),
+            adjustment: reader.read_word("adjustment", Adjustment::ALL).unwrap_or(Adjustment::Split),
+            page: reader.read_page(&PAGING),
+            output: reader.read_output(&COLUMNS),
         }
     }
 
@@ -135,22 +135,22 @@ pub(crate) struct MarketPricesMeta {
 /// Every security with a bar on the day, or in a range of at most 31 days, by symbol and day; one call a page.
 #[utoipa::path(
     get, path = "/v1/bulk/prices", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
-    params(Described<MarketPricesParameters>),
-    responses((status = 200, description = "A page of the market's bars", body = MarketPrices), Failures)
+    params(DocumentedParameters<MarketPricesParameters>),
+    responses((status = 200, description = "A page of the market's bars", body = MarketPrices), ErrorResponses)
 )]
 pub(crate) async fn market(access: Access<Professional, MarketPricesParameters>) -> Response {
-    access.answer_in_parts(page).await
+    access.respond_streaming(page).await
 }
 
-async fn page(context: Context<MarketPricesParameters>, outlet: Outlet) -> Result<Written, ApiError> {
+async fn page(context: HandlerContext<MarketPricesParameters>, outlet: ResponseWriter) -> Result<FinishedBody, ApiError> {
     let asked = &context.parameters;
-    let Named { known: named, missing } =
-        lookup::named(&context.generation, context.parameters.symbols.as_ref()).await?;
+    let ResolvedSymbols { known: named, missing } =
+        lookup::resolve_symbol_list(&context.generation, context.parameters.symbols.as_ref()).await?;
     let mut client = context.generation.client().await?;
-    let transaction = lookup::snapshot(&mut client).await?;
-    let mut from = asked.page.after(0).map(str::to_owned);
+    let transaction = lookup::begin_snapshot(&mut client).await?;
+    let mut from = asked.page.after_value(0).map(str::to_owned);
     let (version, mut batch) = next(&context, &transaction, named.as_deref(), from.as_deref()).await?;
-    let mut filled = Filled::new(asked, outlet.begin(version))?;
+    let mut filled = PageBuilder::new(asked, outlet.begin(version))?;
     loop {
         let exhausted = batch.len() < usize::from(BATCH);
         // The batch's last security starts the next batch, so no successor of a symbol is computed.
@@ -171,31 +171,31 @@ async fn page(context: Context<MarketPricesParameters>, outlet: Outlet) -> Resul
     let (start_date, end_date) = (asked.first().or(version.as_of), asked.last().or(version.as_of));
     let meta = MarketPricesMeta { list, start_date, end_date, adjustment: asked.adjustment };
     let mut body = filled.body;
-    body.write(rows::closing(&asked.output, &meta)?)?;
+    body.write(rows::list_closing(&asked.output, &meta)?)?;
     Ok(body.finish(next_cursor)?)
 }
 
 /// Next securities with bars in the years of the range.
 async fn next(
-    context: &Context<MarketPricesParameters>,
+    context: &HandlerContext<MarketPricesParameters>,
     transaction: &Transaction<'_>,
     named: Option<&[String]>,
     from: Option<&str>,
-) -> Result<(Version, Vec<Series>), ApiError> {
+) -> Result<(DataVersion, Vec<SecurityPrices>), ApiError> {
     let asked = &context.parameters;
     let year = |date: Option<NaiveDate>| date.map(|date| date.year());
     let statement = transaction.prepare_cached(MARKET).await?;
     let rows = transaction
         .query(&statement, &[&year(asked.first()), &year(asked.last()), &named, &from, &i64::from(BATCH)])
         .await?;
-    let first = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
-    let series = rows.iter().map(Series::of).filter_map(Result::transpose).collect::<Result<_, _>>()?;
-    Ok((Version::of(first)?, series))
+    let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
+    let series = rows.iter().map(SecurityPrices::from_row).filter_map(Result::transpose).collect::<Result<_, _>>()?;
+    Ok((DataVersion::from_row(first)?, series))
 }
 
 /// Partially filled page.
-struct Filled {
-    body: Body,
+struct PageBuilder {
+    body: StreamingBody,
     count: usize,
     limit: usize,
     /// Symbol and day of the last row.
@@ -204,14 +204,14 @@ struct Filled {
     more: bool,
 }
 
-impl Filled {
-    fn new(asked: &MarketPricesParameters, mut body: Body) -> Result<Self, ApiError> {
-        body.write(rows::opening(&asked.output)?)?;
-        Ok(Self { body, count: 0, limit: asked.page.rows(), last: None, more: false })
+impl PageBuilder {
+    fn new(asked: &MarketPricesParameters, mut body: StreamingBody) -> Result<Self, ApiError> {
+        body.write(rows::list_opening(&asked.output)?)?;
+        Ok(Self { body, count: 0, limit: asked.page.row_limit(), last: None, more: false })
     }
 
     /// Adds the bars of a security within the range and after the cursor, up to the page limit.
-    fn take(&mut self, asked: &MarketPricesParameters, series: &Series) -> Result<(), Gone> {
+    fn take(&mut self, asked: &MarketPricesParameters, series: &SecurityPrices) -> Result<(), Disconnected> {
         let mut sessions = sessions(asked, series);
         let room = self.limit - self.count;
         self.more |= sessions.len() > room;
@@ -229,23 +229,23 @@ impl Filled {
         let last = date_of(series.bars.day[sessions.end - 1]).to_string();
         self.last = Some([Some(series.symbol.clone()), Some(last)]);
         let periods: Vec<Range<usize>> = sessions.map(|session| session..session + 1).collect();
-        let writer = Writer::new(&adjusted, series.whose(), &asked.output, periods.len());
-        if self.count > 0 && asked.output.format == Format::Json {
+        let writer = PriceEncoder::new(&adjusted, series.row_labels(), &asked.output, periods.len());
+        if self.count > 0 && asked.output.format == ResponseFormat::Json {
             self.body.write(&b","[..])?;
         }
         self.count += periods.len();
-        self.body.write(writer.records(periods.iter()))
+        self.body.write(writer.encode_rows(periods.iter()))
     }
 }
 
 /// Sessions of a security within the range and after the cursor.
-fn sessions(asked: &MarketPricesParameters, series: &Series) -> Range<usize> {
+fn sessions(asked: &MarketPricesParameters, series: &SecurityPrices) -> Range<usize> {
     let days = &series.bars.day;
     let bound = |date: Option<NaiveDate>| date.or(series.version.as_of).map(day_number);
     let (Some(first), Some(last)) = (bound(asked.first()), bound(asked.last())) else { return 0..0 };
     let mut start = days.partition_point(|day| *day < first);
-    if asked.page.after(0) == Some(&series.symbol)
-        && let Some(after) = asked.page.after(1).and_then(|day| day.parse::<NaiveDate>().ok())
+    if asked.page.after_value(0) == Some(&series.symbol)
+        && let Some(after) = asked.page.after_value(1).and_then(|day| day.parse::<NaiveDate>().ok())
     {
         start = start.max(days.partition_point(|day| *day <= day_number(after)));
     }

@@ -7,4 +7,4 @@ pub(crate) mod history;
 pub(crate) mod latest;
 pub(crate) mod market;
 mod series;
-mod write;
+mod price_encoder;

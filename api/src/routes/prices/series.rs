@@ -6,14 +6,14 @@ use market::price::RawBars;
 use market::row::JsonColumn;
 use tokio_postgres::Row;
 
-use super::write::Whose;
+use super::price_encoder::RowLabels;
 use crate::error::ApiError;
-use crate::read::projection::Version;
+use crate::read::projection::DataVersion;
 
 /// Inputs of a price response.
 #[derive(Debug)]
-pub(super) struct Series {
-    pub(super) version: Version,
+pub(super) struct SecurityPrices {
+    pub(super) version: DataVersion,
     pub(super) symbol: String,
     pub(super) exchange: Option<String>,
     pub(super) currency: Option<String>,
@@ -22,14 +22,14 @@ pub(super) struct Series {
     pub(super) bars: RawBars,
 }
 
-impl Series {
+impl SecurityPrices {
     /// Symbol and currency of every row.
-    pub(super) fn whose(&self) -> Whose<'_> {
-        Whose { symbol: &self.symbol, currency: self.currency.as_deref() }
+    pub(super) fn row_labels(&self) -> RowLabels<'_> {
+        RowLabels { symbol: &self.symbol, currency: self.currency.as_deref() }
     }
 
     /// Reads the single row of a price statement; `None` for an unknown symbol.
-    pub(super) fn of(row: &Row) -> Result<Option<Self>, ApiError> {
+    pub(super) fn from_row(row: &Row) -> Result<Option<Self>, ApiError> {
         let Some(symbol) = row.try_get::<_, Option<String>>("canonical")? else { return Ok(None) };
         let factors: Option<JsonColumn<Vec<AdjustmentFactor>>> = row.try_get("factors")?;
         let mut bars = RawBars::default();
@@ -38,7 +38,7 @@ impl Series {
                 .map_err(|error| ApiError::Internal(anyhow::anyhow!("prices of {symbol}: {error}")))?;
         }
         Ok(Some(Self {
-            version: Version::of(row)?,
+            version: DataVersion::from_row(row)?,
             exchange: row.try_get("exchange")?,
             currency: row.try_get("currency")?,
             age_sessions: row.try_get("price_age_sessions")?,

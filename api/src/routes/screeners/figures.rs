@@ -3,24 +3,24 @@
 use rust_decimal::Decimal;
 
 use crate::parameters::Bounds;
-use crate::read::universe::Member;
+use crate::read::memory_tables::SecurityRow;
 
 /// Figure with its column, parameters and bounds.
-pub(super) struct Figure {
+pub(super) struct ScreenerFigure {
     pub(super) column: &'static str,
     pub(super) min: &'static str,
     pub(super) max: &'static str,
     pub(super) bounds: Bounds,
-    pub(super) of: fn(&Member) -> Option<Decimal>,
+    pub(super) of: fn(&SecurityRow) -> Option<Decimal>,
 }
 
 macro_rules! figures {
     ($($column:literal $min:literal $max:literal $bounds:ident $of:expr),* $(,)?) => {
-        &[$(Figure { column: $column, min: $min, max: $max, bounds: Bounds::$bounds, of: $of }),*]
+        &[$(ScreenerFigure { column: $column, min: $min, max: $max, bounds: Bounds::$bounds, of: $of }),*]
     };
 }
 
-pub(super) const FIGURES: &[Figure] = figures![
+pub(super) const FIGURES: &[ScreenerFigure] = figures![
     "dividend_yield" "min_yield" "max_yield" Percent |m| m.stock.dividend_yield.map(|v| v.0),
     "yield_ttm" "min_yield_ttm" "max_yield_ttm" Percent |m| m.figures.screened.yield_ttm.map(|v| v.0),
     "payout_ratio" "min_payout_ratio" "max_payout_ratio" Percent |m| m.figures.screened.payout_ratio.map(|v| v.0),

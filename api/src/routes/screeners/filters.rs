@@ -11,12 +11,12 @@ use serde::Serialize;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::{IntoParams, ToSchema};
 
-use super::figures::{FIGURES, Figure, SORT_KEYS};
+use super::figures::{FIGURES, ScreenerFigure, SORT_KEYS};
 use super::row::COLUMNS;
-use crate::parameters::facets::Field;
-use crate::parameters::{Bounds, Direction, Output, Page, Paging, Parameters, Reader, among};
-use crate::read::universe::Member;
-use crate::routes::stocks::list::within;
+use crate::parameters::facets::FilterField;
+use crate::parameters::{Bounds, Direction, Output, Page, PageOptions, Parameters, ParameterReader, is_among};
+use crate::read::memory_tables::SecurityRow;
+use crate::routes::stocks::list::is_within_bounds;
 
 /// Documents the filters of every screener.
 #[derive(Debug, IntoParams)]
@@ -107,7 +107,7 @@ pub(crate) trait Preset: Send + Sync + 'static {
     const FLOOR: Option<&'static str> = None;
     const LIMITS: (i64, i64) = (100, 1_000);
     /// Additional condition of the preset.
-    fn admits(_: &Member, _: &Screen<Self>) -> bool
+    fn admits(_: &SecurityRow, _: &ScreenFilters<Self>) -> bool
     where
         Self: Sized,
     {
@@ -117,7 +117,7 @@ pub(crate) trait Preset: Send + Sync + 'static {
 
 /// Filters of one request.
 #[derive(Debug)]
-pub(crate) struct Screen<P> {
+pub(crate) struct ScreenFilters<P> {
     ranges: Vec<(Option<Decimal>, Option<Decimal>)>,
     sector: Option<Vec<String>>,
     industry: Option<Vec<String>>,
@@ -134,40 +134,40 @@ pub(crate) struct Screen<P> {
     preset: std::marker::PhantomData<P>,
 }
 
-impl<P> IntoParams for Screen<P> {
+impl<P> IntoParams for ScreenFilters<P> {
     fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         ScreenerParameters::into_params(place)
     }
 }
 
-impl<P: Preset> Parameters for Screen<P> {
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let floor = P::FLOOR.map(|rule| reader.method().whole(rule));
-        let bounds = |figure: &Figure| match figure.min {
+impl<P: Preset> Parameters for ScreenFilters<P> {
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let floor = P::FLOOR.map(|rule| reader.served_rules().integer_rule(rule));
+        let bounds = |figure: &ScreenerFigure| match figure.min {
             "min_streak" => floor.map_or(figure.bounds, Bounds::AtLeast),
             _ => figure.bounds,
         };
         let ranges =
-            FIGURES.iter().map(|figure| reader.between(figure.min, figure.max, bounds(figure))).collect();
+            FIGURES.iter().map(|figure| reader.read_bounds(figure.min, figure.max, bounds(figure))).collect();
         let (default_limit, most) = P::LIMITS;
         let order = &[("dividend_yield", Direction::Descending)];
-        let (ex_date_from, ex_date_to) = (reader.date("ex_date_from"), reader.date("ex_date_to"));
+        let (ex_date_from, ex_date_to) = (reader.read_date("ex_date_from"), reader.read_date("ex_date_to"));
         let ordered = ex_date_from.zip(ex_date_to).is_none_or(|(from, to)| from <= to);
         reader.require(ordered, "ex_date_to", "is before ex_date_from");
         let mut screen = Self {
             ranges,
-            sector: reader.names(Field::Sector),
-            industry: reader.names(Field::Industry),
-            exchange: reader.names(Field::Exchange),
-            country: reader.names(Field::Country),
-            types: reader.some_of("type", SecurityType::ALL),
-            exclude_types: reader.some_of("exclude_types", SecurityType::ALL),
-            frequency: reader.some_of("frequency", Frequency::ALL),
+            sector: reader.read_names(FilterField::Sector),
+            industry: reader.read_names(FilterField::Industry),
+            exchange: reader.read_names(FilterField::Exchange),
+            country: reader.read_names(FilterField::Country),
+            types: reader.read_words("type", SecurityType::ALL),
+            exclude_types: reader.read_words("exclude_types", SecurityType::ALL),
+            frequency: reader.read_words("frequency", Frequency::ALL),
             ex_date_from,
             ex_date_to,
-            index: reader.names(Field::Index),
-            page: reader.page(&Paging { default_limit, most, keys: SORT_KEYS, order }),
-            output: reader.output(&COLUMNS),
+            index: reader.read_names(FilterField::Index),
+            page: reader.read_page(&PageOptions { default_limit, most, keys: SORT_KEYS, order }),
+            output: reader.read_output(&COLUMNS),
             preset: std::marker::PhantomData,
         };
         screen.apply_defaults(floor);
@@ -175,7 +175,7 @@ impl<P: Preset> Parameters for Screen<P> {
     }
 }
 
-impl<P: Preset> Screen<P> {
+impl<P: Preset> ScreenFilters<P> {
     fn apply_defaults(&mut self, floor: Option<i64>) {
         for (figure, (least, _)) in FIGURES.iter().zip(&mut self.ranges) {
             let default = P::DEFAULTS.iter().find(|(name, _)| *name == figure.min);
@@ -187,20 +187,20 @@ impl<P: Preset> Screen<P> {
     }
 
     /// True if the security matches all filters.
-    pub(super) fn keeps(&self, member: &Member) -> bool {
+    pub(super) fn matches(&self, member: &SecurityRow) -> bool {
         let stock = &member.stock;
         let day = stock.next_ex_date;
         stock.is_active
             && FIGURES.iter().zip(&self.ranges).all(|(figure, (least, most))| {
-                (least.is_none() && most.is_none()) || within((figure.of)(member), *least, *most)
+                (least.is_none() && most.is_none()) || is_within_bounds((figure.of)(member), *least, *most)
             })
-            && among(self.sector.as_ref(), stock.sector.as_ref())
-            && among(self.industry.as_ref(), stock.industry.as_ref())
-            && among(self.exchange.as_ref(), stock.exchange.as_ref())
-            && among(self.country.as_ref(), stock.country.as_ref())
-            && among(self.types.as_ref(), Some(&stock.r#type))
+            && is_among(self.sector.as_ref(), stock.sector.as_ref())
+            && is_among(self.industry.as_ref(), stock.industry.as_ref())
+            && is_among(self.exchange.as_ref(), stock.exchange.as_ref())
+            && is_among(self.country.as_ref(), stock.country.as_ref())
+            && is_among(self.types.as_ref(), Some(&stock.r#type))
             && self.exclude_types.as_ref().is_none_or(|excluded| !excluded.contains(&stock.r#type))
-            && among(self.frequency.as_ref(), stock.frequency.as_ref())
+            && is_among(self.frequency.as_ref(), stock.frequency.as_ref())
             && self.ex_date_from.is_none_or(|from| day.is_some_and(|day| day >= from))
             && self.ex_date_to.is_none_or(|to| day.is_some_and(|day| day <= to))
             && self
@@ -211,8 +211,8 @@ impl<P: Preset> Screen<P> {
     }
 
     /// True if the security passes the high-yield screen (R18), with this request's minimum yield and types.
-    pub(super) fn is_high_yield(&self, member: &Member) -> bool {
-        let Member { stock, figures } = member;
+    pub(super) fn is_high_yield(&self, member: &SecurityRow) -> bool {
+        let SecurityRow { stock, figures } = member;
         let yields = FIGURES.iter().zip(&self.ranges).find(|(figure, _)| figure.min == "min_yield");
         let screen = HighYieldScreen {
             min_yield: yields.and_then(|(_, (least, _))| *least),

@@ -7,18 +7,18 @@ use market::metrics::dividends::safety::HIGH_YIELD_MINIMUM;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::filters::{Criterion, Preset, Screen};
+use super::filters::{Criterion, Preset, ScreenFilters};
 use super::row::ScreenerRow;
-use crate::answer::Rendered;
+use crate::answer::RenderedBody;
 use crate::answer::{Access, Free};
 use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
-use crate::parameters::Described;
-use crate::parameters::cursor::Signer;
-use crate::read::universe::{Member, Universe};
+use crate::parameters::DocumentedParameters;
+use crate::parameters::cursor::CursorSigner;
+use crate::read::memory_tables::{SecurityRow, StockTable};
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 /// A page of a screener.
 #[derive(Debug, Serialize, ToSchema)]
@@ -64,7 +64,7 @@ impl Preset for HighYield {
     const NAME: &'static str = "high-yield";
     const DEFAULTS: &'static [(&'static str, i64)] = &[("min_yield", HIGH_YIELD_MINIMUM)];
 
-    fn admits(member: &Member, screen: &Screen<Self>) -> bool {
+    fn admits(member: &SecurityRow, screen: &ScreenFilters<Self>) -> bool {
         screen.is_high_yield(member)
     }
 }
@@ -78,7 +78,7 @@ impl Preset for Aristocrats {
     const NAME: &'static str = "dividend-aristocrats";
     const FLOOR: Option<&'static str> = Some("lists.aristocrat_years");
 
-    fn admits(member: &Member, _: &Screen<Self>) -> bool {
+    fn admits(member: &SecurityRow, _: &ScreenFilters<Self>) -> bool {
         member.figures.screened.is_dividend_aristocrat
     }
 }
@@ -88,31 +88,31 @@ impl Preset for Kings {
     const FLOOR: Option<&'static str> = Some("lists.king_years");
     const LIMITS: (i64, i64) = (50, 500);
 
-    fn admits(member: &Member, _: &Screen<Self>) -> bool {
+    fn admits(member: &SecurityRow, _: &ScreenFilters<Self>) -> bool {
         member.figures.screened.is_dividend_king
     }
 }
 
-async fn page<P: Preset>(access: Access<Free, Screen<P>>) -> Response {
+async fn page<P: Preset>(access: Access<Free, ScreenFilters<P>>) -> Response {
     access
-        .answer(async |context| {
-            let universe = context.app.universes.stocks(&context.generation).await?;
-            run_low_priority(move || screened(&context.parameters, &universe, &context.app.signer)).await?
+        .respond(async |context| {
+            let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
+            run_low_priority(move || screened(&context.parameters, &stock_table, &context.app.signer)).await?
         })
         .await
 }
 
 fn screened<P: Preset>(
-    screen: &Screen<P>,
-    universe: &Universe,
-    signer: &Signer,
-) -> Result<Rendered, ApiError> {
-    let kept = universe.members.iter().filter(|member| screen.keeps(member));
-    let (members, next_cursor) = screen.page.select(kept, signer);
-    let rows: Vec<ScreenerRow> = members.into_iter().map(ScreenerRow::from).collect();
-    let list = ListMeta::new(&universe.version, rows.len(), screen.page.limit, next_cursor.clone());
+    screen: &ScreenFilters<P>,
+    stock_table: &StockTable,
+    signer: &CursorSigner,
+) -> Result<RenderedBody, ApiError> {
+    let kept = stock_table.securities.iter().filter(|member| screen.matches(member));
+    let (securities, next_cursor) = screen.page.select_rows(kept, signer);
+    let rows: Vec<ScreenerRow> = securities.into_iter().map(ScreenerRow::from).collect();
+    let list = ListMeta::new(&stock_table.version, rows.len(), screen.page.limit, next_cursor.clone());
     let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria() };
-    Ok(Rendered { body: rows::list(&screen.output, &rows, &meta)?, version: universe.version, next_cursor })
+    Ok(RenderedBody { body: rows::render_list(&screen.output, &rows, &meta)?, version: stock_table.version, next_cursor })
 }
 
 /// Dividend screener
@@ -120,10 +120,10 @@ fn screened<P: Preset>(
 /// Every active security that passes the filters, by headline yield.
 #[utoipa::path(
     get, path = "/v1/screener", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(Described<Screen<Generic>>),
-    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
+    params(DocumentedParameters<ScreenFilters<Generic>>),
+    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), ErrorResponses)
 )]
-pub(crate) async fn screener(access: Access<Free, Screen<Generic>>) -> Response {
+pub(crate) async fn screener(access: Access<Free, ScreenFilters<Generic>>) -> Response {
     page(access).await
 }
 
@@ -132,10 +132,10 @@ pub(crate) async fn screener(access: Access<Free, Screen<Generic>>) -> Response 
 /// Stocks, ADRs, REITs and MLPs: `min_yield` 4 unless given, a price at most 5 sessions old, no suspect yield (above 25 %).
 #[utoipa::path(
     get, path = "/v1/screener/high-yield", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(Described<Screen<HighYield>>),
-    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
+    params(DocumentedParameters<ScreenFilters<HighYield>>),
+    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), ErrorResponses)
 )]
-pub(crate) async fn high_yield(access: Access<Free, Screen<HighYield>>) -> Response {
+pub(crate) async fn high_yield(access: Access<Free, ScreenFilters<HighYield>>) -> Response {
     page(access).await
 }
 
@@ -144,10 +144,10 @@ pub(crate) async fn high_yield(access: Access<Free, Screen<HighYield>>) -> Respo
 /// `min_growth_5y` 10 and `min_yield` 2 unless given.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-growth", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(Described<Screen<DividendGrowth>>),
-    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
+    params(DocumentedParameters<ScreenFilters<DividendGrowth>>),
+    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), ErrorResponses)
 )]
-pub(crate) async fn dividend_growth(access: Access<Free, Screen<DividendGrowth>>) -> Response {
+pub(crate) async fn dividend_growth(access: Access<Free, ScreenFilters<DividendGrowth>>) -> Response {
     page(access).await
 }
 
@@ -156,10 +156,10 @@ pub(crate) async fn dividend_growth(access: Access<Free, Screen<DividendGrowth>>
 /// By rule (R15); the floor of 25 years, or what the served rules have in its place, cannot be lowered.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-aristocrats", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(Described<Screen<Aristocrats>>),
-    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
+    params(DocumentedParameters<ScreenFilters<Aristocrats>>),
+    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), ErrorResponses)
 )]
-pub(crate) async fn dividend_aristocrats(access: Access<Free, Screen<Aristocrats>>) -> Response {
+pub(crate) async fn dividend_aristocrats(access: Access<Free, ScreenFilters<Aristocrats>>) -> Response {
     page(access).await
 }
 
@@ -168,9 +168,9 @@ pub(crate) async fn dividend_aristocrats(access: Access<Free, Screen<Aristocrats
 /// By rule (R15); the floor of 50 years, or what the served rules have in its place, cannot be lowered.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-kings", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(Described<Screen<Kings>>),
-    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
+    params(DocumentedParameters<ScreenFilters<Kings>>),
+    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), ErrorResponses)
 )]
-pub(crate) async fn dividend_kings(access: Access<Free, Screen<Kings>>) -> Response {
+pub(crate) async fn dividend_kings(access: Access<Free, ScreenFilters<Kings>>) -> Response {
     page(access).await
 }

@@ -9,8 +9,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::figures::FIGURES;
-use crate::parameters::{Listed, SortValue};
-use crate::read::universe::Member;
+use crate::parameters::{Sortable, SortValue};
+use crate::read::memory_tables::SecurityRow;
 
 /// A stock row with the screeners' figures.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -25,13 +25,13 @@ pub(crate) struct ScreenerRow {
 pub(crate) static COLUMNS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| StockRow::COLUMNS.iter().chain(ScreenerFigures::COLUMNS).copied().collect());
 
-impl From<&Member> for ScreenerRow {
-    fn from(member: &Member) -> Self {
+impl From<&SecurityRow> for ScreenerRow {
+    fn from(member: &SecurityRow) -> Self {
         Self { stock: member.stock.clone(), figures: member.figures.screened.clone() }
     }
 }
 
-impl Listed for Member {
+impl Sortable for SecurityRow {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         let number = |value: Option<Decimal>| value.map(SortValue::Number);
         match key {

@@ -10,16 +10,16 @@ use utoipa::IntoParams;
 
 use crate::answer::{Access, Starter};
 use crate::parameters::{
-    Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, Since, SortValue,
-    Window,
+    DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, PathSymbol, ParameterReader, SyncPoint, SortValue,
+    DateRange,
 };
 use crate::read::lookup;
 use crate::render::envelope::{Depth, List, Warning};
-use crate::routes::Failures;
-use crate::routes::changes::{Asked, changed};
+use crate::routes::ErrorResponses;
+use crate::routes::change_feed::{ChangeQuery, render_changes};
 
 const DIVIDENDS: &str = include_str!("../../../queries/stocks/dividends.sql");
-const PAGING: Paging = Paging {
+const PAGING: PageOptions = PageOptions {
     default_limit: 20,
     most: 100,
     keys: &["ex_date", "payment_date", "amount"],
@@ -33,7 +33,7 @@ pub(crate) const STATUSES: &[DividendStatus] =
     &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
 
 /// Statuses of the returned rows. Without a request for others, these are declared and paid.
-pub(crate) fn statuses(asked: Option<&Vec<DividendStatus>>, include_projected: bool) -> Vec<DividendStatus> {
+pub(crate) fn selected_statuses(asked: Option<&Vec<DividendStatus>>, include_projected: bool) -> Vec<DividendStatus> {
     let live = || vec![DividendStatus::Declared, DividendStatus::Paid];
     let mut statuses = asked.cloned().unwrap_or_else(live);
     statuses.extend(include_projected.then_some(DividendStatus::Projected));
@@ -62,7 +62,7 @@ pub(crate) struct DividendsParameters {
     /// `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
     /// vanished ones are cancelled. Conflicts with filters and `sort`.
     #[param(value_type = Option<String>)]
-    updated_since: Option<Since>,
+    updated_since: Option<SyncPoint>,
     #[param(ignore)]
     page: Page,
     #[param(ignore)]
@@ -73,15 +73,15 @@ impl Parameters for DividendsParameters {
     const FEATURE: &'static str = "dividend_history";
     const TIER_MATTERS: bool = true;
 
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let symbol = reader.symbol();
-        let Window { start, end } = reader.window();
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let symbol = reader.read_symbol();
+        let DateRange { start, end } = reader.read_date_range();
         let (r#type, status) =
-            (reader.some_of("type", DividendType::ALL), reader.some_of("status", STATUSES));
-        let include_projected = reader.flag("include_projected").unwrap_or(false);
-        let updated_since = reader.updated_since(&FILTERS);
-        let page = reader.page(&PAGING);
-        let output = reader.output(DividendRow::COLUMNS);
+            (reader.read_words("type", DividendType::ALL), reader.read_words("status", STATUSES));
+        let include_projected = reader.read_bool("include_projected").unwrap_or(false);
+        let updated_since = reader.read_updated_since(&FILTERS);
+        let page = reader.read_page(&PAGING);
+        let output = reader.read_output(DividendRow::COLUMNS);
         Self {
             symbol,
             start_date: start,
@@ -100,7 +100,7 @@ impl Parameters for DividendsParameters {
     }
 }
 
-impl Listed for DividendRow {
+impl Sortable for DividendRow {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         match key {
             "ex_date" => Some(SortValue::Day(self.ex_date)),
@@ -127,22 +127,22 @@ impl Listed for DividendRow {
 /// Newest first, amounts as declared and on today's share basis. Cancelled ones only with `status=cancelled`.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/dividends", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(Described<DividendsParameters>),
-    responses((status = 200, description = "A page of dividend records", body = List<DividendRow>), Failures)
+    params(DocumentedParameters<DividendsParameters>),
+    responses((status = 200, description = "A page of dividend records", body = List<DividendRow>), ErrorResponses)
 )]
 pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> Response {
     access
-        .answer(async |context| {
+        .respond(async |context| {
             let asked = &context.parameters;
             if let Some(since) = &asked.updated_since {
                 let (page, output) = (&asked.page, &asked.output);
-                lookup::known(&context.generation, &asked.symbol).await?;
-                let symbols = Some(&asked.symbol.listed());
-                return changed::<DividendRow, _>(&context, Asked { since, symbols, page, output }).await;
+                lookup::require_known_symbol(&context.generation, &asked.symbol).await?;
+                let symbols = Some(&asked.symbol.to_list());
+                return render_changes::<DividendRow, _>(&context, ChangeQuery { since, symbols, page, output }).await;
             }
-            let start = asked.start_date.unwrap_or_else(|| context.floor());
-            let statuses = statuses(asked.status.as_ref(), asked.include_projected);
-            let found = lookup::many::<DividendRow>(
+            let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
+            let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
+            let found = lookup::find_rows::<DividendRow>(
                 &context.generation,
                 DIVIDENDS,
                 &asked.symbol,
@@ -151,11 +151,11 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
             .await?;
             let today = context.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-            let page = asked.page.carrying(found.sync_from);
-            context.page(&asked.output, &page, found.version, &found.rows, |meta| {
+            let page = asked.page.with_sync_from(found.sync_from);
+            context.render_page(&asked.output, &page, found.version, &found.rows, |meta| {
                 meta.sync_from = page.sync_from.clone();
-                meta.reach(depth, today);
-                meta.warnings.extend(Warning::held(found.held));
+                meta.set_depth(depth, today);
+                meta.warnings.extend(Warning::quarantined(found.held));
             })
         })
         .await

@@ -5,11 +5,11 @@ use market::row::{FundamentalsRow, TableRow};
 use utoipa::IntoParams;
 
 use crate::answer::{Access, Starter};
-use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
 use crate::read::lookup;
 use crate::render::envelope::Single;
 use crate::render::raw_row::RawRow;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const FUNDAMENTALS: &str = include_str!("../../../queries/stocks/fundamentals.sql");
 
@@ -26,8 +26,8 @@ pub(crate) struct FundamentalsParameters {
 impl Parameters for FundamentalsParameters {
     const FEATURE: &'static str = "fundamentals";
 
-    fn read(reader: &mut Reader<'_>) -> Self {
-        Self { symbol: reader.symbol(), output: reader.output(FundamentalsRow::COLUMNS) }
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        Self { symbol: reader.read_symbol(), output: reader.read_output(FundamentalsRow::COLUMNS) }
     }
 }
 
@@ -36,15 +36,15 @@ impl Parameters for FundamentalsParameters {
 /// Company figures with per-share ones brought through splits.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/fundamentals", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(Described<FundamentalsParameters>),
-    responses((status = 200, description = "The fundamentals", body = Single<FundamentalsRow>), Failures)
+    params(DocumentedParameters<FundamentalsParameters>),
+    responses((status = 200, description = "The fundamentals", body = Single<FundamentalsRow>), ErrorResponses)
 )]
 pub(crate) async fn fundamentals(access: Access<Starter, FundamentalsParameters>) -> Response {
     access
-        .answer(async |context| {
+        .respond(async |context| {
             let (version, row) =
-                lookup::row(&context.generation, FUNDAMENTALS, &context.parameters.symbol).await?;
-            context.single(&context.parameters.output, version, &RawRow::<FundamentalsRow>::new(row))
+                lookup::find_row(&context.generation, FUNDAMENTALS, &context.parameters.symbol).await?;
+            context.render_single(&context.parameters.output, version, &RawRow::<FundamentalsRow>::new(row))
         })
         .await
 }

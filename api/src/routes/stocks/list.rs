@@ -12,16 +12,16 @@ use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::concurrency::cpu_pool::run_low_priority;
-use crate::parameters::facets::Field;
+use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, SymbolList,
-    among,
+    Bounds, DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, ParameterReader, SortValue, SymbolList,
+    is_among,
 };
-use crate::read::lookup::{self, Named};
+use crate::read::lookup::{self, ResolvedSymbols};
 use crate::render::envelope::List;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
-const PAGING: Paging = Paging {
+const PAGING: PageOptions = PageOptions {
     default_limit: 100,
     most: 1_000,
     keys: &["symbol", "name", "market_cap", "price", "dividend_yield"],
@@ -86,24 +86,24 @@ pub(crate) struct ListParameters {
 }
 
 impl Parameters for ListParameters {
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let symbols = reader.symbols(100);
-        let is_active = reader.flag("is_active").unwrap_or(true);
-        let (min_yield, max_yield) = reader.between("min_yield", "max_yield", Bounds::Percent);
-        let (min_price, max_price) = reader.between("min_price", "max_price", Bounds::Amount);
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let symbols = reader.read_symbols(100);
+        let is_active = reader.read_bool("is_active").unwrap_or(true);
+        let (min_yield, max_yield) = reader.read_bounds("min_yield", "max_yield", Bounds::Percent);
+        let (min_price, max_price) = reader.read_bounds("min_price", "max_price", Bounds::Amount);
         let (min_market_cap, max_market_cap) =
-            reader.between("min_market_cap", "max_market_cap", Bounds::Amount);
-        let page = reader.page(&PAGING);
+            reader.read_bounds("min_market_cap", "max_market_cap", Bounds::Amount);
+        let page = reader.read_page(&PAGING);
         Self {
             symbols,
-            r#type: reader.some_of("type", SecurityType::ALL),
-            exchange: reader.names(Field::Exchange),
-            sector: reader.names(Field::Sector),
-            industry: reader.names(Field::Industry),
-            country: reader.names(Field::Country),
-            currency: reader.currencies(),
-            frequency: reader.some_of("frequency", Frequency::ALL),
-            has_dividends: reader.flag("has_dividends"),
+            r#type: reader.read_words("type", SecurityType::ALL),
+            exchange: reader.read_names(FilterField::Exchange),
+            sector: reader.read_names(FilterField::Sector),
+            industry: reader.read_names(FilterField::Industry),
+            country: reader.read_names(FilterField::Country),
+            currency: reader.read_currencies(),
+            frequency: reader.read_words("frequency", Frequency::ALL),
+            has_dividends: reader.read_bool("has_dividends"),
             is_active,
             min_yield,
             max_yield,
@@ -112,36 +112,36 @@ impl Parameters for ListParameters {
             min_market_cap,
             max_market_cap,
             page,
-            output: reader.output(StockRow::COLUMNS),
+            output: reader.read_output(StockRow::COLUMNS),
         }
     }
 }
 
 impl ListParameters {
-    fn keeps(&self, stock: &StockRow) -> bool {
-        among(self.r#type.as_ref(), Some(&stock.r#type))
-            && among(self.exchange.as_ref(), stock.exchange.as_ref())
-            && among(self.sector.as_ref(), stock.sector.as_ref())
-            && among(self.industry.as_ref(), stock.industry.as_ref())
-            && among(self.country.as_ref(), stock.country.as_ref())
-            && among(self.currency.as_ref(), Some(&stock.currency))
-            && among(self.frequency.as_ref(), stock.frequency.as_ref())
+    fn matches(&self, stock: &StockRow) -> bool {
+        is_among(self.r#type.as_ref(), Some(&stock.r#type))
+            && is_among(self.exchange.as_ref(), stock.exchange.as_ref())
+            && is_among(self.sector.as_ref(), stock.sector.as_ref())
+            && is_among(self.industry.as_ref(), stock.industry.as_ref())
+            && is_among(self.country.as_ref(), stock.country.as_ref())
+            && is_among(self.currency.as_ref(), Some(&stock.currency))
+            && is_among(self.frequency.as_ref(), stock.frequency.as_ref())
             && self.has_dividends.is_none_or(|wanted| stock.pays_dividend == wanted)
             && stock.is_active == self.is_active
-            && within(stock.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
-            && within(stock.price.map(|value| value.0), self.min_price, self.max_price)
-            && within(stock.market_cap.map(Decimal::from), self.min_market_cap, self.max_market_cap)
+            && is_within_bounds(stock.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
+            && is_within_bounds(stock.price.map(|value| value.0), self.min_price, self.max_price)
+            && is_within_bounds(stock.market_cap.map(Decimal::from), self.min_market_cap, self.max_market_cap)
     }
 }
 
 /// True if the value is within the inclusive bounds. An unknown value is outside of any bound.
-pub(crate) fn within(value: Option<Decimal>, least: Option<Decimal>, most: Option<Decimal>) -> bool {
+pub(crate) fn is_within_bounds(value: Option<Decimal>, least: Option<Decimal>, most: Option<Decimal>) -> bool {
     let above = least.is_none_or(|least| value.is_some_and(|value| value >= least));
     let below = most.is_none_or(|most| value.is_some_and(|value| value <= most));
     above && below
 }
 
-impl Listed for StockRow {
+impl Sortable for StockRow {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         match key {
             "symbol" => Some(SortValue::Text(Cow::Borrowed(&self.symbol))),
@@ -163,25 +163,25 @@ impl Listed for StockRow {
 /// Active ones by symbol unless asked otherwise.
 #[utoipa::path(
     get, path = "/v1/stocks", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(Described<ListParameters>),
-    responses((status = 200, description = "A page of stock rows", body = List<StockRow>), Failures)
+    params(DocumentedParameters<ListParameters>),
+    responses((status = 200, description = "A page of stock rows", body = List<StockRow>), ErrorResponses)
 )]
 pub(crate) async fn list(access: Access<Free, ListParameters>) -> Response {
     access
-        .answer(async |context| {
-            let universe = context.app.universes.stocks(&context.generation).await?;
-            let Named { known, missing } =
-                lookup::named(&context.generation, context.parameters.symbols.as_ref()).await?;
+        .respond(async |context| {
+            let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
+            let ResolvedSymbols { known, missing } =
+                lookup::resolve_symbol_list(&context.generation, context.parameters.symbols.as_ref()).await?;
             let named: Option<HashSet<String>> = known.map(|named| named.into_iter().collect());
             let page = move || {
                 let asked = &context.parameters;
-                let members = universe.members.iter().map(|member| &member.stock);
+                let securities = stock_table.securities.iter().map(|member| &member.stock);
                 let wanted =
-                    members.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
-                let rows = wanted.filter(|stock| asked.keeps(stock));
-                context.page(&asked.output, &asked.page, universe.version, rows, |meta| {
+                    securities.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
+                let rows = wanted.filter(|stock| asked.matches(stock));
+                context.render_page(&asked.output, &asked.page, stock_table.version, rows, |meta| {
                     if asked.symbols.is_some() {
-                        meta.miss(missing);
+                        meta.set_missing(missing);
                     }
                 })
             };

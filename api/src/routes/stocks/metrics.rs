@@ -9,16 +9,16 @@ use market::row::{Metrics, TableRow};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::past;
-use crate::answer::Context;
+use super::past_metrics;
+use crate::answer::HandlerContext;
 use crate::answer::{Access, Free};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
-use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
 use crate::read::lookup;
-use crate::read::projection::Version;
+use crate::read::projection::DataVersion;
 use crate::render::envelope::{Single, Warning};
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 
@@ -67,13 +67,13 @@ pub(crate) struct MetricsParameters {
 impl Parameters for MetricsParameters {
     const TIER_MATTERS: bool = true;
 
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let (symbol, as_of) = (reader.symbol(), reader.date("as_of"));
-        let explain = reader.flag("explain").unwrap_or(false);
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let (symbol, as_of) = (reader.read_symbol(), reader.read_date("as_of"));
+        let explain = reader.read_bool("explain").unwrap_or(false);
         let past = as_of.is_none_or(|as_of| as_of <= reader.today());
         reader.require(past, "as_of", "is in the future");
         let columns: &'static [&'static str] = if explain { &EXPLAINED } else { Metrics::COLUMNS };
-        let mut output = reader.output(columns);
+        let mut output = reader.read_output(columns);
         let explained = output.fields.clone().filter(|fields| explain && !fields.contains(&EXPLANATION));
         if let Some(fields) = output.fields.as_mut().filter(|_| explained.is_some()) {
             fields.push(EXPLANATION);
@@ -95,24 +95,24 @@ impl Parameters for MetricsParameters {
 /// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is against the benchmark the projector is configured with.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/metrics", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(Described<MetricsParameters>),
-    responses((status = 200, description = "The metrics", body = Single<MetricsAnswer>), Failures)
+    params(DocumentedParameters<MetricsParameters>),
+    responses((status = 200, description = "The metrics", body = Single<MetricsAnswer>), ErrorResponses)
 )]
 pub(crate) async fn metrics(access: Access<Free, MetricsParameters>) -> Response {
     access
-        .answer(async |context| {
+        .respond(async |context| {
             let (version, answer) = answer(&context).await?;
             let held = i64::try_from(answer.metrics.quarantined.0.len())
                 .map_err(|error| ApiError::Internal(error.into()))?;
-            let warnings = Warning::held(held).into_iter().collect();
-            context.warned(&context.parameters.output, version, &answer.within(context.floor()), warnings)
+            let warnings = Warning::quarantined(held).into_iter().collect();
+            context.render_single_with_warnings(&context.parameters.output, version, &answer.within(context.first_available_day()), warnings)
         })
         .await
 }
 
-async fn answer(context: &Context<MetricsParameters>) -> Result<(Version, MetricsAnswer), ApiError> {
+async fn answer(context: &HandlerContext<MetricsParameters>) -> Result<(DataVersion, MetricsAnswer), ApiError> {
     let asked = &context.parameters;
-    let (version, metrics) = lookup::one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;
+    let (version, metrics) = lookup::find_one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;
     // The data ends at the market's as-of date.
     let newest = version.as_of.unwrap_or(metrics.as_of);
     let as_of = asked.as_of.map_or(newest, |as_of| as_of.min(newest));
@@ -120,7 +120,7 @@ async fn answer(context: &Context<MetricsParameters>) -> Result<(Version, Metric
         return Ok((version, MetricsAnswer { metrics, explanation: None }));
     }
     let (version, metrics, mut explanation) =
-        past::metrics(&context.generation, &asked.symbol, as_of, asked.explain).await?;
+        past_metrics::derive_past_metrics(&context.generation, &asked.symbol, as_of, asked.explain).await?;
     if let Some((explanation, chosen)) = explanation.as_mut().zip(asked.explained.as_ref()) {
         explanation.metrics.retain(|one| chosen.contains(&one.metric.as_str()));
     }

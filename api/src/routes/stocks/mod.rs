@@ -4,7 +4,7 @@ pub(crate) mod dividends;
 pub(crate) mod fundamentals;
 pub(crate) mod list;
 pub(crate) mod metrics;
-mod past;
+mod past_metrics;
 pub(crate) mod quote;
 pub(crate) mod snapshot;
 pub(crate) mod splits;

@@ -15,14 +15,14 @@ use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::PathSymbol;
 use crate::read::lookup;
-use crate::read::projection::{Generation, Version};
+use crate::read::projection::{ServedGeneration, DataVersion};
 
 const IDENTITY: &str = include_str!("../../../queries/past/identity.sql");
 const SEARCH_PATH: &str = include_str!("../../../queries/past/search_path.sql");
 
 /// Inputs of the derivation for a past day.
-struct Facts {
-    version: Version,
+struct PastFacts {
+    version: DataVersion,
     policy: SourcePolicy,
     rules: Rules,
     own: History,
@@ -30,19 +30,19 @@ struct Facts {
 }
 
 /// Metrics of a day, with an explanation on request.
-pub(super) async fn metrics(
-    generation: &Generation,
+pub(super) async fn derive_past_metrics(
+    generation: &ServedGeneration,
     symbol: &PathSymbol,
     as_of: NaiveDate,
     explain: bool,
-) -> Result<(Version, Metrics, Option<Explanation>), ApiError> {
+) -> Result<(DataVersion, Metrics, Option<Explanation>), ApiError> {
     let facts = read(generation, symbol).await?;
     let version = facts.version;
     let (metrics, explanation) = run_low_priority(move || derive(&facts, as_of, explain)).await?;
     Ok((version, metrics, explanation))
 }
 
-fn derive(facts: &Facts, as_of: NaiveDate, explain: bool) -> (Metrics, Option<Explanation>) {
+fn derive(facts: &PastFacts, as_of: NaiveDate, explain: bool) -> (Metrics, Option<Explanation>) {
     let (policy, rules) = (&facts.policy, &facts.rules);
     let benchmark = facts.benchmark.as_ref().map(|history| metrics::benchmark(history, as_of, policy, rules));
     let newest = facts.version.as_of.unwrap_or(as_of);
@@ -51,13 +51,13 @@ fn derive(facts: &Facts, as_of: NaiveDate, explain: bool) -> (Metrics, Option<Ex
     (metrics::derive(&facts.own, &market).metrics, explanation)
 }
 
-async fn read(generation: &Generation, symbol: &PathSymbol) -> Result<Facts, ApiError> {
+async fn read(generation: &ServedGeneration, symbol: &PathSymbol) -> Result<PastFacts, ApiError> {
     let mut client = generation.client().await?;
-    let transaction = lookup::snapshot(&mut client).await?;
+    let transaction = lookup::begin_snapshot(&mut client).await?;
     let statement = transaction.prepare_cached(IDENTITY).await?;
     let row = transaction.query_opt(&statement, &[&symbol.candidates()]).await?;
-    let row = row.ok_or_else(|| lookup::unversioned(generation))?;
-    let own = identity(&row, "identity")?.ok_or_else(|| lookup::unknown(symbol))?;
+    let row = row.ok_or_else(|| lookup::missing_version_error(generation))?;
+    let own = identity(&row, "identity")?.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;
     let benchmark = identity(&row, "benchmark_identity")?;
     let facts: String = row.try_get("fact_set")?;
     transaction.query_one(SEARCH_PATH, &[&facts]).await?;
@@ -65,11 +65,11 @@ async fn read(generation: &Generation, symbol: &PathSymbol) -> Result<Facts, Api
     let histories = load_histories(&*transaction, &wanted).await;
     let mut histories = histories.map_err(|error| ApiError::Internal(error.into()))?.into_iter();
     let (JsonColumn(policy), JsonColumn(rules)) = (row.try_get("policy")?, row.try_get("rules")?);
-    Ok(Facts {
-        version: Version::of(&row)?,
+    Ok(PastFacts {
+        version: DataVersion::from_row(&row)?,
         policy,
         rules,
-        own: histories.next().ok_or_else(|| lookup::unknown(symbol))?,
+        own: histories.next().ok_or_else(|| lookup::unknown_symbol_error(symbol))?,
         benchmark: histories.next(),
     })
 }

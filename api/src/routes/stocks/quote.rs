@@ -5,11 +5,11 @@ use market::row::{Quote, TableRow};
 use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
-use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
 use crate::read::lookup;
 use crate::render::envelope::Single;
 use crate::render::raw_row::RawRow;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const QUOTE: &str = include_str!("../../../queries/stocks/quote.sql");
 
@@ -24,8 +24,8 @@ pub(crate) struct QuoteParameters {
 }
 
 impl Parameters for QuoteParameters {
-    fn read(reader: &mut Reader<'_>) -> Self {
-        Self { symbol: reader.symbol(), output: reader.output(Quote::COLUMNS) }
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        Self { symbol: reader.read_symbol(), output: reader.read_output(Quote::COLUMNS) }
     }
 }
 
@@ -34,14 +34,14 @@ impl Parameters for QuoteParameters {
 /// End of day: the latest close with its session, the year's range, averages and the headline dividend figures.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/quote", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(Described<QuoteParameters>),
-    responses((status = 200, description = "The quote", body = Single<Quote>), Failures)
+    params(DocumentedParameters<QuoteParameters>),
+    responses((status = 200, description = "The quote", body = Single<Quote>), ErrorResponses)
 )]
 pub(crate) async fn quote(access: Access<Free, QuoteParameters>) -> Response {
     access
-        .answer(async |context| {
-            let (version, row) = lookup::row(&context.generation, QUOTE, &context.parameters.symbol).await?;
-            context.single(&context.parameters.output, version, &RawRow::<Quote>::new(row))
+        .respond(async |context| {
+            let (version, row) = lookup::find_row(&context.generation, QUOTE, &context.parameters.symbol).await?;
+            context.render_single(&context.parameters.output, version, &RawRow::<Quote>::new(row))
         })
         .await
 }

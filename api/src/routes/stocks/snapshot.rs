@@ -8,10 +8,10 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::{Access, Free};
-use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
 use crate::read::lookup;
 use crate::render::envelope::Single;
-use crate::routes::Failures;
+use crate::routes::ErrorResponses;
 
 const SNAPSHOT: &str = include_str!("../../../queries/stocks/snapshot.sql");
 /// Optional parts of the response.
@@ -53,9 +53,9 @@ pub(crate) struct SnapshotParameters {
 }
 
 impl Parameters for SnapshotParameters {
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let (symbol, include) = (reader.symbol(), reader.some_of("include", PARTS));
-        let mut output = reader.output(&COLUMNS);
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let (symbol, include) = (reader.read_symbol(), reader.read_words("include", PARTS));
+        let mut output = reader.read_output(&COLUMNS);
         if let Some(include) = &include {
             let chosen = output.fields.take().unwrap_or_else(|| COLUMNS.clone());
             let kept =
@@ -84,15 +84,15 @@ impl From<Stock> for Snapshot {
 /// The stock row, its identifiers, and the parts chosen by `include`.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(Described<SnapshotParameters>),
-    responses((status = 200, description = "The snapshot", body = Single<Snapshot>), Failures)
+    params(DocumentedParameters<SnapshotParameters>),
+    responses((status = 200, description = "The snapshot", body = Single<Snapshot>), ErrorResponses)
 )]
 pub(crate) async fn snapshot(access: Access<Free, SnapshotParameters>) -> Response {
     access
-        .answer(async |context| {
+        .respond(async |context| {
             let (version, stock) =
-                lookup::one::<Stock>(&context.generation, SNAPSHOT, &context.parameters.symbol).await?;
-            context.single(&context.parameters.output, version, &Snapshot::from(stock))
+                lookup::find_one::<Stock>(&context.generation, SNAPSHOT, &context.parameters.symbol).await?;
+            context.render_single(&context.parameters.output, version, &Snapshot::from(stock))
         })
         .await
 }

@@ -9,17 +9,17 @@ use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::parameters::{
-    Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, Since, SortValue,
-    Window,
+    DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, PathSymbol, ParameterReader, SyncPoint, SortValue,
+    DateRange,
 };
 use crate::read::lookup;
 use crate::render::envelope::{Depth, List, Warning};
-use crate::routes::Failures;
-use crate::routes::changes::{Asked, changed};
+use crate::routes::ErrorResponses;
+use crate::routes::change_feed::{ChangeQuery, render_changes};
 
 const SPLITS: &str = include_str!("../../../queries/stocks/splits.sql");
-const PAGING: Paging =
-    Paging { default_limit: 50, most: 200, keys: &["ex_date"], order: &[("ex_date", Direction::Descending)] };
+const PAGING: PageOptions =
+    PageOptions { default_limit: 50, most: 200, keys: &["ex_date"], order: &[("ex_date", Direction::Descending)] };
 
 /// What the splits of one symbol take.
 #[derive(Debug, IntoParams)]
@@ -37,7 +37,7 @@ pub(crate) struct SplitsParameters {
     /// `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
     /// vanished ones are cancelled. Conflicts with filters and `sort`.
     #[param(value_type = Option<String>)]
-    updated_since: Option<Since>,
+    updated_since: Option<SyncPoint>,
     #[param(ignore)]
     page: Page,
     #[param(ignore)]
@@ -47,13 +47,13 @@ pub(crate) struct SplitsParameters {
 impl Parameters for SplitsParameters {
     const TIER_MATTERS: bool = true;
 
-    fn read(reader: &mut Reader<'_>) -> Self {
-        let symbol = reader.symbol();
-        let Window { start, end } = reader.window();
-        let r#type = reader.some_of("type", SplitType::ALL);
-        let updated_since = reader.updated_since(&["start_date", "end_date", "type", "sort"]);
-        let page = reader.page(&PAGING);
-        let output = reader.output(SplitRow::COLUMNS);
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let symbol = reader.read_symbol();
+        let DateRange { start, end } = reader.read_date_range();
+        let r#type = reader.read_words("type", SplitType::ALL);
+        let updated_since = reader.read_updated_since(&["start_date", "end_date", "type", "sort"]);
+        let page = reader.read_page(&PAGING);
+        let output = reader.read_output(SplitRow::COLUMNS);
         Self { symbol, start_date: start, end_date: end, r#type, updated_since, page, output }
     }
 
@@ -62,7 +62,7 @@ impl Parameters for SplitsParameters {
     }
 }
 
-impl Listed for SplitRow {
+impl Sortable for SplitRow {
     fn sort_value(&self, _: &str) -> Option<SortValue<'_>> {
         Some(SortValue::Day(self.ex_date))
     }
@@ -77,21 +77,21 @@ impl Listed for SplitRow {
 /// Newest first. Splits multiply share counts by `ratio` and earlier prices by `price_factor`.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/splits", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(Described<SplitsParameters>),
-    responses((status = 200, description = "A page of split records", body = List<SplitRow>), Failures)
+    params(DocumentedParameters<SplitsParameters>),
+    responses((status = 200, description = "A page of split records", body = List<SplitRow>), ErrorResponses)
 )]
 pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
     access
-        .answer(async |context| {
+        .respond(async |context| {
             let asked = &context.parameters;
             if let Some(since) = &asked.updated_since {
                 let (page, output) = (&asked.page, &asked.output);
-                lookup::known(&context.generation, &asked.symbol).await?;
-                let symbols = Some(&asked.symbol.listed());
-                return changed::<SplitRow, _>(&context, Asked { since, symbols, page, output }).await;
+                lookup::require_known_symbol(&context.generation, &asked.symbol).await?;
+                let symbols = Some(&asked.symbol.to_list());
+                return render_changes::<SplitRow, _>(&context, ChangeQuery { since, symbols, page, output }).await;
             }
-            let start = asked.start_date.unwrap_or_else(|| context.floor());
-            let found = lookup::many::<SplitRow>(
+            let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
+            let found = lookup::find_rows::<SplitRow>(
                 &context.generation,
                 SPLITS,
                 &asked.symbol,
@@ -100,11 +100,11 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
             .await?;
             let today = context.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-            let page = asked.page.carrying(found.sync_from);
-            context.page(&asked.output, &page, found.version, &found.rows, |meta| {
+            let page = asked.page.with_sync_from(found.sync_from);
+            context.render_page(&asked.output, &page, found.version, &found.rows, |meta| {
                 meta.sync_from = page.sync_from.clone();
-                meta.reach(depth, today);
-                meta.warnings.extend(Warning::held(found.held));
+                meta.set_depth(depth, today);
+                meta.warnings.extend(Warning::quarantined(found.held));
             })
         })
         .await

@@ -2,7 +2,7 @@
 
 /// Column id. It avoids name comparisons per row.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Cell {
+pub(super) enum PriceColumn {
     Symbol,
     Currency,
     Date,
@@ -23,8 +23,8 @@ pub(super) enum Cell {
     ChangePercent,
 }
 
-impl Cell {
-    pub(super) fn named(column: &str) -> Self {
+impl PriceColumn {
+    pub(super) fn from_name(column: &str) -> Self {
         match column {
             "symbol" => Self::Symbol,
             "currency" => Self::Currency,

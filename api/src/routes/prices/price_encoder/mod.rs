@@ -2,28 +2,28 @@
 //!
 //! Invariant: the bytes equal those of [`market::price::PricePoint`] under serde, for every basis and interval.
 
-mod cell;
+mod column;
 mod digits;
 #[cfg(test)]
 mod tests;
-mod text;
-mod values;
+mod value_writer;
+mod step_values;
 
 use market::decimal::round;
 use market::price::{AdjustedBars, PriceBasis, SessionRange, micros};
 
-use crate::parameters::{Format, Output};
-use cell::Cell;
+use crate::parameters::{ResponseFormat, Output};
+use column::PriceColumn;
 use digits::divided;
-use text::Text;
-use values::Values;
+use value_writer::ValueWriter;
+use step_values::StepValues;
 
 /// Usual maximum bytes of a point.
 const POINT: usize = 320;
 
 /// Symbol and currency of a security's rows.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Whose<'a> {
+pub(super) struct RowLabels<'a> {
     pub(super) symbol: &'a str,
     pub(super) currency: Option<&'a str>,
 }
@@ -33,25 +33,25 @@ fn columns(output: &Output) -> &[&'static str] {
 }
 
 /// Writer of price points.
-pub(super) struct Writer<'a> {
-    whose: Whose<'a>,
-    cells: Vec<Cell>,
+pub(super) struct PriceEncoder<'a> {
+    row_labels: RowLabels<'a>,
+    cells: Vec<PriceColumn>,
     /// Bytes before the value, one entry per column.
     labels: Vec<Vec<u8>>,
-    values: Values<'a>,
-    text: Text,
+    values: StepValues<'a>,
+    text: ValueWriter,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> PriceEncoder<'a> {
     /// Creates a writer with room for `points` points.
     pub(super) fn new(
         adjusted: &'a AdjustedBars<'a>,
-        whose: Whose<'a>,
+        row_labels: RowLabels<'a>,
         output: &Output,
         points: usize,
     ) -> Self {
         let columns = columns(output);
-        let is_csv = output.format == Format::Csv;
+        let is_csv = output.format == ResponseFormat::Csv;
         let label = |(index, column): (usize, &&str)| match (is_csv, index) {
             (true, 0) => Vec::new(),
             (true, _) => b",".to_vec(),
@@ -59,11 +59,11 @@ impl<'a> Writer<'a> {
             (false, _) => format!(",\"{column}\":").into_bytes(),
         };
         Self {
-            whose,
-            cells: columns.iter().map(|column| Cell::named(column)).collect(),
+            row_labels,
+            cells: columns.iter().map(|column| PriceColumn::from_name(column)).collect(),
             labels: columns.iter().enumerate().map(label).collect(),
-            values: Values::new(adjusted),
-            text: Text {
+            values: StepValues::new(adjusted),
+            text: ValueWriter {
                 out: Vec::with_capacity(points * POINT + 512),
                 quote: (output.text_decimals && !is_csv).then_some(b'"'),
                 is_csv,
@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Rows of these periods, in order: items of a JSON array, or CSV records.
-    pub(super) fn records<'p>(mut self, periods: impl Iterator<Item = &'p SessionRange>) -> Vec<u8> {
+    pub(super) fn encode_rows<'p>(mut self, periods: impl Iterator<Item = &'p SessionRange>) -> Vec<u8> {
         for (index, period) in periods.enumerate() {
             if index > 0 && !self.text.is_csv {
                 self.text.out.push(b',');
@@ -96,35 +96,35 @@ impl<'a> Writer<'a> {
         self.text.out.extend_from_slice(end);
     }
 
-    fn value(&mut self, cell: Cell, period: &SessionRange, position: usize) {
+    fn value(&mut self, cell: PriceColumn, period: &SessionRange, position: usize) {
         let (values, text) = (&self.values, &mut self.text);
         let (adjusted, last) = (values.adjusted, period.end - 1);
         let bars = adjusted.bars;
         let sessions = |column: &'a [i64]| {
-            period.clone().filter_map(move |session| values.asked(session, column[session]))
+            period.clone().filter_map(move |session| values.on_requested_basis(session, column[session]))
         };
         match cell {
-            Cell::Symbol => text.word(Some(self.whose.symbol)),
-            Cell::Currency => text.word(self.whose.currency),
-            Cell::Date => text.date(bars.day[last]),
-            Cell::Open => text.price(sessions(&bars.open).next()),
-            Cell::High => text.price(sessions(&bars.high).max()),
-            Cell::Low => text.price(sessions(&bars.low).min()),
-            Cell::Close => text.price(values.asked(last, bars.close[last])),
-            Cell::Volume => text.count(adjusted.volume(period)),
-            Cell::Vwap => text.price(match period.len() {
-                1 => values.asked(period.start, bars.vwap[period.start]),
+            PriceColumn::Symbol => text.write_code(Some(self.row_labels.symbol)),
+            PriceColumn::Currency => text.write_code(self.row_labels.currency),
+            PriceColumn::Date => text.write_date(bars.day[last]),
+            PriceColumn::Open => text.write_price(sessions(&bars.open).next()),
+            PriceColumn::High => text.write_price(sessions(&bars.high).max()),
+            PriceColumn::Low => text.write_price(sessions(&bars.low).min()),
+            PriceColumn::Close => text.write_price(values.on_requested_basis(last, bars.close[last])),
+            PriceColumn::Volume => text.write_count(adjusted.volume(period)),
+            PriceColumn::Vwap => text.write_price(match period.len() {
+                1 => values.on_requested_basis(period.start, bars.vwap[period.start]),
                 _ => adjusted.vwap(period).map(micros),
             }),
-            Cell::TradeCount => text.count(adjusted.trade_count(period)),
-            Cell::RawClose => text.price(values.on(last, bars.close[last], PriceBasis::Raw)),
-            Cell::AdjClose => text.price(values.on(last, bars.close[last], PriceBasis::All)),
-            Cell::SplitFactor => text.digits(values.step(position).map_or("", |step| &step.split_factor)),
-            Cell::TotalFactor => text.digits(values.step(position).map_or("", |step| &step.total_factor)),
-            Cell::Dividend => text.decimal(values.event(period).0),
-            Cell::SplitRatio => text.decimal(values.event(period).1),
-            Cell::Change => text.price(values.change(period)),
-            Cell::ChangePercent => self.change_percent(period),
+            PriceColumn::TradeCount => text.write_count(adjusted.trade_count(period)),
+            PriceColumn::RawClose => text.write_price(values.on_basis(last, bars.close[last], PriceBasis::Raw)),
+            PriceColumn::AdjClose => text.write_price(values.on_basis(last, bars.close[last], PriceBasis::All)),
+            PriceColumn::SplitFactor => text.write_decimal_text(values.step(position).map_or("", |step| &step.split_factor)),
+            PriceColumn::TotalFactor => text.write_decimal_text(values.step(position).map_or("", |step| &step.total_factor)),
+            PriceColumn::Dividend => text.write_decimal(values.event(period).0),
+            PriceColumn::SplitRatio => text.write_decimal(values.event(period).1),
+            PriceColumn::Change => text.write_price(values.change(period)),
+            PriceColumn::ChangePercent => self.change_percent(period),
         }
     }
 
@@ -132,11 +132,11 @@ impl<'a> Writer<'a> {
         let before = period.start.checked_sub(1);
         match before.and_then(|before| self.values.difference(period.end - 1, before)) {
             Some((difference, previous)) if previous != 0 => {
-                self.text.scaled(divided(i128::from(difference) * 1_000_000, i128::from(previous)), 4);
+                self.text.write_scaled(divided(i128::from(difference) * 1_000_000, i128::from(previous)), 4);
             }
             _ => {
                 let percent = self.values.adjusted.change(period).and_then(|(_, percent)| percent);
-                self.text.decimal(percent.map(|percent| round(percent, 4)));
+                self.text.write_decimal(percent.map(|percent| round(percent, 4)));
             }
         }
     }

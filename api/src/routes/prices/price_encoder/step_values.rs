@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 
 /// Shared values of all sessions of a step.
 #[derive(Clone)]
-pub(super) struct Prepared {
+pub(super) struct StepFactors {
     pub(super) split_factor: String,
     pub(super) total_factor: String,
     /// Multipliers by scale.
@@ -18,16 +18,16 @@ pub(super) struct Prepared {
 }
 
 /// Computes price points and caches the shared values of each step.
-pub(super) struct Values<'a> {
+pub(super) struct StepValues<'a> {
     pub(super) adjusted: &'a AdjustedBars<'a>,
-    steps: Vec<Option<Prepared>>,
+    steps: Vec<Option<StepFactors>>,
     /// Current session and its step.
     current: (usize, usize),
     /// Ex-dates, in order.
     ex_days: Vec<i32>,
 }
 
-impl<'a> Values<'a> {
+impl<'a> StepValues<'a> {
     /// Creates the values without prepared steps.
     pub(super) fn new(adjusted: &'a AdjustedBars<'a>) -> Self {
         let mut ex_days: Vec<i32> =
@@ -38,7 +38,7 @@ impl<'a> Values<'a> {
     }
 
     /// Shared values of a step, after one of its sessions was prepared.
-    pub(super) fn step(&self, position: usize) -> Option<&Prepared> {
+    pub(super) fn step(&self, position: usize) -> Option<&StepFactors> {
         self.steps.get(position)?.as_ref()
     }
 
@@ -50,7 +50,7 @@ impl<'a> Values<'a> {
             position = self.adjusted.cumulative.position(bars.day[session]);
             let scale = usize::from(bars.scale[session]);
             let step = self.adjusted.cumulative.at(position);
-            let prepared = self.steps[position].get_or_insert_with(|| Prepared {
+            let prepared = self.steps[position].get_or_insert_with(|| StepFactors {
                 split_factor: step.factor(PriceBasis::Split).to_string(),
                 total_factor: step.factor(PriceBasis::All).to_string(),
                 raw: [const { None }; 19],
@@ -70,12 +70,12 @@ impl<'a> Values<'a> {
     }
 
     /// Raw value of a session, converted to the requested basis.
-    pub(super) fn asked(&self, session: usize, value: i64) -> Option<Micros> {
-        self.on(session, value, self.adjusted.basis)
+    pub(super) fn on_requested_basis(&self, session: usize, value: i64) -> Option<Micros> {
+        self.on_basis(session, value, self.adjusted.basis)
     }
 
     /// Raw value of a session, converted to a basis.
-    pub(super) fn on(&self, session: usize, value: i64, basis: PriceBasis) -> Option<Micros> {
+    pub(super) fn on_basis(&self, session: usize, value: i64, basis: PriceBasis) -> Option<Micros> {
         if value == MISSING {
             return None;
         }
@@ -107,7 +107,7 @@ impl<'a> Values<'a> {
         let before = period.start.checked_sub(1)?;
         let difference = self.difference(period.end - 1, before);
         match difference {
-            Some((difference, _)) => self.asked(period.end - 1, difference),
+            Some((difference, _)) => self.on_requested_basis(period.end - 1, difference),
             None => self.adjusted.change(period).map(|(change, _)| micros(change)),
         }
     }

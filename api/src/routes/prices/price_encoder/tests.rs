@@ -52,8 +52,8 @@ proptest! {
         let adjusted = AdjustedBars { bars: &bars, cumulative: &cumulative, factors: &factors, basis };
         let periods = Interval::ALL[interval].periods(&bars.day, 0..bars.len());
         let output = Output { text_decimals: text, columns: PricePoint::COLUMNS, ..Output::default() };
-        let whose = Whose { symbol: "A.B", currency: None };
-        let written = Writer::new(&adjusted, whose, &output, periods.len()).records(periods.iter());
+        let row_labels = RowLabels { symbol: "A.B", currency: None };
+        let written = PriceEncoder::new(&adjusted, row_labels, &output, periods.len()).encode_rows(periods.iter());
         let points: Vec<PricePoint> = periods.iter().map(|period| adjusted.point(period)).collect();
         let body = || serde_json::to_string(&points).unwrap_or_default();
         let expected = if text { market::decimal::with_decimals_as_text(body) } else { body() };

@@ -9,17 +9,17 @@ use super::digits::{write_digits, write_fraction, write_integer};
 
 /// Output buffer and value style.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct ValueWriter {
     pub(super) out: Vec<u8>,
     /// Quote around a decimal.
     pub(super) quote: Option<u8>,
     pub(super) is_csv: bool,
 }
 
-impl Text {
+impl ValueWriter {
     /// Writes a ticker or currency code. Its letters, digits and points need no escape.
-    pub(super) fn word(&mut self, value: Option<&str>) {
-        let Some(value) = value else { return self.nothing() };
+    pub(super) fn write_code(&mut self, value: Option<&str>) {
+        let Some(value) = value else { return self.write_missing() };
         let quote = (!self.is_csv).then_some(b'"');
         self.out.extend(quote);
         self.out.extend_from_slice(value.as_bytes());
@@ -27,22 +27,22 @@ impl Text {
     }
 
     /// Writes a missing value: `null`, or an empty cell.
-    pub(super) fn nothing(&mut self) {
+    pub(super) fn write_missing(&mut self) {
         if !self.is_csv {
             self.out.extend_from_slice(b"null");
         }
     }
 
     /// Writes a price in millionths.
-    pub(super) fn price(&mut self, value: Option<Micros>) {
+    pub(super) fn write_price(&mut self, value: Option<Micros>) {
         match value {
-            Some(value) => self.scaled(value, 6),
-            None => self.nothing(),
+            Some(value) => self.write_scaled(value, 6),
+            None => self.write_missing(),
         }
     }
 
     /// Writes an integer with this many decimal places, without trailing zeros.
-    pub(super) fn scaled(&mut self, value: i128, places: u32) {
+    pub(super) fn write_scaled(&mut self, value: i128, places: u32) {
         self.out.extend(self.quote);
         if value < 0 {
             self.out.push(b'-');
@@ -67,7 +67,7 @@ impl Text {
     }
 
     /// Writes an integer.
-    pub(super) fn count(&mut self, value: Option<i64>) {
+    pub(super) fn write_count(&mut self, value: Option<i64>) {
         match value {
             Some(value) => {
                 if value < 0 {
@@ -75,22 +75,22 @@ impl Text {
                 }
                 write_integer(&mut self.out, value.unsigned_abs());
             }
-            None => self.nothing(),
+            None => self.write_missing(),
         }
     }
 
     /// Writes a decimal without trailing zeros.
-    pub(super) fn decimal(&mut self, value: Option<Decimal>) {
+    pub(super) fn write_decimal(&mut self, value: Option<Decimal>) {
         match value {
             Some(value) => {
-                self.digits(&value.normalize().to_string());
+                self.write_decimal_text(&value.normalize().to_string());
             }
-            None => self.nothing(),
+            None => self.write_missing(),
         }
     }
 
     /// Writes the date of a day number.
-    pub(super) fn date(&mut self, day: i32) {
+    pub(super) fn write_date(&mut self, day: i32) {
         let date = date_of(day);
         let year = u64::from(date.year().unsigned_abs());
         self.out.extend((!self.is_csv).then_some(b'"'));
@@ -103,7 +103,7 @@ impl Text {
     }
 
     /// Writes the digits of a decimal.
-    pub(super) fn digits(&mut self, digits: &str) {
+    pub(super) fn write_decimal_text(&mut self, digits: &str) {
         self.out.extend(self.quote);
         self.out.extend_from_slice(digits.as_bytes());
         self.out.extend(self.quote);
