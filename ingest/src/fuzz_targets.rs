@@ -9,10 +9,10 @@ use clap::ValueEnum;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::{RowAccumulator, RowChunk};
+use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
 use crate::format::{FormatChoice, FileFormat, FileHead, ColumnMap, ReaderOptions};
-use crate::source::files::{Encoding, FeedFile, Packing};
-use crate::source::records::{LineReader, CsvReader};
+use crate::source::feed_files::{Encoding, FeedFile, Packing};
+use crate::source::csv_reader::{LineReader, CsvReader};
 
 /// File names that imply an encoding, a kind, a symbol or a date.
 const NAMES: [(&str, Encoding); 5] = [

@@ -4,23 +4,23 @@
 //! therefore uses neither floats nor unordered maps. All prices and dividends are synthetic. Real tickers are the
 //! benchmark `SPY`, and those of the option for familiar tickers. Only trading days have rows.
 
-mod dues;
-mod familiar;
-mod figures;
+mod regular_ex_dates;
+mod familiar_tickers;
+mod security_rows;
 mod funds;
 mod naming;
-mod output;
-mod payments;
-mod plan;
+mod market_writer;
+mod distributions;
+mod security_plan;
 mod random;
-mod sessions;
-mod shape;
-mod shares;
-mod synthetic;
+mod session_positions;
+mod security_shape;
+mod share_changes;
+mod synthetic_market;
 #[cfg(test)]
 mod tests;
-mod text;
-mod walk;
+mod csv_row;
+mod price_walk;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -31,8 +31,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use market::metrics::calendar::new_york_date;
 use telemetry::outln;
 
-use output::RowCounts;
-use synthetic::SyntheticMarket;
+use market_writer::RowCounts;
+use synthetic_market::SyntheticMarket;
 
 /// Writes a synthetic market as canonical CSV files: no real company, no real price.
 ///
@@ -71,7 +71,7 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let progress = progress(market.symbols);
     let started = Instant::now();
-    let counts = output::write_market(&market, &args.out, threads, &progress)?;
+    let counts = market_writer::write_market(&market, &args.out, threads, &progress)?;
     progress.finish_and_clear();
     let summary = summary(args, &market, counts, started.elapsed());
     outln!("{summary}");

@@ -6,8 +6,8 @@
 
 use market::symbol::Symbol;
 
-use super::reading::{ReaderOptions, SymbolScope};
-use crate::source::files::FeedFile;
+use super::file_format::{ReaderOptions, SymbolScope};
+use crate::source::feed_files::FeedFile;
 
 /// Words that describe the file and are not symbols.
 const NO_SYMBOLS: [&str; 24] = [
@@ -174,7 +174,7 @@ fn interval(word: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::symbol_from::SymbolPattern;
+    use crate::format::symbol_pattern::SymbolPattern;
 
     #[test]
     fn names_give_symbols() {

@@ -8,35 +8,35 @@ use chrono::NaiveDate;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::batch::accumulator::RowAccumulator;
+use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::parse_date;
-use crate::source::files::{Encoding, FeedFile};
+use crate::source::feed_files::{Encoding, FeedFile};
 
-mod answer;
+mod error_response;
 pub mod canonical;
-mod day;
+mod raw_trading_day;
 mod file_symbol;
-mod head;
-mod json;
-mod mapped;
+mod file_head;
+mod raw_json;
+mod column_map;
 mod newest_basis;
-mod ratio;
-mod reading;
-mod symbol_from;
-mod table;
+mod split_ratio;
+mod file_format;
+mod symbol_pattern;
+mod headered_table;
 #[cfg(test)]
 mod tests;
-mod vendor;
+mod vendor_row;
 mod vendors;
 
-pub(crate) use answer::{is_throttle_notice, parse_service_message};
-pub use head::FileHead;
-pub(crate) use head::normalize_column_name;
-pub(crate) use mapped::matches_date_format;
-pub use mapped::{ColumnMap, MapError, MapFile, SHIPPED};
-pub use reading::{FormatChoice, FileFormat, ReaderOptions, FeedReadError, VendorFormat};
-use reading::{VendorFile, SymbolScope};
-pub use symbol_from::SymbolPattern;
+pub(crate) use error_response::{is_throttle_notice, parse_service_message};
+pub use file_head::FileHead;
+pub(crate) use file_head::normalize_column_name;
+pub(crate) use column_map::matches_date_format;
+pub use column_map::{ColumnMap, MapError, MapFile, SHIPPED};
+pub use file_format::{FormatChoice, FileFormat, ReaderOptions, FeedReadError, VendorFormat};
+use file_format::{VendorFile, SymbolScope};
+pub use symbol_pattern::SymbolPattern;
 
 /// Values of `--format`. Files are recognized in this order, the canonical format last.
 static CHOICES: [FormatChoice; 12] = [
@@ -74,11 +74,11 @@ impl ValueEnum for FormatChoice {
 impl FileFormat {
     /// Detects the format of a file from its head.
     pub fn detect(file: &FeedFile, head: &FileHead, options: &ReaderOptions) -> Result<Self, String> {
-        if let Some(reason) = answer::refusal(head) {
+        if let Some(reason) = error_response::refusal(head) {
             return Err(reason);
         }
         if let Some(map) = &options.map {
-            return mapped::detect(map, file, head, options);
+            return column_map::detect(map, file, head, options);
         }
         let (vendors, canonical) = match &options.choice {
             FormatChoice::Auto => (CHOICES.as_slice(), true),
@@ -118,7 +118,7 @@ impl FileFormat {
             Self::Mapped { map, encoding, symbol, mended } => {
                 let (encoding, symbol) = (*encoding, symbol.as_ref());
                 let reading = VendorFile { source: reader, encoding, symbol, date: None, options };
-                mapped::read(map, *mended, reading, rows)
+                column_map::read(map, *mended, reading, rows)
             }
         }
     }
@@ -139,7 +139,7 @@ fn refusal(head: &FileHead, choice: FormatChoice) -> String {
         FormatChoice::Canonical => format!("is not canonical: {}", canonical::expectation(head)),
         FormatChoice::Vendor(vendor) => format!("is not {}: {}", vendor.name, vendor.needs),
     };
-    if let Some(map) = mapped::find_shipped_map(&head.columns) {
+    if let Some(map) = column_map::find_shipped_map(&head.columns) {
         return format!(
             "{wanted}; it looks like what a map reads that ships with the program: see `ingest map {map}`, then say --map {map}"
         );

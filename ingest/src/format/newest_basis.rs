@@ -10,11 +10,11 @@ use market::event::{Action, Dividend, DividendType, EventRow, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::day::{SeriesDates, cash, split};
-use super::reading::{ReaderOptions, FeedReadError};
-use crate::batch::accumulator::RowAccumulator;
+use super::raw_trading_day::{SeriesDates, cash, split};
+use super::file_format::{ReaderOptions, FeedReadError};
+use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
-use crate::price::parse::PriceCells;
+use crate::price::bar_parser::PriceCells;
 
 /// Trading day of a security.
 pub(super) struct AdjustedDay<'a> {

@@ -54,7 +54,7 @@ const UNTIL: &str = "2025-11-20";
 
 fn write(folder: &Folder, symbols: u64, years: u32, seed: u64, threads: usize) -> RowCounts {
     let market = SyntheticMarket::new(symbols, years, seed, date(UNTIL)).unwrap();
-    output::write_market(&market, &folder.0, threads, &ProgressBar::hidden()).unwrap()
+    market_writer::write_market(&market, &folder.0, threads, &ProgressBar::hidden()).unwrap()
 }
 
 fn market(name: &str, symbols: u64, years: u32) -> BTreeMap<String, Vec<u8>> {
@@ -111,9 +111,9 @@ fn sixty_securities_show_every_kind() {
 fn familiar_tickers_change_names_and_no_figure() {
     let (plain, familiar) = (Folder::new("plain"), Folder::new("familiar"));
     let market = || SyntheticMarket::new(60, 3, 7, date(UNTIL)).unwrap();
-    output::write_market(&market(), &plain.0, 2, &ProgressBar::hidden()).unwrap();
+    market_writer::write_market(&market(), &plain.0, 2, &ProgressBar::hidden()).unwrap();
     let known = market().with_familiar_tickers(true);
-    output::write_market(&known, &familiar.0, 2, &ProgressBar::hidden()).unwrap();
+    market_writer::write_market(&known, &familiar.0, 2, &ProgressBar::hidden()).unwrap();
     let (plain, familiar) = (plain.bytes(), familiar.bytes());
 
     let securities = rows(&familiar, "securities");
@@ -276,6 +276,6 @@ fn only_a_folder_of_its_own_is_replaced() {
     assert!(!folder.bytes().contains_key("prices-0002.csv"));
     std::fs::write(folder.0.join("notes.txt"), "keep").unwrap();
     let market = SyntheticMarket::new(10, 1, 1, date(UNTIL)).unwrap();
-    assert!(output::write_market(&market, &folder.0, 1, &ProgressBar::hidden()).is_err());
+    assert!(market_writer::write_market(&market, &folder.0, 1, &ProgressBar::hidden()).is_err());
     assert!(folder.bytes().contains_key("notes.txt") && folder.bytes().contains_key("prices-0001.csv"));
 }

@@ -16,18 +16,18 @@ use market::symbol::Symbol;
 use serde_json::Value;
 use telemetry::{out, outln};
 
-use crate::batch::accumulator::{RowAccumulator, RowChunk};
+use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
 use crate::format::{FormatChoice, FileFormat, FileHead, ColumnMap, ReaderOptions, SHIPPED};
 use crate::normalize::abbreviate;
-use crate::source::files::{self, FeedFile};
+use crate::source::feed_files::{self, FeedFile};
 use crate::source::unpack;
 
-mod cells;
-mod columns;
-mod look;
-mod write;
+mod cell_formats;
+mod column_names;
+mod table_profile;
+mod map_writer;
 
-use look::{LOOKED_AT, TableProfile};
+use table_profile::{LOOKED_AT, TableProfile};
 
 /// Number of rows printed under the proposed map.
 const SHOWN_ROWS: usize = 3;
@@ -70,7 +70,7 @@ pub fn propose(args: &MapArgs) -> Result<(), MapProposalError> {
         return Ok(());
     }
     let refused = |reason| MapProposalError::Refused { file: path.display().to_string(), reason };
-    let found = files::find_feed_files(std::slice::from_ref(path), None);
+    let found = feed_files::find_feed_files(std::slice::from_ref(path), None);
     let unreadable = || found.refused.first().map_or("holds no file that is a table", |(_, reason)| reason);
     let file = found.files.first().ok_or_else(|| refused(unreadable().to_owned()))?;
     let text = propose_for(file).map_err(refused)?;
@@ -87,7 +87,7 @@ fn propose_for(file: &FeedFile) -> Result<String, String> {
     });
     let bytes = bytes.map_err(|error| format!("cannot be read: {error}"))?;
     let look = TableProfile::at(&bytes)?;
-    let text = write::map(&look, &file.label);
+    let text = map_writer::map(&look, &file.label);
     let lines = look.whole_lines(&bytes);
     let placeholder = Symbol::parse("SYMBOL").ok();
     let shown = match first_rows(file, &lines, &text, None) {

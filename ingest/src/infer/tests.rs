@@ -1,5 +1,5 @@
 use super::propose_for;
-use crate::source::files::{Encoding, FeedFile, Packing};
+use crate::source::feed_files::{Encoding, FeedFile, Packing};
 
 /// Checks that the map proposed for a file contains all `parts`.
 fn check(name: &str, bytes: &[u8], parts: &[&str]) {

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::format::{FileFormat, FileHead, ReaderOptions};
-use crate::rejects::IdSearch;
-use crate::source::files::FeedFile;
+use crate::rejects::RejectIdSearch;
+use crate::source::feed_files::FeedFile;
 use crate::source::unpack;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Input {
+pub(crate) struct LoadInput {
     pub file: FeedFile,
     pub format: FileFormat,
     /// Digest of the rows, 64 hex digits.
@@ -29,22 +29,22 @@ pub(crate) struct Input {
     pub doubles: Vec<String>,
 }
 
-impl Input {
+impl LoadInput {
     /// Changes the digest, so that the rows are published again although the log has them.
-    pub(crate) fn again(self, name: &str) -> Self {
+    pub(crate) fn with_reload_name(self, name: &str) -> Self {
         let digest = blake3::Hasher::new().update(self.digest.as_bytes()).update(name.as_bytes()).finalize();
         Self { digest: digest.to_hex().to_string(), ..self }
     }
 }
 
 /// Identifies every file, in order: an input, or the reason for refusing the file.
-pub(crate) fn survey(
+pub(crate) fn identify_inputs(
     files: &[FeedFile],
     options: &ReaderOptions,
-    seen: &(impl Fn(u64) + Sync),
-) -> Vec<Result<Input, String>> {
+    report_bytes: &(impl Fn(u64) + Sync),
+) -> Vec<Result<LoadInput, String>> {
     let next = AtomicUsize::new(0);
-    let found: Mutex<Vec<(usize, Result<Input, String>)>> = Mutex::default();
+    let found: Mutex<Vec<(usize, Result<LoadInput, String>)>> = Mutex::default();
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(files.len());
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -52,7 +52,7 @@ pub(crate) fn survey(
                 while let Some((index, file)) =
                     files.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed))
                 {
-                    let input = examine(file, options, seen);
+                    let input = identify_file(file, options, report_bytes);
                     found.lock().unwrap_or_else(PoisonError::into_inner).push((index, input));
                 }
             });
@@ -63,21 +63,21 @@ pub(crate) fn survey(
     found.into_iter().map(|(_, input)| input).collect()
 }
 
-fn examine(file: &FeedFile, options: &ReaderOptions, seen: &impl Fn(u64)) -> Result<Input, String> {
+fn identify_file(file: &FeedFile, options: &ReaderOptions, report_bytes: &impl Fn(u64)) -> Result<LoadInput, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     let head = unpack::read_text(file, |reader| FileHead::read(file, reader)).map_err(unreadable)?;
     let format = FileFormat::detect(file, &head, options)?;
-    let mut mends = IdSearch::default();
+    let mut mends = RejectIdSearch::default();
     let (content, bytes) = unpack::read_text(file, |reader| {
-        let mut hashing = Hashing::new(reader);
+        let mut hashing = HashingReader::new(reader);
         let mut buffer = vec![0; 1 << 20];
         loop {
             let read = hashing.read(&mut buffer)?;
             if read == 0 {
                 return Ok((hashing.hasher.finalize(), hashing.bytes));
             }
-            mends.look(&buffer[..read]);
-            seen(read as u64);
+            mends.search_piece(&buffer[..read]);
+            report_bytes(read as u64);
         }
     })
     .map_err(unreadable)?;
@@ -89,23 +89,23 @@ fn examine(file: &FeedFile, options: &ReaderOptions, seen: &impl Fn(u64)) -> Res
     };
     let digest = digest.to_hex().to_string();
     let doubles = unpack::double_columns(file).map_err(unreadable)?;
-    Ok(Input { file: file.clone(), format, digest, content, bytes, mends: mends.ids, doubles })
+    Ok(LoadInput { file: file.clone(), format, digest, content, bytes, mends: mends.ids, doubles })
 }
 
 /// Reader that hashes and counts the bytes read through it.
-pub(crate) struct Hashing<R> {
+pub(crate) struct HashingReader<R> {
     inner: R,
     pub hasher: blake3::Hasher,
     pub bytes: u64,
 }
 
-impl<R: Read> Hashing<R> {
+impl<R: Read> HashingReader<R> {
     pub(crate) fn new(inner: R) -> Self {
         Self { inner, hasher: blake3::Hasher::new(), bytes: 0 }
     }
 }
 
-impl<R: Read> Read for Hashing<R> {
+impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.hasher.update(&buffer[..read]);

@@ -1,6 +1,6 @@
 //! `ingest load`: publishes feed files to the log, between two manifests of a run.
 //!
-//! This module finds and identifies the inputs; `Run` reads and publishes them.
+//! This module finds and identifies the inputs; `LoadRun` reads and publishes them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,10 +10,10 @@ use telemetry::Shutdown;
 
 use crate::format::ReaderOptions;
 use crate::load::error::LoadError;
-use crate::load::input::{Input, survey};
-use crate::load::report::{FileReport, Progress, Summary};
+use crate::load::input::{LoadInput, identify_inputs};
+use crate::load::report::{FileReport, LoadProgress, LoadSummary};
 use crate::load::run::Run;
-use crate::source::files;
+use crate::source::feed_files;
 use crate::source::standard_input::StandardInput;
 
 pub(crate) mod args;
@@ -25,17 +25,17 @@ pub mod report;
 pub(crate) mod run;
 
 pub use args::LoadArgs;
-pub(crate) use args::{checked_time, parse_source};
+pub(crate) use args::{parse_observation_time, parse_source_name};
 
 /// Loads the files of a command line.
 pub async fn load(
     args: &LoadArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
-) -> Result<Summary, LoadError> {
+) -> Result<LoadSummary, LoadError> {
     let begun = Instant::now();
-    let options = args.reading();
-    let progress = Progress::start();
+    let options = args.reader_options();
+    let progress = LoadProgress::start();
     let standard_input = match args.reads_standard_input() {
         true => Some(Arc::new(StandardInput::copy_to_file(args.name.as_deref(), args.kind, shutdown).await?)),
         false => None,
@@ -43,14 +43,14 @@ pub async fn load(
     let (mut summary, inputs) = {
         let (args, options, progress) = (args.clone(), options.clone(), progress.clone());
         let input = standard_input.clone();
-        let surveyed =
+        let identified =
             tokio::task::spawn_blocking(move || find_inputs(&args, input.as_deref(), &options, &progress));
-        surveyed.await.map_err(LoadError::Task)?
+        identified.await.map_err(LoadError::Task)?
     };
     if !inputs.is_empty() {
-        let run = Run::new(args, inputs, options, progress.clone(), shutdown.clone());
+        let run = LoadRun::new(args, inputs, options, progress.clone(), shutdown.clone());
         if args.dry_run {
-            run.try_out(settings, &mut summary).await?
+            run.run_dry(settings, &mut summary).await?
         } else {
             run.publish(settings, &mut summary).await?
         }
@@ -65,31 +65,31 @@ fn find_inputs(
     args: &LoadArgs,
     standard_input: Option<&StandardInput>,
     options: &ReaderOptions,
-    progress: &Progress,
-) -> (Summary, Vec<Input>) {
-    let found = files::find_feed_files(&args.paths, standard_input);
-    let mut summary = Summary {
+    progress: &LoadProgress,
+) -> (LoadSummary, Vec<LoadInput>) {
+    let found = feed_files::find_feed_files(&args.paths, standard_input);
+    let mut summary = LoadSummary {
         source: args.source.clone(),
         dry_run: args.dry_run,
         skipped: found.skipped,
-        ..Summary::default()
+        ..LoadSummary::default()
     };
-    summary.files.extend(found.refused.into_iter().map(|(file, reason)| FileReport::refused(file, reason)));
-    progress.identify();
-    let surveyed = survey(&found.files, options, &|bytes| progress.read(bytes));
+    summary.files.extend(found.refused.into_iter().map(|(file, reason)| FileReport::refused_unread(file, reason)));
+    progress.show_identifying();
+    let identified = identify_inputs(&found.files, options, &|bytes| progress.add_bytes(bytes));
     let mut inputs = Vec::new();
-    for (file, input) in found.files.iter().zip(surveyed) {
+    for (file, input) in found.files.iter().zip(identified) {
         match input {
             Ok(input) => inputs.push(match &args.again {
-                Some(name) => input.again(name),
+                Some(name) => input.with_reload_name(name),
                 None => input,
             }),
             Err(reason) => summary.files.push(FileReport {
                 path: Some(file.display_path()),
-                ..FileReport::refused(file.label.clone(), reason)
+                ..FileReport::refused_unread(file.label.clone(), reason)
             }),
         }
     }
-    progress.load(inputs.iter().map(|input| input.bytes).sum());
+    progress.show_loading(inputs.iter().map(|input| input.bytes).sum());
     (summary, inputs)
 }

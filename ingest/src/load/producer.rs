@@ -11,19 +11,19 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use chrono::{DateTime, Utc};
 use tokio::sync::mpsc::Sender;
 
-use crate::batch::accumulator::{RowAccumulator, RowChunk};
-use crate::batch::encode::{EncodedBatch, ChunkEncoder};
+use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
+use crate::batch::chunk_encoder::{EncodedBatch, ChunkEncoder};
 use crate::batch::holdings::LoadHoldings;
-use crate::batch::spool::BatchSpool;
-use crate::batch::stats::LoadStats;
+use crate::batch::batch_spool::BatchSpool;
+use crate::batch::load_stats::LoadStats;
 use crate::format::{FileFormat, ReaderOptions, FeedReadError};
-use crate::load::input::{Hashing, Input};
-use crate::load::report::Progress;
-use crate::price::batch::PriceBatch;
+use crate::load::input::{HashingReader, LoadInput};
+use crate::load::report::LoadProgress;
+use crate::price::price_batch::PriceBatch;
 use crate::source::unpack;
 
 /// Progress events of the inputs, in their order.
-pub(crate) enum Event {
+pub(crate) enum ProducerEvent {
     Frame {
         input: usize,
         frame: EncodedBatch,
@@ -45,43 +45,43 @@ pub(crate) enum Event {
 }
 
 pub(crate) struct Producer {
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<LoadInput>,
     pub options: ReaderOptions,
     pub observed_at: DateTime<Utc>,
     /// Maximum share of rejects in percent; a file above it is refused whole. `None` publishes without a precheck.
     pub max_reject_percent: Option<f64>,
-    pub progress: Progress,
+    pub progress: LoadProgress,
     /// Flag that stops the load.
     pub stop: Arc<AtomicBool>,
 }
 
 /// Prechecked file with its spooled batches.
-struct Prepared {
+struct SpooledFile {
     input: usize,
     spool: BatchSpool,
     stats: LoadStats,
     holdings: LoadHoldings,
 }
 
-enum Outcome {
-    Prepared(Box<Prepared>),
-    Event(Box<Event>),
+enum FileOutcome {
+    Spooled(Box<SpooledFile>),
+    Event(Box<ProducerEvent>),
 }
 
 impl Producer {
     /// Reads all inputs and sends events. Returns early if the receiver is closed.
-    pub(crate) fn run(&self, events: &Sender<Event>) {
+    pub(crate) fn run(&self, events: &Sender<ProducerEvent>) {
         let (outcomes, prepared) = sync_channel(1);
         std::thread::scope(|scope| {
-            scope.spawn(|| self.replay(prepared, events));
+            scope.spawn(|| self.send_prepared(prepared, events));
             for (index, input) in self.inputs.iter().enumerate() {
-                self.progress.file(&input.file.label);
+                self.progress.show_file(&input.file.label);
                 let outcome = match self.max_reject_percent {
-                    Some(limit) => self.prepare(index, input, limit),
-                    None => self.stream(index, input, events),
+                    Some(limit) => self.spool_file(index, input, limit),
+                    None => self.stream_file(index, input, events),
                 };
-                let failed = matches!(&outcome, Outcome::Event(event) if matches!(**event, Event::Failed(_)));
-                if outcomes.send(outcome).is_err() || failed || self.stopped() {
+                let failed = matches!(&outcome, FileOutcome::Event(event) if matches!(**event, ProducerEvent::Failed(_)));
+                if outcomes.send(outcome).is_err() || failed || self.is_stopped() {
                     break;
                 }
             }
@@ -89,97 +89,97 @@ impl Producer {
         });
     }
 
-    fn stopped(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// Sends the batches of a prechecked file while the next file is read.
-    fn replay(&self, prepared: Receiver<Outcome>, events: &Sender<Event>) {
+    fn send_prepared(&self, prepared: Receiver<FileOutcome>, events: &Sender<ProducerEvent>) {
         for outcome in prepared {
             let sent = match outcome {
-                Outcome::Event(event) => events.blocking_send(*event).is_ok(),
-                Outcome::Prepared(prepared) => give_away(*prepared, events),
+                FileOutcome::Event(event) => events.blocking_send(*event).is_ok(),
+                FileOutcome::Spooled(prepared) => send_spooled(*prepared, events),
             };
-            if !sent || self.stopped() {
+            if !sent || self.is_stopped() {
                 self.stop.store(true, Ordering::Relaxed);
                 return;
             }
         }
     }
 
-    fn prepare(&self, index: usize, input: &Input, limit: f64) -> Outcome {
+    fn spool_file(&self, index: usize, input: &LoadInput, limit: f64) -> FileOutcome {
         let mut spool = BatchSpool::default();
-        let read = self.read(input, &mut |frame| spool.push(frame));
+        let read = self.parse_file(input, &mut |frame| spool.push(frame));
         let (stats, holdings) = match read {
             Ok(read) => read,
-            Err(error) => return Outcome::Event(Box::new(refused_or_failed(index, error))),
+            Err(error) => return FileOutcome::Event(Box::new(failure_event(index, error))),
         };
         let mapped = matches!(input.format, FileFormat::Mapped { .. });
-        if let Some(reason) = too_many_rejects(&stats, limit, mapped) {
-            return Outcome::Event(Box::new(Event::Refused { input: index, stats, reason }));
+        if let Some(reason) = describe_excess_rejects(&stats, limit, mapped) {
+            return FileOutcome::Event(Box::new(ProducerEvent::Refused { input: index, stats, reason }));
         }
-        Outcome::Prepared(Box::new(Prepared { input: index, spool, stats, holdings }))
+        FileOutcome::Spooled(Box::new(SpooledFile { input: index, spool, stats, holdings }))
     }
 
-    fn stream(&self, index: usize, input: &Input, events: &Sender<Event>) -> Outcome {
-        let read = self.read(input, &mut |frame| {
+    fn stream_file(&self, index: usize, input: &LoadInput, events: &Sender<ProducerEvent>) -> FileOutcome {
+        let read = self.parse_file(input, &mut |frame| {
             let gone = |_| io::Error::other("stopped");
-            events.blocking_send(Event::Frame { input: index, frame }).map_err(gone)
+            events.blocking_send(ProducerEvent::Frame { input: index, frame }).map_err(gone)
         });
-        Outcome::Event(Box::new(match read {
-            Ok((stats, holdings)) => Event::Loaded { input: index, stats, holdings },
-            Err(error) => refused_or_failed(index, error),
+        FileOutcome::Event(Box::new(match read {
+            Ok((stats, holdings)) => ProducerEvent::Loaded { input: index, stats, holdings },
+            Err(error) => failure_event(index, error),
         }))
     }
 
     /// Parses one file on this thread; another thread encodes.
-    fn read(
+    fn parse_file(
         &self,
-        input: &Input,
+        input: &LoadInput,
         emit: &mut (dyn FnMut(EncodedBatch) -> io::Result<()> + Send),
-    ) -> Result<(LoadStats, LoadHoldings), Failure> {
+    ) -> Result<(LoadStats, LoadHoldings), FileFailure> {
         let (sender, pieces) = sync_channel::<RowChunk>(1);
         let (recycle, spare) = sync_channel::<PriceBatch>(2);
         let mut rows = RowAccumulator::new(&input.file.label, self.observed_at, self.options.today, sender, spare);
         let broken = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let encoding = scope.spawn(|| encode(pieces, recycle, emit, &broken));
+            let encoding = scope.spawn(|| encode_pieces(pieces, recycle, emit, &broken));
             let read = unpack::read_text(&input.file, |reader| {
-                let mut reader = Watched { inner: Hashing::new(reader), producer: self, broken: &broken };
+                let mut reader = StoppableReader { inner: HashingReader::new(reader), producer: self, broken: &broken };
                 let read = input.format.read(&mut reader, &self.options, &mut rows);
                 Ok(read.map(|()| reader.inner.hasher.finalize()))
             });
             let (mut stats, holdings) = rows.finish();
             let encoded =
-                encoding.join().map_err(|_| Failure::Fatal("the encoder stopped unexpectedly".to_owned()))?;
-            stats.rounded += encoded.map_err(Failure::Fatal)?;
+                encoding.join().map_err(|_| FileFailure::Fatal("the encoder stopped unexpectedly".to_owned()))?;
+            stats.rounded += encoded.map_err(FileFailure::Fatal)?;
             match read.map_err(FeedReadError::from).and_then(|read| read) {
-                _ if self.stopped() => Err(Failure::Fatal("stopped".to_owned())),
+                _ if self.is_stopped() => Err(FileFailure::Fatal("stopped".to_owned())),
                 Ok(content) if content == input.content => Ok((stats, holdings)),
-                Ok(_) => Err(Failure::Fatal(format!(
+                Ok(_) => Err(FileFailure::Fatal(format!(
                     "{} changed while it was read: load it again",
                     input.file.label
                 ))),
-                Err(error) => Err(Failure::Refused(Box::new(stats), error.to_string())),
+                Err(error) => Err(FileFailure::Refused(Box::new(stats), error.to_string())),
             }
         })
     }
 }
 
-enum Failure {
+enum FileFailure {
     Refused(Box<LoadStats>, String),
     Fatal(String),
 }
 
-fn refused_or_failed(input: usize, failure: Failure) -> Event {
+fn failure_event(input: usize, failure: FileFailure) -> ProducerEvent {
     match failure {
-        Failure::Refused(stats, reason) => Event::Refused { input, stats: *stats, reason },
-        Failure::Fatal(reason) => Event::Failed(reason),
+        FileFailure::Refused(stats, reason) => ProducerEvent::Refused { input, stats: *stats, reason },
+        FileFailure::Fatal(reason) => ProducerEvent::Failed(reason),
     }
 }
 
 /// Encodes all pieces. Returns the number of rounded prices.
-fn encode(
+fn encode_pieces(
     pieces: Receiver<RowChunk>,
     recycle: SyncSender<PriceBatch>,
     emit: &mut (dyn FnMut(EncodedBatch) -> io::Result<()> + Send),
@@ -212,7 +212,7 @@ fn encode(
     Ok(encoder.rounded)
 }
 
-fn too_many_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Option<String> {
+fn describe_excess_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Option<String> {
     #[expect(clippy::cast_precision_loss, reason = "a share of rows, compared with a limit people choose")]
     let percent = stats.rejected() as f64 * 100.0 / stats.records.max(1) as f64;
     (percent > limit).then(|| {
@@ -228,38 +228,38 @@ fn too_many_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Option<Strin
 }
 
 /// Sends the batches of an accepted file; false if the receiver is closed.
-fn give_away(prepared: Prepared, events: &Sender<Event>) -> bool {
-    let Prepared { input, spool, stats, holdings } = prepared;
+fn send_spooled(prepared: SpooledFile, events: &Sender<ProducerEvent>) -> bool {
+    let SpooledFile { input, spool, stats, holdings } = prepared;
     let frames = match spool.into_record_batches() {
         Ok(frames) => frames,
-        Err(error) => return events.blocking_send(Event::Failed(error.to_string())).is_ok(),
+        Err(error) => return events.blocking_send(ProducerEvent::Failed(error.to_string())).is_ok(),
     };
     for frame in frames {
         let event = match frame {
-            Ok(frame) => Event::Frame { input, frame },
-            Err(error) => Event::Failed(format!("cannot read the frames kept aside: {error}")),
+            Ok(frame) => ProducerEvent::Frame { input, frame },
+            Err(error) => ProducerEvent::Failed(format!("cannot read the frames kept aside: {error}")),
         };
         if events.blocking_send(event).is_err() {
             return false;
         }
     }
-    events.blocking_send(Event::Loaded { input, stats, holdings }).is_ok()
+    events.blocking_send(ProducerEvent::Loaded { input, stats, holdings }).is_ok()
 }
 
 /// Reader of a file that counts and hashes the bytes, and ends when the load stops.
-struct Watched<'a, R> {
-    inner: Hashing<R>,
+struct StoppableReader<'a, R> {
+    inner: HashingReader<R>,
     producer: &'a Producer,
     broken: &'a AtomicBool,
 }
 
-impl<R: Read> Read for Watched<'_, R> {
+impl<R: Read> Read for StoppableReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.producer.stopped() || self.broken.load(Ordering::Relaxed) {
             return Err(io::Error::other("stopped"));
         }
         let read = self.inner.read(buffer)?;
-        self.producer.progress.read(read as u64);
+        self.producer.progress.add_bytes(read as u64);
         Ok(read)
     }
 }

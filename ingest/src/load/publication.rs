@@ -8,10 +8,10 @@ use event_log::frame::{BODY_VERSION, Body, Envelope, Frame, FrameId, schema_name
 use event_log::shared::Shared;
 use market::event::{InputFrames, Kind, RunManifest, RunState};
 
-use crate::batch::encode::EncodedBatch;
+use crate::batch::chunk_encoder::EncodedBatch;
 use crate::load::error::LoadError;
-use crate::log::publisher::{Outgoing, Publisher};
-use crate::log::reader::{InLog, Log};
+use crate::log::publisher::{OutgoingMessage, Publisher};
+use crate::log::reader::{StoredBatches, Log};
 
 pub(crate) struct Publication<'a> {
     log: &'a Log,
@@ -34,9 +34,9 @@ pub(crate) struct Publication<'a> {
 }
 
 impl<'a> Publication<'a> {
-    /// Creates a publication. `in_log` lists the run's batches already in the log.
-    pub(crate) fn new(log: &'a Log, manifest: RunManifest, in_log: InLog) -> Self {
-        let InLog { frames: in_log, messages } = in_log;
+    /// Creates a publication. `stored` has the run's batches already in the log.
+    pub(crate) fn new(log: &'a Log, manifest: RunManifest, stored: StoredBatches) -> Self {
+        let StoredBatches { frames: in_log, messages } = stored;
         Self {
             log,
             publisher: log.publisher(),
@@ -52,7 +52,7 @@ impl<'a> Publication<'a> {
     }
 
     /// Publishes a batch unless the log has it. A small batch waits for others of its kind to share a message.
-    pub(crate) async fn frame(
+    pub(crate) async fn publish_frame(
         &mut self,
         input_digest: &str,
         label: &str,
@@ -94,21 +94,21 @@ impl<'a> Publication<'a> {
     async fn send_waiting(&mut self, kind: Kind) -> Result<(), LoadError> {
         if let Some((headers, body)) = self.waiting.get_mut(&kind).and_then(Shared::take) {
             self.messages += 1;
-            self.publisher.send(Outgoing { subject: self.log.subject(kind), headers, body }).await?;
+            self.publisher.send(OutgoingMessage { subject: self.log.subject(kind), headers, body }).await?;
         }
         Ok(())
     }
 
     /// Waits until all published batches are on disk.
-    pub(crate) async fn drain(&mut self) -> Result<(), LoadError> {
+    pub(crate) async fn wait_until_stored(&mut self) -> Result<(), LoadError> {
         for kind in self.waiting.keys().copied().collect::<Vec<_>>() {
             self.send_waiting(kind).await?;
         }
-        Ok(self.publisher.drain().await?)
+        Ok(self.publisher.wait_until_stored().await?)
     }
 
     /// Publishes the manifest for a state and waits until it is on disk.
-    pub(crate) async fn announce(&mut self, state: RunState) -> Result<(), LoadError> {
+    pub(crate) async fn publish_manifest(&mut self, state: RunState) -> Result<(), LoadError> {
         let mut manifest = self.manifest.clone();
         manifest.state = state;
         manifest.digest = self.digest.finalize().to_hex().to_string();
@@ -121,8 +121,8 @@ impl<'a> Publication<'a> {
         let body = Body::Run(Box::new(manifest));
         let frame = Frame { id, source, run, chunk, file: String::new(), line: 0, body };
         let (headers, body) = frame.encode()?;
-        self.publisher.send(Outgoing { subject: self.log.subject(Kind::Run), headers, body }).await?;
-        self.drain().await
+        self.publisher.send(OutgoingMessage { subject: self.log.subject(Kind::Run), headers, body }).await?;
+        self.wait_until_stored().await
     }
 
     fn input_frames(&self) -> Vec<InputFrames> {

@@ -13,10 +13,10 @@ use telemetry::{out, outln};
 
 use crate::batch::coverage::{LogCoverage, DateSpan, SymbolSummary};
 use crate::batch::retractions::UnmatchedRetractions;
-use crate::batch::stats::LoadStats;
+use crate::batch::load_stats::LoadStats;
 
 /// Prints a command's result: one JSON object for scripts, otherwise text.
-pub fn print(result: &impl Serialize, text: &str, json: bool) {
+pub fn print_result(result: &impl Serialize, text: &str, json: bool) {
     if json {
         outln!("{}", serde_json::to_string(result).unwrap_or_default());
     } else {
@@ -26,7 +26,7 @@ pub fn print(result: &impl Serialize, text: &str, json: bool) {
 
 /// Progress display on standard error: a bar on a terminal, log lines elsewhere.
 #[derive(Debug, Clone)]
-pub struct Progress {
+pub struct LoadProgress {
     bar: ProgressBar,
     terminal: bool,
     /// Time of the last progress line.
@@ -34,11 +34,11 @@ pub struct Progress {
 }
 
 /// Interval of progress lines without a terminal.
-const SAID_EVERY: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of files named in a summary.
-const NAMED_FILES: usize = 20;
+const MAX_NAMED_FILES: usize = 20;
 
-impl Progress {
+impl LoadProgress {
     /// Creates the display.
     pub fn start() -> Self {
         let terminal = std::io::stderr().is_terminal();
@@ -52,28 +52,28 @@ impl Progress {
     }
 
     /// Shows the phase that identifies the files.
-    pub fn identify(&self) {
+    pub fn show_identifying(&self) {
         self.bar.set_style(style("{spinner} identifying files {bytes} ({bytes_per_sec})"));
     }
 
-    /// Shows the phase that loads `bytes` bytes in total.
-    pub fn load(&self, bytes: u64) {
+    /// Shows the phase that loads the files.
+    pub fn show_loading(&self, total_bytes: u64) {
         self.bar.reset();
-        self.bar.set_length(bytes);
+        self.bar.set_length(total_bytes);
         self.bar.set_style(style("{bar:30} {percent:>3} % {bytes_per_sec} {eta} {msg}"));
     }
 
     /// Shows the file being read.
-    pub fn file(&self, label: &str) {
+    pub fn show_file(&self, label: &str) {
         self.bar.set_message(label.to_owned());
     }
 
     /// Advances the display by `bytes`.
-    pub fn read(&self, bytes: u64) {
+    pub fn add_bytes(&self, bytes: u64) {
         self.bar.inc(bytes);
         if !self.terminal
             && let Ok(mut said) = self.said.try_lock()
-            && said.elapsed() >= SAID_EVERY
+            && said.elapsed() >= LOG_INTERVAL
         {
             *said = Instant::now();
             let all = self.bar.length().unwrap_or_default().max(1);
@@ -82,7 +82,7 @@ impl Progress {
     }
 
     /// Logs that a file was read to its end. The summary names refused files.
-    pub fn done(&self, label: &str, stats: &LoadStats) {
+    pub fn log_file_read(&self, label: &str, stats: &LoadStats) {
         if !self.terminal {
             tracing::info!("{label}: {} rows, {} rejected", stats.accepted(), stats.rejected());
         }
@@ -141,22 +141,27 @@ pub struct FileReport {
 
 impl FileReport {
     /// Report of a file refused before any row was read.
-    pub fn refused(file: String, reason: String) -> Self {
+    pub fn refused_unread(file: String, reason: String) -> Self {
         Self { file, status: FileStatus::Refused, reason: Some(reason), ..Self::default() }
     }
 
-    /// Report of a file that was read to its end. A reason means that it was refused then.
-    pub(crate) fn of(file: &str, format: &str, stats: &LoadStats, refused: Option<String>) -> Self {
+    /// Report of a file that was read to its end. A refusal gives the reason for which it was refused.
+    pub(crate) fn from_stats(
+        file: &str,
+        format: &str,
+        stats: &LoadStats,
+        refusal: Option<String>,
+    ) -> Self {
         let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
         Self {
             file: file.to_owned(),
             format: Some(format.to_owned()),
-            status: if refused.is_some() { FileStatus::Refused } else { FileStatus::Loaded },
+            status: if refusal.is_some() { FileStatus::Refused } else { FileStatus::Loaded },
             records: stats.records,
             rows: stats.accepted(),
             rejects: rejects.collect(),
-            examples: if refused.is_some() { stats.examples.clone() } else { Vec::new() },
-            reason: refused,
+            examples: if refusal.is_some() { stats.examples.clone() } else { Vec::new() },
+            reason: refusal,
             path: None,
             doubles: Vec::new(),
         }
@@ -165,7 +170,7 @@ impl FileReport {
 
 /// Result of a load.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Summary {
+pub struct LoadSummary {
     /// Id of the run, also in a dry run; empty if there was no file to load.
     pub run: String,
     /// Feed of the files.
@@ -219,9 +224,9 @@ pub struct Summary {
     pub examples: Vec<Reject>,
 }
 
-impl Summary {
+impl LoadSummary {
     /// Sets the totals of all loaded files.
-    pub fn total(&mut self, stats: &LoadStats) {
+    pub fn set_totals(&mut self, stats: &LoadStats) {
         self.rows = stats.rows.iter().map(|(kind, rows)| (kind.to_string(), *rows)).collect();
         self.rejects = stats.rejects.iter().map(|(reason, rows)| ((*reason).to_owned(), *rows)).collect();
         (self.rows_total, self.rejects_total) = (stats.accepted(), stats.rejected());
@@ -230,7 +235,7 @@ impl Summary {
     }
 
     /// Compares the rows with those of earlier runs; `None` if the log was not read.
-    pub(crate) fn compare(&mut self, stats: &LoadStats, before: Option<&LogCoverage>) {
+    pub(crate) fn compare_with_earlier(&mut self, stats: &LoadStats, before: Option<&LogCoverage>) {
         let new = before.and_then(|before| before.new_symbols(&stats.coverage));
         self.symbols = SymbolSummary::from_coverage(&stats.coverage, new.as_deref());
         self.dates = DateSpan::from_coverage(&stats.coverage);
@@ -241,7 +246,7 @@ impl Summary {
     }
 
     /// Sets the totals of the earlier run that loaded all files.
-    pub fn loaded_before(&mut self, manifest: &RunManifest) {
+    pub fn set_already_loaded(&mut self, manifest: &RunManifest) {
         self.run.clone_from(&manifest.run);
         self.already_loaded = true;
         (self.rows_total, self.rejects_total) = (manifest.rows, manifest.rejects);
@@ -365,7 +370,7 @@ impl Summary {
             return Ok(());
         }
         writeln!(text, "files:")?;
-        for file in loaded.iter().take(NAMED_FILES) {
+        for file in loaded.iter().take(MAX_NAMED_FILES) {
             writeln!(
                 text,
                 "  {}: {} rows, {} rejected",
@@ -374,7 +379,7 @@ impl Summary {
                 file.rejects.values().sum::<u64>()
             )?;
         }
-        match loaded.len().saturating_sub(NAMED_FILES) {
+        match loaded.len().saturating_sub(MAX_NAMED_FILES) {
             0 => Ok(()),
             more => writeln!(text, "  … and {more} more"),
         }

@@ -17,47 +17,47 @@ use telemetry::failpoint;
 use telemetry::spans::SPAN_TARGET;
 use tokio::sync::mpsc;
 
-use crate::batch::accumulator::RowChunk;
+use crate::batch::row_accumulator::RowChunk;
 use crate::batch::coverage::LogCoverage;
-use crate::batch::encode::ChunkEncoder;
+use crate::batch::chunk_encoder::ChunkEncoder;
 use crate::batch::holdings::LoadHoldings;
-use crate::batch::stats::LoadStats;
+use crate::batch::load_stats::LoadStats;
 use crate::clock::now;
 use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
 use crate::load::error::LoadError;
 use crate::load::input::Input;
-use crate::load::producer::{Event, Producer};
+use crate::load::producer::{ProducerEvent, Producer};
 use crate::load::publication::Publication;
-use crate::load::report::{FileReport, Progress, Summary};
-use crate::log::reader::{InLog, Known, Log, LogError, known};
+use crate::load::report::{FileReport, LoadProgress, LoadSummary};
+use crate::log::reader::{EarlierRuns, Log, LogError, StoredBatches, find_earlier_runs};
 use crate::log::run_status::RunStatus;
 use crate::rejects::OpenRejects;
 
-pub(crate) struct Run {
+pub(crate) struct LoadRun {
     /// Hash of source and inputs: the same command gives the same run.
     id: String,
     source: String,
     format: String,
     observed_at: Option<DateTime<Utc>>,
-    inputs: Vec<Input>,
+    inputs: Vec<LoadInput>,
     options: ReaderOptions,
     max_reject_percent: Option<f64>,
     /// True to republish missing batches of a completed run.
     repair: bool,
     /// Command line that repeats the load.
     command: Vec<String>,
-    progress: Progress,
+    progress: LoadProgress,
     shutdown: Shutdown,
     stop: Arc<AtomicBool>,
 }
 
-impl Run {
+impl LoadRun {
     pub(crate) fn new(
         args: &LoadArgs,
-        inputs: Vec<Input>,
+        inputs: Vec<LoadInput>,
         options: ReaderOptions,
-        progress: Progress,
+        progress: LoadProgress,
         shutdown: Shutdown,
     ) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -73,7 +73,7 @@ impl Run {
             inputs,
             max_reject_percent: (!args.no_precheck).then_some(args.max_reject_percent),
             repair: args.repair,
-            command: args.command(&options),
+            command: args.repeat_command(&options),
             options,
             progress,
             shutdown,
@@ -82,48 +82,48 @@ impl Run {
     }
 
     /// Reads everything and publishes nothing. The log is only read, if it is reachable.
-    pub(crate) async fn try_out(
+    pub(crate) async fn run_dry(
         self,
         settings: &StreamSettings,
-        summary: &mut Summary,
+        summary: &mut LoadSummary,
     ) -> Result<(), LoadError> {
         summary.run.clone_from(&self.id);
-        let before = match manifests(settings).await {
+        let before = match read_manifests(settings).await {
             Ok(manifests) => Some(LogCoverage::from_manifests(manifests.iter().map(|(_, run)| run))),
             Err(error) => {
-                tracing::warn!("which symbols are new cannot be told: {error}");
+                tracing::warn!(%error, "cannot tell which symbols are new: the log was not read");
                 None
             }
         };
-        let mut events = self.produce(self.observed_at.unwrap_or_else(now));
+        let mut events = self.start_producer(self.observed_at.unwrap_or_else(now));
         let mut total = LoadStats::default();
-        while let Some(event) = self.next(&mut events).await? {
+        while let Some(event) = self.next_event(&mut events).await? {
             match event {
-                Event::Frame { .. } => summary.frames += 1,
-                Event::Loaded { input, stats, holdings } => {
+                ProducerEvent::Frame { .. } => summary.frames += 1,
+                ProducerEvent::Loaded { input, stats, holdings } => {
                     summary.frames += holdings.into_record_batches(TARGET_BYTES).len() as u64;
                     total.add(&stats);
-                    summary.files.push(self.report(input, &stats, None));
+                    summary.files.push(self.file_report(input, &stats, None));
                 }
-                Event::Refused { input, stats, reason } => {
-                    summary.files.push(self.report(input, &stats, Some(reason)));
+                ProducerEvent::Refused { input, stats, reason } => {
+                    summary.files.push(self.file_report(input, &stats, Some(reason)));
                 }
-                Event::Failed(reason) => return Err(LoadError::Failed(reason)),
+                ProducerEvent::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
         }
-        summary.total(&total);
-        summary.compare(&total, before.as_ref());
+        summary.set_totals(&total);
+        summary.compare_with_earlier(&total, before.as_ref());
         if let (Some(before), false) = (&before, total.retractions.is_empty()) {
-            match Log::existing(settings).await {
-                Ok(log) => self.look_at_retractions(&log, &total, before, summary).await,
-                Err(error) => tracing::warn!("what retractions touch cannot be told: {error}"),
+            match Log::open_existing(settings).await {
+                Ok(log) => self.report_unmatched_retractions(&log, &total, before, summary).await,
+                Err(error) => tracing::warn!(%error, "cannot check retractions for a matching row"),
             }
         }
         Ok(())
     }
 
     /// Adds the retractions without a matching row to the summary.
-    async fn look_at_retractions(&self, log: &Log, total: &LoadStats, before: &LogCoverage, summary: &mut Summary) {
+    async fn report_unmatched_retractions(&self, log: &Log, total: &LoadStats, before: &LogCoverage, summary: &mut LoadSummary) {
         if total.retractions.is_empty() {
             return;
         }
@@ -131,7 +131,7 @@ impl Run {
             Ok(untouching) => {
                 summary.untouching_retractions = Some(untouching).filter(|untouching| untouching.count > 0);
             }
-            Err(error) => tracing::warn!("what retractions touch cannot be told: {error}"),
+            Err(error) => tracing::warn!(%error, "cannot check retractions for a matching row"),
         }
     }
 
@@ -145,57 +145,57 @@ impl Run {
     pub(crate) async fn publish(
         self,
         settings: &StreamSettings,
-        summary: &mut Summary,
+        summary: &mut LoadSummary,
     ) -> Result<(), LoadError> {
         summary.run.clone_from(&self.id);
         let log = Log::open(settings).await?;
         let manifests = log.manifests().await?;
         let before = LogCoverage::from_manifests(manifests.iter().map(|(_, run)| run));
-        let standing = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
-        let mut open_rejects = OpenRejects::of(manifests.iter().map(|(_, run)| run));
+        let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
+        let mut open_rejects = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
         let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
-        let Known { completed, started, earlier } = known(manifests, &self.id, &self.source, &digests);
-        let undone = |run: &String| Some((run.clone(), standing.undone_by(run)?.to_owned()));
+        let EarlierRuns { completed, started, earlier } = find_earlier_runs(manifests, &self.id, &self.source, &digests);
+        let undone = |run: &String| Some((run.clone(), status.undone_by(run)?.to_owned()));
         if let Some((run, undo)) = earlier.iter().flat_map(|(_, runs)| runs).find_map(undone) {
-            return Err(LoadError::TakenBack { run, undo });
+            return Err(LoadError::RunUndone { run, undo });
         }
         if let Some(completed) = completed.as_ref().filter(|_| !self.repair) {
-            summary.loaded_before(completed);
-            summary.open_rejects = Some(open_rejects.of_source(&self.source));
+            summary.set_already_loaded(completed);
+            summary.open_rejects = Some(open_rejects.count_open(&self.source));
             return Ok(());
         }
         let in_log = match earlier {
-            Some((sequence, runs)) => log.in_log(sequence, &runs).await?,
-            None => InLog::default(),
+            Some((sequence, runs)) => log.find_batches(sequence, &runs).await?,
+            None => StoredBatches::default(),
         };
         summary.resumed = started.is_some();
         let observed_at =
             started.as_ref().map(|started| started.observed_at).or(self.observed_at).unwrap_or_else(now);
         let publication = Publication::new(&log, self.manifest(observed_at), in_log);
-        let mut loading = Loading::new(&self, publication, before);
+        let mut loading = RunningLoad::new(&self, publication, before);
         if started.is_none() {
-            loading.publication.announce(RunState::Started).await?;
+            loading.publication.publish_manifest(RunState::Started).await?;
         }
         failpoint!("ingest.begun");
-        let published = loading.everything(summary).await;
+        let published = loading.publish_inputs(summary).await;
         self.stop.store(true, Ordering::Relaxed);
         // Also after an error, every message in flight is either acknowledged or reported.
-        let drained = loading.publication.drain().await;
+        let drained = loading.publication.wait_until_stored().await;
         (summary.frames, summary.frames_in_log) = (loading.publication.published, loading.publication.found);
         published?;
         drained?;
         failpoint!("ingest.drained");
         // A repaired run already has its completion manifest.
         if completed.is_none() {
-            loading.complete().await?;
-            open_rejects.add(&loading.publication.manifest);
+            loading.publish_completion().await?;
+            open_rejects.add_run(&loading.publication.manifest);
         }
         failpoint!("ingest.completed");
-        summary.total(&loading.total);
-        summary.compare(&loading.total, Some(&loading.before));
-        self.look_at_retractions(&log, &loading.total, &loading.before, summary).await;
+        summary.set_totals(&loading.total);
+        summary.compare_with_earlier(&loading.total, Some(&loading.before));
+        self.report_unmatched_retractions(&log, &loading.total, &loading.before, summary).await;
         summary.mended = loading.publication.manifest.mends.len() as u64;
-        summary.open_rejects = Some(open_rejects.of_source(&self.source));
+        summary.open_rejects = Some(open_rejects.count_open(&self.source));
         Ok(())
     }
 
@@ -210,7 +210,7 @@ impl Run {
     }
 
     /// Starts the producer on a blocking thread.
-    fn produce(&self, observed_at: DateTime<Utc>) -> mpsc::Receiver<Event> {
+    fn start_producer(&self, observed_at: DateTime<Utc>) -> mpsc::Receiver<ProducerEvent> {
         let (sender, events) = mpsc::channel(8);
         let producer = Producer {
             inputs: self.inputs.clone(),
@@ -225,7 +225,7 @@ impl Run {
     }
 
     /// Returns the next event, or an error on shutdown.
-    async fn next(&self, events: &mut mpsc::Receiver<Event>) -> Result<Option<Event>, LoadError> {
+    async fn next_event(&self, events: &mut mpsc::Receiver<ProducerEvent>) -> Result<Option<ProducerEvent>, LoadError> {
         let mut shutdown = self.shutdown.clone();
         tokio::select! {
             biased;
@@ -237,28 +237,28 @@ impl Run {
         }
     }
 
-    fn report(&self, input: usize, stats: &LoadStats, refused: Option<String>) -> FileReport {
+    fn file_report(&self, input: usize, stats: &LoadStats, refused: Option<String>) -> FileReport {
         let input = &self.inputs[input];
         if refused.is_some() {
-            let report = FileReport::of(&input.file.label, input.format.name(), stats, refused);
+            let report = FileReport::from_stats(&input.file.label, input.format.name(), stats, refused);
             return FileReport { path: Some(input.file.display_path()), ..report };
         }
-        self.progress.done(&input.file.label, stats);
-        let report = FileReport::of(&input.file.label, input.format.name(), stats, None);
+        self.progress.log_file_read(&input.file.label, stats);
+        let report = FileReport::from_stats(&input.file.label, input.format.name(), stats, None);
         FileReport { doubles: input.doubles.clone(), ..report }
     }
 }
 
 /// All manifests of the log; none if the log does not exist.
-async fn manifests(settings: &StreamSettings) -> Result<Vec<(u64, Manifest)>, LogError> {
-    match Log::existing(settings).await {
+async fn read_manifests(settings: &StreamSettings) -> Result<Vec<(u64, Manifest)>, LogError> {
+    match Log::open_existing(settings).await {
         Err(error) if error.is_absence() => Ok(Vec::new()),
         log => log?.manifests().await,
     }
 }
 
-struct Loading<'a> {
-    run: &'a Run,
+struct RunningLoad<'a> {
+    run: &'a LoadRun,
     publication: Publication<'a>,
     /// Coverage of earlier runs.
     before: LogCoverage,
@@ -270,8 +270,8 @@ struct Loading<'a> {
     holding_inputs: Vec<usize>,
 }
 
-impl<'a> Loading<'a> {
-    fn new(run: &'a Run, publication: Publication<'a>, before: LogCoverage) -> Self {
+impl<'a> RunningLoad<'a> {
+    fn new(run: &'a LoadRun, publication: Publication<'a>, before: LogCoverage) -> Self {
         Self {
             run,
             publication,
@@ -284,18 +284,18 @@ impl<'a> Loading<'a> {
     }
 
     /// Publishes the batches of all inputs.
-    async fn everything(&mut self, summary: &mut Summary) -> Result<(), LoadError> {
-        let mut events = self.run.produce(self.publication.manifest.observed_at);
+    async fn publish_inputs(&mut self, summary: &mut LoadSummary) -> Result<(), LoadError> {
+        let mut events = self.run.start_producer(self.publication.manifest.observed_at);
         let mut ended = 0;
-        while let Some(event) = self.run.next(&mut events).await? {
-            ended += usize::from(matches!(event, Event::Loaded { .. } | Event::Refused { .. }));
+        while let Some(event) = self.run.next_event(&mut events).await? {
+            ended += usize::from(matches!(event, ProducerEvent::Loaded { .. } | ProducerEvent::Refused { .. }));
             match event {
-                Event::Frame { input, frame } => {
+                ProducerEvent::Frame { input, frame } => {
                     let input = &self.run.inputs[input];
-                    self.publication.frame(&input.digest, &input.file.label, frame).await?;
+                    self.publication.publish_frame(&input.digest, &input.file.label, frame).await?;
                 }
-                Event::Loaded { input, stats, holdings } => {
-                    summary.files.push(self.run.report(input, &stats, None));
+                ProducerEvent::Loaded { input, stats, holdings } => {
+                    summary.files.push(self.run.file_report(input, &stats, None));
                     self.loaded.push(input);
                     self.total.add(&stats);
                     if !holdings.is_empty() {
@@ -303,21 +303,21 @@ impl<'a> Loading<'a> {
                         self.holdings.append(holdings);
                     }
                 }
-                Event::Refused { input, stats, reason } => {
-                    summary.files.push(self.run.report(input, &stats, Some(reason)));
+                ProducerEvent::Refused { input, stats, reason } => {
+                    summary.files.push(self.run.file_report(input, &stats, Some(reason)));
                 }
-                Event::Failed(reason) => return Err(LoadError::Failed(reason)),
+                ProducerEvent::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
         }
         // A reader that panicked sends no event, so its remaining inputs are not loaded.
         if ended < self.run.inputs.len() {
             return Err(LoadError::Failed("reading stopped unexpectedly; what was read is kept".to_owned()));
         }
-        self.collected_holdings().await
+        self.publish_holdings().await
     }
 
     /// Publishes the holdings of all files. Their input digest covers all files with holdings.
-    async fn collected_holdings(&mut self) -> Result<(), LoadError> {
+    async fn publish_holdings(&mut self) -> Result<(), LoadError> {
         let Some(first) = self.holding_inputs.first() else { return Ok(()) };
         let label = &self.run.inputs[*first].file.label;
         let mut hasher = blake3::Hasher::new();
@@ -332,14 +332,14 @@ impl<'a> Loading<'a> {
             encoder.encode(RowChunk::Rows(Body::Holdings(rows), line), &mut |frame| frames.push(frame))?;
         }
         for frame in frames {
-            self.publication.frame(&digest, label, frame).await?;
+            self.publication.publish_frame(&digest, label, frame).await?;
         }
         Ok(())
     }
 
     /// Publishes the completion manifest, which names the loaded inputs.
-    async fn complete(&mut self) -> Result<(), LoadError> {
-        let loaded: Vec<&Input> = self.loaded.iter().map(|input| &self.run.inputs[*input]).collect();
+    async fn publish_completion(&mut self) -> Result<(), LoadError> {
+        let loaded: Vec<&LoadInput> = self.loaded.iter().map(|input| &self.run.inputs[*input]).collect();
         let manifest = &mut self.publication.manifest;
         manifest.files = loaded.iter().map(|input| input.file.label.clone()).collect();
         manifest.inputs = loaded.iter().map(|input| input.digest.clone()).collect();
@@ -349,6 +349,6 @@ impl<'a> Loading<'a> {
         manifest.mends = mends.into_iter().collect();
         manifest.newest = self.total.coverage.newest_dates();
         manifest.new_symbols = self.before.new_symbols(&self.total.coverage);
-        self.publication.announce(RunState::Completed).await
+        self.publication.publish_manifest(RunState::Completed).await
     }
 }

@@ -3,14 +3,14 @@
 //! All functions are pure. An invalid value gives a [`RowError`]: a stable reason code and a message with the column
 //! and the cause.
 
-mod cells;
+mod record_cells;
 mod date;
-mod fault;
+mod row_error;
 #[cfg(test)]
 mod tests;
-mod text;
+mod cell_text;
 
-pub(crate) use cells::RecordCells;
+pub(crate) use record_cells::RecordCells;
 pub(crate) use date::{parse_date, parse_duration, parse_time, parse_session_date};
-pub(crate) use fault::{RowError, abbreviate};
-pub(crate) use text::{is_absent_value, trim_blanks, parse_web_address};
+pub(crate) use row_error::{RowError, abbreviate};
+pub(crate) use cell_text::{is_absent_value, trim_blanks, parse_web_address};

@@ -8,8 +8,8 @@ use market::event::Reject;
 use serde_json::{Map, Value, json};
 
 use crate::format::canonical::kind_of_file_name;
-use crate::format::canonical::layout::{ID_FIELD, REASON_FIELD};
-use crate::source::records::detect_delimiter;
+use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
+use crate::source::csv_reader::detect_delimiter;
 
 /// Reject with its id and provenance.
 #[derive(Debug, Clone)]

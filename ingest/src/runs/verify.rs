@@ -14,7 +14,7 @@ use serde::Serialize;
 use telemetry::Shutdown;
 
 use crate::load::error::LoadError;
-use crate::load::report::Summary;
+use crate::load::report::LoadSummary;
 use crate::load::{LoadArgs, load};
 use crate::log::reader::{Log, LogError};
 use crate::log::run_status::RunStatus;
@@ -107,7 +107,7 @@ pub struct Incomplete {
 #[serde(untagged)]
 pub enum Resumed {
     /// A load.
-    Loaded(Box<Summary>),
+    Loaded(Box<LoadSummary>),
     /// An undo.
     Undone(Undone),
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::source::files::{FeedFile, Packing};
+use crate::source::feed_files::{FeedFile, Packing};
 #[cfg(feature = "parquet")]
 use crate::source::parquet_table;
 
@@ -190,7 +190,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::source::files::Encoding;
+    use crate::source::feed_files::Encoding;
 
     fn written(name: &str, bytes: &[u8]) -> FeedFile {
         let path: PathBuf = std::env::temp_dir().join(format!("{}-{name}", std::process::id()));

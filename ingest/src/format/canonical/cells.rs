@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::layout::KindLayout;
+use super::kind_layout::KindLayout;
 use crate::normalize::{RecordCells, RowError};
-use crate::source::records::CsvRecord;
+use crate::source::csv_reader::CsvRecord;
 
 /// Cells of a CSV record, by column name.
 pub(super) fn cells_of<'a>(

@@ -5,8 +5,8 @@ use std::fmt;
 
 use market::event::Kind;
 
-use super::layout::{ID_FIELD, LISTS, KindLayout, REASON_FIELD};
-use crate::format::json::{ObjectMembers, string};
+use super::kind_layout::{ID_FIELD, LISTS, KindLayout, REASON_FIELD};
+use crate::format::raw_json::{ObjectMembers, string};
 use crate::normalize::{RecordCells, RowError};
 
 /// Reads a record: its kind, which defaults to `unnamed`, and its cells in the columns of that kind.
@@ -24,7 +24,7 @@ pub(super) fn cells(
     let layout = named.and_then(KindLayout::for_kind).ok_or_else(|| {
         let found = kind.map_or_else(|| "missing".to_owned(), |kind| format!("{kind:?}"));
         let known =
-            super::layout::ALL.iter().map(|layout| layout.kind.as_str()).collect::<Vec<_>>().join(", ");
+            super::kind_layout::ALL.iter().map(|layout| layout.kind.as_str()).collect::<Vec<_>>().join(", ");
         RowError::new("unknown_kind", format_args!("kind is {found}: it must be one of {known}"))
     })?;
     let mut cells = RecordCells::new(layout.names);

@@ -5,25 +5,25 @@ use std::io::Read;
 
 use market::event::Kind;
 
-use super::head::FileHead;
-use super::reading::{FileFormat, ReaderOptions, FeedReadError, VendorFile};
-use super::table::HeaderedTable;
-use super::vendor::read_objects;
-use crate::batch::accumulator::RowAccumulator;
+use super::file_head::FileHead;
+use super::file_format::{FileFormat, ReaderOptions, FeedReadError, VendorFile};
+use super::headered_table::HeaderedTable;
+use super::vendor_row::read_objects;
+use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
-use crate::source::files::{Encoding, FeedFile};
-use crate::source::records::{LineReader, CsvRecord};
+use crate::source::feed_files::{Encoding, FeedFile};
+use crate::source::csv_reader::{LineReader, CsvRecord};
 
 mod cells;
-mod draft;
+mod record_builder;
 mod json;
-pub(crate) mod layout;
-mod price;
-mod rows;
+pub(crate) mod kind_layout;
+mod price_reader;
+mod row_conversion;
 
 use cells::cells_of;
-pub(super) use draft::RecordBuilder;
-use layout::KindLayout;
+pub(super) use record_builder::RecordBuilder;
+use kind_layout::KindLayout;
 
 /// Recognizes a canonical file: CSV by name and columns, JSON by its first record.
 pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileFormat, String>> {
@@ -83,7 +83,7 @@ pub(crate) fn kind_of_file_name(file: &str) -> Option<Kind> {
 /// Kind in a file name: the part before the first `.` or `-`, in singular or plural.
 fn kind_of(stem: &str) -> Option<Kind> {
     let name = stem.split(['.', '-']).next().unwrap_or(stem).to_ascii_lowercase();
-    layout::ALL.iter().map(|layout| layout.kind).find(|kind| {
+    kind_layout::ALL.iter().map(|layout| layout.kind).find(|kind| {
         let word = kind.as_str();
         let plural = match word.strip_suffix('y') {
             Some(stem) => format!("{stem}ies"),
@@ -105,7 +105,7 @@ pub(super) fn read_csv(
         KindLayout::for_kind(kind).ok_or_else(|| FeedReadError::Refused(format!("{kind} rows cannot be loaded")))?;
     let columns = layout.columns(table.header(), options.ignore_unknown).map_err(FeedReadError::Refused)?;
     if kind == Kind::Price {
-        return price::read(layout, &columns, table, rows);
+        return price_reader::read(layout, &columns, table, rows);
     }
     table.read(rows, |record, rows| read_record(layout, &columns, record, rows))
 }
@@ -121,7 +121,7 @@ fn read_record(
         let message = format_args!("kind {kind:?} stands in a file of kind {}: one kind a file", layout.kind);
         return Err(RowError::new("unknown_kind", message));
     }
-    rows::accept(layout.kind, &cells, record.line, record.raw.len(), rows)
+    row_conversion::convert_record(layout.kind, &cells, record.line, record.raw.len(), rows)
 }
 
 /// Reads JSON records, one per line or all in one document. Records without a kind get `kind`.
@@ -134,7 +134,7 @@ pub(super) fn read_records(
     let take = |record: &[u8], line: u64, rows: &mut RowAccumulator| {
         rows.stats.records += 1;
         let accepted = json::cells(record, kind, ignore_unknown)
-            .and_then(|(kind, cells)| rows::accept(kind, &cells, line, record.len(), rows));
+            .and_then(|(kind, cells)| row_conversion::convert_record(kind, &cells, line, record.len(), rows));
         if let Err(fault) = accepted {
             rows.reject(line, record, fault);
         }

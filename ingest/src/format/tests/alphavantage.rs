@@ -1,4 +1,4 @@
-use super::reading::{read_text, refused};
+use super::read_helper::{read_text, refused};
 
 #[test]
 fn a_daily_series_is_raw_with_its_dividends() {

@@ -2,7 +2,7 @@ use event_log::frame::Body;
 use market::event::Action;
 use proptest::prelude::*;
 
-use super::reading::{bodies, options, read_text, read_with, refused};
+use super::read_helper::{bodies, options, read_text, read_with, refused};
 use crate::format::ReaderOptions;
 
 #[test]

@@ -1,4 +1,4 @@
-use super::reading::{read_text, refused};
+use super::read_helper::{read_text, refused};
 
 #[test]
 fn the_adjusted_close_of_others_is_not_eodhd_s() {

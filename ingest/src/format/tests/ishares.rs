@@ -1,4 +1,4 @@
-use super::reading::{read_text, refused};
+use super::read_helper::{read_text, refused};
 
 const FILE: &str = "\u{feff}iShares Core S&P 500 ETF\nFund Holdings as of,\"Dec 06, 2024\"\nInception Date,\"May 15, 2000\"\nShares Outstanding,\"957,950,000.00\"\n \n\
     Ticker,Name,Sector,Asset Class,Market Value,Weight (%),Notional Value,Quantity,Price,Location,Exchange,Currency\n\

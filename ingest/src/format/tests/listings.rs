@@ -1,4 +1,4 @@
-use super::reading::read_text;
+use super::read_helper::read_text;
 
 #[test]
 fn listings_are_securities() {

@@ -1,4 +1,4 @@
-use super::reading::{read_text, refused};
+use super::read_helper::{read_text, refused};
 
 #[test]
 fn dividends_old_and_new() {

@@ -11,16 +11,16 @@ mod canonical;
 mod eodhd;
 mod ishares;
 mod listings;
-mod mapped;
+mod column_map;
 mod massive;
-mod reading;
+mod read_helper;
 mod sec;
 mod sp500;
 mod tiingo;
 mod wiki;
 mod yahoo;
 
-use reading::{bodies, options};
+use read_helper::{bodies, options};
 
 /// Fragments of every format, for random texts.
 const PIECES: [&str; 40] = [

@@ -1,4 +1,4 @@
-use super::reading::{options, read_with, refused};
+use super::read_helper::{options, read_with, refused};
 
 // Written by hand from the shape the agency documents: no answer is recorded.
 const FACTS: &str = r#"{"cik":320193,"entityName":"Apple Inc.","facts":{

@@ -1,4 +1,4 @@
-use super::reading::read_text;
+use super::read_helper::read_text;
 
 #[test]
 fn constituents_are_securities_of_the_index() {

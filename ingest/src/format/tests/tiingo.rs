@@ -1,4 +1,4 @@
-use super::reading::{read_text, refused};
+use super::read_helper::{read_text, refused};
 
 const CSV: &str = "date,close,high,low,open,volume,adjClose,adjHigh,adjLow,adjOpen,adjVolume,divCash,splitFactor\n\
     2014-06-09,93.7,93.88,91.75,92.7,75415000,1,1,1,1,1,0.0,7.0\n\

@@ -1,4 +1,4 @@
-use super::reading::read_text;
+use super::read_helper::read_text;
 
 #[test]
 fn a_row_is_a_price_and_what_happened_that_day() {

@@ -1,6 +1,6 @@
 use event_log::frame::Body;
 
-use super::reading::{bodies, options, read_text, refused};
+use super::read_helper::{bodies, options, read_text, refused};
 
 #[test]
 fn the_newer_layout_is_split_adjusted_to_its_newest_date() {

@@ -7,16 +7,16 @@ use std::borrow::Cow;
 use market::event::Kind;
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::RowAccumulator;
+use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::day::{SeriesDates, RawTradingDay, split_shares};
-use crate::format::head::FileHead;
-use crate::format::json::RawJson;
-use crate::format::reading::{ReaderOptions, FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::vendor::{VendorRow, read_documents, read_rows, count_row};
+use crate::format::raw_trading_day::{SeriesDates, RawTradingDay, split_shares};
+use crate::format::file_head::FileHead;
+use crate::format::raw_json::RawJson;
+use crate::format::file_format::{ReaderOptions, FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::vendor_row::{VendorRow, read_documents, read_rows, count_row};
 use crate::normalize::{RowError, parse_session_date};
-use crate::price::parse::PriceCells;
-use crate::source::files::Encoding;
+use crate::price::bar_parser::PriceCells;
+use crate::source::feed_files::Encoding;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "alphavantage",

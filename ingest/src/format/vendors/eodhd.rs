@@ -7,15 +7,15 @@ use market::event::Kind;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use crate::batch::accumulator::RowAccumulator;
+use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::day::{SeriesDates, split_shares};
-use crate::format::head::FileHead;
-use crate::format::json::RawJson;
-use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::vendor::{VendorRow, read_documents, read_rows, count_row};
+use crate::format::raw_trading_day::{SeriesDates, split_shares};
+use crate::format::file_head::FileHead;
+use crate::format::raw_json::RawJson;
+use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::vendor_row::{VendorRow, read_documents, read_rows, count_row};
 use crate::normalize::{RowError, parse_date};
-use crate::source::files::Encoding;
+use crate::source::feed_files::Encoding;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "eodhd",

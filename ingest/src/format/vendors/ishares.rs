@@ -6,13 +6,13 @@ use chrono::NaiveDate;
 use market::event::Kind;
 use market::reference::Exchange;
 
-use crate::batch::accumulator::RowAccumulator;
+use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::head::{FileHead, normalize_column_name};
-use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::file_head::{FileHead, normalize_column_name};
+use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::normalize::{RowError, is_absent_value, parse_date};
-use crate::source::files::Encoding;
-use crate::source::records::{CsvRecord, CsvReader};
+use crate::source::feed_files::Encoding;
+use crate::source::csv_reader::{CsvRecord, CsvReader};
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "ishares",

@@ -7,14 +7,14 @@ use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use chrono_tz::America::New_York;
 use market::event::Kind;
 
-use crate::batch::accumulator::RowAccumulator;
+use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::day::SeriesDates;
-use crate::format::head::FileHead;
-use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::vendor::{VendorRow, read_rows};
+use crate::format::raw_trading_day::SeriesDates;
+use crate::format::file_head::FileHead;
+use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::vendor_row::{VendorRow, read_rows};
 use crate::normalize::{RowError, abbreviate};
-use crate::source::files::Encoding;
+use crate::source::feed_files::Encoding;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "massive",

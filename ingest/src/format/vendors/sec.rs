@@ -11,14 +11,14 @@ use chrono::{Days, Months, NaiveDate};
 use market::event::Kind;
 use rust_decimal::Decimal;
 
-use crate::batch::accumulator::RowAccumulator;
+use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::head::FileHead;
-use crate::format::json::RawJson;
-use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::vendor::read_documents;
+use crate::format::file_head::FileHead;
+use crate::format::raw_json::RawJson;
+use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::vendor_row::read_documents;
 use crate::normalize::parse_date;
-use crate::source::files::Encoding;
+use crate::source::feed_files::Encoding;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "sec",

@@ -5,13 +5,13 @@ use market::event::Kind;
 use market::reference::Country;
 use rust_decimal::Decimal;
 
-use crate::batch::accumulator::RowAccumulator;
+use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::head::FileHead;
-use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::vendor::{VendorRow, read_rows, scaled};
+use crate::format::file_head::FileHead;
+use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::vendor_row::{VendorRow, read_rows, scaled};
 use crate::normalize::RowError;
-use crate::source::files::Encoding;
+use crate::source::feed_files::Encoding;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "sp500",

@@ -5,14 +5,14 @@
 use market::event::Kind;
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::RowAccumulator;
+use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::day::{SeriesDates, RawTradingDay};
-use crate::format::head::FileHead;
-use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::vendor::{VendorRow, read_rows};
+use crate::format::raw_trading_day::{SeriesDates, RawTradingDay};
+use crate::format::file_head::FileHead;
+use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::vendor_row::{VendorRow, read_rows};
 use crate::normalize::{RowError, parse_session_date};
-use crate::price::parse::PriceCells;
+use crate::price::bar_parser::PriceCells;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "tiingo",

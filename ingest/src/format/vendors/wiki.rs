@@ -5,13 +5,13 @@
 
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::RowAccumulator;
-use crate::format::day::RawTradingDay;
-use crate::format::head::{FileHead, normalize_column_name};
-use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::table::{PriceColumns, HeaderedTable};
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::format::raw_trading_day::RawTradingDay;
+use crate::format::file_head::{FileHead, normalize_column_name};
+use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::headered_table::{PriceColumns, HeaderedTable};
 use crate::normalize::{RowError, parse_session_date, trim_blanks};
-use crate::source::files::Encoding;
+use crate::source::feed_files::Encoding;
 
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
 

@@ -11,16 +11,16 @@ use std::io::Read;
 use market::event::ShareBasis;
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::RowAccumulator;
-use crate::format::day::{amount, split_shares};
-use crate::format::head::{FileHead, normalize_column_name};
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::format::raw_trading_day::{amount, split_shares};
+use crate::format::file_head::{FileHead, normalize_column_name};
 use crate::format::newest_basis::{AdjustedDay, NewestBasis};
-use crate::format::reading::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::table::{NONE, PriceColumns, HeaderedTable};
+use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::headered_table::{NONE, PriceColumns, HeaderedTable};
 use crate::format::vendors::yahoo_chart;
 use crate::normalize::{RowError, is_absent_value, parse_session_date, trim_blanks};
-use crate::source::files::Encoding;
-use crate::source::records::CsvRecord;
+use crate::source::feed_files::Encoding;
+use crate::source::csv_reader::CsvRecord;
 
 const DATE: [&str; 2] = ["date", "datetime"];
 const TICKER: [&str; 2] = ["symbol", "ticker"];

@@ -12,16 +12,16 @@ use market::event::ShareBasis;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
-use crate::batch::accumulator::RowAccumulator;
-use crate::format::day::{amount, split_shares};
-use crate::format::head::FileHead;
-use crate::format::json::RawJson;
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::format::raw_trading_day::{amount, split_shares};
+use crate::format::file_head::FileHead;
+use crate::format::raw_json::RawJson;
 use crate::format::newest_basis::{AdjustedDay, NewestBasis};
-use crate::format::reading::{ReaderOptions, FeedReadError, VendorFile};
-use crate::format::vendor::read_documents;
+use crate::format::file_format::{ReaderOptions, FeedReadError, VendorFile};
+use crate::format::vendor_row::read_documents;
 use crate::normalize::RowError;
-use crate::price::parse::PriceCells;
-use crate::source::files::Encoding;
+use crate::price::bar_parser::PriceCells;
+use crate::source::feed_files::Encoding;
 
 /// Price columns of a day.
 const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];

@@ -1,0 +1,129 @@
+//! Spool of a file's record batches until the whole file is accepted. It uses memory up to a limit, then a temporary
+//! file.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+
+use event_log::frame::Codec;
+use market::event::Kind;
+
+use crate::batch::chunk_encoder::EncodedBatch;
+
+/// Maximum size in memory, in bytes.
+const IN_MEMORY: usize = 32 * 1024 * 1024;
+
+/// Record batches in order: the first ones in memory, the rest in an unnamed file that disappears with the process.
+#[derive(Default)]
+pub(crate) struct BatchSpool {
+    memory: VecDeque<EncodedBatch>,
+    bytes: usize,
+    disk: Option<BufWriter<File>>,
+    on_disk: u64,
+}
+
+impl BatchSpool {
+    /// Adds a record batch.
+    pub(crate) fn push(&mut self, frame: EncodedBatch) -> io::Result<()> {
+        if self.disk.is_none() && self.bytes + frame.body.len() <= IN_MEMORY {
+            self.bytes += frame.body.len();
+            self.memory.push_back(frame);
+            return Ok(());
+        }
+        let disk = match &mut self.disk {
+            Some(disk) => disk,
+            none => none.insert(BufWriter::with_capacity(1 << 20, unnamed_file().map_err(no_space)?)),
+        };
+        write_frame(disk, &frame).map_err(no_space)?;
+        self.on_disk += 1;
+        Ok(())
+    }
+
+    /// All record batches, in insertion order.
+    pub(crate) fn into_record_batches(self) -> io::Result<impl Iterator<Item = io::Result<EncodedBatch>>> {
+        let disk = match self.disk {
+            Some(writer) => {
+                let mut file = writer.into_inner().map_err(|error| no_space(error.into_error()))?;
+                file.rewind()?;
+                Some(BufReader::with_capacity(1 << 20, file))
+            }
+            None => None,
+        };
+        let on_disk =
+            disk.into_iter().flat_map(move |mut disk| (0..self.on_disk).map(move |_| read_frame(&mut disk)));
+        Ok(self.memory.into_iter().map(Ok).chain(on_disk))
+    }
+}
+
+fn no_space(error: io::Error) -> io::Error {
+    let folder = std::env::temp_dir();
+    io::Error::new(
+        error.kind(),
+        format!(
+            "cannot keep the file's frames in {}: {error}; free space there, set TMPDIR, or say --no-precheck",
+            folder.display()
+        ),
+    )
+}
+
+fn unnamed_file() -> io::Result<File> {
+    let nanos = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos());
+    let path = std::env::temp_dir().join(format!("ingest-{}-{nanos}.frames", std::process::id()));
+    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+fn write_frame(disk: &mut impl Write, frame: &EncodedBatch) -> io::Result<()> {
+    disk.write_all(&[frame.kind as u8, frame.codec as u8])?;
+    for number in [frame.chunk, frame.rows, frame.line, frame.body.len() as u64] {
+        disk.write_all(&number.to_le_bytes())?;
+    }
+    disk.write_all(&frame.body)
+}
+
+fn read_frame(disk: &mut impl Read) -> io::Result<EncodedBatch> {
+    let mut words = [0; 2];
+    disk.read_exact(&mut words)?;
+    let mut number = || -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        disk.read_exact(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    };
+    let (chunk, rows, line, length) = (number()?, number()?, number()?, number()?);
+    let mut body = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+    disk.read_exact(&mut body)?;
+    let codec = Codec::ALL[usize::from(words[1]).min(Codec::ALL.len() - 1)];
+    let kind = Kind::ALL[usize::from(words[0]).min(Kind::ALL.len() - 1)];
+    Ok(EncodedBatch { kind, codec, chunk, rows, line, body: body.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_back_in_order_from_memory_and_disk() {
+        let mut spool = BatchSpool::default();
+        let frame = |chunk: u64| EncodedBatch {
+            kind: Kind::Dividend,
+            codec: Codec::JsonZstd,
+            chunk,
+            rows: 3,
+            line: chunk * 2,
+            body: vec![chunk as u8; IN_MEMORY / 3].into(),
+        };
+        (0..5).for_each(|chunk| spool.push(frame(chunk)).unwrap());
+        assert_eq!(spool.on_disk, 2);
+        for (expected, found) in (0..).zip(spool.into_record_batches().unwrap()) {
+            let found = found.unwrap();
+            assert_eq!(
+                (found.chunk, found.line, found.kind, found.codec),
+                (expected, expected * 2, Kind::Dividend, Codec::JsonZstd)
+            );
+            assert_eq!(found.body, frame(expected).body);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Encoder from accumulated rows to the record batches of one file, numbered by kind.
+
+use bytes::Bytes;
+use event_log::frame::{Body, Codec, FrameError};
+use market::event::Kind;
+
+use crate::batch::row_accumulator::RowChunk;
+use crate::price::price_batch::PriceBatch;
+
+/// Encoded record batch, without the id, source, run and file.
+#[derive(Debug, Clone)]
+pub(crate) struct EncodedBatch {
+    pub kind: Kind,
+    pub codec: Codec,
+    /// Number within its file and kind, from 0.
+    pub chunk: u64,
+    pub rows: u64,
+    pub line: u64,
+    pub body: Bytes,
+}
+
+/// Encodes the pieces of one file in order.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkEncoder {
+    /// Next chunk number of each kind.
+    chunks: [u64; Kind::ALL.len()],
+    /// Number of prices rounded to the scale of much larger prices of the same symbol.
+    pub rounded: u64,
+}
+
+impl ChunkEncoder {
+    /// Encodes a piece as one or more record batches. Returns the empty price batch for reuse.
+    pub(crate) fn encode(
+        &mut self,
+        chunk: RowChunk,
+        emit: &mut dyn FnMut(EncodedBatch),
+    ) -> Result<Option<PriceBatch>, FrameError> {
+        match chunk {
+            RowChunk::Rows(body, line) => {
+                emit(self.encode_body(body, line)?);
+                Ok(None)
+            }
+            RowChunk::Prices(mut batch, symbols) => {
+                let cut = batch.cut_by_symbol(&symbols);
+                self.rounded += cut.rounded;
+                for frame in cut.frames {
+                    emit(self.encode_body(Body::Prices(frame.series), frame.line)?);
+                }
+                batch.clear();
+                Ok(Some(batch))
+            }
+        }
+    }
+
+    fn encode_body(&mut self, body: Body, line: u64) -> Result<EncodedBatch, FrameError> {
+        let (codec, bytes) = body.encode()?;
+        let kind = body.kind();
+        let next = &mut self.chunks[kind as usize];
+        let chunk = std::mem::replace(next, *next + 1);
+        Ok(EncodedBatch { kind, codec, chunk, rows: body.rows() as u64, line, body: bytes })
+    }
+}

@@ -1,0 +1,369 @@
+//! Row accumulator: collects parsed rows by kind and cuts them into record batches of the target size.
+//!
+//! Invariant: the batches depend only on the rows and their order, never on time or on the machine.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use chrono::{DateTime, NaiveDate, Utc};
+use event_log::frame::{Body, TARGET_BYTES};
+use market::bars::{BarVersion, MISSING};
+use market::day::{date_of, day_number};
+use market::event::{
+    Action, Dividend, Etf, EventRow, Fundamentals, Holding, Kind, MarketSession, Reject, Security, Split,
+};
+use market::metrics::merge::latest_session_date;
+use market::sibling_payments::SiblingDetector;
+use market::symbol::Symbol;
+
+use crate::batch::holdings::{LoadHoldings, MAX_POSITIONS};
+use crate::batch::load_stats::LoadStats;
+use crate::normalize::{RowError, is_absent_value};
+use crate::price::price_batch::{RareFields, PriceBatch, ScaledPriceRow, SymbolId};
+use crate::price::bar_parser::{PriceCells, ScaledBar};
+
+/// Maximum length of a reject's row, in bytes; longer rows are truncated.
+const REJECT_BYTES: usize = 4096;
+/// Estimated overhead of a JSON row over its source text, in bytes.
+const ROW_BYTES: usize = 160;
+
+pub(crate) enum RowChunk {
+    Prices(PriceBatch, Vec<Symbol>),
+    /// Rows of another kind, and the line of the first one.
+    Rows(Body, u64),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RowProvenance {
+    pub line: u64,
+    pub id: Option<String>,
+    pub revision: i64,
+    pub action: Action,
+    pub observed_at: DateTime<Utc>,
+    pub security_ref: Option<String>,
+}
+
+impl RowProvenance {
+    /// Adds the record to make a row of the log.
+    pub(crate) fn into_row<T>(self, record: T) -> EventRow<T> {
+        let Self { line, id, revision, action, observed_at, security_ref } = self;
+        EventRow { line, id, revision, action, observed_at, security_ref, record }
+    }
+}
+
+/// Rows of one kind that wait for a full record batch.
+struct PendingRows<T> {
+    rows: Vec<T>,
+    bytes: usize,
+    line: u64,
+}
+
+impl<T> Default for PendingRows<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), bytes: 0, line: 0 }
+    }
+}
+
+impl<T> PendingRows<T> {
+    /// Adds a row. Returns the rows when they fill a record batch.
+    fn push(&mut self, line: u64, row: T, bytes: usize) -> Option<(Vec<T>, u64)> {
+        if self.rows.is_empty() {
+            self.line = line;
+        }
+        self.rows.push(row);
+        self.bytes += bytes + ROW_BYTES;
+        if self.bytes >= TARGET_BYTES { self.take() } else { None }
+    }
+
+    fn take(&mut self) -> Option<(Vec<T>, u64)> {
+        self.bytes = 0;
+        (!self.rows.is_empty()).then(|| (std::mem::take(&mut self.rows), self.line))
+    }
+}
+
+/// Accumulator for the rows of one file.
+pub(crate) struct RowAccumulator {
+    label: String,
+    /// Header of the current table.
+    columns: Option<String>,
+    observed_at: DateTime<Utc>,
+    today: NaiveDate,
+    newest_day: i32,
+    chunk_sender: SyncSender<RowChunk>,
+    /// Encoded batches, returned for reuse.
+    used_batches: Receiver<PriceBatch>,
+    pub stats: LoadStats,
+    pub holdings: LoadHoldings,
+    prices: PriceBatch,
+    symbols: Vec<Symbol>,
+    /// Symbol ids by the file's spellings.
+    spellings: HashMap<Box<[u8]>, SymbolId>,
+    last_spelling: (Box<[u8]>, SymbolId),
+    price_rows: u64,
+    securities: PendingRows<EventRow<Security>>,
+    dividends: PendingRows<EventRow<Dividend>>,
+    same_day: SiblingDetector,
+    splits: PendingRows<EventRow<Split>>,
+    fundamentals: PendingRows<EventRow<Fundamentals>>,
+    etfs: PendingRows<EventRow<Etf>>,
+    sessions: PendingRows<EventRow<MarketSession>>,
+    rejects: PendingRows<Reject>,
+}
+
+macro_rules! collect {
+    ($($(#[$meta:meta])* $name:ident, $field:ident: $record:ty, $kind:ident, $body:ident;)*) => {
+        $($(#[$meta])*
+        pub(crate) fn $name(&mut self, row: EventRow<$record>, bytes: usize) {
+            *self.stats.rows.entry(Kind::$kind).or_default() += 1;
+            self.stats.coverage.add_record(&row.record);
+            self.stats.retractions.record_row(&row);
+            if let Some((rows, line)) = self.$field.push(row.line, row, bytes) {
+                self.send(RowChunk::Rows(Body::$body(rows), line));
+            }
+        })*
+
+        /// Sends the waiting rows of the JSON kinds.
+        fn flush_rows(&mut self) {
+            $(if let Some((rows, line)) = self.$field.take() {
+                self.send(RowChunk::Rows(Body::$body(rows), line));
+            })*
+        }
+    };
+}
+
+impl RowAccumulator {
+    /// Creates a collector for the file `label`. Pieces go to `out`; used price batches return through `spare`.
+    pub(crate) fn new(
+        label: &str,
+        observed_at: DateTime<Utc>,
+        today: NaiveDate,
+        chunk_sender: SyncSender<RowChunk>,
+        used_batches: Receiver<PriceBatch>,
+    ) -> Self {
+        Self {
+            label: label.to_owned(),
+            columns: None,
+            observed_at,
+            today,
+            newest_day: day_number(latest_session_date(today)),
+            chunk_sender,
+            used_batches,
+            stats: LoadStats::default(),
+            holdings: LoadHoldings::default(),
+            prices: PriceBatch::default(),
+            symbols: Vec::new(),
+            spellings: HashMap::new(),
+            last_spelling: (Box::default(), 0),
+            price_rows: 0,
+            securities: PendingRows::default(),
+            dividends: PendingRows::default(),
+            same_day: SiblingDetector::default(),
+            splits: PendingRows::default(),
+            fundamentals: PendingRows::default(),
+            etfs: PendingRows::default(),
+            sessions: PendingRows::default(),
+            rejects: PendingRows::default(),
+        }
+    }
+
+    /// Sets the header of the current table, which rejects are stored with.
+    pub(crate) fn set_table_header(&mut self, header: &str) {
+        self.columns = Some(header.to_owned());
+    }
+
+    /// Default observation time, for rows without one.
+    pub(crate) fn observed_at(&self) -> DateTime<Utc> {
+        self.observed_at
+    }
+
+    /// Origin of a row in a format without versions.
+    pub(crate) fn default_provenance(&self, line: u64) -> RowProvenance {
+        let observed_at = self.observed_at;
+        RowProvenance { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
+    }
+
+    collect! {
+        /// Adds a security. `bytes` is the length of its source text, as for all kinds.
+        add_security, securities: Security, Security, Securities;
+        /// Adds a dividend whose `sibling_amounts` are set.
+        add_paired_dividend, dividends: Dividend, Dividend, Dividends;
+        /// Adds a split.
+        add_split, splits: Split, Split, Splits;
+        add_fundamentals, fundamentals: Fundamentals, Fundamentals, Fundamentals;
+        add_etf, etfs: Etf, Etf, Etfs;
+        add_checked_session, sessions: MarketSession, Session, Sessions;
+    }
+
+    /// Adds a dividend of a format without dividend types.
+    pub(crate) fn add_dividend(&mut self, row: EventRow<Dividend>, bytes: usize) {
+        self.add_typed_dividend(row, "", bytes);
+    }
+
+    /// Adds a dividend with the vendor's type, which may distinguish two payments of one day.
+    pub(crate) fn add_typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
+        self.same_day.set_siblings(&mut row, type_text);
+        self.add_paired_dividend(row, bytes);
+    }
+
+    /// Adds a session; fails for a future date.
+    pub(crate) fn add_session(&mut self, row: EventRow<MarketSession>, bytes: usize) -> Result<(), RowError> {
+        self.check_not_future("date", row.record.date)?;
+        self.add_checked_session(row, bytes);
+        Ok(())
+    }
+
+    /// Adds a position of a fund, or the retraction of a snapshot.
+    pub(crate) fn add_holding(
+        &mut self,
+        etf: Symbol,
+        as_of: NaiveDate,
+        row: EventRow<Option<Holding>>,
+    ) -> Result<(), RowError> {
+        if !self.holdings.has_room() {
+            let message =
+                format_args!("a load holds at most {MAX_POSITIONS} positions: load the funds in parts");
+            return Err(RowError::new("too_many_holdings", message));
+        }
+        *self.stats.rows.entry(Kind::Holding).or_default() += 1;
+        self.stats.coverage.add_symbol(&etf);
+        self.stats.coverage.add_date(Kind::Holding, as_of);
+        self.holdings.add_row(etf, as_of, row);
+        Ok(())
+    }
+
+    /// Adds a price row. `symbol` is the file's spelling.
+    pub(crate) fn add_price(
+        &mut self,
+        symbol: &[u8],
+        date: NaiveDate,
+        cells: &PriceCells<'_>,
+        version: BarVersion,
+        line: u64,
+    ) -> Result<(), RowError> {
+        let day = day_number(date);
+        if day > self.newest_day {
+            return Err(RowError::future_date("date", date, self.today));
+        }
+        let bar = if version.retracted { ScaledBar::VOID } else { ScaledBar::parse_cells(cells)? };
+        if self.prices.is_full() {
+            self.flush_prices();
+        }
+        let symbol = self.symbol_id(symbol)?;
+        let ScaledBar { scale, open, high, low, close, vwap, volume, trade_count, rounded } = bar;
+        let extra = (vwap != MISSING || trade_count != MISSING).then_some(RareFields { vwap, trade_count });
+        if version.retracted {
+            self.stats.retractions.record_price(self.symbols[symbol as usize].clone(), date);
+        }
+        let row = ScaledPriceRow { symbol, day, version: 0, scale, line, open, high, low, close, volume };
+        self.prices.push(row, extra, version);
+        self.price_rows += 1;
+        self.stats.rounded += rounded;
+        Ok(())
+    }
+
+    /// Price rows of a file, while all of them are in memory; `None` after the first cut. A file may state its share
+    /// basis only at its end.
+    pub(crate) fn uncut_prices(&mut self) -> Option<&mut PriceBatch> {
+        (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
+    }
+
+    /// Fails for a date later than tomorrow.
+    pub(crate) fn check_not_future(&self, column: &str, date: NaiveDate) -> Result<(), RowError> {
+        if date > latest_session_date(self.today) {
+            Err(RowError::future_date(column, date, self.today))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn symbol_id(&mut self, spelling: &[u8]) -> Result<SymbolId, RowError> {
+        if *self.last_spelling.0 == *spelling && !self.symbols.is_empty() {
+            return Ok(self.last_spelling.1);
+        }
+        let id = match self.spellings.get(spelling) {
+            Some(id) => *id,
+            None => {
+                let text = std::str::from_utf8(spelling).unwrap_or_default();
+                if is_absent_value(spelling) {
+                    return Err(RowError::missing_value("symbol"));
+                }
+                let symbol = Symbol::parse(text).map_err(|_| RowError::invalid_symbol("symbol", spelling))?;
+                self.add_symbol(symbol, spelling)?
+            }
+        };
+        self.last_spelling = (spelling.into(), id);
+        Ok(id)
+    }
+
+    fn add_symbol(&mut self, symbol: Symbol, spelling: &[u8]) -> Result<SymbolId, RowError> {
+        let id = match self.spellings.get(symbol.as_str().as_bytes()) {
+            Some(id) => *id,
+            None => {
+                let id = SymbolId::try_from(self.symbols.len()).map_err(|_| {
+                    RowError::new("too_many_symbols", "a file of more than 2^32 symbols: load it in parts")
+                })?;
+                self.spellings.insert(symbol.as_str().as_bytes().into(), id);
+                self.symbols.push(symbol);
+                id
+            }
+        };
+        self.spellings.insert(spelling.into(), id);
+        Ok(id)
+    }
+
+    /// Adds a reject.
+    pub(crate) fn reject(&mut self, line: u64, raw: &[u8], error: RowError) {
+        let raw = String::from_utf8_lossy(&raw[..raw.len().min(REJECT_BYTES)]).into_owned();
+        let reject = Reject {
+            file: self.label.clone(),
+            line,
+            reason: error.reason.to_owned(),
+            message: error.message,
+            row: raw,
+            columns: self.columns.clone(),
+        };
+        self.stats.reject(error.reason, &reject);
+        let bytes = reject.row.len() + reject.message.len();
+        if let Some((rows, line)) = self.rejects.push(line, reject, bytes) {
+            self.send(RowChunk::Rows(Body::Rejects(rows), line));
+        }
+    }
+
+    fn flush_prices(&mut self) {
+        if !self.prices.is_empty() {
+            // The symbol table is cleared too, which limits its size for files with millions of symbols.
+            self.spellings.clear();
+            let days = self.prices.day_range();
+            days.into_iter().flatten().for_each(|day| self.stats.coverage.add_date(Kind::Price, date_of(day)));
+            let put = self.prices.priced_symbols();
+            for (id, symbol) in (0..).zip(&self.symbols) {
+                match put.as_ref().is_none_or(|put| put.contains(&id)) {
+                    true => self.stats.coverage.add_priced_symbol(symbol),
+                    false => self.stats.coverage.add_symbol(symbol),
+                }
+            }
+            let empty = self.used_batches.try_recv().unwrap_or_default();
+            let (batch, symbols) =
+                (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));
+            self.send(RowChunk::Prices(batch, symbols));
+        }
+    }
+
+    /// Sends the waiting rows. Returns the statistics and the holdings, which are collected over the whole load.
+    pub(crate) fn finish(mut self) -> (LoadStats, LoadHoldings) {
+        self.flush_prices();
+        self.flush_rows();
+        if let Some((rows, line)) = self.rejects.take() {
+            self.send(RowChunk::Rows(Body::Rejects(rows), line));
+        }
+        if self.price_rows > 0 {
+            self.stats.rows.insert(Kind::Price, self.price_rows);
+        }
+        (self.stats, self.holdings)
+    }
+
+    /// If the receiver is closed, the load has stopped. The reader notices this at its next read.
+    fn send(&self, chunk: RowChunk) {
+        let _ = self.chunk_sender.send(chunk);
+    }
+}

@@ -1,0 +1,117 @@
+//! Reader of canonical price rows, optimized for speed. Bytes become scaled integers directly, and a version is
+//! built only when its columns change.
+
+use std::io::Read;
+
+use chrono::NaiveDate;
+use market::bars::BarVersion;
+use market::day::day_number;
+use market::event::{Action, ShareBasis};
+
+use super::cells::cells_of;
+use super::kind_layout::KindLayout;
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::format::file_format::FeedReadError;
+use crate::format::headered_table::{NONE, PriceColumns, HeaderedTable};
+use crate::normalize::{RecordCells, RowError, parse_session_date, trim_blanks};
+use crate::source::csv_reader::CsvRecord;
+
+/// Columns of a row's version.
+const VERSION: [&str; 5] = ["revision", "action", "observed_at", "basis", "basis_as_of"];
+
+struct VersionColumns {
+    symbol: usize,
+    date: usize,
+    prices: PriceColumns,
+    kind: usize,
+    version: [usize; 5],
+    /// True if the table has no column of the version.
+    unversioned: bool,
+}
+
+impl VersionColumns {
+    fn of<R: Read>(table: &HeaderedTable<R>) -> Self {
+        let version = VERSION.map(|name| table.column(&[name]));
+        Self {
+            symbol: table.column(&["symbol"]),
+            date: table.column(&["date"]),
+            prices: PriceColumns::of(table),
+            kind: table.column(&["kind"]),
+            version,
+            unversioned: version == [NONE; 5],
+        }
+    }
+}
+
+/// Version of the last row, and the cells that gave it.
+struct LastVersion {
+    cells: [Vec<u8>; 5],
+    version: BarVersion,
+}
+
+/// Reads all records of a price file.
+pub(super) fn read<R: Read>(
+    layout: &KindLayout,
+    columns: &[Option<usize>],
+    table: HeaderedTable<R>,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
+    let places = VersionColumns::of(&table);
+    let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
+    let mut last = LastVersion { cells: Default::default(), version };
+    let mut last_date = (Vec::new(), NaiveDate::MIN);
+    table.read(rows, |record, rows| {
+        update_version(&mut last, &places, layout, columns, record, rows)?;
+        read_record(&places, record, &last.version, &mut last_date, rows)
+    })
+}
+
+fn read_record(
+    places: &VersionColumns,
+    record: &CsvRecord<'_>,
+    version: &BarVersion,
+    last_date: &mut (Vec<u8>, NaiveDate),
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
+    let cell = record.field(places.date);
+    if last_date.0 != cell {
+        *last_date = (cell.to_vec(), parse_session_date("date", trim_blanks(cell))?);
+    }
+    if places.kind != NONE && !matches!(record.field(places.kind), b"" | b"price") {
+        return Err(RowError::new("unknown_kind", "this is a file of kind price: one kind a file"));
+    }
+    let cells = places.prices.cells(record);
+    rows.add_price(record.field(places.symbol), last_date.1, &cells, version.clone(), record.line)
+}
+
+/// Updates the version if its cells differ from those of the last record.
+fn update_version(
+    last: &mut LastVersion,
+    places: &VersionColumns,
+    layout: &KindLayout,
+    columns: &[Option<usize>],
+    record: &CsvRecord<'_>,
+    rows: &RowAccumulator,
+) -> Result<(), RowError> {
+    if places.unversioned {
+        return Ok(());
+    }
+    let cells = || places.version.iter().map(|place| record.field(*place));
+    if last.cells.iter().map(Vec::as_slice).eq(cells()) {
+        return Ok(());
+    }
+    last.version = version(&cells_of(layout, columns, record)?, rows)?;
+    last.cells.iter_mut().zip(cells()).for_each(|(known, cell)| *known = cell.to_vec());
+    Ok(())
+}
+
+/// Version of a price row, from its cells.
+pub(super) fn version(cells: &RecordCells<'_>, rows: &RowAccumulator) -> Result<BarVersion, RowError> {
+    let basis = cells.word::<ShareBasis>("basis")?.unwrap_or(ShareBasis::Raw);
+    let as_of = cells.date("basis_as_of")?;
+    let basis_day = (basis == ShareBasis::SplitAdjusted).then(|| as_of.map_or(0, day_number));
+    let revision = cells.integer("revision")?.unwrap_or(0);
+    let action = cells.word("action")?.unwrap_or(Action::Put);
+    let observed_at = cells.time("observed_at")?.unwrap_or_else(|| rows.observed_at());
+    Ok(BarVersion::new(revision, action, observed_at, basis_day))
+}

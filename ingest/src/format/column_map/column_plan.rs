@@ -1,0 +1,155 @@
+//! Column plan of one file under a map: positions of the columns, from the file's header.
+
+use std::collections::{BTreeSet, HashMap};
+
+use market::symbol::Symbol;
+
+use super::map_definition::ColumnLocation;
+use super::map::{ColumnMap, WideNames};
+use super::column_name_pattern::NameParts;
+use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
+use crate::format::file_head::normalize_column_name;
+use crate::normalize::RowError;
+
+/// Values of a row: canonical column and position in the record.
+type CellPositions = Vec<(&'static str, usize)>;
+
+/// Plan for every record of a file.
+#[derive(Debug)]
+pub(super) struct ColumnPlan {
+    /// Values that all rows of a record share.
+    pub(super) common: CellPositions,
+    /// Rows of a record: one, or in a wide table one per symbol or date.
+    pub(super) rows: Vec<PlannedRow>,
+}
+
+/// One row of every record.
+#[derive(Debug, Default)]
+pub(super) struct PlannedRow {
+    /// Values from the column names.
+    pub(super) constants: Vec<(&'static str, String)>,
+    pub(super) cells: CellPositions,
+}
+
+impl ColumnPlan {
+    /// Resolves the columns of a header, or of a file without one. Fails with a message if a column is missing.
+    pub(super) fn of(map: &ColumnMap, names: &[String]) -> Result<Self, String> {
+        let mut common = CellPositions::new();
+        let mut fields = Vec::new();
+        for (name, place) in &map.columns {
+            match place {
+                ColumnLocation::Number(number) => common.push((*name, number - 1)),
+                ColumnLocation::Name(wanted) => match find(names, name, wanted)? {
+                    Some(index) => common.push((*name, index)),
+                    None => fields.push((*name, wanted.as_str())),
+                },
+            }
+        }
+        let Some(wide) = &map.wide else {
+            return match fields.first() {
+                Some((name, wanted)) => Err(no_column(name, wanted, names)),
+                None => Ok(Self { common, rows: vec![PlannedRow::default()] }),
+            };
+        };
+        let rows = wide_rows(map, wide, names, &common, &fields)?;
+        Ok(Self { common, rows })
+    }
+}
+
+/// Position of a column: by exact name, or by the only similar name.
+fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, String> {
+    let places = |same: &dyn Fn(&String) -> bool| -> Vec<usize> {
+        names.iter().enumerate().filter(|(_, name)| same(name)).map(|(index, _)| index).collect()
+    };
+    let mut found = places(&|name| name == wanted);
+    if found.is_empty() && !normalize_column_name(wanted).is_empty() {
+        found = places(&|name| normalize_column_name(name) == normalize_column_name(wanted));
+    }
+    match found.as_slice() {
+        [first, second, ..] => Err(format!(
+            "has the column {wanted:?} twice: say columns.{column} = {} or {}",
+            first + 1,
+            second + 1
+        )),
+        found => Ok(found.first().copied()),
+    }
+}
+
+fn no_column(name: &str, wanted: &str, names: &[String]) -> String {
+    let listed: Vec<&str> = names.iter().take(20).map(String::as_str).collect();
+    let more = if names.len() > listed.len() { ", …" } else { "" };
+    format!(
+        "has no column {wanted:?}, which the map's columns.{name} names; its columns are: {}{more}",
+        listed.join(", ")
+    )
+}
+
+/// Rows of a wide table: its columns, grouped by their names.
+fn wide_rows(
+    map: &ColumnMap,
+    wide: &WideNames,
+    names: &[String],
+    common: &CellPositions,
+    fields: &[(&'static str, &str)],
+) -> Result<Vec<PlannedRow>, String> {
+    let field_of = |text: &str| {
+        let known = fields.iter().find(|(_, wanted)| *wanted == text || normalize_column_name(wanted) == normalize_column_name(text));
+        known.map(|(name, _)| *name)
+    };
+    let wanted = |parts: &NameParts<'_>| parts.field.is_none_or(|field| field_of(field).is_some());
+    let mut rows: Vec<PlannedRow> = Vec::new();
+    let mut by_constants: HashMap<Vec<(&str, String)>, usize> = HashMap::new();
+    let mut used = BTreeSet::new();
+    for (index, name) in names.iter().enumerate() {
+        let elsewhere = common.iter().any(|(_, place)| *place == index)
+            || wide.skip.contains(name)
+            || [ID_FIELD, REASON_FIELD].contains(&name.as_str());
+        let Some(parts) = wide.pattern.read(name, &wanted).filter(|_| !elsewhere && !name.is_empty()) else {
+            continue;
+        };
+        let Some(column) = parts.field.map_or(wide.value, field_of) else { continue };
+        let constants = said(map, name, &parts)?;
+        used.insert(column);
+        let place = *by_constants.entry(constants.clone()).or_insert(rows.len());
+        if place == rows.len() {
+            rows.push(PlannedRow { constants, cells: CellPositions::new() });
+        }
+        let cells = &mut rows[place].cells;
+        if cells.iter().any(|(known, _)| *known == column) {
+            return Err(format!("has two columns of {name:?}: name one of them in wide.skip"));
+        }
+        cells.push((column, index));
+    }
+    if let Some((name, wanted)) = fields.iter().find(|(name, _)| !used.contains(name)) {
+        return Err(no_column(name, wanted, names));
+    }
+    if rows.is_empty() {
+        return Err(format!(
+            "has no column whose name fits wide.name; its columns are: {}",
+            names.iter().take(20).cloned().collect::<Vec<_>>().join(", ")
+        ));
+    }
+    Ok(rows)
+}
+
+/// Values of a column name in canonical form. A name that may not be a ticker is refused.
+fn said(map: &ColumnMap, name: &str, parts: &NameParts<'_>) -> Result<Vec<(&'static str, String)>, String> {
+    let mut constants = Vec::new();
+    let value = |column, text| {
+        let value = map.value(column, text).map_err(|RowError { message, .. }| message)?;
+        Ok::<_, String>(value.map(std::borrow::Cow::into_owned))
+    };
+    if let (Some(text), Some(owner)) = (parts.symbol, map.owner()) {
+        let symbol = value(owner, text)?.filter(|symbol| Symbol::parse(symbol).is_ok());
+        let mixed = text.contains(|c: char| c.is_lowercase()) && text.contains(|c: char| c.is_uppercase());
+        let symbol = symbol.filter(|symbol| !mixed || symbol != text);
+        constants.push((owner, symbol.ok_or_else(|| {
+            format!("has the column {name:?}, which is no symbol: name it in wide.skip = [{name:?}], or give its symbol in [aliases.{owner}]")
+        })?));
+    }
+    if let Some(text) = parts.date {
+        let date = value("date", text)?;
+        constants.push(("date", date.ok_or_else(|| format!("has the column {name:?} without a date"))?));
+    }
+    Ok(constants)
+}

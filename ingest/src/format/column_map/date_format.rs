@@ -1,0 +1,197 @@
+//! Date formats of a map: `DD.MM.YYYY`, `MMM D, YYYY`, `YYYYMMDD`.
+
+use chrono::{DateTime, NaiveDate};
+
+use crate::normalize::{RowError, abbreviate};
+
+/// Description of allowed date formats, for error messages.
+pub(super) const ALLOWED: &str = "YYYY, YY, MM, DD (also of one digit), MMM (Jan, January) and the signs between them, such as DD.MM.YYYY; or unix, unix_ms";
+
+/// Part of a date format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum DatePart {
+    Year,
+    ShortYear,
+    Month,
+    MonthName,
+    Day,
+    Sign(char),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum DateFormat {
+    Parts(Vec<DatePart>),
+    /// Time since 1970, in ticks; the number of ticks per second.
+    Unix(i64),
+}
+
+impl DateFormat {
+    /// Parses a format; `None` if it lacks the year, the month or the day.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "unix" => return Some(Self::Unix(1)),
+            "unix_ms" => return Some(Self::Unix(1000)),
+            _ => {}
+        }
+        let words = [
+            ("YYYY", DatePart::Year),
+            ("YY", DatePart::ShortYear),
+            ("MMM", DatePart::MonthName),
+            ("MM", DatePart::Month),
+            ("M", DatePart::Month),
+            ("DD", DatePart::Day),
+            ("D", DatePart::Day),
+        ];
+        let (mut parts, mut rest) = (Vec::new(), text);
+        while let Some(first) = rest.chars().next() {
+            let word = words.iter().find_map(|(word, part)| Some((rest.strip_prefix(word)?, part.clone())));
+            let (after, part) = word.unwrap_or_else(|| (&rest[first.len_utf8()..], DatePart::Sign(first)));
+            parts.push(part);
+            rest = after;
+        }
+        let count = |wanted: &[DatePart]| parts.iter().filter(|part| wanted.contains(part)).count();
+        let whole = count(&[DatePart::Year, DatePart::ShortYear]) == 1
+            && count(&[DatePart::Month, DatePart::MonthName]) == 1
+            && count(&[DatePart::Day]) == 1;
+        whole.then_some(Self::Parts(parts))
+    }
+
+    /// Date at the beginning of a text, and the rest of the text.
+    fn read<'a>(&self, text: &'a str) -> Option<(NaiveDate, &'a str)> {
+        let parts = match self {
+            Self::Parts(parts) => parts,
+            Self::Unix(a_second) => {
+                let ticks: i64 = text.strip_suffix(".0").unwrap_or(text).parse().ok()?;
+                let time = DateTime::from_timestamp(ticks.div_euclid(*a_second), 0)?;
+                return Some((time.date_naive(), ""));
+            }
+        };
+        let (mut year, mut month, mut day, mut rest) = (0, 0, 0, text);
+        for part in parts {
+            rest = match part {
+                DatePart::Year => digits(rest, 4, 4, &mut year)?,
+                DatePart::ShortYear => {
+                    let after = digits(rest, 2, 2, &mut year)?;
+                    year += if year < 69 { 2000 } else { 1900 };
+                    after
+                }
+                DatePart::Month => digits(rest, 1, 2, &mut month)?,
+                DatePart::MonthName => month_name(rest, &mut month)?,
+                DatePart::Day => digits(rest, 1, 2, &mut day)?,
+                DatePart::Sign(sign) => rest.strip_prefix(*sign)?,
+            };
+        }
+        Some((NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?, rest))
+    }
+}
+
+/// Parses a date with the first format that fits. A midnight after it is ignored.
+pub(super) fn read_date(formats: &[DateFormat], column: &str, text: &str) -> Result<NaiveDate, RowError> {
+    let mut timed = false;
+    for format in formats {
+        match format.read(text) {
+            Some((date, rest)) if is_midnight(rest) => return Ok(date),
+            Some((_, rest)) => timed |= rest.starts_with([' ', 'T']) && rest.contains(':'),
+            None => {}
+        }
+    }
+    let shown = abbreviate(text.as_bytes());
+    Err(match timed {
+        true => RowError::new(
+            "intraday_row",
+            format_args!("{column} {shown:?} has a time of day: only daily rows are loaded"),
+        ),
+        false => RowError::new(
+            "bad_date",
+            format_args!("{column} {shown:?} is not written as the map's dates.format says"),
+        ),
+    })
+}
+
+/// True if a text is a date in this format.
+pub(crate) fn matches_date_format(format: &str, text: &str) -> bool {
+    DateFormat::parse(format)
+        .and_then(|format| format.read(text).map(|(_, rest)| is_midnight(rest)))
+        .unwrap_or(false)
+}
+
+/// True if the rest of a date is empty or the time of midnight.
+fn is_midnight(rest: &str) -> bool {
+    let Some(time) = rest.strip_prefix([' ', 'T']).map(str::trim_start) else { return rest.is_empty() };
+    let offset = time.find(['+', '-', 'Z']).unwrap_or(time.len());
+    let (clock, zone) = time.split_at(offset);
+    clock.starts_with('0')
+        && clock.trim_end().bytes().all(|byte| b"0:.".contains(&byte))
+        && zone.bytes().all(|byte| byte.is_ascii_digit() || b"+-:Z".contains(&byte))
+}
+
+/// Reads a number of `least` to `most` digits.
+fn digits<'a>(text: &'a str, least: usize, most: usize, number: &mut u32) -> Option<&'a str> {
+    let count = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
+    let (digits, rest) = text.split_at(count);
+    *number = digits.parse().ok().filter(|_| count >= least)?;
+    Some(rest)
+}
+
+/// Reads the English name of a month, whole or abbreviated.
+fn month_name<'a>(text: &'a str, month: &mut u32) -> Option<&'a str> {
+    const NAMES: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let (name, rest) = text.split_at(letters);
+    let name = name.to_ascii_lowercase();
+    let index = NAMES.iter().position(|known| letters >= 3 && known.starts_with(&name))?;
+    *month = u32::try_from(index).ok()? + 1;
+    Some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(format: &str, text: &str, expected: &str) {
+        let found = read_date(&[DateFormat::parse(format).unwrap()], "date", text);
+        let found = found.map_or_else(|fault| fault.reason.to_owned(), |date| date.to_string());
+        assert_eq!(found, expected, "{text} as {format}");
+    }
+
+    #[test]
+    fn dates_are_read_as_the_map_says() {
+        check("DD.MM.YYYY", "02.01.2024", "2024-01-02");
+        check("DD.MM.YYYY", "2.1.2024", "2024-01-02");
+        check("MM/DD/YYYY", "01/02/2024", "2024-01-02");
+        check("MM/DD/YYYY 16:00:00", "1/2/2014 16:00:00", "2014-01-02");
+        check("YYYYMMDD", "20240102", "2024-01-02");
+        check("YYYYMMDD", "20240102 00:00", "2024-01-02");
+        check("YYYY-MM-DD", "2024-01-02T00:00:00.000Z", "2024-01-02");
+        check("YYYY-MM-DD", "2024-01-02 00:00:00-05:00", "2024-01-02");
+        check("DD-MMM-YY", "3-Sept-99", "1999-09-03");
+        check("MMM DD, YYYY", "January 02, 2024", "2024-01-02");
+        check("unix", "1704153600", "2024-01-02");
+        check("unix_ms", "1704153600000", "2024-01-02");
+    }
+
+    #[test]
+    fn what_is_written_otherwise_is_a_fault() {
+        check("DD.MM.YYYY", "13/01/2024", "bad_date");
+        check("DD.MM.YYYY", "32.01.2024", "bad_date");
+        check("DD.MM.YY", "02.01.2024", "bad_date");
+        check("YYYY-MM-DD", "2024-01-02 09:30", "intraday_row");
+        check("YYYY-MM-DD", "2024-01-02/2024-01-08", "bad_date");
+        check("MMM DD, YYYY", "Ja 02, 2024", "bad_date");
+        assert_eq!(DateFormat::parse("DD.MM"), None);
+        assert_eq!(DateFormat::parse("DD.MM.YYYY.YY"), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! Validated map: location of the values of one kind in a file, and their conversion to canonical form.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use market::event::Kind;
+use market::symbol::Symbol;
+use rust_decimal::Decimal;
+
+use super::date_format::{self, DateFormat};
+use super::map_definition::ColumnLocation;
+use super::column_name_pattern::NamePattern;
+use super::number_format::NumberFormat;
+use crate::format::canonical::kind_layout::{CanonicalColumnType, KindLayout, canonical_column_type};
+use crate::format::symbol_pattern::SymbolPattern;
+use crate::normalize::{RowError, is_absent_value, abbreviate};
+
+/// Column with old and new shares of a split, such as `4:1` or `4.0`.
+pub(super) const RATIO: &str = "ratio";
+
+/// Validated map.
+#[derive(Debug)]
+pub struct ColumnMap {
+    pub(super) kind: Kind,
+    /// Delimiter of the fields; detected from the header if `None`.
+    pub(super) delimiter: Option<u8>,
+    pub(super) windows_1252: bool,
+    /// Line of the header, or of the first record if there is no header; `None` if the map does not set it.
+    pub(super) first_line: Option<u64>,
+    /// Number of header lines.
+    pub(super) header: u64,
+    /// JSON: path of the member with the records. If `None`, they are in a list, under `results` or under `data`.
+    pub(super) records: Option<String>,
+    pub(super) columns: Vec<(&'static str, ColumnLocation)>,
+    pub(super) constants: Vec<(&'static str, String)>,
+    pub(super) wide: Option<WideNames>,
+    /// Columns that must have a nonzero value, or the record is skipped.
+    pub(super) skip_without: Vec<&'static str>,
+    pub(super) dates: Vec<DateFormat>,
+    pub(super) numbers: NumberFormat,
+    pub(super) scale: BTreeMap<&'static str, Decimal>,
+    pub(super) aliases: BTreeMap<&'static str, BTreeMap<String, String>>,
+    pub(super) absent: Vec<String>,
+    pub(super) file_name: Option<SymbolPattern>,
+    pub(super) cell: Option<SymbolPattern>,
+    pub(super) suffix: String,
+    /// Hash of the map's content, independent of comments and order.
+    pub(super) digest: String,
+}
+
+/// Columns whose names contain a symbol, a field or a date.
+#[derive(Debug)]
+pub(super) struct WideNames {
+    pub(super) pattern: NamePattern,
+    /// Field of the cells, if the names have none.
+    pub(super) value: Option<&'static str>,
+    pub(super) skip: Vec<String>,
+}
+
+impl PartialEq for ColumnMap {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for ColumnMap {}
+
+impl ColumnMap {
+    /// Digest of the map. It is part of an input's identity: the same file under another map has other rows.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Column with the symbol of a row; `None` for kinds of the whole market.
+    pub(super) fn owner(&self) -> Option<&'static str> {
+        let layout = KindLayout::for_kind(self.kind)?;
+        layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
+    }
+
+    /// True if rows have their symbol, rather than the file name.
+    pub(super) fn names_owner(&self) -> bool {
+        let Some(owner) = self.owner() else { return true };
+        self.columns.iter().any(|(name, _)| *name == owner)
+            || self.constants.iter().any(|(name, _)| *name == owner)
+            || self.wide.as_ref().is_some_and(|wide| wide.pattern.has_symbol())
+    }
+
+    /// Pattern for the symbol in file names.
+    pub(super) fn file_name(&self) -> Option<&SymbolPattern> {
+        self.file_name.as_ref()
+    }
+
+    /// Cell in canonical form; `None` if it is absent.
+    pub(super) fn value<'a>(&self, name: &'static str, cell: &'a str) -> Result<Option<Cow<'a, str>>, RowError> {
+        let cell = cell.trim();
+        if is_absent_value(cell.as_bytes()) || self.absent.iter().any(|word| word == cell) {
+            return Ok(None);
+        }
+        if let Some(other) = self.aliases.get(name).and_then(|aliases| aliases.get(cell)) {
+            return Ok(Some(Cow::Owned(other.clone())));
+        }
+        let value = match canonical_column_type(name) {
+            CanonicalColumnType::Date => Cow::Owned(date_format::read_date(&self.dates, name, cell)?.to_string()),
+            CanonicalColumnType::Number if name == RATIO => Cow::Borrowed(cell),
+            CanonicalColumnType::Number => self.numbers.read(name, cell, self.scale.get(name).copied())?,
+            CanonicalColumnType::Text if Some(name) == self.owner() => Cow::Owned(self.symbol(name, cell)?),
+            CanonicalColumnType::Text => Cow::Borrowed(cell),
+        };
+        Ok(Some(value))
+    }
+
+    /// Symbol in a cell or a column name.
+    fn symbol(&self, name: &str, text: &str) -> Result<String, RowError> {
+        let inside = match &self.cell {
+            Some(pattern) => pattern.extract_text(text).ok_or_else(|| {
+                let shown = abbreviate(text.as_bytes());
+                RowError::new(
+                    "bad_symbol",
+                    format_args!("{name} {shown:?} does not fit the map's symbols.cell = \"{pattern}\""),
+                )
+            })?,
+            None => text,
+        };
+        Ok(format!("{inside}{}", self.suffix))
+    }
+
+    /// Symbol of a file name, after the map's aliases.
+    pub(super) fn renamed(&self, symbol: Symbol) -> Result<Symbol, String> {
+        let aliases = self.owner().and_then(|owner| self.aliases.get(owner));
+        let text = match aliases.and_then(|aliases| aliases.get(symbol.as_str())) {
+            Some(other) => other.clone(),
+            None if self.suffix.is_empty() => return Ok(symbol),
+            None => format!("{symbol}{}", self.suffix),
+        };
+        Symbol::parse(&text).map_err(|error| format!("{text:?}, which the map makes of its name, {error}"))
+    }
+}

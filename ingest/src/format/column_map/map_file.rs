@@ -1,0 +1,60 @@
+//! Map files: the maps that ship with the program, and files by path.
+
+use std::sync::Arc;
+
+use super::map_definition::ColumnLocation;
+use super::map::ColumnMap;
+
+/// Maps of common layouts, by name.
+pub const SHIPPED: [(&str, &str); 6] = [
+    ("german-broker", include_str!("shipped/german-broker.toml")),
+    ("investing", include_str!("shipped/investing.toml")),
+    ("lean", include_str!("shipped/lean.toml")),
+    ("nasdaq", include_str!("shipped/nasdaq.toml")),
+    ("stooq", include_str!("shipped/stooq.toml")),
+    ("yfinance-wide", include_str!("shipped/yfinance-wide.toml")),
+];
+
+/// Shipped map whose columns are all in a table's header.
+pub(crate) fn find_shipped_map(columns: &[String]) -> Option<&'static str> {
+    let fits = |(_, text): &&(&str, &str)| {
+        ColumnMap::parse(text).is_ok_and(|map| {
+            let named =
+                |(_, place): &(_, ColumnLocation)| matches!(place, ColumnLocation::Name(name) if columns.contains(name));
+            map.wide.is_none() && map.columns.iter().all(named)
+        })
+    };
+    SHIPPED.iter().find(fits).map(|(name, _)| *name)
+}
+
+/// Map with its name on the command line.
+#[derive(Debug, Clone)]
+pub struct MapFile {
+    /// Absolute path, or the name of a shipped map.
+    pub name: String,
+    /// The validated map.
+    pub map: Arc<ColumnMap>,
+}
+
+impl MapFile {
+    /// Reads a map: a shipped one by name, or else a file.
+    ///
+    /// # Errors
+    /// The first mistake, with line and column, and the allowed values.
+    pub fn open(name: &str) -> Result<Self, String> {
+        let shipped = SHIPPED.iter().find(|(known, _)| *known == name);
+        let (name, text) = match shipped {
+            Some((name, text)) => ((*name).to_owned(), (*text).to_owned()),
+            None => {
+                let text = std::fs::read_to_string(name).map_err(|error| {
+                    let known: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+                    format!("cannot be read: {error}; maps that ship with the program: {}", known.join(", "))
+                })?;
+                let path = std::path::absolute(name).map_err(|error| error.to_string())?;
+                (path.display().to_string(), text)
+            }
+        };
+        let map = ColumnMap::parse(&text).map_err(|error| error.to_string())?;
+        Ok(Self { name, map: Arc::new(map) })
+    }
+}

@@ -1,0 +1,372 @@
+//! Reader of tables under a map: headerless files, wide tables, other notations of numbers and dates, symbols in
+//! file names.
+//!
+//! A record under a map becomes a canonical record, with the same checks and rejects.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::sync::Arc;
+
+use super::canonical::RecordBuilder;
+use super::canonical::kind_layout::ID_FIELD;
+use super::file_symbol;
+use super::file_head::FileHead;
+use super::raw_json::RawJson;
+use super::split_ratio;
+use super::file_format::{FileFormat, ReaderOptions, FeedReadError, VendorFile, SymbolScope};
+use super::vendor_row::{read_documents, read_objects};
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::normalize::RowError;
+use crate::source::feed_files::{Encoding, FeedFile};
+use crate::source::csv_reader::{CsvRecord, CsvReader};
+
+mod validation;
+mod date_format;
+mod map_definition;
+mod windows_1252;
+pub(super) mod map;
+mod column_name_pattern;
+mod number_format;
+mod column_plan;
+mod map_file;
+
+pub(crate) use date_format::matches_date_format;
+pub use map_definition::MapError;
+use map_definition::ColumnLocation;
+use windows_1252::Windows1252;
+pub use map::ColumnMap;
+use map::RATIO;
+use column_plan::{ColumnPlan, PlannedRow};
+pub(super) use map_file::find_shipped_map;
+pub use map_file::{MapFile, SHIPPED};
+
+/// Values of a row, by canonical name.
+type RowValues<'a> = Vec<(&'static str, Cow<'a, str>)>;
+
+/// Format of a file under a map.
+pub(super) fn detect(
+    map: &Arc<ColumnMap>,
+    file: &FeedFile,
+    head: &FileHead,
+    options: &ReaderOptions,
+) -> Result<FileFormat, String> {
+    let symbol = if map.names_owner() {
+        None
+    } else {
+        let symbol_from = options.symbol_from.clone().or_else(|| map.file_name().cloned());
+        let options = ReaderOptions { symbol_from, ..options.clone() };
+        file_symbol::resolve(file, SymbolScope::File, &options)?.map(|symbol| map.renamed(symbol)).transpose()?
+    };
+    if head.encoding != Encoding::Csv && map.wide.is_some() {
+        return Err("is JSON, which has no columns: [wide] is for tables".to_owned());
+    }
+    if head.encoding == Encoding::Csv && map.records.is_some() {
+        return Err("is a table, which has no members: file.records is for JSON".to_owned());
+    }
+    let mended = head.columns.iter().any(|name| name == ID_FIELD);
+    Ok(FileFormat::Mapped { map: map.clone(), encoding: head.encoding, symbol, mended })
+}
+
+/// Reads all rows of a file.
+pub(super) fn read(
+    map: &ColumnMap,
+    mended: bool,
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
+    let owner = map.owner().zip(reading.symbol.map(ToString::to_string));
+    let beginning = if mended {
+        HeaderPosition { line: Some(1), header: 1 }
+    } else {
+        HeaderPosition { line: map.first_line, header: map.header }
+    };
+    match reading.encoding {
+        Encoding::Csv if map.windows_1252 && !mended => {
+            read_table(map, beginning, owner, Windows1252::new(reading.source), rows)
+        }
+        Encoding::Csv => read_table(map, beginning, owner, reading.source, rows),
+        Encoding::Ndjson | Encoding::Json => read_json(map, mended, owner, reading, rows),
+    }
+}
+
+/// Position and size of a table's header.
+#[derive(Clone, Copy)]
+struct HeaderPosition {
+    /// Line of the header, or of the first record if there is no header. If `None`, comment lines may precede it.
+    line: Option<u64>,
+    /// Number of header lines.
+    header: u64,
+}
+
+fn read_table(
+    map: &ColumnMap,
+    beginning: HeaderPosition,
+    owner: Option<(&'static str, String)>,
+    source: impl Read,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
+    let mut records = CsvReader::with_delimiter(source, map.delimiter)?;
+    if beginning.line.is_some() {
+        records = records.without_comments();
+    }
+    let names = header(beginning, &mut records)?;
+    let plan = ColumnPlan::of(map, &names).map_err(FeedReadError::Refused)?;
+    let mut width = names.len();
+    if width > 0 {
+        rows.set_table_header(&table_header(&names, records.delimiter()));
+    }
+    while let Some(record) = records.next_record()? {
+        if beginning.line.is_some_and(|first| record.line < first) {
+            continue;
+        }
+        if width == 0 {
+            // Unnamed columns get their numbers as names.
+            width = record.len();
+            let numbers: Vec<String> = (1..=width).map(|number| number.to_string()).collect();
+            rows.set_table_header(&table_header(&numbers, record.delimiter));
+        }
+        let read = check_shape(width, &record).and_then(|()| common(map, &plan, owner.as_ref(), &record));
+        let common = match read {
+            Ok(common) => common,
+            Err(fault) => {
+                rows.stats.records += 1;
+                rows.reject(record.line, record.raw, fault);
+                continue;
+            }
+        };
+        for row in &plan.rows {
+            let accepted = values(map, row, &record, common.clone()).and_then(|values| {
+                // Records with only empty cells are skipped.
+                if values.is_empty() {
+                    return Ok(());
+                }
+                accept(map, values, record.line, record.raw.len(), rows)
+            });
+            if let Err(fault) = accepted {
+                rows.stats.records += 1;
+                rows.reject(record.line, record.raw, fault);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Column names. Those of several header lines are joined by a bar; empty without a header.
+fn header<R: Read>(beginning: HeaderPosition, records: &mut CsvReader<R>) -> Result<Vec<String>, FeedReadError> {
+    let mut names: Vec<String> = Vec::new();
+    let mut lines = 0;
+    while lines < beginning.header {
+        let line = records.next_record()?;
+        let line =
+            line.ok_or_else(|| FeedReadError::Refused("ends before the header the map says".to_owned()))?;
+        if beginning.line.is_some_and(|first| line.line < first) {
+            continue;
+        }
+        names.resize(names.len().max(line.len()), String::new());
+        for (name, field) in names.iter_mut().zip(line.fields()) {
+            let field = String::from_utf8_lossy(field);
+            if !name.is_empty() && !field.trim().is_empty() {
+                name.push('|');
+            }
+            name.push_str(field.trim());
+        }
+        lines += 1;
+    }
+    Ok(names)
+}
+
+/// Column names as one header line, which is stored with rejects.
+fn table_header(names: &[String], delimiter: u8) -> String {
+    let quoted = |name: &String| match name.contains(['"', '\n', '\r', char::from(delimiter)]) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.clone(),
+    };
+    names.iter().map(quoted).collect::<Vec<_>>().join(&char::from(delimiter).to_string())
+}
+
+/// Fails if a record has another number of columns. Extra empty ones at its end are ignored.
+fn check_shape(width: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
+    if record.unclosed {
+        return Err(RowError::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
+    }
+    let excess = (width..record.len()).any(|index| !record.field(index).is_empty());
+    if record.len() < width || excess {
+        let message = format_args!("{} fields where the file has {width} columns", record.len());
+        return Err(RowError::new("malformed_row", message));
+    }
+    Ok(())
+}
+
+/// Values that all rows of a record share.
+fn common<'a>(
+    map: &'a ColumnMap,
+    plan: &ColumnPlan,
+    owner: Option<&'a (&'static str, String)>,
+    record: &CsvRecord<'a>,
+) -> Result<RowValues<'a>, RowError> {
+    let mut values: RowValues<'a> =
+        owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();
+    for (name, index) in &plan.common {
+        add(map, name, text(record, *index)?, &mut values)?;
+    }
+    Ok(values)
+}
+
+/// Values of one row; empty if all cells of a wide table's row are empty.
+fn values<'a>(
+    map: &ColumnMap,
+    row: &'a PlannedRow,
+    record: &CsvRecord<'a>,
+    mut values: RowValues<'a>,
+) -> Result<RowValues<'a>, RowError> {
+    let before = values.len();
+    for (name, index) in &row.cells {
+        add(map, name, text(record, *index)?, &mut values)?;
+    }
+    if values.len() == before && map.wide.is_some() {
+        return Ok(RowValues::new());
+    }
+    values.extend(row.constants.iter().map(|(name, value)| (*name, Cow::Borrowed(value.as_str()))));
+    Ok(values)
+}
+
+fn text<'a>(record: &CsvRecord<'a>, index: usize) -> Result<&'a str, RowError> {
+    std::str::from_utf8(record.field(index)).map_err(|_| {
+        let message = format_args!(
+            "column {} is not UTF-8: say file.encoding = \"windows-1252\" in the map",
+            index + 1
+        );
+        RowError::new("malformed_row", message)
+    })
+}
+
+fn add<'a>(map: &ColumnMap, name: &'static str, text: &'a str, values: &mut RowValues<'a>) -> Result<(), RowError> {
+    values.extend(map.value(name, text)?.map(|value| (name, value)));
+    Ok(())
+}
+
+/// Validates and adds a row, unless the map skips it.
+fn accept(map: &ColumnMap, values: RowValues<'_>, line: u64, bytes: usize, rows: &mut RowAccumulator) -> Result<(), RowError> {
+    let is_zero = |text: &str| text.bytes().all(|byte| b"-+0.".contains(&byte));
+    let has = |name: &&str| values.iter().any(|(known, value)| known == name && !is_zero(value));
+    if !map.skip_without.iter().all(has) {
+        return Ok(());
+    }
+    let mut draft = RecordBuilder::new(map.kind);
+    for (name, value) in values {
+        draft = match name {
+            RATIO => {
+                let (from, to) = split_ratio::parse(&value).ok_or_else(|| {
+                    let message =
+                        format_args!("ratio {value:?} is none: write new to old, such as 4:1 or 4.0");
+                    RowError::new("bad_number", message)
+                })?;
+                draft.with_value("from", Some(from.to_string())).with_value("to", Some(to.to_string()))
+            }
+            name => draft.with_value(name, Some(value)),
+        };
+    }
+    draft.validate_into(line, bytes, rows)?;
+    rows.stats.records += 1;
+    Ok(())
+}
+
+fn read_json(
+    map: &ColumnMap,
+    mended: bool,
+    owner: Option<(&'static str, String)>,
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
+    let mut paths = Vec::new();
+    for (name, place) in &map.columns {
+        // In exported rejects, an unnamed column has its number as name.
+        paths.push(match place {
+            ColumnLocation::Name(path) => (*name, Cow::Borrowed(path.as_str())),
+            ColumnLocation::Number(_) if !mended => {
+                let message = format!("is JSON, whose values have names: columns.{name} is a number");
+                return Err(FeedReadError::Refused(message));
+            }
+            ColumnLocation::Number(number) => (*name, Cow::Owned(number.to_string())),
+        });
+    }
+    let take = |object: RawJson<'_>, wrapper: Option<RawJson<'_>>, line: u64, rows: &mut RowAccumulator| {
+        let read = object_values(map, &paths, owner.as_ref(), object, wrapper)
+            .and_then(|values| accept(map, values, line, object.raw().len(), rows));
+        if let Err(fault) = read {
+            rows.stats.records += 1;
+            rows.reject(line, object.raw().as_bytes(), fault);
+        }
+    };
+    // Exported rejects are not inside a page.
+    let Some(path) = map.records.as_deref().filter(|_| !mended) else {
+        return read_objects(reading, rows, take);
+    };
+    let by_line = reading.encoding == Encoding::Ndjson;
+    let mut number = 0;
+    read_documents(reading, rows, |document, line, rows| {
+        records_at(document, Some(path), None, &mut |object, page| {
+            number += 1;
+            take(object, page, if by_line { line } else { number }, rows);
+        });
+    })?;
+    match number {
+        0 => {
+            Err(FeedReadError::Refused(format!("has no records at {path:?}, where the map's file.records says")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Passes the objects at a path of members to `each`, with the enclosing object. Lists on the path are traversed.
+fn records_at<'a>(
+    value: RawJson<'a>,
+    path: Option<&str>,
+    page: Option<RawJson<'a>>,
+    each: &mut impl FnMut(RawJson<'a>, Option<RawJson<'a>>),
+) {
+    // A list inside a list is passed as a whole, and rejected because it is not an object.
+    let items = if value.is_list() { value.items() } else { vec![value] };
+    let step = path.map(|path| path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest))));
+    for item in items {
+        match step {
+            None => each(item, page),
+            Some((name, rest)) => {
+                if let Some(inner) = item.get(name) {
+                    records_at(inner, rest, Some(item), each);
+                }
+            }
+        }
+    }
+}
+
+/// Values of an object; missing ones may come from the enclosing answer.
+fn object_values<'a>(
+    map: &'a ColumnMap,
+    paths: &[(&'static str, Cow<'_, str>)],
+    owner: Option<&'a (&'static str, String)>,
+    object: RawJson<'a>,
+    wrapper: Option<RawJson<'a>>,
+) -> Result<RowValues<'a>, RowError> {
+    if !object.is_object() {
+        return Err(RowError::new("malformed_row", "is no object with members"));
+    }
+    let mut values: RowValues<'a> =
+        owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();
+    for (name, path) in paths {
+        let found = member(object, path).or_else(|| member(wrapper?, path)).and_then(RawJson::text);
+        if let Some(text) = found {
+            let value = map.value(name, &text)?;
+            values.extend(value.map(|value| (*name, Cow::Owned(value.into_owned()))));
+        }
+    }
+    Ok(values)
+}
+
+/// Member by name or by path: `quote.close`.
+fn member<'a>(object: RawJson<'a>, path: &str) -> Option<RawJson<'a>> {
+    object.get(path).or_else(|| {
+        let (first, rest) = path.split_once('.')?;
+        member(object.get(first)?, rest)
+    })
+}

@@ -1,0 +1,264 @@
+//! Validation of a map. Each error has its line and the allowed values.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use market::event::Kind;
+use rust_decimal::Decimal;
+use toml::Spanned;
+
+use super::date_format::{self, DateFormat};
+use super::map_definition::{MapDefinition, ScaleFactor, MapError, OneOrMore, ColumnLocation};
+use super::map::{ColumnMap, RATIO, WideNames};
+use super::column_name_pattern::NamePattern;
+use super::number_format::NumberFormat;
+use crate::format::canonical::kind_layout::{self, CanonicalColumnType, KindLayout, canonical_column_type};
+use crate::format::symbol_pattern::SymbolPattern;
+
+impl ColumnMap {
+    /// Parses and validates a map.
+    ///
+    /// # Errors
+    /// The first mistake, with its line and the allowed values.
+    pub fn parse(text: &str) -> Result<Self, MapError> {
+        let definition = MapDefinition::parse(text)?;
+        let said: toml::Table = toml::from_str(text).map_err(MapError::whole)?;
+        let said = serde_json::to_string(&said).map_err(MapError::whole)?;
+        let digest = blake3::hash(said.as_bytes()).to_hex()[..32].to_owned();
+        MapValidator::new(text, definition)?.map(digest)
+    }
+}
+
+/// Validation of one definition.
+struct MapValidator<'a> {
+    text: &'a str,
+    definition: MapDefinition,
+    kind: Kind,
+    layout: &'static KindLayout,
+}
+
+impl<'a> MapValidator<'a> {
+    fn new(text: &'a str, definition: MapDefinition) -> Result<Self, MapError> {
+        let word = definition.kind.get_ref();
+        let layout = word.parse().ok().and_then(KindLayout::for_kind).ok_or_else(|| {
+            let kinds: Vec<&str> = kind_layout::ALL.iter().map(|layout| layout.kind.as_str()).collect();
+            let message = format!("kind {word:?} is none; allowed: {}", kinds.join(", "));
+            MapError::at(text, definition.kind.span(), message)
+        })?;
+        Ok(Self { text, definition, kind: layout.kind, layout })
+    }
+
+    fn at(&self, span: Range<usize>, message: impl fmt::Display) -> MapError {
+        MapError::at(self.text, span, message)
+    }
+
+    fn map(self, digest: String) -> Result<ColumnMap, MapError> {
+        let header = self.definition.file.header.as_ref().map_or(1, |header| *header.get_ref());
+        if let Some(lines) = self.definition.file.header.as_ref().filter(|lines| *lines.get_ref() > 5) {
+            return Err(self.at(lines.span(), "file.header is the number of header lines: 0 (none) to 5"));
+        }
+        let map = ColumnMap {
+            kind: self.kind,
+            delimiter: self.delimiter()?,
+            windows_1252: self.is_windows_1252()?,
+            first_line: self.definition.file.first_line,
+            header,
+            records: self.definition.file.records.clone(),
+            columns: self.columns(header)?,
+            constants: self.constants()?,
+            wide: self.wide(header)?,
+            skip_without: self.skip_without()?,
+            dates: self.dates()?,
+            numbers: self.numbers()?,
+            scale: self.scale()?,
+            aliases: self.aliases()?,
+            absent: self.definition.rows.absent.clone(),
+            file_name: self.pattern("symbols.file_name", self.definition.symbols.file_name.as_ref())?,
+            cell: self.pattern("symbols.cell", self.definition.symbols.cell.as_ref())?,
+            suffix: self.definition.symbols.suffix.clone(),
+            digest,
+        };
+        self.check_required(&map)?;
+        Ok(map)
+    }
+
+    /// Canonical name of a column.
+    fn name(&self, section: &str, name: &str, span: Range<usize>) -> Result<&'static str, MapError> {
+        let ratio = (self.kind == Kind::Split).then_some(RATIO);
+        let allowed = || self.layout.names.iter().copied().filter(|known| *known != "kind").chain(ratio);
+        allowed().find(|known| *known == name).ok_or_else(|| {
+            let allowed: Vec<&str> = allowed().collect();
+            let message =
+                format!("{section}{name} is no column of a {}; allowed: {}", self.kind, allowed.join(", "));
+            self.at(span, message)
+        })
+    }
+
+    fn delimiter(&self) -> Result<Option<u8>, MapError> {
+        let Some(delimiter) = &self.definition.file.delimiter else { return Ok(None) };
+        match delimiter.get_ref().as_str() {
+            "tab" => Ok(Some(b'\t')),
+            text if text.len() == 1 && text != "\"" && text != "\n" => Ok(Some(text.as_bytes()[0])),
+            _ => Err(self.at(delimiter.span(), "file.delimiter is one sign, such as \";\", or \"tab\"")),
+        }
+    }
+
+    fn is_windows_1252(&self) -> Result<bool, MapError> {
+        let Some(encoding) = &self.definition.file.encoding else { return Ok(false) };
+        match encoding.get_ref().to_ascii_lowercase().as_str() {
+            "utf-8" => Ok(false),
+            "windows-1252" => Ok(true),
+            _ => Err(self.at(
+                encoding.span(),
+                "file.encoding is \"utf-8\" or \"windows-1252\"; UTF-16 is recognised by itself",
+            )),
+        }
+    }
+
+    fn columns(&self, header: u64) -> Result<Vec<(&'static str, ColumnLocation)>, MapError> {
+        let mut columns = Vec::new();
+        for (name, place) in &self.definition.columns {
+            let name = self.name("columns.", name, place.span())?;
+            if header == 0 && matches!(place.get_ref(), ColumnLocation::Name(_)) {
+                let message =
+                    format!("columns.{name} is a name, but file.header = 0: say its number, from 1");
+                return Err(self.at(place.span(), message));
+            }
+            columns.push((name, place.get_ref().clone()));
+        }
+        Ok(columns)
+    }
+
+    fn constants(&self) -> Result<Vec<(&'static str, String)>, MapError> {
+        let constant = |(name, value): (&String, &Spanned<String>)| {
+            let name = self.name("constants.", name, value.span())?;
+            if self.definition.columns.contains_key(name) {
+                let message = format!("constants.{name} is also in [columns]: keep one of them");
+                return Err(self.at(value.span(), message));
+            }
+            Ok((name, value.get_ref().clone()))
+        };
+        self.definition.constants.iter().map(constant).collect()
+    }
+
+    fn dates(&self) -> Result<Vec<DateFormat>, MapError> {
+        let Some(formats) = &self.definition.dates.format else {
+            return Ok(DateFormat::parse("YYYY-MM-DD").into_iter().collect());
+        };
+        let texts = match formats.get_ref() {
+            OneOrMore::One(text) => std::slice::from_ref(text),
+            OneOrMore::More(texts) => texts.as_slice(),
+        };
+        let format = |text: &String| {
+            DateFormat::parse(text).ok_or_else(|| {
+                let message =
+                    format!("dates.format {text:?} lacks a part of the date; allowed: {}", date_format::ALLOWED);
+                self.at(formats.span(), message)
+            })
+        };
+        texts.iter().map(format).collect()
+    }
+
+    fn numbers(&self) -> Result<NumberFormat, MapError> {
+        let numbers = &self.definition.numbers;
+        let decimal = match &numbers.decimal {
+            None => '.',
+            Some(sign) if sign.get_ref() == "." => '.',
+            Some(sign) if sign.get_ref() == "," => ',',
+            Some(sign) => return Err(self.at(sign.span(), "numbers.decimal is \".\" or \",\"")),
+        };
+        let thousands = match &numbers.thousands {
+            None => None,
+            Some(sign) => {
+                let allowed = [".", ",", " ", "'", "’"].contains(&sign.get_ref().as_str());
+                let found = sign.get_ref().chars().next().filter(|c| allowed && *c != decimal);
+                let message =
+                    "numbers.thousands is \",\", \".\", \" \" or \"'\", and not numbers.decimal's sign";
+                Some(found.ok_or_else(|| self.at(sign.span(), message))?)
+            }
+        };
+        Ok(NumberFormat { decimal, thousands, strip: numbers.strip.clone(), suffixes: numbers.suffixes })
+    }
+
+    fn scale(&self) -> Result<BTreeMap<&'static str, Decimal>, MapError> {
+        let factor = |(name, factor): (&String, &Spanned<ScaleFactor>)| {
+            let name = self.name("scale.", name, factor.span())?;
+            match canonical_column_type(name) == CanonicalColumnType::Number && name != RATIO {
+                true => Ok((name, factor.get_ref().0)),
+                false => Err(self.at(factor.span(), format!("scale.{name}: only numbers are scaled"))),
+            }
+        };
+        self.definition.scale.iter().map(factor).collect()
+    }
+
+    fn aliases(&self) -> Result<BTreeMap<&'static str, BTreeMap<String, String>>, MapError> {
+        let aliases = self.definition.aliases.iter();
+        aliases
+            .map(|(name, words)| Ok((self.name("aliases.", name, words.span())?, words.get_ref().clone())))
+            .collect()
+    }
+
+    fn skip_without(&self) -> Result<Vec<&'static str>, MapError> {
+        let names = self.definition.rows.skip_without.iter();
+        names.map(|name| self.name("rows.skip_without: ", name.get_ref(), name.span())).collect()
+    }
+
+    fn pattern(&self, key: &str, pattern: Option<&Spanned<String>>) -> Result<Option<SymbolPattern>, MapError> {
+        let Some(pattern) = pattern else { return Ok(None) };
+        let parsed = SymbolPattern::parse(pattern.get_ref());
+        let message = format!("{key} has {{symbol}} once, in the symbol's place, such as \"{{symbol}}.US\"");
+        parsed.map(Some).map_err(|_| self.at(pattern.span(), message))
+    }
+
+    fn wide(&self, header: u64) -> Result<Option<WideNames>, MapError> {
+        let Some(wide) = &self.definition.wide else { return Ok(None) };
+        let span = wide.name.span();
+        if header == 0 {
+            return Err(self.at(span, "[wide] reads the header, but file.header = 0"));
+        }
+        let pattern = NamePattern::parse(wide.name.get_ref()).ok_or_else(|| {
+            let message =
+                "wide.name has {symbol} or {date}, and may have {field}, each once, with signs between them";
+            self.at(span.clone(), message)
+        })?;
+        let value = match &wide.value {
+            Some(value) => Some(self.name("wide.value: ", value.get_ref(), value.span())?),
+            None => None,
+        };
+        if value.is_some() == pattern.has_field() {
+            let message = "say what the cells are: either {field} in wide.name, or wide.value = \"close\"";
+            return Err(self.at(span, message));
+        }
+        Ok(Some(WideNames { pattern, value, skip: wide.skip.clone() }))
+    }
+
+    /// Fails if the map never gives a column that rows of its kind require.
+    fn check_required(&self, map: &ColumnMap) -> Result<(), MapError> {
+        let given = |name: &str| {
+            let wide = map.wide.as_ref();
+            map.columns.iter().any(|(known, _)| *known == name)
+                || map.constants.iter().any(|(known, _)| *known == name)
+                || wide.is_some_and(|wide| wide.value == Some(name))
+                || wide.is_some_and(|wide| name == "date" && wide.pattern.has_date())
+                || matches!(name, "from" | "to") && map.columns.iter().any(|(known, _)| *known == RATIO)
+        };
+        let retracting = given("action");
+        let required = self.layout.key.iter().chain(if retracting { &[] } else { self.layout.required });
+        let mut missing: Vec<&str> =
+            required.copied().filter(|name| Some(*name) != map.owner() && !given(name)).collect();
+        if self.kind == Kind::Dividend && !given("ex_date") && !given("record_date") {
+            missing.push("ex_date (or record_date)");
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "a {} needs {}: name {} in [columns] or [constants]",
+            self.kind,
+            missing.join(", "),
+            if missing.len() == 1 { "it" } else { "them" }
+        );
+        Err(MapError::whole(message))
+    }
+}

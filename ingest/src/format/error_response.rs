@@ -1,0 +1,105 @@
+//! Detection of responses without data: HTML pages, binary files, error messages and throttle notices.
+
+use super::file_head::{FileHead, normalize_column_name};
+use super::raw_json::RawJson;
+use crate::normalize::abbreviate;
+use crate::source::feed_files::Encoding;
+
+/// Members with the reason for sending no data.
+const MESSAGES: [&str; 7] = ["errormessage", "error", "message", "detail", "note", "information", "errors"];
+/// Members that may accompany such a reason.
+const BESIDE: [&str; 7] = ["status", "code", "requestid", "statuscode", "success", "timestamp", "path"];
+/// Phrases of throttle notices.
+const THROTTLE: [&str; 11] = [
+    "rate limit",
+    "call frequency",
+    "too many",
+    "requests per",
+    "maximum requests",
+    "api limit",
+    "throttl",
+    "hits limit",
+    "requests limit",
+    "request allocation",
+    "limit reach",
+];
+
+/// Reason why a file has no data; `None` if it may have some.
+pub(super) fn refusal(head: &FileHead) -> Option<String> {
+    let text = head.text.trim_start_matches('\u{feff}').trim_start();
+    let lower = text.get(..text.len().min(15)).unwrap_or_default().to_ascii_lowercase();
+    if ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| lower.starts_with(tag)) {
+        return Some(format!("is a web page, not data{}: fetch it again", title(text)));
+    }
+    if lower.starts_with("<?xml") {
+        return Some("is XML, which no format here is: fetch it as CSV or JSON".to_owned());
+    }
+    if !text.contains('\n') && text.trim_end().contains('\r') {
+        return Some(
+            "has lines that end as on old Macintosh computers (CR): write it with LF line ends".to_owned(),
+        );
+    }
+    if text.starts_with("version https://git-lfs.") {
+        return Some(
+            "is a pointer of Git LFS, not the file it stands for: fetch that with git lfs pull".to_owned(),
+        );
+    }
+    if text.starts_with("PAR1") {
+        return Some("is Parquet, which this build does not read: build ingest with --features parquet, or write it as CSV; in an archive, unpack it first".to_owned());
+    }
+    if text.starts_with("PK\u{3}\u{4}") {
+        return Some(
+            "is a zip archive or a workbook: name an archive .zip, save a workbook as CSV".to_owned(),
+        );
+    }
+    if text.contains('\0') {
+        return Some("is binary, neither text nor a packing that is known (.gz, .zst, .zip)".to_owned());
+    }
+    let ServiceMessage { said, throttled } = match head.encoding {
+        Encoding::Csv => parse_single_line(text)?,
+        _ => parse_service_message(text).or_else(|| parse_single_line(text))?,
+    };
+    Some(if throttled {
+        format!("is a throttle notice, not data: {said:?}; ask again later")
+    } else {
+        format!("is a service's message, not data: {said:?}")
+    })
+}
+
+/// The text as a notice, if it is a single line of words: not a table, a list of symbols or JSON.
+fn parse_single_line(text: &str) -> Option<ServiceMessage> {
+    let line = text.trim();
+    let is_sentence = line.contains(' ') && !line.contains(['\n', '\r', ',', ';', '\t', '|', '{', '[']);
+    is_sentence.then(|| ServiceMessage { throttled: is_throttle_notice(line), said: abbreviate(line.as_bytes()) })
+}
+
+/// Title of a web page, for an error message.
+fn title(text: &str) -> String {
+    let title = text.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+    title.map_or_else(String::new, |(title, _)| format!(" ({})", abbreviate(title.trim().as_bytes())))
+}
+
+/// Message of a service that sends no data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServiceMessage {
+    pub(crate) said: String,
+    /// True for a throttle notice; the same request may succeed later.
+    pub(crate) throttled: bool,
+}
+
+/// Message of a JSON answer without any other content.
+pub(crate) fn parse_service_message(text: &str) -> Option<ServiceMessage> {
+    let answer = RawJson::parse(text).ok()?;
+    let members = answer.members();
+    let known = |name: &str, list: &[&str]| list.contains(&normalize_column_name(name).as_str());
+    let only = members.iter().all(|(name, _)| known(name, &MESSAGES) || known(name, &BESIDE));
+    let (_, said) = members.iter().find(|(name, _)| known(name, &MESSAGES)).filter(|_| only)?;
+    let said = said.text().unwrap_or_else(|| said.raw().into()).into_owned();
+    Some(ServiceMessage { throttled: is_throttle_notice(&said), said })
+}
+
+/// True if a message is a throttle notice.
+pub(crate) fn is_throttle_notice(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    THROTTLE.iter().any(|words| said.contains(words))
+}

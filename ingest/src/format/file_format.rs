@@ -1,0 +1,207 @@
+//! Shared types of the format readers: format registry entry, reader options, read errors.
+//!
+//! This module knows no vendor, so that a vendor's file can be understood without the others.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+use market::event::Kind;
+use market::metrics::currency::Currency;
+use market::symbol::Symbol;
+
+use super::file_head::FileHead;
+use super::column_map::map::ColumnMap;
+use super::symbol_pattern::SymbolPattern;
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::source::feed_files::Encoding;
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FormatChoice {
+    /// Recognise each file by its header or JSON shape.
+    #[default]
+    Auto,
+    /// This project's own CSV or NDJSON.
+    Canonical,
+    /// The layout of one vendor's files.
+    Vendor(&'static VendorFormat),
+}
+
+impl FormatChoice {
+    /// Value of `--format`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Canonical => "canonical",
+            Self::Vendor(vendor) => vendor.name,
+        }
+    }
+
+    /// Vendor of the choice, if it is a vendor's format.
+    pub(super) fn vendor(self) -> Option<&'static VendorFormat> {
+        match self {
+            Self::Vendor(vendor) => Some(vendor),
+            Self::Auto | Self::Canonical => None,
+        }
+    }
+}
+
+/// Format of one file, and the context that its rows depend on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileFormat {
+    /// Canonical CSV; the file name gives the kind of all rows.
+    CanonicalCsv(Kind),
+    /// Canonical JSON; each record may name its kind.
+    CanonicalRecords {
+        /// Kind of records that name none, from the file name.
+        kind: Option<Kind>,
+        /// One record per line, or all in one document.
+        encoding: Encoding,
+    },
+    /// Format of a vendor.
+    Vendor {
+        /// Vendor of the format.
+        vendor: &'static VendorFormat,
+        /// CSV, one record per line, or one document.
+        encoding: Encoding,
+        /// Symbol of a file whose rows name none.
+        symbol: Option<Symbol>,
+        /// Date in the name of a file whose rows name none.
+        date: Option<NaiveDate>,
+    },
+    /// Format described by a map.
+    Mapped {
+        /// Map of the columns, dates and numbers.
+        map: Arc<ColumnMap>,
+        /// CSV, one record per line, or one document.
+        encoding: Encoding,
+        /// Symbol of a file whose rows name none.
+        symbol: Option<Symbol>,
+        /// True for exported rejects. They are UTF-8 with one header line, independent of the map.
+        mended: bool,
+    },
+}
+
+impl FileFormat {
+    /// Name for messages and manifests.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::CanonicalCsv(_) | Self::CanonicalRecords { .. } => "canonical",
+            Self::Vendor { vendor, .. } => vendor.name,
+            Self::Mapped { .. } => "map",
+        }
+    }
+
+    /// Context that the rows depend on in addition to the content. It is part of the input's identity, and may be
+    /// empty.
+    pub fn identity_context(&self) -> String {
+        match self {
+            Self::CanonicalRecords { kind: None, .. } => String::new(),
+            Self::CanonicalCsv(kind) | Self::CanonicalRecords { kind: Some(kind), .. } => {
+                format!("canonical/{kind}")
+            }
+            Self::Vendor { vendor, symbol, date, .. } => {
+                let symbol = symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
+                let date = date.map(|date| format!("@{date}")).unwrap_or_default();
+                format!("{}{symbol}{date}", vendor.name)
+            }
+            Self::Mapped { map, symbol, .. } => {
+                let symbol = symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
+                format!("map/{}{symbol}", map.digest())
+            }
+        }
+    }
+}
+
+/// Reader options of the command line.
+#[derive(Debug, Clone)]
+pub struct ReaderOptions {
+    /// Format of the files; ignored if there is a map.
+    pub choice: FormatChoice,
+    /// Map for every file.
+    pub map: Option<Arc<ColumnMap>>,
+    /// Symbol of files whose rows name none. It overrides the file names.
+    pub symbol: Option<Symbol>,
+    /// Pattern for the symbol in file names.
+    pub symbol_from: Option<SymbolPattern>,
+    /// Currency of amounts in formats that name none.
+    pub currency: Currency,
+    /// True to ignore columns and fields with unknown names instead of refusing them.
+    pub ignore_unknown: bool,
+    /// Reference date for checks of future dates.
+    pub today: NaiveDate,
+}
+
+/// Errors that prevent loading a file.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedReadError {
+    /// The file cannot be read or unpacked.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// The content does not fit the format. The text continues after the file name.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Format of a vendor.
+pub struct VendorFormat {
+    /// Value of `--format`.
+    pub name: &'static str,
+    /// Description for `--help`.
+    pub about: &'static str,
+    /// Requirements of a file in this format, for a refusal.
+    pub(super) needs: &'static str,
+    pub(super) detect: fn(&FileHead) -> Option<Result<SymbolScope, String>>,
+    pub(super) read: fn(VendorFile<'_>, &mut RowAccumulator) -> Result<(), FeedReadError>,
+}
+
+impl std::fmt::Debug for VendorFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for VendorFormat {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for VendorFormat {}
+
+/// Location of the symbol in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SymbolScope {
+    /// Every row names its symbol.
+    Rows,
+    /// All rows have one symbol, which the content does not name.
+    File,
+    /// Every row names its symbol, and the file name gives the date.
+    Dated,
+}
+
+/// File of a vendor, with the reader's context.
+pub(super) struct VendorFile<'a> {
+    pub(super) source: &'a mut dyn Read,
+    pub(super) encoding: Encoding,
+    /// Symbol of a file whose rows name none.
+    pub(super) symbol: Option<&'a Symbol>,
+    /// Date in the file name.
+    pub(super) date: Option<NaiveDate>,
+    pub(super) options: &'a ReaderOptions,
+}
+
+impl VendorFile<'_> {
+    /// Currency of amounts without one, as a feed spells it.
+    pub(super) fn currency(&self) -> String {
+        let currency = &self.options.currency;
+        currency.minor.map_or_else(|| currency.code.clone(), str::to_owned)
+    }
+
+    /// Symbol of a file whose rows name none; fails if it is unknown.
+    pub(super) fn file_symbol(&self) -> Result<&Symbol, FeedReadError> {
+        self.symbol
+            .ok_or_else(|| FeedReadError::Refused("does not say whose rows it holds: say --symbol".to_owned()))
+    }
+}

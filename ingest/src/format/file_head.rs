@@ -1,0 +1,217 @@
+//! First lines of a file, used to detect its format.
+
+use std::io::{self, Read};
+
+use crate::normalize::abbreviate;
+use crate::source::feed_files::{Encoding, FeedFile};
+use crate::source::csv_reader::CsvReader;
+
+/// Number of bytes read for detection.
+const HEAD_BYTES: u64 = 64 * 1024;
+
+/// Beginning of a file, as used by format detection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileHead {
+    /// Encoding of the records: from the bytes, or from the name if these are ambiguous.
+    pub encoding: Encoding,
+    /// CSV: columns of the header, unchanged. JSON: keys of the first object.
+    pub columns: Vec<String>,
+    /// CSV: the fields of the first row.
+    pub first_row: Vec<String>,
+    /// The first 64 KiB.
+    pub(super) text: String,
+}
+
+/// Column name without case, blanks and punctuation: `Adj. Close` is `adjclose`.
+pub(crate) fn normalize_column_name(column: &str) -> String {
+    column.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+impl FileHead {
+    /// Reads the beginning of a file.
+    pub fn read(file: &FeedFile, reader: &mut dyn Read) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        reader.take(HEAD_BYTES).read_to_end(&mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let encoding = encoding_of(text.trim_start_matches('\u{feff}').trim_start(), file.encoding);
+        let mut head = Self { encoding, columns: Vec::new(), first_row: Vec::new(), text };
+        match encoding {
+            Encoding::Csv => {
+                let mut records = CsvReader::new(bytes.as_slice())?;
+                let mut next = || -> io::Result<Vec<String>> {
+                    let record = records.next_record()?;
+                    let fields = record.iter().flat_map(|record| {
+                        record.fields().map(|f| String::from_utf8_lossy(f).trim().to_owned())
+                    });
+                    Ok(fields.collect())
+                };
+                head.columns = next()?;
+                head.first_row = next()?;
+            }
+            Encoding::Ndjson => {
+                let lines = head.text.trim_start_matches('\u{feff}').lines().take(100);
+                let first = lines.map(str::trim).find(|line| !line.is_empty());
+                head.columns = first.map(keys).unwrap_or_default();
+            }
+            Encoding::Json => head.columns = keys(&head.text),
+        }
+        Ok(head)
+    }
+
+    /// Keys of the first record of a JSON answer. The record is under `results` or `data`, or is the first object
+    /// itself.
+    pub(super) fn record_keys(&self) -> Vec<String> {
+        let inside = |wrapper: &str| {
+            let rest = self.text.split_once(wrapper)?.1.trim_start().strip_prefix(':')?.trim_start();
+            rest.starts_with(['[', '{']).then(|| keys(rest))
+        };
+        inside("\"results\"").or_else(|| inside("\"data\"")).unwrap_or_else(|| self.columns.clone())
+    }
+
+    /// Position of the column whose plain name is in `names`.
+    pub fn position(&self, names: &[&str]) -> Option<usize> {
+        self.columns.iter().position(|column| names.contains(&normalize_column_name(column).as_str()))
+    }
+
+    /// True if a column's plain name is in `names`.
+    pub fn has(&self, names: &[&str]) -> bool {
+        self.position(names).is_some()
+    }
+
+    /// Columns, for a message.
+    pub fn display_columns(&self) -> String {
+        if self.columns.is_empty() { "none, the file is empty".to_owned() } else { shown_list(&self.columns) }
+    }
+
+    /// First characters, for a message.
+    pub fn display_beginning(&self) -> String {
+        abbreviate(self.text.trim_start().as_bytes())
+    }
+
+    /// Likely origin of a file without a known format, with a hint.
+    pub fn guess_origin(&self) -> Option<String> {
+        let dated = self.has(&["date", "day", "timestamp", "datetime"]);
+        let prices = dated && ["open", "high", "low", "close"].iter().all(|name| self.has(&[name]));
+        let canonical = |names: &[&str]| {
+            names.iter().all(|name| self.columns.iter().any(|column| column.eq_ignore_ascii_case(name)))
+        };
+        let guess = if let Some(table) = self.several_lines_of_names() {
+            table
+        } else if prices && self.has(&["dividend"]) && self.has(&["split"]) {
+            "a zipline csvdir file, whose prices are of no stated basis: convert it to canonical prices, dividends and splits, or write a map for each (ingest map FILE)"
+        } else if prices && self.first_row.first().is_some_and(|date| has_named_month(date)) {
+            "a Google Finance prices file, which names neither symbol nor basis: read it under a map that says them (ingest map FILE)"
+        } else if prices && self.has(&["adjclose", "adjustedclose", "closeadj"]) {
+            "a table of prices with two closes: read it under a map that says whether Close is raw or adjusted for splits (ingest map FILE)"
+        } else if canonical(&["symbol", "date", "close"]) || canonical(&["symbol", "ex_date", "amount"]) {
+            "a canonical table under another name: name it by its kind, such as prices.csv or dividends-2024.csv"
+        } else if prices && self.has(&TICKERS) {
+            "a table of prices of many symbols: read it under a map that says which column names them, and whether prices are raw (ingest map FILE)"
+        } else if prices {
+            "a table of prices without a symbol: add a symbol column and name it prices.csv, or read it under a map (ingest map FILE)"
+        } else if self.columns.iter().any(|column| column.ends_with(".Open") || column.ends_with(".Close")) {
+            "a chart's table with a symbol in its column names: read it under a map (ingest map FILE)"
+        } else if self.has(&["kind"]) {
+            "canonical records: name the file .ndjson, one record a line"
+        } else {
+            return None;
+        };
+        Some(guess.to_owned())
+    }
+
+    /// Reason to refuse a yfinance file with several header lines: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`.
+    /// Files with several symbols have such lines, and those of newer versions with one symbol.
+    fn several_lines_of_names(&self) -> Option<&'static str> {
+        let names = || self.columns.iter().chain(&self.first_row);
+        let has = |name: &str| names().any(|cell| cell == name);
+        let corner = [self.columns.first()?.as_str(), self.first_row.first()?.as_str()];
+        match corner {
+            ["Price", "Ticker"] | ["Ticker", "Price"] | ["", ""] if !has("Close") => None,
+            ["Price", "Ticker"] | ["Ticker", "Price"] if !has("Adj Close") => Some(
+                "a yfinance table without Adj Close, whose prices are adjusted for dividends too: download it again unadjusted (auto_adjust=False)",
+            ),
+            ["Price", "Ticker"] => {
+                Some("a yfinance table with several lines of names: say --map yfinance-wide")
+            }
+            ["", ""] if self.columns.iter().any(|name| name == "Close") => Some(
+                "a yfinance table with several lines of names: say --map yfinance-wide, if it was downloaded unadjusted (auto_adjust=False)",
+            ),
+            ["Ticker", "Price"] | ["", ""] => Some(
+                "a yfinance table with several lines of names: read it under a map (ingest map FILE), if it was downloaded unadjusted (auto_adjust=False)",
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// Symbol columns of tables with many symbols.
+const TICKERS: [&str; 6] = ["symbol", "ticker", "tic", "name", "actsymbol", "code"];
+
+/// True if a date has letters for its month: `2-Jan-24`.
+fn has_named_month(date: &str) -> bool {
+    date.split('-').nth(1).is_some_and(|month| month.bytes().all(|b| b.is_ascii_alphabetic()))
+}
+
+fn shown_list(columns: &[String]) -> String {
+    let listed: Vec<String> = columns.iter().take(16).map(|column| abbreviate(column.as_bytes())).collect();
+    let more = if columns.len() > listed.len() { ", …" } else { "" };
+    listed.join(", ") + more
+}
+
+/// Encoding of a text. An object or a list is JSON; it is NDJSON if a line is a whole object and more lines follow.
+fn encoding_of(text: &str, named: Encoding) -> Encoding {
+    if text.starts_with('[') {
+        return Encoding::Json;
+    }
+    if !text.starts_with('{') {
+        return named;
+    }
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let whole = serde_json::from_str::<serde::de::IgnoredAny>(first).is_ok();
+    match (whole, named) {
+        (true, _) if !rest.trim().is_empty() => Encoding::Ndjson,
+        // A damaged first record leaves the name's encoding. A single opening brace is a document.
+        (_, Encoding::Ndjson) if whole || first.trim().len() > 1 => Encoding::Ndjson,
+        _ => Encoding::Json,
+    }
+}
+
+/// Keys of the first JSON object, alone or in a list. The text may be truncated.
+fn keys(text: &str) -> Vec<String> {
+    struct KeyVisitor(Vec<String>);
+    impl<'de> serde::de::Visitor<'de> for &mut KeyVisitor {
+        type Value = ();
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(key) = map.next_key::<String>()? {
+                self.0.push(key);
+                map.next_value::<serde::de::IgnoredAny>()?;
+            }
+            Ok(())
+        }
+    }
+    let mut keys = KeyVisitor(Vec::new());
+    let object = text.trim_start_matches(|c: char| c == '[' || c == '\u{feff}' || c.is_ascii_whitespace());
+    let mut deserializer = serde_json::Deserializer::from_str(object);
+    // After an error, the keys read so far are enough.
+    let _ = serde::Deserializer::deserialize_map(&mut deserializer, &mut keys);
+    keys.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_say_the_encoding_where_they_can() {
+        let found = |text: &str, named| encoding_of(text, named);
+        assert_eq!(found("[{\"a\":1}]", Encoding::Csv), Encoding::Json);
+        assert_eq!(found("{\"a\":1}\n{\"a\":2}\n", Encoding::Json), Encoding::Ndjson);
+        assert_eq!(found("{\"a\":1}", Encoding::Ndjson), Encoding::Ndjson);
+        assert_eq!(found("{\n \"a\":1}", Encoding::Ndjson), Encoding::Json);
+        assert_eq!(found("{broken\n{\"a\":2}\n", Encoding::Ndjson), Encoding::Ndjson);
+        assert_eq!(found("a,b\n", Encoding::Csv), Encoding::Csv);
+    }
+}

@@ -1,0 +1,122 @@
+//! Tables with a header and records: the reader loop shared by such formats.
+
+use std::io::Read;
+
+use super::file_format::FeedReadError;
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::normalize::RowError;
+use crate::price::bar_parser::PriceCells;
+use crate::source::csv_reader::{CsvRecord, CsvReader};
+
+/// Position of a missing column. Its field is empty in every record.
+pub(super) const NONE: usize = usize::MAX;
+
+/// Table after its header was read.
+pub(super) struct HeaderedTable<R> {
+    records: CsvReader<R>,
+    header: Vec<String>,
+    /// Header line of the file.
+    text: String,
+}
+
+impl<R: Read> HeaderedTable<R> {
+    /// Reads the header and normalizes each name with `spelling`. A comma at the end of a line begins no column.
+    pub(super) fn open(reader: R, spelling: fn(&str) -> String) -> Result<Self, FeedReadError> {
+        let mut records = CsvReader::new(reader)?;
+        let header = records.next_record()?.map(|header| {
+            let names = header.fields().map(|name| spelling(String::from_utf8_lossy(name).trim()));
+            let mut names: Vec<String> = names.collect();
+            while names.len() > 1 && header.field(names.len() - 1).trim_ascii().is_empty() {
+                names.pop();
+            }
+            (names, String::from_utf8_lossy(header.raw).trim_end().to_owned())
+        });
+        let (header, text) =
+            header.ok_or_else(|| FeedReadError::Refused("is empty: a header row is needed".to_owned()))?;
+        Ok(Self { records, header, text })
+    }
+
+    pub(super) fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// Position of the first column with one of these names, or [`NONE`].
+    pub(super) fn column(&self, names: &[&str]) -> usize {
+        self.header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(NONE)
+    }
+
+    /// Passes every record to `row`. A record that fails or has another shape is rejected.
+    pub(super) fn read(
+        mut self,
+        rows: &mut RowAccumulator,
+        mut row: impl FnMut(&CsvRecord<'_>, &mut RowAccumulator) -> Result<(), RowError>,
+    ) -> Result<(), FeedReadError> {
+        rows.set_table_header(&self.text);
+        while let Some(record) = self.records.next_record()? {
+            // Concatenated files repeat their header.
+            if record.raw.trim_ascii_end() == self.text.as_bytes() {
+                continue;
+            }
+            rows.stats.records += 1;
+            let accepted = check_shape(self.header.len(), &record).and_then(|()| row(&record, rows));
+            if let Err(fault) = accepted {
+                rows.reject(record.line, record.raw, fault);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Fails if a record has another number of fields than the header. Extra empty fields at its end are ignored.
+fn check_shape(columns: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
+    if record.unclosed {
+        return Err(RowError::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
+    }
+    let excess = (columns..record.len()).any(|index| !record.field(index).is_empty());
+    if record.len() < columns || excess {
+        let message = format_args!(
+            "{} fields where the header has {columns}: quote fields that hold commas",
+            record.len()
+        );
+        return Err(RowError::new("malformed_row", message));
+    }
+    Ok(())
+}
+
+pub(super) struct PriceColumns {
+    open: usize,
+    high: usize,
+    low: usize,
+    pub(super) close: usize,
+    pub(super) volume: usize,
+    vwap: usize,
+    trade_count: usize,
+}
+
+impl PriceColumns {
+    /// Finds the columns by their common names.
+    pub(super) fn of<R: Read>(table: &HeaderedTable<R>) -> Self {
+        Self {
+            open: table.column(&["open"]),
+            high: table.column(&["high"]),
+            low: table.column(&["low"]),
+            close: table.column(&["close"]),
+            volume: table.column(&["volume"]),
+            vwap: table.column(&["vwap"]),
+            trade_count: table.column(&["trade_count", "tradecount"]),
+        }
+    }
+
+    /// Price cells of a record.
+    pub(super) fn cells<'a>(&self, record: &CsvRecord<'a>) -> PriceCells<'a> {
+        PriceCells {
+            open: record.field(self.open),
+            high: record.field(self.high),
+            low: record.field(self.low),
+            close: record.field(self.close),
+            volume: record.field(self.volume),
+            vwap: record.field(self.vwap),
+            trade_count: record.field(self.trade_count),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Trading day of one security in a vendor's file: price, dividend and split with that ex-date.
+
+use chrono::NaiveDate;
+use market::bars::BarVersion;
+use market::day::day_number;
+use market::decimal::parse_decimal;
+use market::event::{Action, Dividend, DividendType, ShareBasis, Split};
+use market::symbol::Symbol;
+use rust_decimal::Decimal;
+
+use super::split_ratio;
+use super::file_format::{ReaderOptions, FeedReadError};
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::normalize::{RowError, is_absent_value, trim_blanks};
+use crate::price::bar_parser::PriceCells;
+
+/// Trading day with unadjusted values. Column names are for messages.
+pub(super) struct RawTradingDay<'a> {
+    pub(super) symbol: &'a Symbol,
+    pub(super) date: NaiveDate,
+    pub(super) prices: PriceCells<'a>,
+    /// Column and cell of the cash dividend per share. Absent or 0 means none.
+    pub(super) dividend: (&'static str, &'a [u8]),
+    /// Column and cell of the new shares per old share. Absent, 0 or 1 means no split.
+    pub(super) ratio: (&'static str, &'a [u8]),
+    pub(super) line: u64,
+    /// Length of the source text.
+    pub(super) bytes: usize,
+}
+
+impl RawTradingDay<'_> {
+    /// Adds the price, the dividend and the split. If one is invalid, none is added.
+    pub(super) fn add_to(&self, options: &ReaderOptions, rows: &mut RowAccumulator) -> Result<(), RowError> {
+        let amount = amount(self.dividend.0, self.dividend.1)?;
+        let shares = split_shares(self.ratio.0, self.ratio.1)?;
+        let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
+        rows.add_price(self.symbol.as_str().as_bytes(), self.date, &self.prices, version, self.line)?;
+        let provenance = rows.default_provenance(self.line);
+        if let Some(amount) = amount {
+            let dividend = cash(self.symbol, self.date, amount, options);
+            rows.add_dividend(provenance.clone().into_row(dividend), self.bytes);
+        }
+        if let Some(shares) = shares {
+            rows.add_split(provenance.into_row(split(self.symbol, self.date, shares)), self.bytes);
+        }
+        Ok(())
+    }
+}
+
+/// Regular cash dividend as declared, in the currency of the command line.
+pub(super) fn cash(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options: &ReaderOptions) -> Dividend {
+    Dividend {
+        symbol: symbol.clone(),
+        amount: options.currency.to_major(amount),
+        currency: options.currency.code.as_str().into(),
+        r#type: DividendType::Regular,
+        amount_basis: ShareBasis::Raw,
+        ex_date: Some(ex_date),
+        record_date: None,
+        payment_date: None,
+        declaration_date: None,
+        frequency: None,
+        basis_as_of: None,
+        sibling_amounts: Vec::new(),
+    }
+}
+
+/// Split of `from` old shares into `to` new ones.
+pub(super) fn split(symbol: &Symbol, ex_date: NaiveDate, (from, to): (Decimal, Decimal)) -> Split {
+    let symbol = symbol.clone();
+    Split { symbol, ex_date, from, to, declaration_date: None, payable_date: None, r#type: None }
+}
+
+/// Parses a paid amount; zero gives `None`.
+pub(super) fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, RowError> {
+    let cell = trim_blanks(cell);
+    if is_absent_value(cell) {
+        return Ok(None);
+    }
+    let parsed =
+        parse_decimal(&String::from_utf8_lossy(cell)).map_err(|error| RowError::invalid_number(column, cell, error))?;
+    if parsed.value < Decimal::ZERO {
+        return Err(RowError::new(
+            "non_positive_amount",
+            format_args!("{column} {} is below zero", parsed.value),
+        ));
+    }
+    Ok((parsed.value > Decimal::ZERO).then_some(parsed.value))
+}
+
+/// Parses the old and new shares of a split; a ratio of 0 or 1 gives `None`.
+pub(super) fn split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, RowError> {
+    let text = String::from_utf8_lossy(trim_blanks(cell));
+    let parsed = parse_decimal(&text).ok().map(|ratio| ratio.value);
+    if is_absent_value(text.as_bytes()) || parsed.is_some_and(|ratio| ratio.is_zero() || ratio == Decimal::ONE) {
+        return Ok(None);
+    }
+    if parsed.is_some_and(|ratio| ratio < Decimal::ZERO) {
+        return Err(RowError::new("non_positive_ratio", format_args!("{column} {text} is not above zero")));
+    }
+    let message = format_args!("{column} {text:?} is no ratio: write new to old, such as 4:1 or 4.0");
+    split_ratio::parse(&text).map(Some).ok_or_else(|| RowError::new("bad_number", message))
+}
+
+/// Days of a single-symbol file. Their distances distinguish daily rows from weekly and monthly ones.
+#[derive(Default)]
+pub(super) struct SeriesDates(Vec<i32>);
+
+impl SeriesDates {
+    pub(super) fn push(&mut self, date: NaiveDate) {
+        self.0.push(day_number(date));
+    }
+
+    /// Returns the newest day. Fails if nearly all days are a week or a month apart.
+    pub(super) fn check_daily(&mut self) -> Result<Option<i32>, FeedReadError> {
+        self.0.sort_unstable();
+        self.0.dedup();
+        match coarser_than_daily(&self.0) {
+            Some(period) => Err(FeedReadError::Refused(format!("has {period} rows: only daily rows are loaded"))),
+            None => Ok(self.0.last().copied()),
+        }
+    }
+}
+
+/// Interval of sorted days if nearly all are a week or a month apart.
+fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
+    let gaps: Vec<i32> = days.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    if gaps.len() < 4 {
+        return None;
+    }
+    let mostly = |from: i32, to: i32| {
+        gaps.iter().filter(|gap| (from..=to).contains(*gap)).count() * 10 >= gaps.len() * 9
+    };
+    match (mostly(6, 8), mostly(26, 33)) {
+        (true, _) => Some("weekly"),
+        (_, true) => Some("monthly"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sparse_days_are_not_weeks() {
+        assert_eq!(coarser_than_daily(&[1, 6, 7, 20, 27, 28]), None);
+        assert_eq!(coarser_than_daily(&[1, 8, 15, 22, 29]), Some("weekly"));
+        assert_eq!(coarser_than_daily(&[0, 31, 59, 90, 120]), Some("monthly"));
+    }
+}

@@ -1,0 +1,239 @@
+//! Reader loops shared by the vendor formats, for CSV and JSON records.
+//!
+//! A record is a row of a table or an object of a JSON document. Names are normalized, so that a format names a
+//! field once for both encodings.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use market::symbol::Symbol;
+use rust_decimal::Decimal;
+
+use super::file_head::normalize_column_name;
+use super::raw_json::RawJson;
+use super::file_format::{FeedReadError, VendorFile};
+use super::headered_table::HeaderedTable;
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::normalize::{RowError, is_absent_value};
+use crate::source::feed_files::Encoding;
+use crate::source::csv_reader::{LineReader, CsvRecord};
+
+/// Maximum size of a JSON document in bytes; it is in memory as a whole.
+const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;
+
+/// One record, in any encoding.
+pub(super) struct VendorRow<'a> {
+    names: Cow<'a, [String]>,
+    cells: Vec<Cow<'a, str>>,
+    /// Line of a table, or number of an object in its document, from 1.
+    pub(super) line: u64,
+    /// Source text of the record.
+    pub(super) raw: &'a [u8],
+}
+
+impl<'a> VendorRow<'a> {
+    fn of_record(header: &'a [String], record: &CsvRecord<'a>) -> Self {
+        let cells = record.fields().map(String::from_utf8_lossy).collect();
+        Self { names: Cow::Borrowed(header), cells, line: record.line, raw: record.raw }
+    }
+
+    /// Record of an object's members; nested lists and objects are skipped.
+    pub(super) fn of_json(object: RawJson<'a>, line: u64) -> Self {
+        let mut row =
+            Self { names: Cow::Owned(Vec::new()), cells: Vec::new(), line, raw: object.raw().as_bytes() };
+        row.add(object);
+        row
+    }
+
+    /// Adds the members of an object; existing names keep their values.
+    pub(super) fn add(&mut self, object: RawJson<'a>) {
+        for (name, value) in object.members() {
+            if let Some(text) = value.text() {
+                self.set(&name, text);
+            }
+        }
+    }
+
+    pub(super) fn set(&mut self, name: &str, text: Cow<'a, str>) {
+        self.names.to_mut().push(normalize_field_name(name));
+        self.cells.push(text);
+    }
+
+    /// True if the record has one of these names, with or without a value.
+    pub(super) fn has(&self, names: &[&str]) -> bool {
+        self.names.iter().any(|name| names.contains(&name.as_str()))
+    }
+
+    /// First value under one of these names; `None` if all are absent.
+    pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
+        names.iter().find_map(|wanted| {
+            let index = self.names.iter().position(|name| name == wanted)?;
+            let text = self.cells.get(index)?.trim();
+            let absent = is_absent_value(text.as_bytes()) || matches!(text, "None" | "-" | "--" | "NaN" | "nan");
+            (!absent).then_some(text)
+        })
+    }
+
+    /// First value as bytes; empty if absent.
+    pub(super) fn bytes(&self, names: &[&str]) -> &[u8] {
+        self.text(names).unwrap_or_default().as_bytes()
+    }
+
+    /// Date, without the midnight that some vendors append.
+    pub(super) fn date(&self, names: &[&str]) -> Option<&str> {
+        self.text(names).map(strip_midnight)
+    }
+
+    /// Fraction as percent; a number with a percent sign stays unchanged.
+    pub(super) fn percent(&self, names: &[&str]) -> Option<String> {
+        self.text(names).map(|text| match text.strip_suffix('%') {
+            Some(percent) => percent.trim().to_owned(),
+            None => scaled(text, Decimal::ONE_HUNDRED),
+        })
+    }
+
+    /// Symbol of the file, or else the value under one of these names.
+    pub(super) fn symbol(&self, names: &[&str], file: Option<&Symbol>) -> Option<String> {
+        file.map(ToString::to_string).or_else(|| self.text(names).map(str::to_owned))
+    }
+}
+
+/// Normalized name. Massive's `T` and `t` differ, and Alpha Vantage numbers its names: `4. close`.
+fn normalize_field_name(name: &str) -> String {
+    if name.len() == 1 {
+        return name.to_owned();
+    }
+    let unnumbered = name.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(". ");
+    normalize_column_name(unnumbered.unwrap_or(name))
+}
+
+/// Day of a date with the time of midnight: `2015-01-02T00:00:00.000Z`.
+pub(super) fn strip_midnight(text: &str) -> &str {
+    match (text.get(..10), text.get(11..19)) {
+        (Some(day), Some("00:00:00")) => day,
+        _ => text,
+    }
+}
+
+/// Number times a factor. Other text stays unchanged; a later check reports it.
+pub(super) fn scaled(text: &str, factor: Decimal) -> String {
+    let number = market::decimal::parse_figure(text).ok();
+    let product = number.and_then(|number| number.value.checked_mul(factor));
+    product.map_or_else(|| text.to_owned(), |product| product.normalize().to_string())
+}
+
+/// Counts a record, and rejects it if `row` returns a fault.
+pub(super) fn count_row(
+    row: &VendorRow<'_>,
+    rows: &mut RowAccumulator,
+    read: &mut impl FnMut(&VendorRow<'_>, &mut RowAccumulator) -> Result<(), RowError>,
+) {
+    rows.stats.records += 1;
+    if let Err(fault) = read(row, rows) {
+        rows.reject(row.line, row.raw, fault);
+    }
+}
+
+/// Passes every JSON document of a file to `each`, with its line. A document is a line of NDJSON, or the whole file.
+pub(super) fn read_documents(
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+    mut each: impl FnMut(RawJson<'_>, u64, &mut RowAccumulator),
+) -> Result<(), FeedReadError> {
+    if reading.encoding == Encoding::Ndjson {
+        let mut lines = LineReader::new(reading.source)?;
+        while let Some((number, line)) = lines.next_line()? {
+            let text = String::from_utf8_lossy(line);
+            if text.trim().is_empty() {
+                continue;
+            }
+            match RawJson::parse(&text) {
+                Ok(document) => each(document, number, rows),
+                Err(error) => {
+                    rows.stats.records += 1;
+                    rows.reject(number, line, RowError::new("malformed_row", format_args!("not JSON: {error}")));
+                }
+            }
+        }
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    reading.source.take(MAX_DOCUMENT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_DOCUMENT {
+        return Err(FeedReadError::Refused(
+            "is one JSON document of more than 256 MiB: write one record a line and name it .ndjson"
+                .to_owned(),
+        ));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let document = RawJson::parse(&text).map_err(|error| {
+        FeedReadError::Refused(format!("is not a whole JSON document: {error}; fetch it again"))
+    })?;
+    each(document, 1, rows);
+    Ok(())
+}
+
+/// Passes every record of a file to `read`: rows of a table, or objects inside the vendors' wrappers.
+pub(super) fn read_rows(
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+    mut read: impl FnMut(&VendorRow<'_>, &mut RowAccumulator) -> Result<(), RowError>,
+) -> Result<(), FeedReadError> {
+    if reading.encoding == Encoding::Csv {
+        let table = HeaderedTable::open(reading.source, normalize_field_name)?;
+        let header = table.header().to_vec();
+        return table.read(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
+    }
+    read_objects(reading, rows, |object, wrapper, line, rows| {
+        let mut row = VendorRow::of_json(object, line);
+        if let Some(wrapper) = wrapper {
+            row.add(wrapper);
+        }
+        count_row(&row, rows, &mut read);
+    })
+}
+
+/// Passes every object of a JSON file to `each`, with the enclosing page, and its line or its number from 1.
+pub(super) fn read_objects(
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+    mut each: impl FnMut(RawJson<'_>, Option<RawJson<'_>>, u64, &mut RowAccumulator),
+) -> Result<(), FeedReadError> {
+    let by_line = reading.encoding == Encoding::Ndjson;
+    let mut number = 0;
+    read_documents(reading, rows, |document, line, rows| {
+        find_records(document, None, MAX_NESTING, &mut |object, wrapper| {
+            number += 1;
+            each(object, wrapper, if by_line { line } else { number }, rows);
+        });
+    })
+}
+
+/// Maximum depth of nested lists; deeper lists are not records.
+const MAX_NESTING: u32 = 8;
+
+/// Finds the records of a document: in a list, under `results` or `data` of a page, or the document itself.
+fn unwrap<'a>(
+    value: RawJson<'a>,
+    wrapper: Option<RawJson<'a>>,
+    nesting: u32,
+    each: &mut impl FnMut(RawJson<'a>, Option<RawJson<'a>>),
+) {
+    if value.is_list() && nesting > 0 {
+        for item in value.items() {
+            find_records(item, wrapper, nesting - 1, each);
+        }
+        return;
+    }
+    let inner = value.get("results").or_else(|| value.get("data"));
+    match inner.filter(|inner| inner.is_list() || inner.is_object()) {
+        Some(inner) if wrapper.is_none() => find_records(inner, Some(value), nesting, each),
+        // A page without results has no record.
+        None if wrapper.is_none() && is_empty_page(value) => {}
+        _ => each(value, wrapper),
+    }
+}
+
+fn is_empty_page(value: RawJson<'_>) -> bool {
+    value.get("request_id").is_some() && value.get("status").is_some()
+}

@@ -1,0 +1,145 @@
+//! Distributions of a security: amounts and dates.
+
+use chrono::{Datelike, Days};
+use market::event::{DividendType, Frequency};
+
+use super::regular_ex_dates::{RegularExDate, declaration, ex_session, ymd};
+use super::security_plan::SecurityPlan;
+use super::security_shape::{ExtraDistribution, PaymentSchedule};
+use super::share_changes::{STOCK_DIVIDEND, ShareChanges, scaled};
+use super::synthetic_market::SyntheticMarket;
+use super::csv_row::CsvRow;
+
+/// Distribution; `amount` is in millionths of a dollar per share on the ex-date.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Distribution {
+    pub(super) position: usize,
+    pub(super) amount: i64,
+    pub(super) kind: DividendType,
+    frequency: Option<Frequency>,
+}
+
+impl Distribution {
+    /// True if the share price drops by the amount on the ex-date.
+    pub(super) fn is_cash(&self) -> bool {
+        self.kind != DividendType::Stock
+    }
+}
+
+/// All distributions, by ex-date.
+pub(super) fn plan_distributions(plan: &SecurityPlan, market: &SyntheticMarket, dues: &[RegularExDate], changes: &ShareChanges) -> Vec<Distribution> {
+    let mut random = plan.random.clone();
+    let variable = matches!(plan.shape.schedule, PaymentSchedule::Variable(_));
+    let mut payments: Vec<Distribution> = Vec::with_capacity(dues.len() + 8);
+    for due in dues {
+        let part = scaled(plan.year(due.rate_year).rate, due.part.0, due.part.1);
+        let swing = if variable { random.between(50, 150) } else { 100 };
+        // Companies declare hundredths of a cent; a later split divides that exactly.
+        let declared = (part * swing / 100 + 50) / 100 * 100;
+        let amount = changes.per_share(declared.max(100), due.position).max(1);
+        payments.push(Distribution {
+            position: due.position,
+            amount,
+            kind: plan.shape.regular_type,
+            frequency: plan.shape.frequency(),
+        });
+    }
+    payments.extend(extras(plan, market, changes));
+    payments.sort_by_key(|payment| payment.position);
+    payments
+}
+
+/// Distributions other than regular dividends.
+fn extras(plan: &SecurityPlan, market: &SyntheticMarket, changes: &ShareChanges) -> Vec<Distribution> {
+    let sessions = &market.sessions;
+    let at = |percent: usize| plan.start + (plan.end - plan.start) * percent / 100;
+    // Share of the value in hundredths of a percent.
+    let paid = |position: usize, kind: DividendType, share: i64| {
+        let value = plan.year(sessions.day(position).year()).value;
+        let amount = changes.per_share(value / 10_000 * share, position) / 10_000 * 10_000;
+        Distribution { position, amount: amount.max(10_000), kind, frequency: None }
+    };
+    let yearly = |months: &[u32], every: i32| -> Vec<usize> {
+        let years =
+            (sessions.day(plan.start).year()..=sessions.end().year()).filter(|year| year % every == 0);
+        let days = years.flat_map(|year| months.iter().map(move |month| ymd(year, *month, 12)));
+        days.map(|day| ex_session(market, day))
+            .filter(|position| (plan.start + 3..=plan.end).contains(position))
+            .collect()
+    };
+    match plan.shape.extra {
+        ExtraDistribution::Nothing => Vec::new(),
+        // One year of history has one 12 December, so every year has a special dividend.
+        ExtraDistribution::Special => {
+            yearly(&[12], 1).into_iter().map(|at| paid(at, DividendType::Special, 150)).collect()
+        }
+        ExtraDistribution::Supplemental => {
+            yearly(&[3, 6, 9, 12], 1).into_iter().map(|at| paid(at, DividendType::Supplemental, 30)).collect()
+        }
+        ExtraDistribution::CapitalGains => {
+            let both = [(DividendType::CapitalGainLong, 150), (DividendType::CapitalGainShort, 40)];
+            yearly(&[12], 1)
+                .into_iter()
+                .flat_map(|at| both.map(|(kind, share)| paid(at, kind, share)))
+                .collect()
+        }
+        ExtraDistribution::SpinOff => vec![paid(at(55), DividendType::SpinOff, SPIN_OFF)],
+        ExtraDistribution::ReturnOfCapital => vec![paid(at(60), DividendType::ReturnOfCapital, 300)],
+        ExtraDistribution::Liquidation => vec![paid(plan.end, DividendType::Liquidation, 4_000)],
+        ExtraDistribution::StockDividend => {
+            let (kind, amount) = STOCK_DIVIDEND;
+            let stock = changes.0.iter().filter(|change| change.stock_dividend);
+            stock.map(|change| Distribution { position: change.position, amount, kind, frequency: None }).collect()
+        }
+    }
+}
+
+/// Part of the parent's value that a spin-off removes, in hundredths of a percent.
+pub(super) const SPIN_OFF: i64 = 1_500;
+
+/// Record date whose settlement cycle gives this ex-date (R1).
+fn record_position(market: &SyntheticMarket, ex: usize) -> usize {
+    let sessions = &market.sessions;
+    if sessions.day(ex + 2) <= ymd(2017, 9, 6) {
+        ex + 2
+    } else if sessions.day(ex + 1) <= ymd(2024, 5, 28) {
+        ex + 1
+    } else {
+        ex
+    }
+}
+
+/// Appends the dividend rows.
+pub(super) fn write_dividends(plan: &SecurityPlan, market: &SyntheticMarket, payments: &[Distribution], out: &mut Vec<u8>) {
+    let sessions = &market.sessions;
+    for payment in payments {
+        let record = record_position(market, payment.position);
+        let pay = match payment.kind {
+            // The ex-date of a large distribution follows its payment date (R2).
+            DividendType::Liquidation => payment.position - 1,
+            _ => sessions.on_or_after(sessions.day(record) + Days::new(12 + plan.index % 14)),
+        };
+        let ahead = payment.position > sessions.last;
+        let announced = plan.shape.frequency() != Some(Frequency::Irregular);
+        CsvRow::new(out)
+            .text(plan.symbol_at(payment.position))
+            .date(sessions.day(payment.position))
+            .micros(in_currency(plan, payment))
+            .text(plan.shape.pays_in)
+            .text(payment.kind.as_str())
+            .text(payment.frequency.map_or("", Frequency::as_str))
+            .date((announced || ahead).then(|| sessions.day(declaration(plan, market, payment.position))))
+            .date(sessions.day(record))
+            .date(announced.then(|| sessions.day(pay)))
+            .end();
+    }
+}
+
+/// Amount in the currency of declaration, at a fixed rate. Pence are hundredths of a pound.
+fn in_currency(plan: &SecurityPlan, payment: &Distribution) -> i64 {
+    match plan.shape.pays_in {
+        "EUR" => payment.amount / 100 * 92,
+        "GBX" => payment.amount * 80,
+        _ => payment.amount,
+    }
+}

@@ -1,0 +1,230 @@
+//! Writer of the generated market. Blocks of securities are generated in parallel; each block has a price file, and
+//! other kinds are written in order.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, ensure};
+use indicatif::ProgressBar;
+use market::event::SecurityType;
+
+use super::security_plan::SecurityPlan;
+use super::share_changes::ShareChanges;
+use super::synthetic_market::SyntheticMarket;
+use super::{distributions, funds, price_walk, regular_ex_dates, security_rows};
+
+/// Columns of the price files.
+const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";
+/// Bytes of prices that are buffered before a write.
+const CHUNK: usize = 1 << 20;
+
+/// Files that grow block by block: name and header.
+const GROWING: [(&str, &str); 5] = [
+    (
+        "dividends.csv",
+        "symbol,ex_date,amount,currency,type,frequency,declaration_date,record_date,payment_date",
+    ),
+    ("splits.csv", "symbol,ex_date,from,to,declaration_date,payable_date,type"),
+    ("fundamentals.csv", security_rows::FUNDAMENTALS_COLUMNS),
+    ("etfs.csv", funds::ETF_COLUMNS),
+    ("holdings.csv", funds::HOLDING_COLUMNS),
+];
+
+/// Rows written, by kind in the order of the growing files, and bars.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RowCounts {
+    pub(super) bars: u64,
+    pub(super) rows: [u64; 5],
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+}
+
+/// Text of one block for the growing files.
+#[derive(Default)]
+struct SecurityBlock {
+    text: [Vec<u8>; 5],
+    counts: RowCounts,
+}
+
+/// Writer that puts blocks in order, although they finish in any order.
+struct OrderedWriter {
+    files: Vec<BufWriter<File>>,
+    waiting: BTreeMap<u64, SecurityBlock>,
+    next: u64,
+    counts: RowCounts,
+}
+
+impl OrderedWriter {
+    fn create(dir: &Path) -> anyhow::Result<Self> {
+        let mut files = Vec::new();
+        let mut counts = RowCounts { files: GROWING.len() as u64, ..RowCounts::default() };
+        for (name, header) in GROWING {
+            let mut file = BufWriter::new(create(&dir.join(name))?);
+            writeln!(file, "{header}")?;
+            counts.bytes += header.len() as u64 + 1;
+            files.push(file);
+        }
+        Ok(Self { files, waiting: BTreeMap::new(), next: 0, counts })
+    }
+
+    fn add(&mut self, number: u64, block: SecurityBlock) -> anyhow::Result<()> {
+        self.waiting.insert(number, block);
+        while let Some(block) = self.waiting.remove(&self.next) {
+            for (file, text) in self.files.iter_mut().zip(&block.text) {
+                file.write_all(text).context("cannot write")?;
+                self.counts.bytes += text.len() as u64;
+            }
+            self.counts.bars += block.counts.bars;
+            self.counts.bytes += block.counts.bytes;
+            self.counts.files += 1;
+            self.counts.rows.iter_mut().zip(block.counts.rows).for_each(|(sum, rows)| *sum += rows);
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> anyhow::Result<RowCounts> {
+        self.files.iter_mut().try_for_each(Write::flush).context("cannot write")?;
+        Ok(self.counts)
+    }
+}
+
+/// Writes all files of a market with up to `threads` threads. The bytes do not depend on the number of threads.
+pub(super) fn write_market(
+    market: &SyntheticMarket,
+    dir: &Path,
+    threads: usize,
+    progress: &ProgressBar,
+) -> anyhow::Result<RowCounts> {
+    prepare(dir)?;
+    let security_bytes = write_securities(market, dir)?;
+    let size = block_size(market.symbols);
+    let blocks = market.symbols.div_ceil(size);
+    let taken = AtomicU64::new(0);
+    let growing = Mutex::new(OrderedWriter::create(dir)?);
+    let work = || -> anyhow::Result<()> {
+        loop {
+            let number = taken.fetch_add(1, Ordering::Relaxed);
+            if number >= blocks {
+                return Ok(());
+            }
+            let symbols = number * size..((number + 1) * size).min(market.symbols);
+            // After an error, the other threads stop soon.
+            let block = write_block(market, symbols, &prices_path(dir, number), progress)
+                .inspect_err(|_| taken.store(blocks, Ordering::Relaxed))?;
+            growing.lock().map_err(|_| anyhow::anyhow!("another thread failed"))?.add(number, block)?;
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
+        let mut results = workers.into_iter().map(|worker| worker.join());
+        results
+            .try_for_each(|result| result.map_err(|_| anyhow::anyhow!("a thread of the generator failed"))?)
+    })?;
+    let mut counts = growing.into_inner().map_err(|_| anyhow::anyhow!("a thread failed"))?.finish()?;
+    counts.files += 1;
+    counts.bytes += security_bytes;
+    Ok(counts)
+}
+
+/// Number of securities per price file: at most 500, and at least four files in a small market.
+fn block_size(symbols: u64) -> u64 {
+    symbols.div_ceil(8).clamp(15, 500)
+}
+
+fn prices_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("prices-{:04}.csv", number + 1))
+}
+
+/// Prepares the folder. Files of an earlier run are replaced; other files are an error.
+fn prepare(dir: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<PathBuf>>>()?;
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let first_security = fs::read(dir.join("securities.csv")).unwrap_or_default();
+    let marked = first_security.windows(MARK.len()).any(|text| text == MARK);
+    ensure!(
+        marked && paths.iter().all(|path| is_own(path)),
+        "{} is not empty: name an empty or new folder",
+        dir.display()
+    );
+    paths.iter().try_for_each(|path| {
+        fs::remove_file(path).with_context(|| format!("cannot replace {}", path.display()))
+    })
+}
+
+/// Text that identifies the generator's folders.
+const MARK: &[u8] = b"SPY,Synthetic Benchmark Fund,";
+
+fn is_own(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let grows = GROWING.iter().any(|(known, _)| *known == name);
+    grows || name == "securities.csv" || (name.starts_with("prices-") && name.ends_with(".csv"))
+}
+
+fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| format!("cannot create {}", path.display()))
+}
+
+/// Writes the securities first, so that the next run recognizes the folder of an interrupted one.
+fn write_securities(market: &SyntheticMarket, dir: &Path) -> anyhow::Result<u64> {
+    let mut text = format!("{}\n", security_rows::SECURITY_COLUMNS).into_bytes();
+    (0..market.symbols)
+        .for_each(|index| security_rows::write_security(&SecurityPlan::new(index, market), market, &mut text));
+    fs::write(dir.join("securities.csv"), &text).context("cannot write securities.csv")?;
+    Ok(text.len() as u64)
+}
+
+fn write_block(
+    market: &SyntheticMarket,
+    symbols: std::ops::Range<u64>,
+    path: &Path,
+    progress: &ProgressBar,
+) -> anyhow::Result<SecurityBlock> {
+    let mut file = create(path)?;
+    let mut prices = Vec::with_capacity(2 * CHUNK);
+    prices.extend_from_slice(PRICE_COLUMNS.as_bytes());
+    prices.push(b'\n');
+    let mut block = SecurityBlock::default();
+    for index in symbols {
+        write_one(&SecurityPlan::new(index, market), market, &mut prices, &mut block);
+        if prices.len() >= CHUNK {
+            block.counts.bytes += prices.len() as u64;
+            file.write_all(&prices).with_context(|| format!("cannot write {}", path.display()))?;
+            prices.clear();
+        }
+        progress.inc(1);
+    }
+    block.counts.bytes += prices.len() as u64;
+    file.write_all(&prices).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(block)
+}
+
+fn write_one(plan: &SecurityPlan, market: &SyntheticMarket, prices: &mut Vec<u8>, block: &mut SecurityBlock) {
+    let dues = regular_ex_dates::regular_ex_dates(plan, market);
+    let changes = ShareChanges::of(plan, &dues);
+    let paid = distributions::plan_distributions(plan, market, &dues, &changes);
+    let ending = price_walk::write_bars(plan, market, &changes, &paid, prices);
+    let [dividends, splits, fundamentals, etfs, holdings] = &mut block.text;
+    let rows = &mut block.counts.rows;
+    distributions::write_dividends(plan, market, &paid, dividends);
+    rows[0] += paid.len() as u64;
+    rows[1] += changes.write(plan, market, splits);
+    if plan.shape.figures {
+        security_rows::write_fundamentals(plan, market, &changes, ending, fundamentals);
+        rows[2] += 1;
+    }
+    if plan.shape.kind == SecurityType::Etf {
+        funds::write_etf(plan, market, &changes, ending, etfs);
+        rows[3] += 1;
+        rows[4] += funds::write_holdings(plan, market, &changes, ending, holdings);
+    }
+    block.counts.bars += ending.bars;
+}

@@ -1,0 +1,220 @@
+//! Daily bars of one security: a random walk around its value, in integer arithmetic.
+
+use std::collections::BTreeMap;
+
+use chrono::Datelike;
+
+use super::distributions::{Distribution, SPIN_OFF};
+use super::security_plan::{SecurityPlan, PlannedYear};
+use super::random::{BELL_DEVIATION, SplitMix64, bell};
+use super::security_shape::ExtraDistribution;
+use super::share_changes::{ShareChanges, scaled};
+use super::synthetic_market::SyntheticMarket;
+use super::csv_row::{push_cents, push_integer};
+
+/// End of the walk, as input of the fundamentals.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WalkEnd {
+    /// Last close in cents.
+    pub(super) close: i64,
+    /// Average value traded per day over the last three months, in cents.
+    pub(super) daily_value: i64,
+    pub(super) bars: u64,
+}
+
+/// Corporate action before a session's first trade.
+#[derive(Debug, Clone, Copy)]
+struct CorporateAction {
+    from: i64,
+    to: i64,
+    /// Cash per share that leaves the price, in millionths of a dollar.
+    cash: i64,
+    /// Remaining part of the share's value, in hundredths of a percent.
+    kept: i64,
+}
+
+const NO_STEP: CorporateAction = CorporateAction { from: 1, to: 1, cash: 0, kept: 10_000 };
+/// One cent, in millionths of a dollar.
+const CENT: i64 = 10_000;
+/// Sessions in the average daily value.
+const QUARTER: usize = 63;
+/// Sessions over which the price reverts to the value.
+const REVERSION: i64 = 512;
+/// Sessions in a year.
+const SESSIONS: i64 = 252;
+
+/// Appends the bars of a security.
+pub(super) fn write_bars(
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
+    changes: &ShareChanges,
+    payments: &[Distribution],
+    out: &mut Vec<u8>,
+) -> WalkEnd {
+    let steps = steps(plan, market, changes, payments);
+    let mut steps = steps.range(..).peekable();
+    let mut walk = PriceWalk::new(plan, market);
+    let mut traded: i64 = 0;
+    let mut symbol = plan.symbol_at(plan.start);
+    for position in plan.start..=plan.end {
+        if let Some((_, step)) = steps.next_if(|(at, _)| **at == position) {
+            walk.step(step);
+        }
+        walk.enter_year(plan, market, position);
+        if plan.former.as_ref().is_some_and(|(_, until)| position == until + 1) {
+            symbol = &plan.symbol;
+        }
+        let bar = walk.bar(market.returns[position]);
+        if position + QUARTER > plan.end {
+            traded += bar.close * bar.volume;
+        }
+        bar.write(symbol.as_bytes(), &market.dates[position], out);
+    }
+    let sessions = plan.end - plan.start + 1;
+    let close = (walk.price / CENT).max(1);
+    WalkEnd { close, daily_value: traded / sessions.min(QUARTER) as i64, bars: sessions as u64 }
+}
+
+fn steps(
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
+    changes: &ShareChanges,
+    payments: &[Distribution],
+) -> BTreeMap<usize, CorporateAction> {
+    let mut steps: BTreeMap<usize, CorporateAction> = BTreeMap::new();
+    for change in &changes.0 {
+        let step = steps.entry(change.position).or_insert(NO_STEP);
+        (step.from, step.to) = (step.from * change.from, step.to * change.to);
+    }
+    for payment in payments.iter().filter(|payment| payment.is_cash() && payment.position <= plan.end) {
+        let step = steps.entry(payment.position).or_insert(NO_STEP);
+        step.cash += payment.amount;
+        if plan.shape.extra == ExtraDistribution::SpinOff && payment.kind == market::event::DividendType::SpinOff {
+            step.kept -= SPIN_OFF;
+        }
+    }
+    if plan.shape.crash {
+        let position = plan.end - ((plan.end - plan.start) / 3).min(100);
+        let value = plan.year(market.sessions.day(position).year()).value;
+        let step = steps.entry(position).or_insert(NO_STEP);
+        (step.cash, step.kept) = (step.cash + changes.per_share(value / 100 * 55, position), 4_500);
+    }
+    steps
+}
+
+/// State of the walk. Prices are in millionths of a dollar, returns in millionths.
+struct PriceWalk {
+    random: SplitMix64,
+    price: i64,
+    /// Value to which the price reverts.
+    value: i64,
+    /// Daily part of the yearly dividend, which ex-dates subtract again.
+    carry: i64,
+    /// Share basis of the day, and the remaining part of the planned value.
+    ratio: (i64, i64),
+    kept: i64,
+    year: i32,
+    volume: i64,
+    volatility: i64,
+    beta: i64,
+}
+
+impl PriceWalk {
+    fn new(plan: &SecurityPlan, market: &SyntheticMarket) -> Self {
+        let year = market.sessions.day(plan.start).year();
+        let PlannedYear { value, rate } = plan.year(year);
+        Self {
+            random: SplitMix64::new(market.seed ^ 0x00C0_FFEE, plan.index),
+            price: value,
+            value,
+            carry: rate / SESSIONS,
+            ratio: (1, 1),
+            kept: 10_000,
+            year,
+            volume: plan.volume,
+            volatility: plan.volatility,
+            beta: plan.shape.beta,
+        }
+    }
+
+    fn step(&mut self, step: &CorporateAction) {
+        if step.from != step.to {
+            self.price = scaled(self.price, step.from, step.to);
+            self.value = scaled(self.value, step.from, step.to);
+            self.carry = scaled(self.carry, step.from, step.to);
+            self.volume = scaled(self.volume, step.to, step.from);
+            self.ratio = (self.ratio.0 * step.from, self.ratio.1 * step.to);
+        }
+        self.price = (self.price - step.cash).max(self.price / 4);
+        if step.kept != 10_000 {
+            self.kept = self.kept * step.kept / 10_000;
+            self.value = self.value / 10_000 * step.kept;
+        }
+    }
+
+    fn enter_year(&mut self, plan: &SecurityPlan, market: &SyntheticMarket, position: usize) {
+        // A year's first session is before 20 January; later days skip the check.
+        let date = &market.dates[position];
+        if date[5..7] != *b"01" || date[8] > b'1' {
+            return;
+        }
+        let year = market.sessions.day(position).year();
+        if year != self.year {
+            self.year = year;
+            let PlannedYear { value, rate } = plan.year(year);
+            self.value = scaled(value, self.ratio.0, self.ratio.1) / 10_000 * self.kept;
+            self.carry = scaled(rate, self.ratio.0, self.ratio.1) / SESSIONS;
+        }
+    }
+
+    #[inline]
+    fn bar(&mut self, market: i64) -> DailyBar {
+        let before = self.price;
+        let noise = bell(self.random.next());
+        let change = noise * self.volatility / BELL_DEVIATION + market * self.beta / 100;
+        let close =
+            (before + self.carry + before * change / 1_000_000 + (self.value - before) / REVERSION).max(CENT);
+        self.price = close;
+        let bits = self.random.next();
+        let part = |shift: u32| ((bits >> shift) & 0xFF) as i64;
+        // Daily range: half the volatility, and a small part of the market's for funds without volatility.
+        let swing = before * (self.volatility + 2_000) / 1_000_000;
+        let gap = (part(0) - 128) * swing / 512;
+        let open = (before + (close - before) * (part(8) & 7) / 16 + gap).max(CENT);
+        let high = open.max(close) + part(16) * swing / 256;
+        let low = (open.min(close) - part(24) * swing / 256).max(CENT);
+        let volume = self.volume * (96 + (part(32) >> 1) + noise.abs() / 48) / 192;
+        DailyBar {
+            open: open / CENT,
+            high: high / CENT,
+            low: low / CENT,
+            close: close / CENT,
+            volume: volume.max(100),
+        }
+    }
+}
+
+/// One bar; prices in cents.
+struct DailyBar {
+    open: i64,
+    high: i64,
+    low: i64,
+    close: i64,
+    volume: i64,
+}
+
+impl DailyBar {
+    #[inline]
+    fn write(&self, symbol: &[u8], date: &[u8; 10], out: &mut Vec<u8>) {
+        out.extend_from_slice(symbol);
+        out.push(b',');
+        out.extend_from_slice(date);
+        for cents in [self.open, self.high, self.low, self.close] {
+            out.push(b',');
+            push_cents(out, cents);
+        }
+        out.push(b',');
+        push_integer(out, self.volume);
+        out.push(b'\n');
+    }
+}

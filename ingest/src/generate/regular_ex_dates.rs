@@ -1,0 +1,104 @@
+//! Regular ex-dates of a security.
+
+use chrono::{Datelike, Days, NaiveDate};
+use market::event::Frequency;
+
+use super::security_plan::SecurityPlan;
+use super::synthetic_market::SyntheticMarket;
+
+/// Regular ex-date, and the part of the yearly rate paid on it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RegularExDate {
+    pub(super) position: usize,
+    /// Year of the rate.
+    pub(super) rate_year: i32,
+    /// Numerator and denominator.
+    pub(super) part: (i64, i64),
+}
+
+/// Gaps in days between irregular payments.
+const IRREGULAR_GAPS: [u64; 6] = [70, 210, 130, 320, 95, 260];
+/// Maximum days between the end of the history and the ex-date of a declared dividend.
+const DECLARED_AHEAD: u64 = 45;
+
+/// All regular ex-dates of a plan, including declared ones after the history.
+pub(super) fn regular_ex_dates(plan: &SecurityPlan, market: &SyntheticMarket) -> Vec<RegularExDate> {
+    let sessions = &market.sessions;
+    let (start, end) = (sessions.day(plan.start), sessions.end());
+    let limit = end + Days::new(DECLARED_AHEAD);
+    let mut due: Vec<(NaiveDate, i32, (i64, i64))> = Vec::new();
+    match plan.shape.frequency() {
+        None => {}
+        Some(Frequency::Weekly) => due.extend(every_week(start, limit)),
+        Some(Frequency::Irregular) => due.extend(without_rhythm(plan, start, limit)),
+        Some(frequency) => {
+            (start.year()..=limit.year()).for_each(|year| due.extend(in_year(plan, frequency, year)))
+        }
+    }
+    let last = plan.last_payment(market);
+    let dues = due.into_iter().filter(|(date, ..)| *date <= limit).map(|(date, rate_year, part)| RegularExDate {
+        position: ex_session(market, date),
+        rate_year,
+        part,
+    });
+    let declared = |position: usize| {
+        position <= sessions.last || sessions.day(declaration(plan, market, position)) <= end
+    };
+    let within = |due: &RegularExDate| {
+        due.position > plan.start + 3 && due.position <= last && sessions.day(due.position) <= limit
+    };
+    dues.filter(within).filter(|due| declared(due.position)).collect()
+}
+
+/// First session on or after a date that can be an ex-date. Two days cannot: a shorter settlement cycle began on
+/// them, so no record date maps to them.
+pub(super) fn ex_session(market: &SyntheticMarket, date: NaiveDate) -> usize {
+    let position = market.sessions.on_or_after(date);
+    let day = market.sessions.day(position);
+    let skipped = day == ymd(2017, 9, 5) || day == ymd(2024, 5, 28);
+    position + usize::from(skipped)
+}
+
+fn every_week(start: NaiveDate, limit: NaiveDate) -> impl Iterator<Item = (NaiveDate, i32, (i64, i64))> {
+    let to_wednesday = (9 - u64::from(start.weekday().num_days_from_monday())) % 7;
+    let days = (start + Days::new(to_wednesday)).iter_weeks().take_while(move |day| *day <= limit);
+    days.map(|day| (day, day.year(), (1, 52)))
+}
+
+fn without_rhythm(plan: &SecurityPlan, start: NaiveDate, limit: NaiveDate) -> Vec<(NaiveDate, i32, (i64, i64))> {
+    let first = start + Days::new(20 + plan.index % 40);
+    let gaps = IRREGULAR_GAPS.iter().cycle().skip((plan.index / 60 % 6) as usize);
+    let days = gaps.scan(first, |day, gap| Some(std::mem::replace(day, *day + Days::new(*gap))));
+    days.take_while(|day| *day <= limit).map(|day| (day, day.year(), (1, 2))).collect()
+}
+
+/// Due days of a calendar year. Days stop at the 25th, so that moving to a session never leaves the year.
+fn in_year(plan: &SecurityPlan, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
+    let day = 3 + (plan.index * 7 % 22) as u32;
+    let phase = 1 + (plan.index % 3) as u32;
+    let months: Vec<(u32, (i64, i64))> = match frequency {
+        Frequency::Monthly => (1..=12).map(|month| (month, (1, 12))).collect(),
+        Frequency::Quarterly => (0..4).map(|quarter| (phase + 3 * quarter, (1, 4))).collect(),
+        Frequency::SemiAnnual => vec![(4 + phase % 2, (65, 100)), (8 + phase % 2, (35, 100))],
+        _ => vec![(4 + phase, (1, 1))],
+    };
+    let raised_at = if frequency == Frequency::Quarterly && plan.shape.cut.is_none() {
+        plan.index as usize % 4
+    } else {
+        0
+    };
+    let dated = months.into_iter().enumerate();
+    dated
+        .map(|(number, (month, part))| (ymd(year, month, day), year - i32::from(number < raised_at), part))
+        .collect()
+}
+
+/// Position of the declaration date.
+pub(super) fn declaration(plan: &SecurityPlan, market: &SyntheticMarket, position: usize) -> usize {
+    let sessions = &market.sessions;
+    sessions.on_or_before(sessions.day(position) - Days::new(plan.shape.notice))
+}
+
+pub(super) fn ymd(year: i32, month: u32, day: u32) -> NaiveDate {
+    NaiveDate::from_ymd_opt(year, month, day).unwrap_or_default()
+}

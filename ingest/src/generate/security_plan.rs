@@ -1,0 +1,213 @@
+//! Plan of one security: identity, trading period, and yearly path of value and dividend.
+
+use chrono::{Datelike, NaiveDate};
+use market::event::{FormerSymbol, SecurityType};
+use market::symbol::Symbol;
+
+use super::familiar_tickers::{FamiliarSecurity, familiar_at};
+use super::naming::{FOREIGN, SECTORS, former_ticker, ticker};
+use super::random::SplitMix64;
+use super::security_shape::{TradingPeriod, SecurityShape, DividendStop, shape_of};
+use super::synthetic_market::SyntheticMarket;
+
+/// Value and yearly dividend of one share, in millionths of a dollar, on the share basis of the first day.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlannedYear {
+    pub(super) value: i64,
+    pub(super) rate: i64,
+}
+
+/// Planned security.
+#[derive(Debug)]
+pub(super) struct SecurityPlan {
+    pub(super) index: u64,
+    pub(super) shape: &'static SecurityShape,
+    pub(super) symbol: String,
+    /// Former ticker, and the position of its last session.
+    pub(super) former: Option<(String, usize)>,
+    /// Familiar company or fund with this ticker.
+    pub(super) familiar: Option<&'static FamiliarSecurity>,
+    pub(super) sector: usize,
+    /// Positions of the first and last session with a price.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Shares outstanding and shares traded per day, on the share basis of the first day.
+    pub(super) shares: i64,
+    pub(super) volume: i64,
+    pub(super) volatility: i64,
+    /// Years of raises before the history, and the last year that they include.
+    pub(super) streak_seed: Option<(i32, i32)>,
+    pub(super) random: SplitMix64,
+    first_year: i32,
+    years: Vec<PlannedYear>,
+}
+
+impl SecurityPlan {
+    /// Plans the security at `index`. The result depends only on the index and the market.
+    pub(super) fn new(index: u64, market: &SyntheticMarket) -> Self {
+        let shape = shape_of(index);
+        let familiar = market.familiar_tickers.then(|| familiar_at(index)).flatten();
+        let mut random = SplitMix64::new(market.seed, index);
+        let (start, end) = life(shape, market);
+        let streak =
+            shape.streak + if index >= 60 && shape.streak >= 5 { random.between(0, 3) as i32 } else { 0 };
+        let scale = if shape.small { 1 } else { 8 };
+        let mut plan = Self {
+            index,
+            shape,
+            symbol: symbol(index, shape, market),
+            former: (shape.life == TradingPeriod::Renamed).then(|| (former_ticker(index), middle(start, end))),
+            familiar,
+            sector: familiar.map_or(sector_of(index), |familiar| familiar.sector),
+            start,
+            end,
+            shares: random.between(40_000_000, 120_000_000) * scale,
+            volume: random.between(300_000, 900_000) * scale,
+            volatility: shape.volatility * random.between(85, 115) / 100,
+            streak_seed: streak_seed(streak, shape, market),
+            random,
+            first_year: market.sessions.day(start).year(),
+            years: Vec::new(),
+        };
+        plan.years = plan.path(streak, market);
+        plan
+    }
+
+    /// Yearly path from the first year of trading to the year after the history.
+    fn path(&mut self, streak: i32, market: &SyntheticMarket) -> Vec<PlannedYear> {
+        let shape = self.shape;
+        let value = shape.price * 10_000 * self.random.between(80, 125);
+        let dividend_yield = shape.dividend_yield * self.random.between(90, 110) / 100;
+        let growth = shape.growth * self.random.between(90, 110) / 100;
+        let cut_year = shape.cut.map(|years| market.last_complete_year + 1 - years);
+        let mut year = PlannedYear { value, rate: value / 10_000 * dividend_yield };
+        let mut years = vec![year];
+        for number in self.first_year + 1..=market.sessions.end().year() + 1 {
+            if cut_year == Some(number) {
+                year = PlannedYear { value: year.value * 85 / 100, rate: year.rate / 2 };
+            } else if number > market.last_complete_year - streak && cut_year.is_none_or(|cut| number < cut) {
+                let grown = |amount: i64| amount + amount / 10_000 * growth;
+                year = PlannedYear { value: grown(year.value), rate: grown(year.rate) };
+            }
+            years.push(year);
+        }
+        years
+    }
+
+    /// Path of a calendar year, on the share basis of the first day.
+    pub(super) fn year(&self, year: i32) -> PlannedYear {
+        let last = self.years.len() - 1;
+        self.years[usize::try_from(year - self.first_year).unwrap_or(0).min(last)]
+    }
+
+    pub(super) fn active(&self) -> bool {
+        self.shape.life != TradingPeriod::Delisted
+    }
+
+    /// Ticker at a session's position.
+    pub(super) fn symbol_at(&self, position: usize) -> &str {
+        match &self.former {
+            Some((former, until)) if position <= *until => former,
+            _ => &self.symbol,
+        }
+    }
+
+    /// Former symbol with its first and last day.
+    pub(super) fn former_symbol(&self, market: &SyntheticMarket) -> Option<FormerSymbol> {
+        let (former, until) = self.former.as_ref()?;
+        let (from, to) = (market.sessions.day(self.start), market.sessions.day(*until));
+        Symbol::parse(former).ok().map(|symbol| FormerSymbol { symbol, from: Some(from), to: Some(to) })
+    }
+
+    /// Position of the last session that can be an ex-date.
+    pub(super) fn last_payment(&self, market: &SyntheticMarket) -> usize {
+        let length = self.end - self.start;
+        match self.shape.stop {
+            DividendStop::No if self.active() => usize::MAX,
+            DividendStop::No => self.end,
+            DividendStop::Suspended => self.end - (length / 3).min(200),
+            DividendStop::Lapsed => self.end.min(market.sessions.last) - (length * 2 / 3).min(500),
+        }
+    }
+
+    /// Date on which a suspension was announced.
+    pub(super) fn suspended_on(&self, market: &SyntheticMarket) -> Option<NaiveDate> {
+        (self.shape.stop == DividendStop::Suspended).then(|| market.sessions.day(self.last_payment(market) + 20))
+    }
+
+    pub(super) fn name(&self) -> String {
+        let number = self.index;
+        if let Some(familiar) = self.familiar {
+            return format!("Synthetic {}", familiar.name);
+        }
+        match (self.shape.label, self.shape.kind) {
+            _ if number == 0 => "Synthetic Benchmark Fund".to_owned(),
+            (label @ ("Class A" | "Class B"), _) => {
+                let root = number - self.shape.class.map_or(0, |(_, back)| back);
+                format!("Synthetic {} {root:04} {label}", SECTORS[self.sector].0)
+            }
+            ("" | "King" | "Aristocrat", _) => format!("Synthetic {} {number:04}", SECTORS[self.sector].0),
+            (label, _) => format!("Synthetic {label} {number:04}"),
+        }
+    }
+
+    pub(super) fn industry(&self) -> &'static str {
+        let industry = self.familiar.map_or((self.index / 11 % 3) as usize, |familiar| familiar.industry);
+        SECTORS[self.sector].1[industry]
+    }
+
+    pub(super) fn country(&self) -> &'static str {
+        if self.shape.kind == SecurityType::Adr { FOREIGN[(self.index % 6) as usize] } else { "US" }
+    }
+
+    pub(super) fn exchange(&self) -> &'static str {
+        match self.shape.kind {
+            SecurityType::Etf => "ARCX",
+            _ => ["XNYS", "XNAS", "XNYS", "XNAS", "XNYS", "XASE", "XNAS"][(self.index % 7) as usize],
+        }
+    }
+}
+
+/// Sector of a security, as a position in [`SECTORS`].
+pub(super) fn sector_of(index: u64) -> usize {
+    let shape = shape_of(index);
+    let issuer = index - shape.class.map_or(0, |(_, back)| back);
+    shape.sector.unwrap_or(((issuer + issuer / 60) % 11) as usize)
+}
+
+fn symbol(index: u64, shape: &SecurityShape, market: &SyntheticMarket) -> String {
+    let root = |index| match familiar_at(index) {
+        Some(familiar) if market.familiar_tickers => familiar.ticker.to_owned(),
+        _ => ticker(index),
+    };
+    match shape.class {
+        _ if index == 0 => "SPY".to_owned(),
+        Some((suffix, back)) => root(index - back) + suffix,
+        None if shape.life == TradingPeriod::TakesFormerTicker => former_ticker(index - 1),
+        None => root(index),
+    }
+}
+
+fn middle(start: usize, end: usize) -> usize {
+    start + (end - start) / 2
+}
+
+/// Positions of the first and last session.
+fn life(shape: &SecurityShape, market: &SyntheticMarket) -> (usize, usize) {
+    let (first, last) = (market.sessions.first, market.sessions.last);
+    let length = last - first;
+    match shape.life {
+        TradingPeriod::Whole | TradingPeriod::Renamed => (first, last),
+        TradingPeriod::Delisted => (first, first + length * 7 / 10),
+        TradingPeriod::TakesFormerTicker => (first + length * 6 / 10, last),
+        TradingPeriod::RecentListing => (last - length.min(150), last),
+    }
+}
+
+/// Raises before the start of a short history.
+fn streak_seed(streak: i32, shape: &SecurityShape, market: &SyntheticMarket) -> Option<(i32, i32)> {
+    let through = market.first_complete_year.min(market.last_complete_year);
+    let before = streak - (market.last_complete_year - through);
+    let long = (5..99).contains(&shape.streak) && shape.life == TradingPeriod::Whole;
+    (long && before > 0).then_some((before, through))
+}

@@ -1,0 +1,92 @@
+//! Changes of the share count, and conversion of amounts between share bases.
+
+use market::event::DividendType;
+
+use super::regular_ex_dates::RegularExDate;
+use super::security_plan::SecurityPlan;
+use super::security_shape::ExtraDistribution;
+use super::synthetic_market::SyntheticMarket;
+use super::csv_row::CsvRow;
+
+/// Change of `from` old shares to `to` new ones on the session at `position`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShareChange {
+    pub(super) position: usize,
+    pub(super) from: i64,
+    pub(super) to: i64,
+    /// True for a stock dividend, which is not announced as a split.
+    pub(super) stock_dividend: bool,
+}
+
+/// All share changes of a security, in order.
+#[derive(Debug)]
+pub(super) struct ShareChanges(pub(super) Vec<ShareChange>);
+
+impl ShareChanges {
+    /// Share changes of a plan; `dues` are its regular ex-dates.
+    pub(super) fn of(plan: &SecurityPlan, dues: &[RegularExDate]) -> Self {
+        let length = plan.end - plan.start;
+        let at = |percent: usize| plan.start + length * percent / 100;
+        let mut changes: Vec<ShareChange> = Vec::new();
+        for split in plan.shape.splits {
+            let wanted = at(split.percent);
+            let ex_date = dues.iter().map(|due| due.position).find(|position| *position >= wanted);
+            let position =
+                ex_date.filter(|position| split.on_ex_date && *position <= plan.end).unwrap_or(wanted);
+            changes.push(ShareChange { position, from: split.from, to: split.to, stock_dividend: false });
+        }
+        if plan.shape.extra == ExtraDistribution::StockDividend {
+            let change =
+                |percent| ShareChange { position: at(percent), from: 20, to: 21, stock_dividend: true };
+            changes.extend([30, 80].map(change));
+        }
+        Self(changes)
+    }
+
+    /// Converts a per-share amount from the first day's basis to that of a position.
+    pub(super) fn per_share(&self, amount: i64, position: usize) -> i64 {
+        let (from, to) = self.ratio(position);
+        scaled(amount, from, to)
+    }
+
+    /// Converts a number of shares from the first day's basis to that of a position.
+    pub(super) fn count(&self, shares: i64, position: usize) -> i64 {
+        let (from, to) = self.ratio(position);
+        scaled(shares, to, from)
+    }
+
+    fn ratio(&self, position: usize) -> (i64, i64) {
+        let done = self.0.iter().filter(|change| change.position <= position);
+        done.fold((1, 1), |(from, to), change| (from * change.from, to * change.to))
+    }
+
+    /// Appends the split rows.
+    pub(super) fn write(&self, plan: &SecurityPlan, market: &SyntheticMarket, out: &mut Vec<u8>) -> u64 {
+        let splits = self.0.iter().filter(|change| !change.stock_dividend);
+        let mut rows = 0;
+        for split in splits {
+            let forward = split.to > split.from;
+            CsvRow::new(out)
+                .text(plan.symbol_at(split.position))
+                .date(market.sessions.day(split.position))
+                .integer(split.from)
+                .integer(split.to)
+                .date(market.sessions.day(split.position - 25))
+                .date(market.sessions.day(split.position - usize::from(forward)))
+                .text(if forward { "forward" } else { "reverse" })
+                .end();
+            rows += 1;
+        }
+        rows
+    }
+}
+
+/// Type and size of a stock dividend: new shares per old one, in millionths.
+pub(super) const STOCK_DIVIDEND: (DividendType, i64) = (DividendType::Stock, 50_000);
+
+/// Computes `amount * multiply / divide`, rounded half up, without overflow of the product.
+pub(super) fn scaled(amount: i64, multiply: i64, divide: i64) -> i64 {
+    let divide = i128::from(divide);
+    let product = i128::from(amount) * i128::from(multiply);
+    i64::try_from((product + divide / 2).div_euclid(divide)).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,61 @@
+//! Market-wide inputs of a generated market: sessions, seed and market return.
+
+use anyhow::{Context, ensure};
+use chrono::{Datelike, Months, NaiveDate};
+
+use super::random::{BELL_DEVIATION, SplitMix64, bell};
+use super::session_positions::SessionPositions;
+use super::csv_row::date_bytes;
+
+/// Market-wide inputs of a run.
+#[derive(Debug)]
+pub(super) struct SyntheticMarket {
+    pub(super) seed: u64,
+    pub(super) symbols: u64,
+    pub(super) sessions: SessionPositions,
+    /// Market return by session position, in millionths.
+    pub(super) returns: Vec<i64>,
+    /// Session dates as CSV cells, by position.
+    pub(super) dates: Vec<[u8; 10]>,
+    /// First and last calendar year that lie completely within the history.
+    pub(super) first_complete_year: i32,
+    pub(super) last_complete_year: i32,
+    /// True if some securities have well-known tickers.
+    pub(super) familiar_tickers: bool,
+}
+
+/// Standard deviation of the market's daily return, in millionths.
+const VOLATILITY: i64 = 9_000;
+
+impl SyntheticMarket {
+    /// Market of `years` years that ends with the newest session up to `until`.
+    pub(super) fn new(symbols: u64, years: u32, seed: u64, until: NaiveDate) -> anyhow::Result<Self> {
+        let start = until
+            .checked_sub_months(Months::new(years * 12))
+            .and_then(|day| day.succ_opt())
+            .filter(|day| day.year() >= 1955 && until.year() <= 2100)
+            .context("the history would leave the years 1955 to 2100, which the calendar knows")?;
+        let sessions = SessionPositions::new(start, until).context("the history holds no session")?;
+        ensure!(sessions.last - sessions.first >= 60, "the history holds too few sessions");
+        let mut random = SplitMix64::new(seed, u64::MAX - 1);
+        let returns =
+            (0..=sessions.last).map(|_| bell(random.next()) * VOLATILITY / BELL_DEVIATION).collect();
+        let dates = (0..=sessions.last).map(|position| date_bytes(sessions.day(position))).collect();
+        let starts_a_year = start.month() == 1 && start.day() == 1;
+        Ok(Self {
+            seed,
+            symbols,
+            returns,
+            dates,
+            first_complete_year: start.year() + i32::from(!starts_a_year),
+            last_complete_year: until.year() - 1,
+            familiar_tickers: false,
+            sessions,
+        })
+    }
+
+    /// Market with or without well-known tickers.
+    pub(super) fn with_familiar_tickers(self, familiar_tickers: bool) -> Self {
+        Self { familiar_tickers, ..self }
+    }
+}

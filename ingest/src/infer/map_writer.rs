@@ -1,0 +1,311 @@
+//! Writer of the proposed map as TOML. Each choice has a comment with its reason or with a check for the user.
+
+use std::fmt::Write;
+
+use market::event::Kind;
+
+use super::cell_formats::is_ticker;
+use super::column_names::{kind_of, meaning};
+use super::table_profile::{ColumnContent, TableProfile};
+use crate::format::normalize_column_name;
+
+/// Columns of prices in the order that headerless files have them.
+const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
+
+/// Fields of a wide table, and the pattern of its column names.
+struct WideGuess {
+    pattern: &'static str,
+    /// Vendor's field names with canonical names; empty if every cell is a close.
+    fields: Vec<(&'static str, String)>,
+}
+
+/// Writes a map.
+pub(super) fn map(look: &TableProfile, label: &str) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_map(&mut text, look, label);
+    text
+}
+
+fn write_map(out: &mut String, look: &TableProfile, label: &str) -> std::fmt::Result {
+    let wide = wide_guess(look);
+    let kind = if wide.is_some() { Kind::Price } else { kind_of(&look.names) };
+    let columns = columns(look, kind, wide.as_ref());
+    writeln!(out, "# A first map of {label}. Check every line, then: ingest load … --map THIS --dry-run")?;
+    writeln!(
+        out,
+        "\n# What a row is: price, dividend, split, security, fundamentals, etf, holding or session."
+    )?;
+    writeln!(out, "kind = \"{kind}\"")?;
+    write_file(out, look)?;
+    writeln!(
+        out,
+        "\n# Canonical column = the file's column, by its name, or by its number from 1.\n[columns]"
+    )?;
+    for (name, place, sample) in &columns {
+        writeln!(out, "{name} = {place}{}", comment(sample))?;
+    }
+    write_not_taken(out, look, kind, wide.as_ref())?;
+    write_whose(out, look, &columns, wide.as_ref())?;
+    if let Some(wide) = &wide {
+        writeln!(
+            out,
+            "\n# Columns are called by their symbols: a row of the file is a row of each symbol.\n[wide]"
+        )?;
+        writeln!(out, "name = \"{}\"", wide.pattern)?;
+        if wide.fields.is_empty() {
+            writeln!(out, "value = \"close\"")?;
+        }
+        writeln!(out, "# skip = [\"Average\"]")?;
+    }
+    write_dates(out, look, &columns)?;
+    write_signs(out, look)?;
+    if !look.absent.is_empty() {
+        writeln!(out, "\n[rows]\nabsent = {:?} # words for no value", look.absent)?;
+    }
+    if kind == Kind::Price {
+        writeln!(out, "\n# Prices as traded are raw. Are they adjusted for splits, say so:")?;
+        if is_adjusted(look, label) {
+            writeln!(out, "[constants]\nbasis = \"split_adjusted\" # check: what is beside them says so")?;
+        } else {
+            writeln!(out, "# [constants]\n# basis = \"split_adjusted\"")?;
+        }
+        writeln!(out, "\n# Are prices in other units, a factor in quotes brings them to dollars, exactly:")?;
+        writeln!(out, "# [scale]\n# close = \"0.0001\"")?;
+    } else if kind == Kind::Dividend && !columns.iter().any(|(name, ..)| *name == "currency") {
+        writeln!(out, "\n[constants]\ncurrency = \"USD\" # check: what the amounts are in")?;
+        if look.names.iter().any(|name| name == "Dividends") {
+            writeln!(out, "amount_basis = \"split_adjusted\" # check: Yahoo's are; as_declared are as paid")?;
+        }
+    }
+    Ok(())
+}
+
+/// True if prices are probably adjusted for splits. Vendors with an adjusted close also adjust the close for splits.
+/// Yahoo's older layout, with the adjusted close last, does not.
+fn is_adjusted(look: &TableProfile, label: &str) -> bool {
+    let place = |words: &[&str]| {
+        let called = |name: &String| name.split('|').any(|part| words.contains(&normalize_column_name(part).as_str()));
+        look.names.iter().position(called)
+    };
+    let adjusted = place(&["adjclose"]).filter(|at| place(&["volume"]).is_none_or(|volume| *at < volume));
+    adjusted.or_else(|| place(&["adjustedclose", "closeadj"])).is_some()
+        || label.to_lowercase().contains("adj")
+}
+
+fn write_file(out: &mut String, look: &TableProfile) -> std::fmt::Result {
+    let delimiter =
+        if look.delimiter == b'\t' { "tab".to_owned() } else { char::from(look.delimiter).to_string() };
+    writeln!(out, "\n[file]\ndelimiter = \"{delimiter}\"")?;
+    if look.windows_1252 {
+        writeln!(out, "encoding = \"windows-1252\" # the text is not UTF-8")?;
+    }
+    if look.first_line > 1 {
+        writeln!(out, "first_line = {} # the lines above are no part of the table", look.first_line)?;
+    }
+    match look.header {
+        0 => writeln!(out, "header = 0 # no line of names"),
+        1 => Ok(()),
+        lines => writeln!(out, "header = {lines} # lines of names; those of a column are joined by a bar"),
+    }
+}
+
+/// Mapped columns: name, place and first cell.
+fn columns(look: &TableProfile, kind: Kind, wide: Option<&WideGuess>) -> Vec<(&'static str, String, String)> {
+    let mut columns: Vec<(&'static str, String, String)> = Vec::new();
+    if let Some(wide) = wide {
+        let date = look.contents.iter().position(|content| matches!(content, ColumnContent::Dates(_)));
+        columns.extend(date.map(|at| ("date", (at + 1).to_string(), look.samples[at].clone())));
+        columns.extend(wide.fields.iter().map(|(name, word)| (*name, quoted(word), String::new())));
+        return columns;
+    }
+    if look.header == 0 {
+        return by_content(look);
+    }
+    for (index, name) in look.names.iter().enumerate() {
+        let Some(column) = meaning(kind, name) else { continue };
+        if !columns.iter().any(|(known, ..)| *known == column) {
+            let twice = look.names.iter().filter(|other| *other == name).count() > 1;
+            let place = if twice { (index + 1).to_string() } else { quoted(name) };
+            columns.push((column, place, look.samples[index].clone()));
+        }
+    }
+    let date = look.contents.iter().position(|content| matches!(content, ColumnContent::Dates(_)));
+    let dated = columns.iter().any(|(name, ..)| matches!(*name, "date" | "ex_date"));
+    if let (Some(at), false, Kind::Price) = (date, dated, kind) {
+        columns.insert(0, ("date", (at + 1).to_string(), look.samples[at].clone()));
+    }
+    columns
+}
+
+/// Columns of a headerless table of prices, from their contents.
+fn by_content(look: &TableProfile) -> Vec<(&'static str, String, String)> {
+    let mut columns = Vec::new();
+    let mut add =
+        |name, index: usize| columns.push((name, (index + 1).to_string(), look.samples[index].clone()));
+    let position = |wanted: fn(&ColumnContent) -> bool| look.contents.iter().position(wanted);
+    if let Some(symbol) = position(|content| *content == ColumnContent::Tickers) {
+        add("symbol", symbol);
+    }
+    let date = position(|content| matches!(content, ColumnContent::Dates(_)));
+    date.into_iter().for_each(|date| add("date", date));
+    let numbers: Vec<usize> = (0..look.contents.len())
+        .filter(|index| look.contents[*index] == ColumnContent::Numbers && look.samples[*index] != "0")
+        .collect();
+    match numbers.as_slice() {
+        [] => {}
+        [only] => add("close", *only),
+        [close, volume] => {
+            add("close", *close);
+            add("volume", *volume);
+        }
+        many => PRICE_ORDER.into_iter().zip(many).for_each(|(name, index)| add(name, *index)),
+    }
+    columns
+}
+
+fn write_not_taken(out: &mut String, look: &TableProfile, kind: Kind, wide: Option<&WideGuess>) -> std::fmt::Result {
+    if look.header == 0 {
+        return writeln!(out, "# Names were given by what stands in the columns: check each.");
+    }
+    let left = look.names.iter().filter(|name| wide.is_none() && meaning(kind, name).is_none());
+    let left: Vec<&str> = left.map(String::as_str).take(30).collect();
+    if left.is_empty() { Ok(()) } else { writeln!(out, "# not taken: {}", left.join(", ")) }
+}
+
+fn write_whose(
+    out: &mut String,
+    look: &TableProfile,
+    columns: &[(&'static str, String, String)],
+    wide: Option<&WideGuess>,
+) -> std::fmt::Result {
+    if let Some((_, _, sample)) = columns.iter().find(|(name, ..)| *name == "symbol") {
+        if sample.ends_with(".US") {
+            writeln!(out, "\n# The home market is no part of a symbol; a row of another one is rejected.")?;
+            writeln!(out, "[symbols]\ncell = \"{{symbol}}.US\"")?;
+        }
+        return Ok(());
+    }
+    if wide.is_some() {
+        return Ok(());
+    }
+    let tickers = (0..look.names.len()).find(|index| look.contents[*index] == ColumnContent::Tickers);
+    if let Some(column) = tickers {
+        writeln!(
+            out,
+            "# symbol = {} # is it the symbol? its cells look so: {}",
+            quoted(&look.names[column]),
+            look.samples[column]
+        )?;
+    }
+    writeln!(
+        out,
+        "\n# Whose rows these are: the file's name is taken where the whole of it is a symbol (AAPL.csv)."
+    )?;
+    writeln!(out, "# [symbols]\n# file_name = \"table_{{symbol}}.csv\"")
+}
+
+fn write_dates(
+    out: &mut String,
+    look: &TableProfile,
+    columns: &[(&'static str, String, String)],
+) -> std::fmt::Result {
+    let formats = look.contents.iter().find_map(|content| match content {
+        ColumnContent::Dates(formats) => Some(formats),
+        _ => None,
+    });
+    if let Some([first, others @ ..]) =
+        formats.map(Vec::as_slice).filter(|formats| formats[0] != "YYYY-MM-DD")
+    {
+        writeln!(out, "\n[dates]")?;
+        let doubt = if others.is_empty() {
+            String::new()
+        } else {
+            format!(" # or {}: the dates fit both", others.join(", "))
+        };
+        return writeln!(out, "format = \"{first}\"{doubt}");
+    }
+    let date = columns.iter().find(|(name, ..)| matches!(*name, "date" | "ex_date"));
+    let digits =
+        date.map(|(.., sample)| sample.as_str()).filter(|date| date.bytes().all(|b| b.is_ascii_digit()));
+    // Seconds and milliseconds since 1970, for dates from 1973 on.
+    match digits.map(str::len) {
+        Some(9 | 10) => writeln!(out, "\n[dates]\nformat = \"unix\""),
+        Some(12 | 13) => writeln!(out, "\n[dates]\nformat = \"unix_ms\""),
+        _ => Ok(()),
+    }
+}
+
+fn write_signs(out: &mut String, look: &TableProfile) -> std::fmt::Result {
+    let signs = &look.signs;
+    if *signs != super::cell_formats::NumberNotation::default() {
+        writeln!(out, "\n[numbers]")?;
+        if signs.comma {
+            writeln!(out, "decimal = \",\"")?;
+        }
+        if let Some(sign) = signs.thousands {
+            writeln!(out, "thousands = \"{sign}\"")?;
+        }
+        if !signs.strip.is_empty() {
+            writeln!(out, "strip = \"{}\" # signs that are no part of a number", signs.strip)?;
+        }
+        if signs.suffixes {
+            writeln!(out, "suffixes = true # 45.2M is 45200000")?;
+        }
+    }
+    Ok(())
+}
+
+/// Pattern of column names that are symbols, if any.
+fn wide_guess(look: &TableProfile) -> Option<WideGuess> {
+    let dates = look.contents.iter().filter(|content| matches!(content, ColumnContent::Dates(_))).count();
+    let is_value = |index: &usize| matches!(look.contents[*index], ColumnContent::Numbers | ColumnContent::Empty);
+    let values: Vec<&str> =
+        (0..look.names.len()).filter(is_value).map(|index| look.names[index].as_str()).collect();
+    if look.header == 0 || dates != 1 || values.len() < 2 {
+        return None;
+    }
+    let patterns = [
+        ("{field}|{symbol}", '|', true),
+        ("{symbol}|{field}", '|', false),
+        ("{symbol}.{field}", '.', false),
+        ("{symbol}_{field}", '_', false),
+        ("{field}_{symbol}", '_', true),
+        ("{symbol} {field}", ' ', false),
+        ("{symbol}-{field}", '-', false),
+    ];
+    for (pattern, sign, field_first) in patterns {
+        let mut fields: Vec<(&'static str, String)> = Vec::new();
+        let fits = values.iter().filter(|name| {
+            let parts =
+                if field_first { name.split_once(sign) } else { name.rsplit_once(sign).map(|(a, b)| (b, a)) };
+            let Some((field, _)) = parts.filter(|(_, symbol)| is_ticker(symbol)) else { return false };
+            if let Some(meant) =
+                meaning(Kind::Price, field).filter(|meant| !["symbol", "date"].contains(meant))
+                && !fields.iter().any(|(known, _)| *known == meant)
+            {
+                fields.push((meant, field.to_owned()));
+            }
+            true
+        });
+        if fits.count() * 2 > values.len() && fields.iter().any(|(name, _)| *name == "close") {
+            return Some(WideGuess { pattern, fields });
+        }
+    }
+    let small = values.iter().all(|name| !name.contains(|c: char| c.is_ascii_uppercase()));
+    let is_symbol = |name: &&str| match small {
+        true => name.len() <= 6 && is_ticker(&name.to_ascii_uppercase()),
+        false => is_ticker(name),
+    };
+    let symbols = values.iter().all(|name| is_symbol(name) && meaning(Kind::Price, name).is_none());
+    symbols.then_some(WideGuess { pattern: "{symbol}", fields: Vec::new() })
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn comment(sample: &str) -> String {
+    let sample = sample.lines().next().unwrap_or_default();
+    if sample.is_empty() { String::new() } else { format!(" # {sample}") }
+}
