@@ -19,7 +19,7 @@ const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2
 
 /// Metric handles.
 #[derive(Debug)]
-pub(crate) struct Metrics {
+pub(crate) struct ApiMetrics {
     registry: Registry,
     requests: HistogramVec,
     pub(crate) throttled: IntCounter,
@@ -55,7 +55,7 @@ pub(crate) struct CacheMetrics {
 
 /// Client connections by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Connections {
+pub(crate) struct ConnectionCounts {
     pub(crate) idle: i64,
     pub(crate) head: i64,
     pub(crate) working: i64,
@@ -70,15 +70,15 @@ pub(crate) struct PoolUse {
 
 /// Gauge values at the time of a scrape.
 #[derive(Debug, Default)]
-pub(crate) struct Levels {
+pub(crate) struct GaugeValues {
     /// Calls waiting for a decision.
     pub(crate) queue: usize,
-    pub(crate) connections: Connections,
+    pub(crate) connections: ConnectionCounts,
     pub(crate) reads: PoolUse,
     pub(crate) costly: PoolUse,
 }
 
-impl Metrics {
+impl ApiMetrics {
     /// Registers all metrics.
     pub(crate) fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
@@ -125,7 +125,7 @@ impl Metrics {
     }
 
     /// Records a response; `route` is `None` without a matching route.
-    pub(crate) fn answered(
+    pub(crate) fn record_response(
         &self,
         route: Option<&MatchedPath>,
         method: &Method,
@@ -133,22 +133,22 @@ impl Metrics {
         seconds: f64,
     ) {
         let route = route.map_or("none", MatchedPath::as_str);
-        self.requests.with_label_values(&[route, word(method), status.as_str()]).observe(seconds);
+        self.requests.with_label_values(&[route, method_label(method), status.as_str()]).observe(seconds);
     }
 
     /// Records a refusal before the request was parsed.
-    pub(crate) fn refused(&self, status: StatusCode) {
+    pub(crate) fn record_protocol_error(&self, status: StatusCode) {
         self.requests.with_label_values(&["none", "other", status.as_str()]).observe(0.0);
     }
 
     /// All metrics, with these gauge values.
-    pub(crate) fn families(&self, levels: &Levels) -> Vec<MetricFamily> {
-        self.queue.set(gauge(levels.queue));
-        let Connections { idle, head, working } = levels.connections;
+    pub(crate) fn gather(&self, gauges: &GaugeValues) -> Vec<MetricFamily> {
+        self.queue.set(gauge(gauges.queue));
+        let ConnectionCounts { idle, head, working } = gauges.connections;
         for (state, connections) in [("idle", idle), ("head", head), ("working", working)] {
             self.connections.with_label_values(&[state]).set(connections);
         }
-        for (pool, level) in [("reads", levels.reads), ("costly", levels.costly)] {
+        for (pool, level) in [("reads", gauges.reads), ("costly", gauges.costly)] {
             self.pool_waiting.with_label_values(&[pool]).set(gauge(level.waiting));
             self.pool_in_use.with_label_values(&[pool]).set(gauge(level.in_use));
         }
@@ -205,13 +205,13 @@ impl CacheMetrics {
     }
 
     /// Records a cache look-up.
-    pub(crate) fn looked(&self, is_there: bool) {
-        if is_there { self.hits.inc() } else { self.misses.inc() }
+    pub(crate) fn record_lookup(&self, is_hit: bool) {
+        if is_hit { self.hits.inc() } else { self.misses.inc() }
     }
 }
 
 /// Label of a method. Unknown methods share one label, because clients may send any word.
-fn word(method: &Method) -> &'static str {
+fn method_label(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::HEAD => "HEAD",
@@ -234,12 +234,12 @@ mod tests {
 
     #[test]
     fn no_word_of_a_client_becomes_a_label() {
-        let metrics = Metrics::new().expect("figures");
+        let metrics = ApiMetrics::new().expect("figures");
         for method in ["GET", "BREW", "X-anything"] {
             let method = Method::from_bytes(method.as_bytes()).expect("a method");
-            metrics.answered(None, &method, StatusCode::NOT_FOUND, 0.001);
+            metrics.record_response(None, &method, StatusCode::NOT_FOUND, 0.001);
         }
-        let families = metrics.families(&Levels::default());
+        let families = metrics.gather(&GaugeValues::default());
         let requests = families.iter().find(|family| family.name() == "dds_http_request_duration_seconds");
         assert_eq!(requests.map(|family| family.get_metric().len()), Some(2));
     }

@@ -7,8 +7,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, Row, Transaction};
 
 use super::error::AccountError;
-use super::party::{Locked, Party};
-use super::ways_in;
+use super::actor::{LockedAccount, AccountActor};
+use super::revocation;
 use crate::auth::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_account.sql");
@@ -20,7 +20,7 @@ const DELETE: &str = include_str!("../../queries/accounts/delete_account.sql");
 
 /// Account with its plan and usage.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Account {
+pub(crate) struct AccountDetails {
     pub(crate) id: i64,
     pub(crate) email: String,
     pub(crate) tier: Tier,
@@ -40,7 +40,7 @@ pub(crate) struct Account {
     pub(crate) created_at: DateTime<Utc>,
 }
 
-impl Account {
+impl AccountDetails {
     fn read(row: &Row) -> Result<Self, Error> {
         Ok(Self {
             id: row.try_get("id")?,
@@ -62,57 +62,57 @@ impl Account {
 
 /// Creates an account in the caller's transaction, and locks it. `holder` is true if its holder creates it, false for
 /// the operator.
-pub(crate) async fn create(
+pub(crate) async fn create_account(
     transaction: &Transaction<'_>,
     email: &str,
     tier: Tier,
     paid_until: Option<DateTime<Utc>>,
     holder: bool,
-) -> Result<Locked, AccountError> {
+) -> Result<LockedAccount, AccountError> {
     let row = match transaction.query_one(CREATE, &[&email, &tier, &paid_until]).await {
         Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
             return Err(AccountError::Taken(email.to_owned()));
         }
         created => created?,
     };
-    let party = if holder { Party::Holder(row.try_get("id")?) } else { Party::Operator(email) };
-    let account = party.lock(transaction).await?;
+    let actor = if holder { AccountActor::Holder(row.try_get("id")?) } else { AccountActor::Operator(email) };
+    let account = actor.lock(transaction).await?;
     let details = json!({ "email": email, "tier": tier, "paid_until": paid_until });
     account.record(transaction, "account.create", details).await?;
     Ok(account)
 }
 
 /// Account of an address in lower case.
-pub(crate) async fn show(client: &Client, email: &str) -> Result<Account, AccountError> {
+pub(crate) async fn find_account(client: &Client, email: &str) -> Result<AccountDetails, AccountError> {
     let row = client.query_opt(SHOW, &[&email]).await?;
-    Ok(Account::read(&row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?)?)
+    Ok(AccountDetails::read(&row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?)?)
 }
 
 /// All accounts, ordered by address.
-pub(crate) async fn list(client: &Client) -> Result<Vec<Account>, AccountError> {
+pub(crate) async fn list_accounts(client: &Client) -> Result<Vec<AccountDetails>, AccountError> {
     let rows = client.query(LIST, &[]).await?;
-    Ok(rows.iter().map(Account::read).collect::<Result<_, _>>()?)
+    Ok(rows.iter().map(AccountDetails::read).collect::<Result<_, _>>()?)
 }
 
 /// Disables an account from the next request on, or enables it again. Disabling also ends its sessions and links.
-pub(crate) async fn disable(
+pub(crate) async fn set_disabled(
     client: &mut Client,
-    party: Party<'_>,
+    actor: AccountActor<'_>,
     disabled: bool,
 ) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
+    let account = actor.lock(&transaction).await?;
     transaction.execute(DISABLE, &[&account.id, &disabled]).await?;
-    let ended = if disabled { ways_in::close(&transaction, account.id).await? } else { 0 };
+    let ended = if disabled { revocation::end_links_and_sessions(&transaction, account.id).await? } else { 0 };
     let action = if disabled { "account.disable" } else { "account.enable" };
     account.record(&transaction, action, json!({ "sessions": ended })).await?;
     Ok(transaction.commit().await?)
 }
 
 /// Changes an account's address, given in lower case, in the caller's transaction. Links sent to the old address end.
-pub(crate) async fn rename(
+pub(crate) async fn change_address(
     transaction: &Transaction<'_>,
-    account: &Locked,
+    account: &LockedAccount,
     email: &str,
 ) -> Result<(), AccountError> {
     match transaction.execute(RENAME, &[&account.id, &email]).await {
@@ -121,17 +121,17 @@ pub(crate) async fn rename(
         }
         renamed => renamed?,
     };
-    ways_in::end_links(transaction, account.id).await?;
+    revocation::end_links(transaction, account.id).await?;
     let details = json!({ "before": account.email, "after": email });
     account.record(transaction, "account.address", details).await
 }
 
 /// Deletes an account with its keys, sessions, links and password, from the next request on. The month's usage stays
 /// with its address.
-pub(crate) async fn delete(client: &mut Client, party: Party<'_>) -> Result<(), AccountError> {
+pub(crate) async fn delete_account(client: &mut Client, actor: AccountActor<'_>) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
-    account.hold_calls(&transaction).await?;
+    let account = actor.lock(&transaction).await?;
+    account.lock_limiter(&transaction).await?;
     transaction.execute(DELETE, &[&account.id]).await?;
     account.record(&transaction, "account.delete", json!({ "keys": account.active_keys })).await?;
     Ok(transaction.commit().await?)

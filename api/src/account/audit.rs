@@ -14,7 +14,7 @@ const SHOWN: i64 = 200;
 
 /// Audit log entry.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Entry {
+pub(crate) struct AuditEntry {
     pub(crate) at: DateTime<Utc>,
     /// Database role, or `account` for the holder.
     pub(crate) actor: String,
@@ -22,7 +22,7 @@ pub(crate) struct Entry {
     pub(crate) details: Value,
 }
 
-impl Entry {
+impl AuditEntry {
     fn read(row: &Row) -> Result<Self, Error> {
         Ok(Self {
             at: row.try_get("at")?,
@@ -34,13 +34,13 @@ impl Entry {
 }
 
 /// Changes of all accounts that an address ever had, oldest first.
-pub(crate) async fn history(client: &Client, email: &str) -> Result<Vec<Entry>, AccountError> {
+pub(crate) async fn list_address_history(client: &Client, email: &str) -> Result<Vec<AuditEntry>, AccountError> {
     let rows = client.query(HISTORY, &[&email]).await?;
-    Ok(rows.iter().map(Entry::read).collect::<Result<_, _>>()?)
+    Ok(rows.iter().map(AuditEntry::read).collect::<Result<_, _>>()?)
 }
 
 /// Latest entries of one account, newest first.
-pub(crate) async fn log(client: &Client, account: i64) -> Result<Vec<Entry>, AccountError> {
+pub(crate) async fn list_recent_entries(client: &Client, account: i64) -> Result<Vec<AuditEntry>, AccountError> {
     let rows = client.query(LOG, &[&account, &SHOWN]).await?;
-    Ok(rows.iter().map(Entry::read).collect::<Result<_, _>>()?)
+    Ok(rows.iter().map(AuditEntry::read).collect::<Result<_, _>>()?)
 }

@@ -3,7 +3,7 @@
 use super::error::AccountError;
 
 /// Parses an email address: one @, a local part, a domain with a dot. The result is in lower case.
-pub(crate) fn email(text: &str) -> Result<String, AccountError> {
+pub(crate) fn parse_email(text: &str) -> Result<String, AccountError> {
     let trimmed = text.trim();
     let valid = trimmed.split_once('@').is_some_and(|(local, domain)| {
         let local = (1..=64).contains(&local.len())
@@ -26,12 +26,12 @@ pub(crate) fn email(text: &str) -> Result<String, AccountError> {
 
 #[cfg(test)]
 mod tests {
-    use super::email;
+    use super::parse_email;
 
     #[test]
     fn addresses_are_told_from_other_texts() {
         for good in ["a@example.com", "First.Last+tag@sub.example.co", " a@example.com "] {
-            assert!(email(good).is_ok(), "{good}");
+            assert!(parse_email(good).is_ok(), "{good}");
         }
         for bad in [
             "",
@@ -47,8 +47,8 @@ mod tests {
             "a@example..com",
             "a@example.com\n;",
         ] {
-            assert!(email(bad).is_err(), "{bad:?}");
+            assert!(parse_email(bad).is_err(), "{bad:?}");
         }
-        assert_eq!(email("A@Example.COM").ok().as_deref(), Some("a@example.com"));
+        assert_eq!(parse_email("A@Example.COM").ok().as_deref(), Some("a@example.com"));
     }
 }

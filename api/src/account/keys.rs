@@ -8,8 +8,8 @@ use serde_json::json;
 use tokio_postgres::{Client, Error, Row, Transaction};
 
 use super::error::AccountError;
-use super::party::{Locked, Party};
-use crate::auth::Secret;
+use super::actor::{LockedAccount, AccountActor};
+use crate::auth::GeneratedKey;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_key.sql");
 const ONE: &str = include_str!("../../queries/accounts/find_key.sql");
@@ -27,7 +27,7 @@ const MOST_MADE: i64 = 100;
 
 /// API key without its secret.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Key {
+pub(crate) struct ApiKey {
     pub(crate) id: i64,
     pub(crate) name: String,
     /// Last four characters of the secret, to recognize it.
@@ -43,8 +43,8 @@ pub(crate) struct Key {
 
 /// API key with its secret, which cannot be read again.
 #[derive(Debug)]
-pub(crate) struct Drawn {
-    pub(crate) key: Key,
+pub(crate) struct CreatedKey {
+    pub(crate) key: ApiKey,
     pub(crate) secret: SecretString,
 }
 
@@ -73,7 +73,7 @@ impl Overlap {
     }
 }
 
-impl Key {
+impl ApiKey {
     fn read(row: &Row) -> Result<Self, Error> {
         Ok(Self {
             id: row.try_get("id")?,
@@ -88,11 +88,11 @@ impl Key {
     }
 }
 
-pub(crate) async fn create(
+pub(crate) async fn create_key(
     client: &mut Client,
-    party: Party<'_>,
+    actor: AccountActor<'_>,
     new: &NewKey<'_>,
-) -> Result<Drawn, AccountError> {
+) -> Result<CreatedKey, AccountError> {
     let name = new.name.trim();
     let has_control = name.chars().any(char::is_control);
     if !(1..=64).contains(&name.chars().count()) || has_control {
@@ -102,32 +102,32 @@ pub(crate) async fn create(
         return Err(refused("the key would have expired already"));
     }
     let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
-    has_room(&account, "delete one first")?;
+    let account = actor.lock(&transaction).await?;
+    refuse_full(&account, "delete one first")?;
     if transaction.query_one(IS_NAMED, &[&account.id, &name]).await?.try_get("named")? {
         return Err(refused(format!(
             "there is an active key named {name} already; if nobody kept its secret, replace it"
         )));
     }
-    let drawn = insert(&transaction, &account, &NewKey { name, ..*new }).await?;
+    let drawn = insert_key(&transaction, &account, &NewKey { name, ..*new }).await?;
     account.record(&transaction, "key.create", json!(drawn.key)).await?;
     transaction.commit().await?;
     Ok(drawn)
 }
 
 /// Replaces the secret of the active key with this id or name. The old secret expires after the overlap.
-pub(crate) async fn re_roll(
+pub(crate) async fn replace_key(
     client: &mut Client,
-    party: Party<'_>,
+    actor: AccountActor<'_>,
     key: &str,
     overlap: Overlap,
-) -> Result<Drawn, AccountError> {
+) -> Result<CreatedKey, AccountError> {
     let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
-    account.hold_calls(&transaction).await?;
-    let old = find(&transaction, &account, key).await?;
+    let account = actor.lock(&transaction).await?;
+    account.lock_limiter(&transaction).await?;
+    let old = find_active_key(&transaction, &account, key).await?;
     let (id, name): (i64, String) = (old.try_get("id")?, old.try_get("name")?);
-    is_newest(&transaction, &account, &name, id).await?;
+    refuse_replaced(&transaction, &account, &name, id).await?;
     let new = NewKey {
         name: &name,
         expires_at: old.try_get("expires_at")?,
@@ -136,10 +136,10 @@ pub(crate) async fn re_roll(
     if overlap == Overlap::None {
         transaction.execute(DELETE, &[&id]).await?;
     } else {
-        has_room(&account, "delete one first, or let the old one end at once (--overlap 0)")?;
+        refuse_full(&account, "delete one first, or let the old one end at once (--overlap 0)")?;
         transaction.execute(EXPIRE, &[&id, &overlap.hours()]).await?;
     }
-    let drawn = insert(&transaction, &account, &new).await?;
+    let drawn = insert_key(&transaction, &account, &new).await?;
     let mut details = json!(drawn.key);
     details["replaces"] = id.into();
     details["overlap"] = overlap.as_str().into();
@@ -149,15 +149,15 @@ pub(crate) async fn re_roll(
 }
 
 /// Deletes the active key with this id or name, from the next request on. Returns its id and name.
-pub(crate) async fn delete(
+pub(crate) async fn delete_key(
     client: &mut Client,
-    party: Party<'_>,
+    actor: AccountActor<'_>,
     key: &str,
 ) -> Result<(i64, String), AccountError> {
     let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
-    account.hold_calls(&transaction).await?;
-    let key = find(&transaction, &account, key).await?;
+    let account = actor.lock(&transaction).await?;
+    account.lock_limiter(&transaction).await?;
+    let key = find_active_key(&transaction, &account, key).await?;
     let (id, name): (i64, String) = (key.try_get("id")?, key.try_get("name")?);
     transaction.execute(DELETE, &[&id]).await?;
     account.record(&transaction, "key.delete", json!({ "id": id, "name": name })).await?;
@@ -166,22 +166,22 @@ pub(crate) async fn delete(
 }
 
 /// Key with this id, if it belongs to the account.
-pub(crate) async fn one(client: &Client, account: i64, id: i64) -> Result<Option<Key>, AccountError> {
+pub(crate) async fn find_key(client: &Client, account: i64, id: i64) -> Result<Option<ApiKey>, AccountError> {
     let row = client.query_opt(ONE, &[&account, &id]).await?;
-    Ok(row.as_ref().map(Key::read).transpose()?)
+    Ok(row.as_ref().map(ApiKey::read).transpose()?)
 }
 
 /// Keys of an account in order of creation, at most 200. Keys deleted more than 30 days ago are left out.
-pub(crate) async fn list(client: &Client, account: i64) -> Result<Vec<Key>, AccountError> {
+pub(crate) async fn list_keys(client: &Client, account: i64) -> Result<Vec<ApiKey>, AccountError> {
     let rows = client.query(LIST, &[&account]).await?;
-    Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)
+    Ok(rows.iter().map(ApiKey::read).collect::<Result<_, _>>()?)
 }
 
 fn refused(message: impl Into<String>) -> AccountError {
     AccountError::Refused(message.into())
 }
 
-fn has_room(account: &Locked, otherwise: &str) -> Result<(), AccountError> {
+fn refuse_full(account: &LockedAccount, otherwise: &str) -> Result<(), AccountError> {
     if account.active_keys < MOST_ACTIVE {
         return Ok(());
     }
@@ -190,9 +190,9 @@ fn has_room(account: &Locked, otherwise: &str) -> Result<(), AccountError> {
 
 /// Refuses a key that already has a replacement. Its expiry is now the end of its overlap, which a new key must not
 /// inherit. A repeated request must not draw a second secret.
-async fn is_newest(
+async fn refuse_replaced(
     transaction: &Transaction<'_>,
-    account: &Locked,
+    account: &LockedAccount,
     name: &str,
     id: i64,
 ) -> Result<(), AccountError> {
@@ -206,18 +206,18 @@ async fn is_newest(
 }
 
 /// Draws a secret and stores its hash.
-async fn insert(
+async fn insert_key(
     transaction: &Transaction<'_>,
-    account: &Locked,
+    account: &LockedAccount,
     new: &NewKey<'_>,
-) -> Result<Drawn, AccountError> {
+) -> Result<CreatedKey, AccountError> {
     if account.is_own() {
         let made: i64 = transaction.query_one(MADE, &[&account.id]).await?.try_get("made")?;
         if made >= MOST_MADE {
             return Err(refused(format!("{MOST_MADE} keys a day are the most")));
         }
     }
-    let secret = Secret::draw();
+    let secret = GeneratedKey::generate();
     let hash = &secret.hash[..];
     let row = transaction
         .query_one(
@@ -225,11 +225,11 @@ async fn insert(
             &[&account.id, &hash, &new.name, &secret.last_four, &new.expires_at, &new.rate_per_minute],
         )
         .await?;
-    Ok(Drawn { key: Key::read(&row)?, secret: secret.text })
+    Ok(CreatedKey { key: ApiKey::read(&row)?, secret: secret.text })
 }
 
 /// Active key with this id or name; an error if several match.
-async fn find(transaction: &Transaction<'_>, account: &Locked, key: &str) -> Result<Row, AccountError> {
+async fn find_active_key(transaction: &Transaction<'_>, account: &LockedAccount, key: &str) -> Result<Row, AccountError> {
     let mut found = transaction.query(FIND, &[&account.id, &key]).await?;
     let by_id = found.first().map(|row| row.try_get::<_, i64>("id")).transpose()?;
     match found.len() {

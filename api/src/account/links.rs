@@ -10,9 +10,9 @@ use tokio_postgres::{Client, Row, Transaction};
 
 use super::accounts;
 use super::error::AccountError;
-use super::party::{Locked, Party};
-use super::token::Token;
-use super::ways_in;
+use super::actor::{LockedAccount, AccountActor};
+use super::secret_token::Token;
+use super::revocation;
 use crate::auth::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_link.sql");
@@ -22,26 +22,26 @@ const SET_PASSWORD: &str = include_str!("../../queries/accounts/set_password.sql
 
 text_enum! {
     /// What a link is for.
-    pub enum Purpose { Invitation = "invitation", Reset = "reset" }
+    pub enum LinkPurpose { Invitation = "invitation", Reset = "reset" }
 }
 
 /// New link; its secret cannot be read again.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct CreatedLink {
     pub(crate) secret: SecretString,
     pub(crate) expires_at: DateTime<Utc>,
 }
 
 /// Usable link.
 #[derive(Debug, Clone)]
-pub(crate) struct Link {
-    pub(crate) purpose: Purpose,
+pub(crate) struct OneTimeLink {
+    pub(crate) purpose: LinkPurpose,
     pub(crate) email: String,
     account: Option<i64>,
     tier: Tier,
 }
 
-impl Link {
+impl OneTimeLink {
     fn read(row: &Row) -> Result<Self, AccountError> {
         let purpose: &str = row.try_get("purpose")?;
         Ok(Self {
@@ -54,58 +54,58 @@ impl Link {
 }
 
 /// Creates an invitation: an address without an account gets one with this tier.
-pub(crate) async fn invite(
+pub(crate) async fn create_invitation(
     client: &Client,
     email: &str,
     tier: Tier,
     hours: i32,
-) -> Result<Made, AccountError> {
-    if accounts::show(client, email).await.is_ok() {
+) -> Result<CreatedLink, AccountError> {
+    if accounts::find_account(client, email).await.is_ok() {
         return Err(AccountError::Taken(email.to_owned()));
     }
-    let token = Token::draw();
-    let purpose = Purpose::Invitation.as_str();
+    let token = Token::generate();
+    let purpose = LinkPurpose::Invitation.as_str();
     let row =
         client.query_one(CREATE, &[&&token.hash[..], &purpose, &email, &None::<i64>, &tier, &hours]).await?;
-    Ok(Made { secret: token.text, expires_at: row.try_get("expires_at")? })
+    Ok(CreatedLink { secret: token.text, expires_at: row.try_get("expires_at")? })
 }
 
 /// Creates a password reset link for an account's holder.
-pub(crate) async fn reset(client: &mut Client, party: Party<'_>, hours: i32) -> Result<Made, AccountError> {
+pub(crate) async fn create_reset_link(client: &mut Client, actor: AccountActor<'_>, hours: i32) -> Result<CreatedLink, AccountError> {
     let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
-    let token = Token::draw();
-    let purpose = Purpose::Reset.as_str();
+    let account = actor.lock(&transaction).await?;
+    let token = Token::generate();
+    let purpose = LinkPurpose::Reset.as_str();
     let (hash, tier) = (&token.hash[..], account.subscription.tier);
     let row = transaction
         .query_one(CREATE, &[&hash, &purpose, &account.email, &Some(account.id), &tier, &hours])
         .await?;
     account.record(&transaction, "password.reset_link", json!({ "hours": hours })).await?;
     transaction.commit().await?;
-    Ok(Made { secret: token.text, expires_at: row.try_get("expires_at")? })
+    Ok(CreatedLink { secret: token.text, expires_at: row.try_get("expires_at")? })
 }
 
 /// Usable link with this secret.
-pub(crate) async fn find(client: &Client, secret: &str) -> Result<Option<Link>, AccountError> {
+pub(crate) async fn find_link(client: &Client, secret: &str) -> Result<Option<OneTimeLink>, AccountError> {
     let row = client.query_opt(FIND, &[&&Token::hash(secret)[..]]).await?;
-    row.as_ref().map(Link::read).transpose()
+    row.as_ref().map(OneTimeLink::read).transpose()
 }
 
 /// Uses up a link: its address gets an account with this password. Open sessions and other links end. `None` for an
 /// unusable link.
-pub(crate) async fn spend(
+pub(crate) async fn redeem_link(
     transaction: &Transaction<'_>,
     secret: &str,
     password_hash: &str,
-) -> Result<Option<Locked>, AccountError> {
+) -> Result<Option<LockedAccount>, AccountError> {
     let Some(row) = transaction.query_opt(USE, &[&&Token::hash(secret)[..]]).await? else { return Ok(None) };
-    let link = Link::read(&row)?;
+    let link = OneTimeLink::read(&row)?;
     let account = match link.account {
-        Some(id) => Party::Holder(id).lock(transaction).await?,
-        None => accounts::create(transaction, &link.email, link.tier, None, true).await?,
+        Some(id) => AccountActor::Holder(id).lock(transaction).await?,
+        None => accounts::create_account(transaction, &link.email, link.tier, None, true).await?,
     };
     transaction.execute(SET_PASSWORD, &[&account.id, &password_hash]).await?;
-    let ended = ways_in::close(transaction, account.id).await?;
+    let ended = revocation::end_links_and_sessions(transaction, account.id).await?;
     account.record(transaction, "password.set", json!({ "sessions": ended })).await?;
     Ok(Some(account))
 }

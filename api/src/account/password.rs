@@ -15,8 +15,8 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, Transaction};
 
 use super::error::AccountError;
-use super::party::{Locked, Party};
-use super::ways_in;
+use super::actor::{LockedAccount, AccountActor};
+use super::revocation;
 use crate::concurrency::cpu_pool::{CpuPoolError, run_low_priority};
 
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
@@ -29,7 +29,7 @@ const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 /// Common passwords of allowed length, which attackers try first.
 const COMMON: &str = include_str!("common_passwords.txt");
 /// Maximum wait for a hashing permit.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of passwords waiting or being hashed. Further ones are refused at once.
 const QUEUE: usize = 64;
 /// Placeholder hash for unknown addresses, so that their comparison takes as long as for known ones.
@@ -52,19 +52,19 @@ pub(crate) enum PasswordError {
 
 /// Password hashing with a concurrency limit.
 #[derive(Debug, Clone)]
-pub(crate) struct Hashing {
+pub(crate) struct PasswordHashing {
     at_once: Arc<Semaphore>,
     queue: Arc<Semaphore>,
 }
 
 /// Account of an address, with the hash of its password.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct StoredPassword {
     pub(crate) account: i64,
     hash: String,
 }
 
-impl Hashing {
+impl PasswordHashing {
     pub(crate) fn new(at_once: usize) -> Self {
         Self { at_once: Arc::new(Semaphore::new(at_once)), queue: Arc::new(Semaphore::new(QUEUE)) }
     }
@@ -74,10 +74,10 @@ impl Hashing {
     }
 
     /// True if this is the account's password. The comparison takes equally long without an account.
-    pub(crate) async fn is_right(
+    pub(crate) async fn verify(
         &self,
         password: SecretString,
-        known: Option<&Known>,
+        known: Option<&StoredPassword>,
     ) -> Result<bool, PasswordError> {
         let hash = known.map(|known| known.hash.clone());
         self.work(move || {
@@ -93,7 +93,7 @@ impl Hashing {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
         let _queued = self.queue.try_acquire().map_err(|_| PasswordError::Busy)?;
-        let place = timeout(PATIENCE, Arc::clone(&self.at_once).acquire_owned()).await;
+        let place = timeout(PERMIT_TIMEOUT, Arc::clone(&self.at_once).acquire_owned()).await;
         let place = place.map_err(|_| PasswordError::Busy)?.map_err(|_| PasswordError::Busy)?;
         let worked = run_low_priority(move || {
             // The permit is returned when the work ends, even if the caller has gone.
@@ -105,15 +105,15 @@ impl Hashing {
 }
 
 /// Account of an address in lower case, if it may sign in.
-pub(crate) async fn find(client: &Client, email: &str) -> Result<Option<Known>, AccountError> {
+pub(crate) async fn find_password(client: &Client, email: &str) -> Result<Option<StoredPassword>, AccountError> {
     let Some(row) = client.query_opt(FIND, &[&email]).await? else { return Ok(None) };
-    Ok(Some(Known { account: row.try_get("id")?, hash: row.try_get("hash")? }))
+    Ok(Some(StoredPassword { account: row.try_get("id")?, hash: row.try_get("hash")? }))
 }
 
 /// Stores an account's password hash, in the caller's transaction.
-pub(crate) async fn set(
+pub(crate) async fn store_hash(
     transaction: &Transaction<'_>,
-    account: &Locked,
+    account: &LockedAccount,
     hash: &str,
 ) -> Result<(), AccountError> {
     transaction.execute(SET, &[&account.id, &hash]).await?;
@@ -122,11 +122,11 @@ pub(crate) async fn set(
 
 /// Locks the account of a verified password in the caller's transaction. `None` if the password has changed, or the
 /// account was disabled or deleted.
-pub(crate) async fn lock(
+pub(crate) async fn lock_verified_account(
     transaction: &Transaction<'_>,
-    known: &Known,
-) -> Result<Option<Locked>, AccountError> {
-    let account = match Party::Holder(known.account).lock(transaction).await {
+    known: &StoredPassword,
+) -> Result<Option<LockedAccount>, AccountError> {
+    let account = match AccountActor::Holder(known.account).lock(transaction).await {
         Err(AccountError::NoAccount(_)) => return Ok(None),
         locked => locked?,
     };
@@ -135,18 +135,18 @@ pub(crate) async fn lock(
 }
 
 /// Changes an account's password in the caller's transaction, and ends all its sessions and links.
-pub(crate) async fn change(
+pub(crate) async fn change_password(
     transaction: &Transaction<'_>,
-    account: &Locked,
+    account: &LockedAccount,
     hash: &str,
 ) -> Result<(), AccountError> {
-    set(transaction, account, hash).await?;
-    let ended = ways_in::close(transaction, account.id).await?;
+    store_hash(transaction, account, hash).await?;
+    let ended = revocation::end_links_and_sessions(transaction, account.id).await?;
     account.record(transaction, "password.change", json!({ "sessions": ended })).await
 }
 
 /// Refuses passwords that are easy to guess. Every character is allowed.
-pub(crate) fn check(password: &SecretString, email: &str) -> Result<(), AccountError> {
+pub(crate) fn check_strength(password: &SecretString, email: &str) -> Result<(), AccountError> {
     let refused = |message: &str| Err(AccountError::Refused(message.to_owned()));
     let text = password.expose_secret();
     if !LENGTH.contains(&text.chars().count()) {
@@ -189,21 +189,21 @@ mod tests {
 
     #[test]
     fn passwords_that_are_guessed_soon_are_refused() {
-        let check = |text: &str| check(&SecretString::from(text), "someone@example.com").is_ok();
+        let check = |text: &str| check_strength(&SecretString::from(text), "someone@example.com").is_ok();
         for bad in
             ["short", "elevenchars", "aaaaaaaaaaaaaaa", "password1234", "Password-1234", "someone-2026!"]
         {
-            assert!(!check(bad), "{bad}");
+            assert!(!check_strength(bad), "{bad}");
         }
         for good in ["correct horse battery", "ütf-8 ist auch gut", "7fa0-11cd-93be"] {
-            assert!(check(good), "{good}");
+            assert!(check_strength(good), "{good}");
         }
-        assert!(!check(&"ab1c2".repeat(26)), "130 characters");
+        assert!(!check_strength(&"ab1c2".repeat(26)), "130 characters");
     }
 
     #[tokio::test]
     async fn whoever_finds_the_queue_full_is_told_at_once() {
-        let hashing = Hashing::new(1);
+        let hashing = PasswordHashing::new(1);
         let waiting = hashing.queue.try_acquire_many(64).unwrap();
         let refused = hashing.hash("correct horse battery".into()).await;
         assert!(matches!(refused, Err(PasswordError::Busy)), "{refused:?}");
@@ -213,12 +213,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_password_is_told_from_another_and_from_none() {
-        let hashing = Hashing::new(1);
+        let hashing = PasswordHashing::new(1);
         let hash = hashing.hash("correct horse battery".into()).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        let known = Known { account: 1, hash };
-        assert!(hashing.is_right("correct horse battery".into(), Some(&known)).await.unwrap());
-        assert!(!hashing.is_right("correct horse".into(), Some(&known)).await.unwrap());
-        assert!(!hashing.is_right("no one's password".into(), None).await.unwrap());
+        let known = StoredPassword { account: 1, hash };
+        assert!(hashing.verify("correct horse battery".into(), Some(&known)).await.unwrap());
+        assert!(!hashing.verify("correct horse".into(), Some(&known)).await.unwrap());
+        assert!(!hashing.verify("no one's password".into(), None).await.unwrap());
     }
 }

@@ -9,7 +9,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
 use super::error::AccountError;
-use super::party::{Locked, Party, Subscription};
+use super::actor::{LockedAccount, AccountActor, Subscription};
 use crate::auth::tier::Tier;
 
 const SET: &str = include_str!("../../queries/accounts/set_tier.sql");
@@ -22,62 +22,62 @@ const ASK: &str = include_str!("../../queries/accounts/ask_for_tier.sql");
 /// Sets an account's tier from the next request on, until `paid_until` or without an end.
 pub(crate) async fn set_tier(
     client: &mut Client,
-    party: Party<'_>,
+    actor: AccountActor<'_>,
     tier: Tier,
     paid_until: Option<DateTime<Utc>>,
 ) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
-    change(&transaction, &account, "account.set_tier", SET, &[&tier, &paid_until]).await?;
+    let account = actor.lock(&transaction).await?;
+    record_change(&transaction, &account, "account.set_tier", SET, &[&tier, &paid_until]).await?;
     Ok(transaction.commit().await?)
 }
 
 /// Cancels a subscription: the tier applies to the end of the paid period, then Free. The end is `paid_until` if given.
-pub(crate) async fn cancel(
+pub(crate) async fn cancel_subscription(
     client: &mut Client,
-    party: Party<'_>,
+    actor: AccountActor<'_>,
     paid_until: Option<DateTime<Utc>>,
 ) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
-    let account = settled(&transaction, party).await?;
+    let account = lock_settled_account(&transaction, actor).await?;
     if account.subscription.tier == Tier::Free {
         return Err(AccountError::Refused("there is no paid plan to cancel".to_owned()));
     }
-    change(&transaction, &account, "account.cancel", CANCEL, &[&paid_until]).await?;
+    record_change(&transaction, &account, "account.cancel", CANCEL, &[&paid_until]).await?;
     Ok(transaction.commit().await?)
 }
 
 /// Sets the tier after the paid period.
-pub(crate) async fn follow_with(
+pub(crate) async fn set_next_tier(
     client: &mut Client,
-    party: Party<'_>,
+    actor: AccountActor<'_>,
     tier: Tier,
 ) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
-    let account = settled(&transaction, party).await?;
-    change(&transaction, &account, "account.next_tier", CHOOSE_NEXT, &[&tier]).await?;
+    let account = lock_settled_account(&transaction, actor).await?;
+    record_change(&transaction, &account, "account.next_tier", CHOOSE_NEXT, &[&tier]).await?;
     Ok(transaction.commit().await?)
 }
 
 /// Selects a tier billed by the month. A higher tier, or the present one again, applies from the next request on. A
 /// lower one applies after the paid month.
-pub(crate) async fn choose(client: &mut Client, party: Party<'_>, tier: Tier) -> Result<(), AccountError> {
+pub(crate) async fn choose_tier(client: &mut Client, actor: AccountActor<'_>, tier: Tier) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
-    let account = settled(&transaction, party).await?;
+    let account = lock_settled_account(&transaction, actor).await?;
     let present = account.subscription.tier;
     let (action, statement) = match () {
         () if tier > present => ("account.upgrade", CHOOSE),
         () if tier == present => ("account.resume", CHOOSE),
         () => ("account.next_tier", CHOOSE_NEXT),
     };
-    change(&transaction, &account, action, statement, &[&tier]).await?;
+    record_change(&transaction, &account, action, statement, &[&tier]).await?;
     Ok(transaction.commit().await?)
 }
 
 /// Records the tier that the holder requests from the operator. A request for Free is a request to cancel.
-pub(crate) async fn ask(client: &mut Client, party: Party<'_>, tier: Tier) -> Result<(), AccountError> {
+pub(crate) async fn request_tier(client: &mut Client, actor: AccountActor<'_>, tier: Tier) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
-    let account = settled(&transaction, party).await?;
+    let account = lock_settled_account(&transaction, actor).await?;
     if tier == account.subscription.tier {
         return Err(AccountError::Refused("that is the present plan already".to_owned()));
     }
@@ -87,18 +87,18 @@ pub(crate) async fn ask(client: &mut Client, party: Party<'_>, tier: Tier) -> Re
 }
 
 /// Locks the account after applying the end of an expired paid period.
-async fn settled(transaction: &Transaction<'_>, party: Party<'_>) -> Result<Locked, AccountError> {
-    let account = party.lock(transaction).await?;
+async fn lock_settled_account(transaction: &Transaction<'_>, actor: AccountActor<'_>) -> Result<LockedAccount, AccountError> {
+    let account = actor.lock(transaction).await?;
     match transaction.execute(SETTLE, &[&account.id]).await? {
         0 => Ok(account),
-        _ => party.lock(transaction).await,
+        _ => actor.lock(transaction).await,
     }
 }
 
 /// Runs a statement with the account's id as its first parameter, and records the changed subscription.
-async fn change(
+async fn record_change(
     transaction: &Transaction<'_>,
-    account: &Locked,
+    account: &LockedAccount,
     action: &str,
     statement: &str,
     parameters: &[&(dyn ToSql + Sync)],

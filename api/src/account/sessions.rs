@@ -11,9 +11,9 @@ use serde_json::json;
 use tokio_postgres::{Client, Error, Row, Transaction};
 
 use super::error::AccountError;
-use super::party::{Locked, Party};
-use super::token::Token;
-use super::ways_in;
+use super::actor::{LockedAccount, AccountActor};
+use super::secret_token::Token;
+use super::revocation;
 
 const BEGIN: &str = include_str!("../../queries/accounts/begin_session.sql");
 const PRUNE: &str = include_str!("../../queries/accounts/prune_sessions.sql");
@@ -28,7 +28,7 @@ const AGENT: usize = 200;
 
 /// Client that starts a session.
 #[derive(Debug, Clone)]
-pub(crate) struct Origin {
+pub(crate) struct SessionOrigin {
     pub(crate) address: String,
     /// User agent of the browser.
     pub(crate) agent: String,
@@ -36,7 +36,7 @@ pub(crate) struct Origin {
 
 /// Session of a request.
 #[derive(Debug, Clone)]
-pub(crate) struct Session {
+pub(crate) struct BrowserSession {
     pub(crate) id: i64,
     pub(crate) account: i64,
     pub(crate) email: String,
@@ -44,7 +44,7 @@ pub(crate) struct Session {
 
 /// Session in the list for its holder.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Shown {
+pub(crate) struct SessionSummary {
     pub(crate) id: i64,
     pub(crate) address: String,
     pub(crate) agent: String,
@@ -53,12 +53,12 @@ pub(crate) struct Shown {
 }
 
 /// Starts a session in the caller's transaction. Returns the value of its cookie.
-pub(crate) async fn begin(
+pub(crate) async fn begin_session(
     transaction: &Transaction<'_>,
-    account: &Locked,
-    origin: &Origin,
+    account: &LockedAccount,
+    origin: &SessionOrigin,
 ) -> Result<SecretString, AccountError> {
-    let token = Token::draw();
+    let token = Token::generate();
     let agent: String = origin.agent.chars().filter(|c| !c.is_control()).take(AGENT).collect();
     transaction.execute(BEGIN, &[&&token.hash[..], &account.id, &origin.address, &agent]).await?;
     transaction.execute(PRUNE, &[&account.id, &MOST]).await?;
@@ -67,9 +67,9 @@ pub(crate) async fn begin(
 }
 
 /// Active session of a cookie.
-pub(crate) async fn find(client: &Client, cookie: &str) -> Result<Option<Session>, AccountError> {
+pub(crate) async fn find_session(client: &Client, cookie: &str) -> Result<Option<BrowserSession>, AccountError> {
     let Some(row) = client.query_opt(FIND, &[&&Token::hash(cookie)[..]]).await? else { return Ok(None) };
-    Ok(Some(Session {
+    Ok(Some(BrowserSession {
         id: row.try_get("id")?,
         account: row.try_get("account_id")?,
         email: row.try_get("email")?,
@@ -77,19 +77,19 @@ pub(crate) async fn find(client: &Client, cookie: &str) -> Result<Option<Session
 }
 
 /// Ends the session of a cookie, if it exists.
-pub(crate) async fn end_of_cookie(client: &mut Client, cookie: &str) -> Result<(), AccountError> {
+pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     if let Some(row) = transaction.query_opt(END_OF_COOKIE, &[&&Token::hash(cookie)[..]]).await? {
-        let account = Party::Holder(row.try_get("account_id")?).lock(&transaction).await?;
+        let account = AccountActor::Holder(row.try_get("account_id")?).lock(&transaction).await?;
         account.record(&transaction, "session.end", json!({})).await?;
     }
     Ok(transaction.commit().await?)
 }
 
 /// Sessions of an account, newest first.
-pub(crate) async fn list(client: &Client, account: i64) -> Result<Vec<Shown>, AccountError> {
-    let read = |row: &Row| -> Result<Shown, Error> {
-        Ok(Shown {
+pub(crate) async fn list_sessions(client: &Client, account: i64) -> Result<Vec<SessionSummary>, AccountError> {
+    let read = |row: &Row| -> Result<SessionSummary, Error> {
+        Ok(SessionSummary {
             id: row.try_get("id")?,
             address: row.try_get("address")?,
             agent: row.try_get("agent")?,
@@ -100,9 +100,9 @@ pub(crate) async fn list(client: &Client, account: i64) -> Result<Vec<Shown>, Ac
     Ok(client.query(LIST, &[&account]).await?.iter().map(read).collect::<Result<_, _>>()?)
 }
 
-pub(crate) async fn end(client: &mut Client, party: Party<'_>, id: i64) -> Result<(), AccountError> {
+pub(crate) async fn end_session(client: &mut Client, actor: AccountActor<'_>, id: i64) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
+    let account = actor.lock(&transaction).await?;
     if transaction.execute(END, &[&account.id, &id]).await? == 0 {
         return Err(AccountError::Refused(format!("there is no session {id}")));
     }
@@ -111,9 +111,9 @@ pub(crate) async fn end(client: &mut Client, party: Party<'_>, id: i64) -> Resul
 }
 
 /// Ends a session that is being replaced, in the caller's transaction.
-pub(crate) async fn replace(
+pub(crate) async fn end_replaced_session(
     transaction: &Transaction<'_>,
-    account: &Locked,
+    account: &LockedAccount,
     id: i64,
 ) -> Result<(), AccountError> {
     transaction.execute(END, &[&account.id, &id]).await?;
@@ -121,16 +121,16 @@ pub(crate) async fn replace(
 }
 
 /// Ends every session of an account. Returns their number.
-pub(crate) async fn end_all(client: &mut Client, party: Party<'_>) -> Result<u64, AccountError> {
+pub(crate) async fn end_all_sessions(client: &mut Client, actor: AccountActor<'_>) -> Result<u64, AccountError> {
     let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
-    let ended = end_every(&transaction, &account).await?;
+    let account = actor.lock(&transaction).await?;
+    let ended = end_sessions_in_transaction(&transaction, &account).await?;
     account.record(&transaction, "session.end_all", json!({ "sessions": ended })).await?;
     transaction.commit().await?;
     Ok(ended)
 }
 
 /// Ends every session of an account in the caller's transaction. Returns their number.
-pub(crate) async fn end_every(transaction: &Transaction<'_>, account: &Locked) -> Result<u64, AccountError> {
-    ways_in::end_sessions(transaction, account.id).await
+pub(crate) async fn end_sessions_in_transaction(transaction: &Transaction<'_>, account: &LockedAccount) -> Result<u64, AccountError> {
+    revocation::end_sessions(transaction, account.id).await
 }

@@ -13,7 +13,7 @@ const REFUSALS: &str = include_str!("../../queries/accounts/refusals.sql");
 
 text_enum! {
     /// What came of a call, as statistics count it.
-    pub enum Outcome {
+    pub enum CallOutcome {
         /// 2xx and 304
         Answered = "answered",
         /// 404
@@ -33,15 +33,15 @@ text_enum! {
 
 /// Number of calls on a day with one outcome.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct OfDay {
+pub(crate) struct DailyCalls {
     pub(crate) day: NaiveDate,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: CallOutcome,
     pub(crate) calls: i64,
 }
 
 /// Number of calls of an endpoint by one key.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct OfEndpoint {
+pub(crate) struct EndpointCalls {
     pub(crate) endpoint: String,
     pub(crate) key: String,
     pub(crate) last_four: String,
@@ -52,35 +52,35 @@ pub(crate) struct OfEndpoint {
 
 /// Number of refused or failed calls of an endpoint.
 #[derive(Debug, Clone)]
-pub(crate) struct Refusal {
-    pub(crate) outcome: Outcome,
+pub(crate) struct RefusedCalls {
+    pub(crate) outcome: CallOutcome,
     pub(crate) endpoint: String,
     pub(crate) calls: i64,
     pub(crate) last_at: DateTime<Utc>,
 }
 
 /// Calls by day and outcome, from `since` on.
-pub(crate) async fn by_day(
+pub(crate) async fn count_by_day(
     client: &Client,
     account: i64,
     since: NaiveDate,
-) -> Result<Vec<OfDay>, AccountError> {
+) -> Result<Vec<DailyCalls>, AccountError> {
     let rows = client.query(BY_DAY, &[&account, &since]).await?;
     let read = |row: &Row| {
-        Ok(OfDay { day: row.try_get("day")?, outcome: outcome(row)?, calls: row.try_get("calls")? })
+        Ok(DailyCalls { day: row.try_get("day")?, outcome: parse_outcome(row)?, calls: row.try_get("calls")? })
     };
     rows.iter().map(read).collect()
 }
 
 /// Calls by endpoint and key, from `since` on, the highest count first.
-pub(crate) async fn by_endpoint(
+pub(crate) async fn count_by_endpoint(
     client: &Client,
     account: i64,
     since: NaiveDate,
-) -> Result<Vec<OfEndpoint>, AccountError> {
+) -> Result<Vec<EndpointCalls>, AccountError> {
     let rows = client.query(BY_ENDPOINT, &[&account, &since]).await?;
     let read = |row: &Row| {
-        Ok(OfEndpoint {
+        Ok(EndpointCalls {
             endpoint: row.try_get("endpoint")?,
             key: row.try_get("key")?,
             last_four: row.try_get("last_four")?,
@@ -93,15 +93,15 @@ pub(crate) async fn by_endpoint(
 }
 
 /// Refused and failed calls from `since` on, newest first.
-pub(crate) async fn refusals(
+pub(crate) async fn count_refused(
     client: &Client,
     account: i64,
     since: NaiveDate,
-) -> Result<Vec<Refusal>, AccountError> {
+) -> Result<Vec<RefusedCalls>, AccountError> {
     let rows = client.query(REFUSALS, &[&account, &since]).await?;
     let read = |row: &Row| {
-        Ok(Refusal {
-            outcome: outcome(row)?,
+        Ok(RefusedCalls {
+            outcome: parse_outcome(row)?,
             endpoint: row.try_get("endpoint")?,
             calls: row.try_get("calls")?,
             last_at: row.try_get("last_at")?,
@@ -110,7 +110,7 @@ pub(crate) async fn refusals(
     rows.iter().map(read).collect()
 }
 
-fn outcome(row: &Row) -> Result<Outcome, AccountError> {
+fn parse_outcome(row: &Row) -> Result<CallOutcome, AccountError> {
     let word: &str = row.try_get("outcome")?;
     word.parse().map_err(|reason| AccountError::Refused(format!("an outcome in the statistics {reason}")))
 }

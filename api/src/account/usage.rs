@@ -10,7 +10,7 @@ const USAGE: &str = include_str!("../../queries/accounts/usage.sql");
 
 /// Usage of an account's limits.
 #[derive(Debug, Clone)]
-pub(crate) struct Usage {
+pub(crate) struct AccountUsage {
     pub(crate) tier: Tier,
     /// First day of the month, UTC.
     pub(crate) month: NaiveDate,
@@ -26,10 +26,10 @@ pub(crate) struct Usage {
 }
 
 /// Usage of the account with this address in lower case.
-pub(crate) async fn usage(client: &Client, email: &str) -> Result<Usage, AccountError> {
+pub(crate) async fn find_usage(client: &Client, email: &str) -> Result<AccountUsage, AccountError> {
     let row = client.query_opt(USAGE, &[&email]).await?;
     let row = row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?;
-    Ok(Usage {
+    Ok(AccountUsage {
         tier: row.try_get("tier")?,
         month: row.try_get("month")?,
         current: row.try_get("used")?,

@@ -11,9 +11,9 @@ use foldhash::fast::RandomState;
 use quick_cache::UnitWeighter;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 
-use crate::admission::batch::{Account, Accounts, Key, Wanted};
-use crate::admission::clock::StoreClock;
-use crate::auth::credential::Presented;
+use crate::admission::admission_batch::{CachedAccount, AdmissionBatch, CachedKey, BatchDemand};
+use crate::admission::store_clock::StoreClock;
+use crate::auth::credential::PresentedKey;
 
 /// Maximum number of cached keys, and of cached accounts.
 const CAPACITY: usize = 65_536;
@@ -22,13 +22,13 @@ const CAPACITY: usize = 65_536;
 #[derive(Debug)]
 pub(crate) struct AccountCache {
     pub(crate) clock: StoreClock,
-    keys: Map<u128, Key>,
-    accounts: Map<i64, Account>,
+    keys: EntryCache<u128, CachedKey>,
+    accounts: EntryCache<i64, CachedAccount>,
 }
 
-type Map<K, V> = Cache<K, V, UnitWeighter, RandomState, DefaultLifecycle<K, V>>;
+type EntryCache<K, V> = Cache<K, V, UnitWeighter, RandomState, DefaultLifecycle<K, V>>;
 
-fn map<K: Eq + std::hash::Hash, V>(capacity: usize) -> Map<K, V> {
+fn map<K: Eq + std::hash::Hash, V>(capacity: usize) -> EntryCache<K, V> {
     let weight = u64::try_from(capacity).unwrap_or(u64::MAX);
     Cache::with(capacity, weight, UnitWeighter, RandomState::default(), DefaultLifecycle::default())
 }
@@ -43,59 +43,59 @@ impl AccountCache {
     }
 
     /// Removes the cached accounts of these keys and refills their buckets to the present.
-    pub(crate) fn checkout(&mut self, presented: &[Presented]) -> Accounts {
-        let Some(now) = self.clock.at(Instant::now()) else {
-            return Accounts { list: vec![], keys: vec![None; presented.len()] };
+    pub(crate) fn checkout(&mut self, presented: &[PresentedKey]) -> AdmissionBatch {
+        let Some(now) = self.clock.estimate_at(Instant::now()) else {
+            return AdmissionBatch { list: vec![], keys: vec![None; presented.len()] };
         };
-        let keys: Vec<Option<Key>> = presented.iter().map(|key| self.key(key.tag, now)).collect();
+        let keys: Vec<Option<CachedKey>> = presented.iter().map(|key| self.key(key.tag, now)).collect();
         let mut ids: Vec<i64> = keys.iter().flatten().map(|key| key.account).collect();
         ids.sort_unstable();
         ids.dedup();
-        let list: Vec<Account> = ids.into_iter().filter_map(|id| self.account(id, now)).collect();
-        let with_position = |key: Key| {
+        let list: Vec<CachedAccount> = ids.into_iter().filter_map(|id| self.account(id, now)).collect();
+        let with_position = |key: CachedKey| {
             let position = list.binary_search_by_key(&key.account, |account| account.limiter.account).ok()?;
             Some((position, key))
         };
         let keys = keys.into_iter().map(|key| key.and_then(with_position)).collect();
-        Accounts { list, keys }
+        AdmissionBatch { list, keys }
     }
 
-    fn key(&self, tag: u128, now: DateTime<Utc>) -> Option<Key> {
-        let valid = |key: &&Key| {
+    fn key(&self, tag: u128, now: DateTime<Utc>) -> Option<CachedKey> {
+        let valid = |key: &&CachedKey| {
             let account = self.accounts.peek(&key.account);
-            let is_current = |account: &Account| {
+            let is_current = |account: &CachedAccount| {
                 key.plan_version == account.plan_version
-                    && key.own.as_ref().is_none_or(|own| own.version == account.version)
+                    && key.key_bucket.as_ref().is_none_or(|key_bucket| key_bucket.version == account.version)
             };
             account.is_some_and(is_current) && key.expires_at.is_none_or(|end| end > now)
         };
         let mut key = self.keys.get(&tag).filter(valid)?.clone();
-        if let Some(own) = &mut key.own {
-            own.limiter.advance(now);
+        if let Some(key_bucket) = &mut key.key_bucket {
+            key_bucket.limiter.advance(now);
         }
         Some(key)
     }
 
-    fn account(&mut self, id: i64, now: DateTime<Utc>) -> Option<Account> {
-        let paid = |account: &Account| account.paid_until.is_none_or(|end| end > now);
+    fn account(&mut self, id: i64, now: DateTime<Utc>) -> Option<CachedAccount> {
+        let paid = |account: &CachedAccount| account.paid_until.is_none_or(|end| end > now);
         let (_, account) = self.accounts.remove(&id)?;
         let mut account = Some(account).filter(paid)?;
         let (month, at) = (account.limiter.month, account.limiter.at);
         account.limiter.advance(now);
         account.is_settled &= account.limiter.month == month && account.limiter.at >= at;
-        (account.wanted, account.written) = (Wanted::default(), None);
+        (account.demand, account.written) = (BatchDemand::default(), None);
         Some(account)
     }
 
     /// Reinserts the accounts whose rows were written. Accounts with unwritten rows have unknown values and are
     /// dropped.
-    pub(crate) fn checkin(&mut self, presented: &[Presented], accounts: Accounts) {
-        let Accounts { list, keys } = accounts;
+    pub(crate) fn checkin(&mut self, presented: &[PresentedKey], accounts: AdmissionBatch) {
+        let AdmissionBatch { list, keys } = accounts;
         debug_assert_eq!(presented.len(), keys.len(), "a key per presented key");
         for (presented, key) in presented.iter().zip(keys) {
             let Some((account, mut key)) = key else { continue };
-            if let (Some(own), Some(version)) = (&mut key.own, list[account].written) {
-                own.version = version;
+            if let (Some(key_bucket), Some(version)) = (&mut key.key_bucket, list[account].written) {
+                key_bucket.version = version;
                 self.keys.insert(presented.tag, key);
             }
         }
@@ -107,7 +107,7 @@ impl AccountCache {
     }
 
     /// Inserts a freshly read key and its account.
-    pub(crate) fn insert(&mut self, presented: &Presented, key: Key, account: Account) {
+    pub(crate) fn insert(&mut self, presented: &PresentedKey, key: CachedKey, account: CachedAccount) {
         debug_assert_eq!(key.account, account.limiter.account, "the account of the key");
         self.keys.insert(presented.tag, key);
         self.accounts.insert(account.limiter.account, account);
@@ -117,15 +117,15 @@ impl AccountCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::batch::Way;
-    use crate::admission::bucket::Bucket;
-    use crate::admission::limiter::Limiter;
+    use crate::admission::admission_batch::WriteMode;
+    use crate::admission::token_bucket::Bucket;
+    use crate::admission::account_limiter::AccountLimiter;
     use crate::admission::row_version::RowVersion;
     use crate::auth::tier::Tier;
 
-    fn read(id: i64) -> (Key, Account) {
+    fn read(id: i64) -> (CachedKey, CachedAccount) {
         let now = Utc::now();
-        let limiter = Limiter {
+        let limiter = AccountLimiter {
             account: id,
             tier: Tier::Free,
             bucket: Bucket { rate_per_minute: 60, burst: 60, tokens: 60.0 },
@@ -134,21 +134,21 @@ mod tests {
             month: now.date_naive(),
             used: 0,
         };
-        let account = Account {
+        let account = CachedAccount {
             limiter,
             version: RowVersion::from(1),
             plan_version: 1,
             paid_until: None,
             is_settled: true,
-            wanted: Wanted::default(),
-            way: Way::default(),
+            demand: BatchDemand::default(),
+            write_mode: WriteMode::default(),
             written: None,
         };
-        (Key { id, account: id, plan_version: 1, expires_at: None, own: None }, account)
+        (CachedKey { id, account: id, plan_version: 1, expires_at: None, key_bucket: None }, account)
     }
 
-    fn presented(id: i64) -> Presented {
-        Presented::with_tag(u128::try_from(id).expect("a positive id"))
+    fn presented(id: i64) -> PresentedKey {
+        PresentedKey::with_tag(u128::try_from(id).expect("a positive id"))
     }
 
     /// Checks one account out and in, like a charged call. Returns true if the account was cached.
@@ -167,8 +167,8 @@ mod tests {
     fn a_full_cache_evicts_one_entry_at_a_time() {
         let capacity = 1_000;
         let mut cache = AccountCache::with_capacity(capacity);
-        let moment = Instant::now();
-        cache.clock.learn(Utc::now(), moment, moment);
+        let instant = Instant::now();
+        cache.clock.update(Utc::now(), instant, instant);
         for id in 1..=5_000 {
             let (key, account) = read(id);
             cache.insert(&presented(id), key, account);
@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn a_key_of_another_plan_or_an_account_that_was_not_written_is_not_cached() {
         let mut cache = AccountCache::with_capacity(10);
-        let moment = Instant::now();
-        cache.clock.learn(Utc::now(), moment, moment);
+        let instant = Instant::now();
+        cache.clock.update(Utc::now(), instant, instant);
         let (key, account) = read(1);
         cache.insert(&presented(1), key, account);
         assert!(charge(&mut cache, 1) && charge(&mut cache, 1));
@@ -192,7 +192,7 @@ mod tests {
         cache.checkin(&[presented(1)], accounts);
         assert!(!charge(&mut cache, 1), "its row was not written");
         let (key, account) = read(1);
-        cache.insert(&presented(1), key, Account { plan_version: 2, ..account });
+        cache.insert(&presented(1), key, CachedAccount { plan_version: 2, ..account });
         assert!(!charge(&mut cache, 1), "its plan changed");
     }
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use chrono::Utc;
 
-use crate::admission::bucket::{Bucket, Usage};
-use crate::auth::credential::Presented;
+use crate::admission::token_bucket::{Bucket, LimitUsage};
+use crate::auth::credential::PresentedKey;
 use crate::auth::tier::Tier;
 
 /// Admission request of one call.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Call {
-    pub(crate) key: Presented,
+pub(crate) struct AdmissionRequest {
+    pub(crate) key: PresentedKey,
     /// Minimum tier rank.
     pub(crate) need: i16,
     /// True if the call counts against the quota.
@@ -20,7 +20,7 @@ pub(crate) struct Call {
 
 /// Verdict on a call with a known key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum AdmissionVerdict {
     Passed,
     Tier,
     Rate,
@@ -29,31 +29,31 @@ pub(crate) enum Verdict {
 
 /// Decision on a call with a known key.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Admitted {
+pub(crate) struct AdmissionDecision {
     pub(crate) account: i64,
     /// Id of the key. A limiter knows no keys, so its caller sets this field.
     pub(crate) key: i64,
     pub(crate) tier: Tier,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: AdmissionVerdict,
     /// True if the call was charged to the quota.
     pub(crate) counted: bool,
-    pub(crate) usage: Usage,
+    pub(crate) usage: LimitUsage,
 }
 
-impl Admitted {
+impl AdmissionDecision {
     /// Call of the service itself, which is not charged.
-    pub(crate) fn own() -> Self {
+    pub(crate) fn uncharged() -> Self {
         let bucket = Bucket { rate_per_minute: 1, burst: 1, tokens: 1.0 };
-        let usage = Usage { bucket, now: Utc::now(), quota: 0, used: 0, month: 0..1 };
-        Self { account: 0, key: 0, tier: Tier::Free, verdict: Verdict::Passed, counted: false, usage }
+        let usage = LimitUsage { bucket, now: Utc::now(), quota: 0, used: 0, month: 0..1 };
+        Self { account: 0, key: 0, tier: Tier::Free, verdict: AdmissionVerdict::Passed, counted: false, usage }
     }
 }
 
 /// Result of one database round for one call.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum AdmissionOutcome {
     /// `None` for an invalid key.
-    Decided(Option<Admitted>),
+    Decided(Option<AdmissionDecision>),
     /// The account was only read, or another instance changed it.
     Open,
 }

@@ -7,97 +7,97 @@ use std::sync::{Arc, OnceLock};
 use axum::extract::MatchedPath;
 use axum::http::Extensions;
 
-use crate::admission::bucket::Usage;
-use crate::admission::decision::{Admitted, Verdict};
-use crate::auth::throttle::Left;
-use crate::connection::Connection;
+use crate::admission::token_bucket::LimitUsage;
+use crate::admission::decision::{AdmissionDecision, AdmissionVerdict};
+use crate::auth::address_throttle::RemainingCalls;
+use crate::connection::ClientConnection;
 
 /// Sender of a request, with its endpoint and admission decision.
 #[derive(Debug)]
-pub(crate) struct Caller {
+pub(crate) struct RequestContext {
     /// Client address used for the limits.
     pub(crate) client: IpAddr,
     /// True if the request came through a trusted proxy.
     pub(crate) is_proxied: bool,
-    connection: Arc<Connection>,
-    endpoint: OnceLock<MatchedPath>,
-    entry: OnceLock<Entry>,
+    connection: Arc<ClientConnection>,
+    route: OnceLock<MatchedPath>,
+    limits: OnceLock<RequestLimits>,
 }
 
 /// Limits of the request. Without an entry, the limits of the address apply.
 #[derive(Debug, Clone)]
-pub(crate) enum Entry {
+pub(crate) enum RequestLimits {
     /// Remaining failed credentials before a refusal.
-    Failures(Left),
-    Account(Charge),
+    Failures(RemainingCalls),
+    Account(AccountCharge),
 }
 
 /// Charge of one call to an account and key.
 #[derive(Debug, Clone)]
-pub(crate) struct Charge {
+pub(crate) struct AccountCharge {
     pub(crate) account: i64,
     pub(crate) key: i64,
-    pub(crate) usage: Usage,
+    pub(crate) usage: LimitUsage,
     /// True if the call counted against the quota.
     pub(crate) counted: bool,
     pub(crate) quota_refused: bool,
 }
 
-impl Caller {
+impl RequestContext {
     /// Creates the sender of an undecided request.
-    pub(crate) fn new(client: IpAddr, is_proxied: bool, connection: Arc<Connection>) -> Arc<Self> {
-        let (endpoint, entry) = Default::default();
-        Arc::new(Self { client, is_proxied, connection, endpoint, entry })
+    pub(crate) fn new(client: IpAddr, is_proxied: bool, connection: Arc<ClientConnection>) -> Arc<Self> {
+        let (route, limits) = Default::default();
+        Arc::new(Self { client, is_proxied, connection, route, limits })
     }
 
     /// Sender in a request's extensions; `None` for a request without a connection.
-    pub(crate) fn of(extensions: &Extensions) -> Option<&Arc<Self>> {
+    pub(crate) fn from_extensions(extensions: &Extensions) -> Option<&Arc<Self>> {
         extensions.get::<Arc<Self>>()
     }
 
     /// Records the matched route.
-    pub(crate) fn reach(&self, endpoint: &MatchedPath) {
+    pub(crate) fn set_route(&self, route: &MatchedPath) {
         // The outermost route is set first and stays.
-        let _ = self.endpoint.set(endpoint.clone());
+        let _ = self.route.set(route.clone());
     }
 
     /// Matched route, or `None`.
-    pub(crate) fn endpoint(&self) -> Option<&MatchedPath> {
-        self.endpoint.get()
+    pub(crate) fn route(&self) -> Option<&MatchedPath> {
+        self.route.get()
     }
 
     /// Records the decision on a known key.
-    pub(crate) fn enter(&self, admitted: &Admitted) {
-        self.connection.show_key();
-        self.set(Entry::Account(Charge {
+    pub(crate) fn set_decision(&self, admitted: &AdmissionDecision) {
+        self.connection.record_valid_key();
+        self.set(RequestLimits::Account(AccountCharge {
             account: admitted.account,
             key: admitted.key,
             usage: admitted.usage.clone(),
             counted: admitted.counted,
-            quota_refused: admitted.verdict == Verdict::Quota,
+            quota_refused: admitted.verdict == AdmissionVerdict::Quota,
         }));
     }
 
     /// Records the remaining failed credentials.
-    pub(crate) fn fail(&self, left: Left) {
-        self.set(Entry::Failures(left));
+    pub(crate) fn set_remaining_failures(&self, left: RemainingCalls) {
+        self.set(RequestLimits::Failures(left));
     }
 
-    fn set(&self, entry: Entry) {
+    fn set(&self, limits: RequestLimits) {
         // Admission happens once per request, so the slot is empty.
-        let _ = self.entry.set(entry);
+        let _ = self.limits.set(limits);
     }
 
     /// Admission decision, if the request reached it.
-    pub(crate) fn entry(&self) -> Option<&Entry> {
-        self.entry.get()
+    pub(crate) fn limits(&self) -> Option<&RequestLimits> {
+        self.limits.get()
     }
 
     /// Charge of the request, if an account was charged.
-    pub(crate) fn charge(&self) -> Option<&Charge> {
-        match self.entry()? {
-            Entry::Account(charge) => Some(charge),
-            Entry::Failures(_) => None,
+    pub(crate) fn charge(&self) -> Option<&AccountCharge> {
+        match self.limits()? {
+            RequestLimits::Account(charge) => Some(charge),
+            RequestLimits::Failures(_) => None,
         }
     }
 }

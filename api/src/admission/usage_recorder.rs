@@ -18,12 +18,12 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_postgres::Config;
 
-use crate::account::statistics::Outcome;
-use crate::admission::connection::Connection;
-use crate::admission::counter::{Counter, Sum};
+use crate::account::statistics::CallOutcome;
+use crate::admission::store_connection::StoreConnection;
+use crate::admission::usage_totals::{UsageKey, UsageTotals};
 use crate::admission::decision::AdmissionError;
-use crate::admission::request_context::Charge;
-use crate::concurrency::tasks::Tasks;
+use crate::admission::request_context::AccountCharge;
+use crate::concurrency::background_tasks::BackgroundTasks;
 
 /// Capacity of the queue of unaggregated calls.
 const QUEUE: usize = 32_768;
@@ -38,42 +38,42 @@ const FEW: usize = 200;
 /// Rows per write.
 const CHUNK: usize = 1_000;
 /// Timeout of one database response, longer than the statement timeout below.
-const PATIENCE: Duration = Duration::from_secs(10);
-const STORES_PATIENCE: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-struct Call {
+struct CountedCall {
     account: i64,
     key: i64,
     endpoint: Option<MatchedPath>,
-    outcome: Outcome,
+    outcome: CallOutcome,
     at: DateTime<Utc>,
 }
 
 /// Handle of the usage recorder.
 #[derive(Debug, Clone)]
-pub(crate) struct Counts {
-    calls: mpsc::Sender<Call>,
+pub(crate) struct UsageRecorder {
+    calls: mpsc::Sender<CountedCall>,
     missing: Arc<AtomicU64>,
 }
 
-impl Counts {
+impl UsageRecorder {
     /// Starts the worker. It ends after the last handle is dropped and all rows are written.
-    pub(crate) fn start(config: &Config, tls: &MakeRustlsConnect, tasks: &Tasks) -> Self {
+    pub(crate) fn start(config: &Config, tls: &MakeRustlsConnect, tasks: &BackgroundTasks) -> Self {
         let mut config = config.clone();
         let options = config.get_options().unwrap_or_default();
-        let options = format!("{options} -c statement_timeout={}", STORES_PATIENCE.as_millis());
+        let options = format!("{options} -c statement_timeout={}", STATEMENT_TIMEOUT.as_millis());
         config.options(options.trim());
-        let connection = Connection::new(&config, tls, PATIENCE, tasks);
+        let connection = StoreConnection::new(&config, tls, RESPONSE_TIMEOUT, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
         let missing = Arc::new(AtomicU64::new(0));
-        let writer = Writer { connection, sums: BTreeMap::new(), missing: Arc::clone(&missing), day: None };
+        let writer = UsageWriter { connection, sums: BTreeMap::new(), missing: Arc::clone(&missing), day: None };
         tasks.spawn(writer.run(waiting));
         Self { calls, missing }
     }
 
-    pub(crate) fn count(&self, charge: &Charge, status: StatusCode, endpoint: Option<&MatchedPath>) {
-        let call = Call {
+    pub(crate) fn record_call(&self, charge: &AccountCharge, status: StatusCode, endpoint: Option<&MatchedPath>) {
+        let call = CountedCall {
             account: charge.account,
             key: charge.key,
             endpoint: endpoint.cloned(),
@@ -86,29 +86,29 @@ impl Counts {
     }
 }
 
-fn outcome(status: StatusCode, quota_refused: bool) -> Outcome {
+fn outcome(status: StatusCode, quota_refused: bool) -> CallOutcome {
     match status {
-        StatusCode::NOT_FOUND => Outcome::NotFound,
-        StatusCode::FORBIDDEN => Outcome::Plan,
-        StatusCode::TOO_MANY_REQUESTS if quota_refused => Outcome::Quota,
-        StatusCode::TOO_MANY_REQUESTS => Outcome::Rate,
-        status if status.is_client_error() => Outcome::Mistake,
-        status if status.is_server_error() => Outcome::Failed,
-        _ => Outcome::Answered,
+        StatusCode::NOT_FOUND => CallOutcome::NotFound,
+        StatusCode::FORBIDDEN => CallOutcome::Plan,
+        StatusCode::TOO_MANY_REQUESTS if quota_refused => CallOutcome::Quota,
+        StatusCode::TOO_MANY_REQUESTS => CallOutcome::Rate,
+        status if status.is_client_error() => CallOutcome::Mistake,
+        status if status.is_server_error() => CallOutcome::Failed,
+        _ => CallOutcome::Answered,
     }
 }
 
 /// Aggregates calls and writes the sums.
-struct Writer {
-    connection: Connection,
-    sums: BTreeMap<Counter, Sum>,
+struct UsageWriter {
+    connection: StoreConnection,
+    sums: BTreeMap<UsageKey, UsageTotals>,
     missing: Arc<AtomicU64>,
     /// Day of the last removal of old statistics.
     day: Option<NaiveDate>,
 }
 
-impl Writer {
-    async fn run(mut self, mut waiting: mpsc::Receiver<Call>) {
+impl UsageWriter {
+    async fn run(mut self, mut waiting: mpsc::Receiver<CountedCall>) {
         let (mut due, mut written) = (interval(SUMMED_EVERY), Instant::now());
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -128,7 +128,7 @@ impl Writer {
     }
 
     /// Aggregates the waiting calls; `false` after the last sender is dropped.
-    fn sum_up(&mut self, waiting: &mut mpsc::Receiver<Call>) -> bool {
+    fn sum_up(&mut self, waiting: &mut mpsc::Receiver<CountedCall>) -> bool {
         loop {
             match waiting.try_recv() {
                 Ok(call) => self.add(call),
@@ -138,15 +138,15 @@ impl Writer {
         }
     }
 
-    fn add(&mut self, call: Call) {
+    fn add(&mut self, call: CountedCall) {
         let endpoint = call.endpoint.as_ref().map_or("other", MatchedPath::as_str).to_owned();
-        let Call { account, key, outcome, at, .. } = call;
-        let row = Counter { account, day: at.date_naive(), endpoint, key, outcome };
+        let CountedCall { account, key, outcome, at, .. } = call;
+        let row = UsageKey { account, day: at.date_naive(), endpoint, key, outcome };
         if self.sums.len() >= ROWS && !self.sums.contains_key(&row) {
             self.missing.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let sum = self.sums.entry(row).or_insert(Sum { calls: 0, last_at: at });
+        let sum = self.sums.entry(row).or_insert(UsageTotals { calls: 0, last_at: at });
         sum.calls += 1;
         sum.last_at = sum.last_at.max(at);
     }
@@ -165,7 +165,7 @@ impl Writer {
         }
         while !self.sums.is_empty() {
             let mut chunk = first(&mut self.sums, CHUNK);
-            let written = timeout(PATIENCE, self.add_to_store(&chunk)).await;
+            let written = timeout(RESPONSE_TIMEOUT, self.add_to_store(&chunk)).await;
             if let Err(error) = written.unwrap_or(Err(AdmissionError::Silent)) {
                 self.sums.append(&mut chunk);
                 self.connection.close();
@@ -174,23 +174,23 @@ impl Writer {
             }
         }
         let today = Utc::now().date_naive();
-        if self.day.replace(today) != Some(today) && timeout(PATIENCE, self.forget(today)).await.is_err() {
+        if self.day.replace(today) != Some(today) && timeout(RESPONSE_TIMEOUT, self.forget(today)).await.is_err() {
             // The removal is tried again on another day.
             self.connection.close();
         }
     }
 
-    async fn add_to_store(&mut self, chunk: &BTreeMap<Counter, Sum>) -> Result<(), AdmissionError> {
-        self.connection.store().await?.count(chunk).await
+    async fn add_to_store(&mut self, chunk: &BTreeMap<UsageKey, UsageTotals>) -> Result<(), AdmissionError> {
+        self.connection.store().await?.add_usage(chunk).await
     }
 
     async fn forget(&mut self, today: NaiveDate) -> Result<(), AdmissionError> {
-        self.connection.store().await?.forget_counts(today).await
+        self.connection.store().await?.delete_old_usage(today).await
     }
 }
 
 /// Removes at most `rows` rows from the sums.
-fn first(sums: &mut BTreeMap<Counter, Sum>, rows: usize) -> BTreeMap<Counter, Sum> {
+fn first(sums: &mut BTreeMap<UsageKey, UsageTotals>, rows: usize) -> BTreeMap<UsageKey, UsageTotals> {
     let rest = sums.keys().nth(rows).cloned().map(|next| sums.split_off(&next)).unwrap_or_default();
     std::mem::replace(sums, rest)
 }
@@ -203,9 +203,9 @@ mod tests {
     fn rows_are_taken_in_their_order_and_none_is_lost() {
         let (day, at) = (NaiveDate::from_ymd_opt(2026, 1, 2).unwrap(), Utc::now());
         let row =
-            |account| Counter { account, day, endpoint: "e".to_owned(), key: 1, outcome: Outcome::Rate };
+            |account| UsageKey { account, day, endpoint: "e".to_owned(), key: 1, outcome: CallOutcome::Rate };
         let mut sums: BTreeMap<_, _> =
-            (0..5).map(|account| (row(account), Sum { calls: account, last_at: at })).collect();
+            (0..5).map(|account| (row(account), UsageTotals { calls: account, last_at: at })).collect();
         let mut taken = vec![];
         while !sums.is_empty() {
             taken.push(first(&mut sums, 2).values().map(|sum| sum.calls).collect::<Vec<_>>());
@@ -216,18 +216,18 @@ mod tests {
     #[test]
     fn every_status_has_its_outcome() {
         for (status, outcome_expected) in [
-            (200, Outcome::Answered),
-            (304, Outcome::Answered),
-            (400, Outcome::Mistake),
-            (403, Outcome::Plan),
-            (404, Outcome::NotFound),
-            (405, Outcome::Mistake),
-            (429, Outcome::Rate),
-            (500, Outcome::Failed),
-            (503, Outcome::Failed),
+            (200, CallOutcome::Answered),
+            (304, CallOutcome::Answered),
+            (400, CallOutcome::Mistake),
+            (403, CallOutcome::Plan),
+            (404, CallOutcome::NotFound),
+            (405, CallOutcome::Mistake),
+            (429, CallOutcome::Rate),
+            (500, CallOutcome::Failed),
+            (503, CallOutcome::Failed),
         ] {
             assert_eq!(outcome(StatusCode::from_u16(status).unwrap(), false), outcome_expected, "{status}");
         }
-        assert_eq!(outcome(StatusCode::TOO_MANY_REQUESTS, true), Outcome::Quota);
+        assert_eq!(outcome(StatusCode::TOO_MANY_REQUESTS, true), CallOutcome::Quota);
     }
 }

@@ -1,4 +1,4 @@
-//! Extractor that admits a request: parses parameters, then decides and charges the key, before the handler runs.
+//! Access extractor: admits a request before its handler runs. It parses parameters, then decides and charges the key.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderValue, Version, header};
 use chrono::NaiveDate;
 
-use crate::admission::bucket::LimitUsage;
+use crate::admission::token_bucket::LimitUsage;
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
 use crate::admission::request_context::RequestContext;
 use crate::answer::required_tier::RequiredTier;
@@ -163,7 +163,7 @@ async fn admit(parts: &Parts, app: &App, required: &AccessRequirements) -> Resul
         return Ok(AdmissionDecision::uncharged());
     }
     let Some(caller) = RequestContext::from_extensions(&parts.extensions) else {
-        return Err(ApiError::Internal(anyhow::anyhow!("a request came from nobody")));
+        return Err(ApiError::Internal(anyhow::anyhow!("cannot admit a request without a request context")));
     };
     let key = credential::read_key(&parts.headers, &parts.uri);
     if let Some(refused) = app.throttle.find_refusal(caller.client, key.map(|key| key.tag)) {

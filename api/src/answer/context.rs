@@ -1,4 +1,4 @@
-//! Handler context and rendered result.
+//! Handler context: generation, tier and parameters of a request, and functions that render its body.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) struct RenderedBody {
 }
 
 impl<P> HandlerContext<P> {
-    /// First day within the tier's history.
+    /// First day that the tier's history includes.
     pub(crate) fn first_available_day(&self) -> NaiveDate {
         years_before(self.today, self.app.projection.tiers().depth_years(self.tier))
     }

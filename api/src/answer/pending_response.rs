@@ -1,4 +1,4 @@
-//! Cache key, entity tag and cache look-up of a response.
+//! Pending response: a request with its cache key, before it is rendered.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ pub(super) fn prepare<G: RequiredTier, P: Parameters>(access: Access<G, P>) -> R
 }
 
 impl PendingResponse {
-    /// Cached response, if present.
+    /// Looks up the response in the cache.
     pub(super) fn cached_response(&self) -> Option<Response> {
         self.app.response_cache.get(&self.handle.key).map(|kept| self.handle.respond_cached(&kept))
     }

@@ -1,4 +1,4 @@
-//! HTTP response around a body: entity tag, 304 Not Modified, media type, link to the next page.
+//! HTTP response builder: entity tag, 304 Not Modified, media type, link to the next page.
 
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderValue, StatusCode, Uri, header};

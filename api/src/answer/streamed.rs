@@ -45,7 +45,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
         tokio::time::timeout(limit, write(bulk, outlet)).await.map_err(late)?
     };
     let mut finished = on_own_thread(writing, render, slot)
-        .map_err(|error| ApiError::Unavailable(format!("no thread for a costly answer: {error}")))?;
+        .map_err(|error| ApiError::Unavailable(format!("cannot start a thread for an expensive response: {error}")))?;
     let outcome = tokio::select! {
         biased;
         outcome = &mut finished => outcome,
@@ -54,7 +54,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
             return Ok(handle.respond(&handle.etag(&version), None, || Body::new(reader)));
         }
     };
-    let panicked = |_| ApiError::Internal(anyhow::anyhow!("a handler panicked"));
+    let panicked = |_| ApiError::Internal(anyhow::anyhow!("the handler panicked"));
     let written = outcome.map_err(panicked)??;
     generation.observe(written.version);
     Ok(respond_complete(&app, &handle, &written, reader))

@@ -3,11 +3,11 @@
 use clap::Args;
 use market::text_enum;
 
-use crate::app::site::PublicUrl;
+use crate::app::site_address::PublicUrl;
 
 text_enum! {
     /// Whether something is there.
-    pub enum Switch { On = "on", Off = "off" }
+    pub enum DashboardSwitch { On = "on", Off = "off" }
 }
 
 text_enum! {
@@ -37,7 +37,7 @@ text_enum! {
 pub struct DashboardSettings {
     /// The account dashboard and the landing page at /: on or off
     #[arg(long, env = "DASHBOARD", default_value = "on")]
-    pub dashboard: Switch,
+    pub dashboard: DashboardSwitch,
     /// Postgres of the dashboard's role; without it DATABASE_URL with the user dds_dashboard
     #[arg(long, env = "DASHBOARD_DATABASE_URL", hide_env_values = true)]
     pub dashboard_database_url: Option<String>,

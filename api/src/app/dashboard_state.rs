@@ -7,33 +7,33 @@ use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, Recycli
 use store::tls;
 use tokio_postgres::Config;
 
-use crate::account::password::Hashing;
+use crate::account::password::PasswordHashing;
 use crate::app::dashboard_settings::DashboardSettings;
-use crate::app::login_throttle::Attempts;
+use crate::app::login_throttle::LoginThrottle;
 
 /// Timeout for a connection and for one statement.
-const PATIENCE: Duration = Duration::from_secs(5);
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeouts that release row locks of a frozen process and limit the wait for a locked row.
 const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=1000";
 
 /// Runtime state of the dashboard.
 #[derive(Debug)]
-pub(crate) struct Dashboard {
+pub(crate) struct DashboardState {
     pub(crate) settings: DashboardSettings,
-    pub(crate) hashing: Hashing,
+    pub(crate) hashing: PasswordHashing,
     /// Separate hashing for signed-in users, so that a flood of sign-ins does not delay them.
-    pub(crate) confirming: Hashing,
-    pub(crate) attempts: Attempts,
+    pub(crate) confirmation_hashing: PasswordHashing,
+    pub(crate) login_throttle: LoginThrottle,
     pool: Pool,
 }
 
-impl Dashboard {
+impl DashboardState {
     /// Creates the state with a separate database role. Connections open on demand.
     pub(crate) fn new(settings: DashboardSettings, mut config: Config) -> anyhow::Result<Self> {
         let options = format!(
             "{} {LOCKS} -c statement_timeout={}",
             config.get_options().unwrap_or_default(),
-            PATIENCE.as_millis()
+            DATABASE_TIMEOUT.as_millis()
         );
         config.options(options.trim());
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
@@ -41,13 +41,13 @@ impl Dashboard {
         let pool = Pool::builder(Manager::from_config(config, tls, recycling))
             .max_size(usize::try_from(settings.dashboard_connections)?)
             .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(PATIENCE))
-            .create_timeout(Some(PATIENCE))
-            .recycle_timeout(Some(PATIENCE))
+            .wait_timeout(Some(DATABASE_TIMEOUT))
+            .create_timeout(Some(DATABASE_TIMEOUT))
+            .recycle_timeout(Some(DATABASE_TIMEOUT))
             .build()
             .context("the dashboard's connections")?;
-        let hashing = Hashing::new(usize::try_from(settings.passwords_at_once)?);
-        Ok(Self { settings, hashing, confirming: Hashing::new(1), attempts: Attempts::new(), pool })
+        let hashing = PasswordHashing::new(usize::try_from(settings.passwords_at_once)?);
+        Ok(Self { settings, hashing, confirmation_hashing: PasswordHashing::new(1), login_throttle: LoginThrottle::new(), pool })
     }
 
     pub(crate) async fn client(&self) -> Result<Object, PoolError> {

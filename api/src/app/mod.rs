@@ -4,5 +4,5 @@ pub(crate) mod dashboard_settings;
 pub(crate) mod dashboard_state;
 pub(crate) mod login_throttle;
 pub mod settings;
-pub(crate) mod site;
+pub(crate) mod site_address;
 pub(crate) mod state;

@@ -12,10 +12,10 @@ use secrecy::SecretString;
 use telemetry::listener::MetricsSettings;
 
 use crate::app::dashboard_settings::DashboardSettings;
-use crate::auth::throttle::Allowance;
+use crate::auth::address_throttle::CallAllowance;
 use crate::auth::tier::Tier;
 use crate::concurrency::cpu_pool::cores;
-use crate::connection::{Caps, Patience};
+use crate::connection::{ConnectionCaps, ClientTimeouts};
 
 /// Maximum size of a request head in bytes. A thousand percent-encoded symbols of maximum length fit.
 pub(crate) const HEAD_BYTES: usize = 96 * 1024;
@@ -31,7 +31,7 @@ text_enum! {
 
 impl QuotaCheck {
     /// True if calls of endpoints with this minimum tier count.
-    pub(crate) fn covers(self, tier: Tier) -> bool {
+    pub(crate) fn is_counted(self, tier: Tier) -> bool {
         self == Self::All || tier > Tier::Free
     }
 }
@@ -142,24 +142,24 @@ pub struct ServeSettings {
 }
 
 impl ServeSettings {
-    pub(crate) fn calls_by_address(&self) -> Allowance {
-        Allowance { per_minute: self.address_calls_per_minute, burst: self.address_calls_burst }
+    pub(crate) fn address_call_allowance(&self) -> CallAllowance {
+        CallAllowance { per_minute: self.address_calls_per_minute, burst: self.address_calls_burst }
     }
-    pub(crate) fn failures_by_address(&self) -> Allowance {
-        Allowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
+    pub(crate) fn address_failure_allowance(&self) -> CallAllowance {
+        CallAllowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
     }
     /// Connection limits for a process with this limit of open files.
-    pub(crate) fn connection_caps(&self, files: Option<usize>) -> Caps {
+    pub(crate) fn connection_caps(&self, files: Option<usize>) -> ConnectionCaps {
         let room = files.map(|files| files.saturating_sub(OTHER_FILES).max(1));
-        Caps {
+        ConnectionCaps {
             total: room.map_or(self.max_connections, |room| room.min(self.max_connections)),
-            strangers: self.address_connections_without_key,
+            by_address_without_key: self.address_connections_without_key,
             by_address: self.address_connections,
         }
     }
     /// Timeouts of client connections.
-    pub(crate) fn client_patience(&self) -> Patience {
-        Patience {
+    pub(crate) fn client_timeouts(&self) -> ClientTimeouts {
+        ClientTimeouts {
             head: Duration::from_millis(self.head_timeout_ms),
             idle: Duration::from_millis(self.idle_timeout_ms),
             write: Duration::from_millis(self.write_timeout_ms),
@@ -174,7 +174,7 @@ impl ServeSettings {
         Duration::from_millis(self.admission_timeout_ms)
     }
     /// Timeout of the wait in the fair queue.
-    pub fn turn_timeout(&self) -> Duration {
+    pub fn fair_queue_timeout(&self) -> Duration {
         Duration::from_millis(self.turn_timeout_ms)
     }
     /// Timeout of one request.

@@ -7,7 +7,7 @@ use chrono::{NaiveDate, Utc};
 use crate::admission::AdmissionQueue;
 use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::ServeSettings;
-use crate::auth::throttle::AddressThrottle;
+use crate::auth::address_throttle::AddressThrottle;
 use crate::concurrency::fair_queue::FairQueue;
 use crate::metrics::ApiMetrics;
 use crate::parameters::cursor::CursorSigner;

@@ -7,15 +7,15 @@ use ipnet::IpNet;
 
 /// Network that a limit counts as one client: an IPv4 address, an IPv6 /64, or the /48 around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum ClientNetwork {
     V4([u8; 4]),
     V6Net64([u8; 8]),
     V6Net48([u8; 6]),
 }
 
-impl Place {
+impl ClientNetwork {
     /// Network of an address, and the wider network around it.
-    pub(crate) fn of(address: IpAddr) -> (Self, Option<Self>) {
+    pub(crate) fn containing(address: IpAddr) -> (Self, Option<Self>) {
         match address.to_canonical() {
             IpAddr::V4(address) => (Self::V4(address.octets()), None),
             IpAddr::V6(address) => (Self::V6Net64(first(address)), Some(Self::V6Net48(first(address)))),
@@ -30,9 +30,9 @@ fn first<const N: usize>(address: Ipv6Addr) -> [u8; N] {
 }
 
 /// Client address: the peer, or the rightmost untrusted hop behind trusted proxies.
-pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+pub(crate) fn resolve_client_address(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.ip().to_canonical();
-    if !is_trusted(client, trusted) {
+    if !is_trusted_proxy(client, trusted) {
         return client;
     }
     let lines: Vec<&str> =
@@ -40,7 +40,7 @@ pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -
     let joined = lines.join(",");
     for hop in joined.rsplit(',').map(str::trim) {
         match parse_hop(hop) {
-            Some(address) if is_trusted(client, trusted) => client = address,
+            Some(address) if is_trusted_proxy(client, trusted) => client = address,
             _ => break,
         }
     }
@@ -48,7 +48,7 @@ pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -
 }
 
 /// True if the address belongs to a trusted proxy.
-pub(crate) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
+pub(crate) fn is_trusted_proxy(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|net| net.contains(&address.to_canonical()))
 }
 
@@ -71,7 +71,7 @@ mod tests {
             }
             let trusted = ["10.0.0.0/8".parse().expect("a net")];
             let peer = peer.parse().expect("a socket address");
-            assert_eq!(client(peer, &headers, &trusted).to_string(), expected, "{peer} {lines:?}");
+            assert_eq!(resolve_client_address(peer, &headers, &trusted).to_string(), expected, "{peer} {lines:?}");
         };
         check("1.2.3.4:5", &["9.9.9.9"], "1.2.3.4");
         check("10.0.0.1:5", &[], "10.0.0.1");

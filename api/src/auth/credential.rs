@@ -23,7 +23,7 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// New key. It is shown once and stored as a hash.
 #[derive(Debug)]
-pub(crate) struct Secret {
+pub(crate) struct GeneratedKey {
     pub(crate) text: SecretString,
     /// SHA-256 of the key.
     pub(crate) hash: [u8; 32],
@@ -31,9 +31,9 @@ pub(crate) struct Secret {
     pub(crate) last_four: String,
 }
 
-impl Secret {
+impl GeneratedKey {
     /// Generates a key of 178 random bits.
-    pub(crate) fn draw() -> Self {
+    pub(crate) fn generate() -> Self {
         let mut generator = rand::rng();
         let random: String =
             (0..RANDOM).map(|_| char::from(BASE62[generator.random_range(0..BASE62.len())])).collect();
@@ -46,15 +46,15 @@ impl Secret {
 
 /// Well-formed key of a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Presented {
+pub(crate) struct PresentedKey {
     /// Lookup tag in this process: the first 128 bits of the key's BLAKE3, which is cheaper than SHA-256.
     pub(crate) tag: u128,
     secret: [u8; LENGTH],
 }
 
-impl Presented {
+impl PresentedKey {
     /// Parses a key; `None` for any other text.
-    pub(crate) fn read(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(PREFIX)?;
         let formed = rest.len() == RANDOM + CHECKSUM && rest.bytes().all(|b| b.is_ascii_alphanumeric());
         let (random, check) = if formed { rest.split_at(RANDOM) } else { return None };
@@ -79,7 +79,7 @@ impl Presented {
     }
 }
 
-impl fmt::Debug for Presented {
+impl fmt::Debug for PresentedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Presented(***)")
     }
@@ -101,8 +101,8 @@ fn hash(secret: &[u8]) -> [u8; 32] {
 }
 
 /// The single key of a request. `None` if the key is absent, malformed, or given inconsistently.
-pub(crate) fn read(headers: &HeaderMap, uri: &Uri) -> Option<Presented> {
-    if uri.query().is_some_and(names_a_key) {
+pub(crate) fn read_key(headers: &HeaderMap, uri: &Uri) -> Option<PresentedKey> {
+    if uri.query().is_some_and(contains_key) {
         return None;
     }
     let bearer = only(headers, &header::AUTHORIZATION)?;
@@ -113,7 +113,7 @@ pub(crate) fn read(headers: &HeaderMap, uri: &Uri) -> Option<Presented> {
     };
     match (bearer, plain) {
         (Some(bearer), Some(plain)) if bearer != plain => None,
-        (Some(key), _) | (None, Some(key)) => Presented::read(key),
+        (Some(key), _) | (None, Some(key)) => PresentedKey::parse(key),
         (None, None) => None,
     }
 }
@@ -135,7 +135,7 @@ fn bearer_token(value: &str) -> Option<&str> {
 }
 
 /// True if a query string contains a key, by parameter name or by prefix.
-fn names_a_key(query: &str) -> bool {
+fn contains_key(query: &str) -> bool {
     form_urlencoded::parse(query.as_bytes()).any(|(given, value)| {
         let name: String =
             given.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
@@ -146,7 +146,7 @@ fn names_a_key(query: &str) -> bool {
 }
 
 /// Redacts keys and one-time links in a path or message, percent-encoded or not.
-pub(crate) fn scrub(text: &str) -> Cow<'_, str> {
+pub(crate) fn redact_secrets(text: &str) -> Cow<'_, str> {
     let decoded = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
     if let Some(start) = decoded.find(LINK) {
         return format!("{}{LINK}***", &decoded[..start]).into();
@@ -172,12 +172,12 @@ mod tests {
     }
 
     fn accepted(pairs: &[(&str, &str)], uri: &str) -> bool {
-        read(&headers(pairs), &uri.parse().expect("a path")).is_some()
+        read_key(&headers(pairs), &uri.parse().expect("a path")).is_some()
     }
 
     #[test]
     fn a_key_comes_in_either_header() {
-        let (one, two) = (Secret::draw(), Secret::draw());
+        let (one, two) = (GeneratedKey::generate(), GeneratedKey::generate());
         let (one, two) = (one.text.expose_secret(), two.text.expose_secret());
         let bearer = |key: &str| format!("Bearer {key}");
         assert!(accepted(&[("authorization", &bearer(one))], "/v1/stocks"));
@@ -207,30 +207,30 @@ mod tests {
 
     #[test]
     fn a_wrong_checksum_is_no_key() {
-        let secret = Secret::draw();
+        let secret = GeneratedKey::generate();
         let text = secret.text.expose_secret();
         assert_eq!(text.len(), 45);
-        assert_eq!(Presented::read(text).map(|key| key.hash()), Some(secret.hash));
+        assert_eq!(PresentedKey::parse(text).map(|key| key.hash()), Some(secret.hash));
         let other = if text.ends_with('0') { "1" } else { "0" };
-        assert!(Presented::read(&format!("{}{other}", &text[..44])).is_none());
+        assert!(PresentedKey::parse(&format!("{}{other}", &text[..44])).is_none());
     }
 
     #[test]
     fn secrets_do_not_print() {
-        let secret = Secret::draw();
+        let secret = GeneratedKey::generate();
         let text = secret.text.expose_secret();
-        let presented = Presented::read(text).expect("a key");
+        let presented = PresentedKey::parse(text).expect("a key");
         assert!(!format!("{secret:?} {presented:?}").contains(&text[PREFIX.len()..PREFIX.len() + 4]));
-        assert_eq!(scrub("/v1/dds_live_abc"), "/v1/dds_***");
-        assert_eq!(scrub("/v1/dds%5flive%5Fabc"), "/v1/dds_***");
-        assert_eq!(scrub("/v1/sectors/a%20b"), "/v1/sectors/a%20b");
-        assert_eq!(scrub("/link/0123abc"), "/link/***");
+        assert_eq!(redact_secrets("/v1/dds_live_abc"), "/v1/dds_***");
+        assert_eq!(redact_secrets("/v1/dds%5flive%5Fabc"), "/v1/dds_***");
+        assert_eq!(redact_secrets("/v1/sectors/a%20b"), "/v1/sectors/a%20b");
+        assert_eq!(redact_secrets("/link/0123abc"), "/link/***");
     }
 
     proptest! {
         #[test]
         fn any_text_is_survived(text in ".{0,80}") {
-            prop_assert!(Presented::read(&text).is_none());
+            prop_assert!(PresentedKey::parse(&text).is_none());
         }
     }
 }

@@ -2,8 +2,8 @@
 
 pub(crate) mod client_address;
 pub(crate) mod credential;
-pub(crate) mod throttle;
+pub(crate) mod address_throttle;
 pub(crate) mod tier;
 pub(crate) mod timestamp_map;
 
-pub(crate) use credential::{Secret, scrub};
+pub(crate) use credential::{GeneratedKey, redact_secrets};

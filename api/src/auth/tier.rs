@@ -22,7 +22,7 @@ impl Tier {
 
 /// Limits of a tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct TierLimits {
     pub(crate) tier: Tier,
     /// Calls per minute.
     pub(crate) rate_per_minute: i32,
@@ -36,11 +36,11 @@ pub(crate) struct Plan {
 
 /// Tier table, as read from the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tiers(pub(crate) Vec<Plan>);
+pub(crate) struct TierTable(pub(crate) Vec<TierLimits>);
 
-impl Default for Tiers {
+impl Default for TierTable {
     fn default() -> Self {
-        let plan = |tier, rate_per_minute, burst, monthly_quota, depth_years| Plan {
+        let plan = |tier, rate_per_minute, burst, monthly_quota, depth_years| TierLimits {
             tier,
             rate_per_minute,
             burst,
@@ -56,11 +56,11 @@ impl Default for Tiers {
     }
 }
 
-impl Tiers {
+impl TierTable {
     pub(crate) async fn load(client: &Client) -> Result<Self, Error> {
         let rows = client.query(TIERS, &[]).await?;
-        let plan = |row: &tokio_postgres::Row| -> Result<Plan, Error> {
-            Ok(Plan {
+        let plan = |row: &tokio_postgres::Row| -> Result<TierLimits, Error> {
+            Ok(TierLimits {
                 tier: row.try_get("tier")?,
                 rate_per_minute: row.try_get("rate_per_minute")?,
                 burst: row.try_get("burst")?,
@@ -77,7 +77,7 @@ impl Tiers {
     }
 
     /// Rank of the lowest tier whose history includes `day`; above all ranks if none does.
-    pub(crate) fn rank_reaching(&self, day: NaiveDate, today: NaiveDate) -> i16 {
+    pub(crate) fn lowest_rank_including(&self, day: NaiveDate, today: NaiveDate) -> i16 {
         let reaching = self.0.iter().filter(|plan| years_before(today, plan.depth_years) <= day);
         reaching.map(|plan| plan.tier.rank()).min().unwrap_or(ABOVE_ALL)
     }
@@ -110,7 +110,7 @@ mod tests {
             ("1924-02-29", 3),
             ("1924-02-28", ABOVE_ALL),
         ] {
-            assert_eq!(Tiers::default().rank_reaching(day(oldest), today), rank, "{oldest}");
+            assert_eq!(TierTable::default().lowest_rank_including(day(oldest), today), rank, "{oldest}");
         }
     }
 }

@@ -17,12 +17,12 @@ type Shard<K> = HashMap<K, u64, RandomState>;
 
 /// Bounded map from keys to timestamps. It evicts the earliest timestamps first.
 #[derive(Debug)]
-pub(crate) struct Moments<K> {
+pub(crate) struct BoundedTimestampMap<K> {
     hasher: RandomState,
     shards: Vec<Mutex<Shard<K>>>,
 }
 
-impl<K: Hash + Eq + Copy> Moments<K> {
+impl<K: Hash + Eq + Copy> BoundedTimestampMap<K> {
     pub(crate) fn new() -> Self {
         Self { hasher: RandomState::default(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
@@ -33,14 +33,14 @@ impl<K: Hash + Eq + Copy> Moments<K> {
         let index = self.hasher.hash_one(key) as usize % SHARDS;
         let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = shard.get_mut(&key) {
-            let (moment, outcome) = change(*known);
-            *known = moment;
+            let (timestamp, outcome) = change(*known);
+            *known = timestamp;
             return outcome;
         }
-        let (moment, outcome) = change(0);
-        if moment > now {
+        let (timestamp, outcome) = change(0);
+        if timestamp > now {
             make_room(&mut shard, now);
-            shard.insert(key, moment);
+            shard.insert(key, timestamp);
         }
         outcome
     }
@@ -55,13 +55,13 @@ fn make_room<K: Hash + Eq + Copy>(shard: &mut Shard<K>, now: u64) {
     if shard.len() < SHARD_ENTRIES {
         return;
     }
-    shard.retain(|_, moment| *moment > now);
+    shard.retain(|_, timestamp| *timestamp > now);
     if shard.len() >= SHARD_ENTRIES {
         // Entries with the earliest timestamps lose the least by eviction.
-        let mut moments: Vec<u64> = shard.values().copied().collect();
-        let middle = moments.len() / 2;
-        let (_, median, _) = moments.select_nth_unstable(middle);
+        let mut timestamps: Vec<u64> = shard.values().copied().collect();
+        let middle = timestamps.len() / 2;
+        let (_, median, _) = timestamps.select_nth_unstable(middle);
         let median = *median;
-        shard.retain(|_, moment| *moment > median);
+        shard.retain(|_, timestamp| *timestamp > median);
     }
 }

@@ -6,46 +6,46 @@ use serde_json::json;
 use store::db::DatabaseSettings;
 use tokio_postgres::Client;
 
-use super::instant::instant;
-use super::links::{self, Linking};
-use super::owner::owner;
-use super::report;
-use super::sessions::{self, Sessions};
-use crate::account::{Party, accounts, email, plan};
+use super::instant_argument::parse_instant;
+use super::links::{self, LinkArguments};
+use super::owner_connection::connect_as_owner;
+use super::output;
+use super::sessions::{self, SessionArguments};
+use crate::account::{AccountActor, accounts, parse_email, plan};
 use crate::auth::tier::Tier;
 
 /// Accounts: who may use the service, on which tier.
 #[derive(Debug, Subcommand)]
 pub enum AccountCommand {
     /// Makes an account
-    Create(Create),
+    Create(CreateAccount),
     /// Makes a one-time link by which a person gets an account, and prints it
-    Invite(Invite),
+    Invite(InviteAccount),
     /// Makes a one-time link by which an account's holder sets a new password, and prints it
-    Reset(Linking),
+    Reset(LinkArguments),
     /// Shows an account: tier, keys, use of the month, which tier its holder asks for
-    Show(Named),
+    Show(AccountArguments),
     /// Changes the tier from the next request on, or after the paid period; what is used stays used
-    SetTier(SetTier),
+    SetTier(SetAccountTier),
     /// Ends the subscription: the paid tier holds until the end of the period, then free
-    Cancel(Cancel),
+    Cancel(CancelSubscription),
     /// Gives an account another address
-    Rename(Rename),
+    Rename(RenameAccount),
     /// Takes an account out of use from the next request on: its keys, its password, its sessions
-    Disable(Named),
+    Disable(AccountArguments),
     /// Gives a disabled account back
-    Enable(Named),
+    Enable(AccountArguments),
     /// Lists the sessions of an account's holder, and ends them
-    Sessions(Sessions),
+    Sessions(SessionArguments),
     /// Deletes an account with all its keys, from the next request on
-    Delete(Named),
+    Delete(AccountArguments),
     /// Lists all accounts
-    List(Listing),
+    List(ListAccounts),
 }
 
 /// One account.
 #[derive(Debug, Args)]
-pub struct Named {
+pub struct AccountArguments {
     /// Email address of the account
     email: String,
     /// Print JSON
@@ -55,14 +55,14 @@ pub struct Named {
 
 /// A new account.
 #[derive(Debug, Args)]
-pub struct Create {
+pub struct CreateAccount {
     /// Email address of the account
     email: String,
     /// free, starter, premium or professional (or pro)
     #[arg(long, default_value = "free", value_parser = tier)]
     tier: Tier,
     /// End of the paid period: a day (its end, UTC) or an instant; without it until changed
-    #[arg(long, value_parser = instant)]
+    #[arg(long, value_parser = parse_instant)]
     paid_until: Option<DateTime<Utc>>,
     /// Print JSON
     #[arg(long)]
@@ -71,9 +71,9 @@ pub struct Create {
 
 /// An account that a person is to make.
 #[derive(Debug, Args)]
-pub struct Invite {
+pub struct InviteAccount {
     #[command(flatten)]
-    link: Linking,
+    link: LinkArguments,
     /// Tier of the account: free, starter, premium or professional (or pro)
     #[arg(long, default_value = "free", value_parser = tier)]
     tier: Tier,
@@ -81,7 +81,7 @@ pub struct Invite {
 
 /// A change of tier.
 #[derive(Debug, Args)]
-pub struct SetTier {
+pub struct SetAccountTier {
     /// When the paid period ends, instead of now
     #[arg(long, conflicts_with = "paid_until")]
     after_period: bool,
@@ -91,7 +91,7 @@ pub struct SetTier {
     #[arg(value_parser = tier)]
     tier: Tier,
     /// End of the paid period: a day (its end, UTC) or an instant; without it until changed
-    #[arg(long, value_parser = instant)]
+    #[arg(long, value_parser = parse_instant)]
     paid_until: Option<DateTime<Utc>>,
     /// Print JSON
     #[arg(long)]
@@ -100,11 +100,11 @@ pub struct SetTier {
 
 /// The end of a subscription.
 #[derive(Debug, Args)]
-pub struct Cancel {
+pub struct CancelSubscription {
     /// Email address of the account
     email: String,
     /// End of the paid period, when it is not known: default the end of the paid month, else of the calendar's, UTC
-    #[arg(long, value_parser = instant)]
+    #[arg(long, value_parser = parse_instant)]
     paid_until: Option<DateTime<Utc>>,
     /// Print JSON
     #[arg(long)]
@@ -113,7 +113,7 @@ pub struct Cancel {
 
 /// A change of address.
 #[derive(Debug, Args)]
-pub struct Rename {
+pub struct RenameAccount {
     /// Email address of the account
     email: String,
     /// Its new address
@@ -125,7 +125,7 @@ pub struct Rename {
 
 /// A listing.
 #[derive(Debug, Args)]
-pub struct Listing {
+pub struct ListAccounts {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -138,70 +138,70 @@ fn tier(text: &str) -> Result<Tier, String> {
 
 /// Runs an account command.
 pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let mut client = owner(database).await?;
+    let mut client = connect_as_owner(database).await?;
     match command {
-        AccountCommand::Create(it) => create(&mut client, &it).await,
-        AccountCommand::Invite(it) => links::invite(&client, &it.link, it.tier).await,
-        AccountCommand::Reset(it) => links::reset(&mut client, &it).await,
-        AccountCommand::Show(it) => show(&client, &it.email, it.json).await,
-        AccountCommand::SetTier(it) => {
-            let email = email(&it.email)?;
-            let party = Party::Operator(&email);
-            match it.after_period {
-                true => plan::follow_with(&mut client, party, it.tier).await?,
-                false => plan::set_tier(&mut client, party, it.tier, it.paid_until).await?,
+        AccountCommand::Create(arguments) => create(&mut client, &arguments).await,
+        AccountCommand::Invite(arguments) => links::create_invitation(&client, &arguments.link, arguments.tier).await,
+        AccountCommand::Reset(arguments) => links::create_reset_link(&mut client, &arguments).await,
+        AccountCommand::Show(arguments) => show(&client, &arguments.email, arguments.json).await,
+        AccountCommand::SetTier(arguments) => {
+            let email = parse_email(&arguments.email)?;
+            let actor = AccountActor::Operator(&email);
+            match arguments.after_period {
+                true => plan::set_next_tier(&mut client, actor, arguments.tier).await?,
+                false => plan::set_tier(&mut client, actor, arguments.tier, arguments.paid_until).await?,
             }
-            show(&client, &email, it.json).await
+            show(&client, &email, arguments.json).await
         }
-        AccountCommand::Cancel(it) => {
-            let email = email(&it.email)?;
-            plan::cancel(&mut client, Party::Operator(&email), it.paid_until).await?;
-            show(&client, &email, it.json).await
+        AccountCommand::Cancel(arguments) => {
+            let email = parse_email(&arguments.email)?;
+            plan::cancel_subscription(&mut client, AccountActor::Operator(&email), arguments.paid_until).await?;
+            show(&client, &email, arguments.json).await
         }
-        AccountCommand::Rename(it) => {
-            let (before, after) = (email(&it.email)?, email(&it.to)?);
+        AccountCommand::Rename(arguments) => {
+            let (before, after) = (parse_email(&arguments.email)?, parse_email(&arguments.to)?);
             let transaction = client.transaction().await?;
-            let account = Party::Operator(&before).lock(&transaction).await?;
-            accounts::rename(&transaction, &account, &after).await?;
+            let account = AccountActor::Operator(&before).lock(&transaction).await?;
+            accounts::change_address(&transaction, &account, &after).await?;
             transaction.commit().await?;
-            show(&client, &after, it.json).await
+            show(&client, &after, arguments.json).await
         }
-        AccountCommand::Disable(it) => disable(&mut client, &it, true).await,
-        AccountCommand::Enable(it) => disable(&mut client, &it, false).await,
-        AccountCommand::Sessions(it) => sessions::run(&mut client, &it).await,
-        AccountCommand::Delete(it) => delete(&mut client, &it).await,
-        AccountCommand::List(it) => list(&client, it.json).await,
+        AccountCommand::Disable(arguments) => disable(&mut client, &arguments, true).await,
+        AccountCommand::Enable(arguments) => disable(&mut client, &arguments, false).await,
+        AccountCommand::Sessions(arguments) => sessions::run_sessions(&mut client, &arguments).await,
+        AccountCommand::Delete(arguments) => delete(&mut client, &arguments).await,
+        AccountCommand::List(arguments) => list(&client, arguments.json).await,
     }
 }
 
-async fn create(client: &mut Client, it: &Create) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
+async fn create(client: &mut Client, arguments: &CreateAccount) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
     let transaction = client.transaction().await?;
-    accounts::create(&transaction, &email, it.tier, it.paid_until, false).await?;
+    accounts::create_account(&transaction, &email, arguments.tier, arguments.paid_until, false).await?;
     transaction.commit().await?;
-    show(client, &email, it.json).await
+    show(client, &email, arguments.json).await
 }
 
-async fn disable(client: &mut Client, it: &Named, disabled: bool) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    accounts::disable(client, Party::Operator(&email), disabled).await?;
-    show(client, &email, it.json).await
+async fn disable(client: &mut Client, arguments: &AccountArguments, disabled: bool) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    accounts::set_disabled(client, AccountActor::Operator(&email), disabled).await?;
+    show(client, &email, arguments.json).await
 }
 
-async fn delete(client: &mut Client, it: &Named) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    accounts::delete(client, Party::Operator(&email)).await?;
-    report::object(&json!({ "email": email, "deleted": true }), it.json);
+async fn delete(client: &mut Client, arguments: &AccountArguments) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    accounts::delete_account(client, AccountActor::Operator(&email)).await?;
+    output::print_object(&json!({ "email": email, "deleted": true }), arguments.json);
     Ok(())
 }
 
 async fn show(client: &Client, address: &str, json: bool) -> anyhow::Result<()> {
-    report::object(&json!(accounts::show(client, &email(address)?).await?), json);
+    output::print_object(&json!(accounts::find_account(client, &parse_email(address)?).await?), json);
     Ok(())
 }
 
 async fn list(client: &Client, json: bool) -> anyhow::Result<()> {
-    let rows: Vec<_> = accounts::list(client).await?.iter().map(|account| json!(account)).collect();
+    let rows: Vec<_> = accounts::list_accounts(client).await?.iter().map(|account| json!(account)).collect();
     let columns = [
         "email",
         "tier",
@@ -213,6 +213,6 @@ async fn list(client: &Client, json: bool) -> anyhow::Result<()> {
         "used_this_month",
         "created_at",
     ];
-    report::rows(&rows, &columns, json);
+    output::print_rows(&rows, &columns, json);
     Ok(())
 }

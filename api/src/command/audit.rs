@@ -4,14 +4,14 @@ use clap::Args;
 use serde_json::json;
 use store::db::DatabaseSettings;
 
-use super::owner::owner;
-use super::report;
-use crate::account::audit::history;
-use crate::account::email;
+use super::owner_connection::connect_as_owner;
+use super::output;
+use crate::account::audit::list_address_history;
+use crate::account::parse_email;
 
 /// The audit log of an account.
 #[derive(Debug, Args)]
-pub struct Audit {
+pub struct AuditArguments {
     /// Email address of the account, which may be deleted
     email: String,
     /// Print JSON
@@ -20,9 +20,9 @@ pub struct Audit {
 }
 
 /// Runs `api audit`.
-pub async fn run_audit(it: Audit, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let entries = history(&owner(database).await?, &email(&it.email)?).await?;
+pub async fn run_audit(arguments: AuditArguments, database: &DatabaseSettings) -> anyhow::Result<()> {
+    let entries = list_address_history(&connect_as_owner(database).await?, &parse_email(&arguments.email)?).await?;
     let rows: Vec<_> = entries.iter().map(|entry| json!(entry)).collect();
-    report::rows(&rows, &["at", "actor", "action", "details"], it.json);
+    output::print_rows(&rows, &["at", "actor", "action", "details"], arguments.json);
     Ok(())
 }

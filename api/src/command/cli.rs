@@ -10,27 +10,27 @@ use clap::{Parser, Subcommand};
 use store::db::DatabaseSettings;
 
 use crate::app::settings::ServeSettings;
-use crate::command::{self, AccountCommand, Audit, KeyCommand, Usage};
+use crate::command::{self, AccountCommand, AuditArguments, KeyCommand, UsageArguments};
 use crate::server::serve::serve;
 
 /// Serves dividend data over HTTP, and administers accounts and keys.
 #[derive(Debug, Parser)]
 #[command(name = "api", version)]
-struct Arguments {
+struct ApiArguments {
     #[command(flatten)]
     database: DatabaseSettings,
     #[command(subcommand)]
-    command: Command,
+    command: ApiCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum ApiCommand {
     /// Answers requests until asked to stop
     Serve(Box<ServeSettings>),
     /// Ask the server that runs here how it is; for containers' health checks
     ///
     /// Exits with 0 when reads are served, with 1 when not, with 3 when nobody answers.
-    Health(Listen),
+    Health(HealthArguments),
     /// Accounts: who may use the service, on which tier
     #[command(subcommand)]
     Account(AccountCommand),
@@ -38,14 +38,14 @@ enum Command {
     #[command(subcommand)]
     Key(KeyCommand),
     /// Shows what an account has used of its month and its minute
-    Usage(Usage),
+    Usage(UsageArguments),
     /// Shows what was done to an account and its keys, by whom
-    Audit(Audit),
+    Audit(AuditArguments),
 }
 
 /// Where the server is asked.
 #[derive(Debug, clap::Args)]
-struct Listen {
+struct HealthArguments {
     /// Address the server listens on
     #[arg(long, env = "API_LISTEN", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
@@ -53,10 +53,10 @@ struct Listen {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = ApiArguments::parse();
     let _telemetry = telemetry::init("api", "info");
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    if let Command::Serve(settings) = &arguments.command {
+    if let ApiCommand::Serve(settings) = &arguments.command {
         runtime.worker_threads(settings.workers);
     }
     let outcome = runtime
@@ -73,18 +73,18 @@ pub fn main() -> ExitCode {
     }
 }
 
-async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+async fn run(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
-        Command::Serve(settings) => {
+        ApiCommand::Serve(settings) => {
             serve(*settings, &arguments.database, telemetry::Shutdown::listen()?).await?
         }
-        Command::Health(Listen { listen }) => {
+        ApiCommand::Health(HealthArguments { listen }) => {
             return Ok(ExitCode::from(telemetry::health_check::check(listen, "/v1/health").await));
         }
-        Command::Account(command) => command::run_account(command, &arguments.database).await?,
-        Command::Key(command) => command::run_key(command, &arguments.database).await?,
-        Command::Usage(usage) => command::run_usage(usage, &arguments.database).await?,
-        Command::Audit(audit) => command::run_audit(audit, &arguments.database).await?,
+        ApiCommand::Account(command) => command::run_account(command, &arguments.database).await?,
+        ApiCommand::Key(command) => command::run_key(command, &arguments.database).await?,
+        ApiCommand::Usage(usage) => command::run_usage(usage, &arguments.database).await?,
+        ApiCommand::Audit(audit) => command::run_audit(audit, &arguments.database).await?,
     }
     Ok(ExitCode::SUCCESS)
 }

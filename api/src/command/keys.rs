@@ -7,35 +7,35 @@ use serde_json::json;
 use store::db::DatabaseSettings;
 use tokio_postgres::Client;
 
-use super::instant::instant;
-use super::owner::owner;
-use super::report;
-use crate::account::keys::{self, Drawn, NewKey, Overlap};
-use crate::account::{Party, accounts, email};
+use super::instant_argument::parse_instant;
+use super::owner_connection::connect_as_owner;
+use super::output;
+use crate::account::keys::{self, CreatedKey, NewKey, Overlap};
+use crate::account::{AccountActor, accounts, parse_email};
 
 /// Keys: what requests are signed with.
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
     /// Makes a key and prints its secret, once
-    Create(Create),
+    Create(CreateKey),
     /// Lists an account's keys, without their secrets
-    List(Listing),
+    List(ListKeys),
     /// Gives a key a new secret and prints it, once
-    ReRoll(ReRoll),
+    ReRoll(ReplaceKey),
     /// Deletes a key, from the next request on
-    Delete(Delete),
+    Delete(DeleteKey),
 }
 
 /// A new key.
 #[derive(Debug, Args)]
-pub struct Create {
+pub struct CreateKey {
     /// Email address of the account
     email: String,
     /// Name of the key, 1 to 64 characters; no other active key of the account may have it
     #[arg(long)]
     name: String,
     /// Last day of the key (to its end, UTC), or an instant; without it the key does not expire
-    #[arg(long, value_parser = instant)]
+    #[arg(long, value_parser = parse_instant)]
     expires: Option<DateTime<Utc>>,
     /// Calls a minute, and at once, of this key alone; it has its share of the account's as well
     #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
@@ -47,7 +47,7 @@ pub struct Create {
 
 /// The keys of an account.
 #[derive(Debug, Args)]
-pub struct Listing {
+pub struct ListKeys {
     /// Email address of the account
     email: String,
     /// Print JSON
@@ -57,7 +57,7 @@ pub struct Listing {
 
 /// A key to delete.
 #[derive(Debug, Args)]
-pub struct Delete {
+pub struct DeleteKey {
     /// Email address of the account
     email: String,
     /// Id or name of the key
@@ -69,7 +69,7 @@ pub struct Delete {
 
 /// A key to replace.
 #[derive(Debug, Args)]
-pub struct ReRoll {
+pub struct ReplaceKey {
     /// Email address of the account
     email: String,
     /// Id or name of the key
@@ -84,53 +84,53 @@ pub struct ReRoll {
 
 /// Runs a key command.
 pub async fn run_key(command: KeyCommand, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let mut client = owner(database).await?;
+    let mut client = connect_as_owner(database).await?;
     match command {
-        KeyCommand::Create(it) => create(&mut client, &it).await,
-        KeyCommand::List(it) => list(&client, &it).await,
-        KeyCommand::ReRoll(it) => re_roll(&mut client, &it).await,
-        KeyCommand::Delete(it) => delete(&mut client, &it).await,
+        KeyCommand::Create(arguments) => create(&mut client, &arguments).await,
+        KeyCommand::List(arguments) => list(&client, &arguments).await,
+        KeyCommand::ReRoll(arguments) => re_roll(&mut client, &arguments).await,
+        KeyCommand::Delete(arguments) => delete(&mut client, &arguments).await,
     }
 }
 
-async fn create(client: &mut Client, it: &Create) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    let new = NewKey { name: &it.name, expires_at: it.expires, rate_per_minute: it.rate_per_minute };
-    let drawn = keys::create(client, Party::Operator(&email), &new).await?;
-    show_once(&email, &drawn, it.json);
+async fn create(client: &mut Client, arguments: &CreateKey) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    let new = NewKey { name: &arguments.name, expires_at: arguments.expires, rate_per_minute: arguments.rate_per_minute };
+    let drawn = keys::create_key(client, AccountActor::Operator(&email), &new).await?;
+    show_once(&email, &drawn, arguments.json);
     Ok(())
 }
 
-async fn re_roll(client: &mut Client, it: &ReRoll) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    let drawn = keys::re_roll(client, Party::Operator(&email), &it.key, it.overlap).await?;
-    show_once(&email, &drawn, it.json);
+async fn re_roll(client: &mut Client, arguments: &ReplaceKey) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    let drawn = keys::replace_key(client, AccountActor::Operator(&email), &arguments.key, arguments.overlap).await?;
+    show_once(&email, &drawn, arguments.json);
     Ok(())
 }
 
-fn show_once(email: &str, drawn: &Drawn, json: bool) {
+fn show_once(email: &str, drawn: &CreatedKey, json: bool) {
     let mut key = json!(drawn.key);
     key["secret"] = drawn.secret.expose_secret().into();
     key["account"] = email.into();
-    report::object(&key, json);
+    output::print_object(&key, json);
     if !json {
         tracing::info!("the secret cannot be shown again");
     }
 }
 
-async fn list(client: &Client, it: &Listing) -> anyhow::Result<()> {
-    let account = accounts::show(client, &email(&it.email)?).await?;
-    let keys = keys::list(client, account.id).await?;
+async fn list(client: &Client, arguments: &ListKeys) -> anyhow::Result<()> {
+    let account = accounts::find_account(client, &parse_email(&arguments.email)?).await?;
+    let keys = keys::list_keys(client, account.id).await?;
     let rows: Vec<_> = keys.iter().map(|key| json!(key)).collect();
     let columns =
         ["id", "name", "last_four", "status", "created_at", "expires_at", "rate_per_minute", "last_used"];
-    report::rows(&rows, &columns, it.json);
+    output::print_rows(&rows, &columns, arguments.json);
     Ok(())
 }
 
-async fn delete(client: &mut Client, it: &Delete) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    let (id, name) = keys::delete(client, Party::Operator(&email), &it.key).await?;
-    report::object(&json!({ "account": email, "id": id, "name": name, "deleted": true }), it.json);
+async fn delete(client: &mut Client, arguments: &DeleteKey) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    let (id, name) = keys::delete_key(client, AccountActor::Operator(&email), &arguments.key).await?;
+    output::print_object(&json!({ "account": email, "id": id, "name": name, "deleted": true }), arguments.json);
     Ok(())
 }

@@ -6,13 +6,13 @@ use serde_json::json;
 use telemetry::outln;
 use tokio_postgres::Client;
 
-use super::report;
-use crate::account::{Party, email, links};
+use super::output;
+use crate::account::{AccountActor, parse_email, links};
 use crate::auth::tier::Tier;
 
 /// A link for a person.
 #[derive(Debug, Args)]
-pub struct Linking {
+pub struct LinkArguments {
     /// Email address
     email: String,
     /// How long the link can be used
@@ -27,25 +27,25 @@ pub struct Linking {
 }
 
 /// Creates an invitation link for an address, and prints it.
-pub(super) async fn invite(client: &Client, it: &Linking, tier: Tier) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    let made = links::invite(client, &email, tier, it.hours).await?;
-    print(it, &email, &made);
+pub(super) async fn create_invitation(client: &Client, arguments: &LinkArguments, tier: Tier) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    let made = links::create_invitation(client, &email, tier, arguments.hours).await?;
+    print(arguments, &email, &made);
     Ok(())
 }
 
 /// Creates a password reset link for an account, and prints it.
-pub(super) async fn reset(client: &mut Client, it: &Linking) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    let made = links::reset(client, Party::Operator(&email), it.hours).await?;
-    print(it, &email, &made);
+pub(super) async fn create_reset_link(client: &mut Client, arguments: &LinkArguments) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    let made = links::create_reset_link(client, AccountActor::Operator(&email), arguments.hours).await?;
+    print(arguments, &email, &made);
     Ok(())
 }
 
-fn print(it: &Linking, email: &str, made: &links::Made) {
-    let link = format!("{}/link/{}", it.url.trim_end_matches('/'), made.secret.expose_secret());
-    if it.json {
-        report::object(&json!({ "email": email, "link": link, "expires_at": made.expires_at }), true);
+fn print(arguments: &LinkArguments, email: &str, made: &links::CreatedLink) {
+    let link = format!("{}/link/{}", arguments.url.trim_end_matches('/'), made.secret.expose_secret());
+    if arguments.json {
+        output::print_object(&json!({ "email": email, "link": link, "expires_at": made.expires_at }), true);
         return;
     }
     outln!("{link}");

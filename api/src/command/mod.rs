@@ -5,15 +5,15 @@
 mod accounts;
 mod audit;
 pub mod cli;
-mod instant;
+mod instant_argument;
 mod keys;
 mod links;
-mod owner;
-mod report;
+mod owner_connection;
+mod output;
 mod sessions;
 mod usage;
 
 pub use accounts::{AccountCommand, run_account};
-pub use audit::{Audit, run_audit};
+pub use audit::{AuditArguments, run_audit};
 pub use keys::{KeyCommand, run_key};
-pub use usage::{Usage, run_usage};
+pub use usage::{UsageArguments, run_usage};

@@ -4,12 +4,12 @@ use clap::Args;
 use serde_json::json;
 use tokio_postgres::Client;
 
-use super::report;
-use crate::account::{Party, accounts, email, sessions};
+use super::output;
+use crate::account::{AccountActor, accounts, parse_email, sessions};
 
 /// The sessions of an account's holder in the dashboard.
 #[derive(Debug, Args)]
-pub struct Sessions {
+pub struct SessionArguments {
     /// Email address of the account
     email: String,
     /// End this one
@@ -24,18 +24,18 @@ pub struct Sessions {
 }
 
 /// Ends the selected sessions, then lists the remaining ones.
-pub(super) async fn run(client: &mut Client, it: &Sessions) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    let party = Party::Operator(&email);
-    if let Some(id) = it.end {
-        sessions::end(client, party, id).await?;
+pub(super) async fn run_sessions(client: &mut Client, arguments: &SessionArguments) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    let actor = AccountActor::Operator(&email);
+    if let Some(id) = arguments.end {
+        sessions::end_session(client, actor, id).await?;
     }
-    if it.end_all {
-        sessions::end_all(client, party).await?;
+    if arguments.end_all {
+        sessions::end_all_sessions(client, actor).await?;
     }
-    let account = accounts::show(client, &email).await?;
-    let left = sessions::list(client, account.id).await?;
+    let account = accounts::find_account(client, &email).await?;
+    let left = sessions::list_sessions(client, account.id).await?;
     let rows: Vec<_> = left.iter().map(|session| json!(session)).collect();
-    report::rows(&rows, &["id", "address", "created_at", "seen_at", "agent"], it.json);
+    output::print_rows(&rows, &["id", "address", "created_at", "seen_at", "agent"], arguments.json);
     Ok(())
 }

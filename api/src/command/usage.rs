@@ -6,16 +6,16 @@ use serde_json::json;
 use store::db::DatabaseSettings;
 use tokio_postgres::Client;
 
-use super::owner::owner;
-use super::report;
-use crate::account::statistics::by_endpoint;
-use crate::account::usage::usage;
-use crate::account::{accounts, email};
-use crate::error::percentage;
+use super::owner_connection::connect_as_owner;
+use super::output;
+use crate::account::statistics::count_by_endpoint;
+use crate::account::usage::find_usage;
+use crate::account::{accounts, parse_email};
+use crate::error::quota_percentage;
 
 /// What an account has used.
 #[derive(Debug, Args)]
-pub struct Usage {
+pub struct UsageArguments {
     /// Email address of the account
     email: String,
     /// List the calls of so many days by endpoint and key instead, as they were counted
@@ -27,34 +27,34 @@ pub struct Usage {
 }
 
 /// Runs `api usage`.
-pub async fn run_usage(it: Usage, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    let client = owner(database).await?;
-    if let Some(days) = it.calls {
-        return calls(&client, &email, days, it.json).await;
+pub async fn run_usage(arguments: UsageArguments, database: &DatabaseSettings) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    let client = connect_as_owner(database).await?;
+    if let Some(days) = arguments.calls {
+        return calls(&client, &email, days, arguments.json).await;
     }
-    let used = usage(&client, &email).await?;
+    let used = find_usage(&client, &email).await?;
     let object = json!({
         "account": email,
         "tier": used.tier,
         "month": used.month.format("%Y-%m").to_string(),
         "current": used.current,
         "limit": used.limit,
-        "percentage": percentage(used.current, used.limit),
+        "percentage": quota_percentage(used.current, used.limit),
         "resets_at": used.resets_at,
         "rate_per_minute": used.rate_per_minute,
         "burst": used.burst,
         "available_now": used.available_now,
     });
-    report::object(&object, it.json);
+    output::print_object(&object, arguments.json);
     Ok(())
 }
 
 async fn calls(client: &Client, email: &str, days: i64, json: bool) -> anyhow::Result<()> {
-    let account = accounts::show(client, email).await?;
+    let account = accounts::find_account(client, email).await?;
     let since = Utc::now().date_naive() - TimeDelta::days(days - 1);
-    let rows = by_endpoint(client, account.id, since).await?;
+    let rows = count_by_endpoint(client, account.id, since).await?;
     let rows: Vec<_> = rows.iter().map(|row| json!(row)).collect();
-    report::rows(&rows, &["endpoint", "key", "last_four", "calls", "answered", "last_at"], json);
+    output::print_rows(&rows, &["endpoint", "key", "last_four", "calls", "answered", "last_at"], json);
     Ok(())
 }

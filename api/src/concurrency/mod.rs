@@ -2,4 +2,4 @@
 
 pub(crate) mod cpu_pool;
 pub(crate) mod fair_queue;
-pub(crate) mod tasks;
+pub(crate) mod background_tasks;

@@ -2,14 +2,14 @@
 //!
 //! Invariant: an idle or slow client occupies resources only for a limited time, so new clients can always connect.
 
-mod guarded;
-mod progress;
+mod monitored_stream;
+mod client_connection;
 mod protocol_error;
 mod registry;
 pub(crate) mod request_id;
-mod tracked;
+mod tracked_body;
 
-pub(crate) use guarded::Guarded;
-pub(crate) use progress::{Connection, Patience};
-pub(crate) use registry::{Caps, Registry};
-pub(crate) use tracked::Tracked;
+pub(crate) use monitored_stream::MonitoredStream;
+pub(crate) use client_connection::{ClientConnection, ClientTimeouts};
+pub(crate) use registry::{ConnectionCaps, ConnectionRegistry};
+pub(crate) use tracked_body::TrackedBody;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use futures::future::{AbortHandle, AbortRegistration};
 use tokio::sync::Semaphore;
 
-use super::progress::{Connection, Patience};
-use crate::auth::client_address::Place;
-use crate::metrics::Connections;
+use super::client_connection::{ClientConnection, ClientTimeouts};
+use crate::auth::client_address::ClientNetwork;
+use crate::metrics::ConnectionCounts;
 
 /// Maximum number of concurrent large heads of clients without a key.
 const LARGE_HEADS: usize = 512;
@@ -19,44 +19,44 @@ const SWEEP: Duration = Duration::from_secs(1);
 
 /// Maximum numbers of connections.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Caps {
+pub(crate) struct ConnectionCaps {
     /// In total.
     pub(crate) total: usize,
     /// Per address, before the connections have sent a valid key.
-    pub(crate) strangers: usize,
+    pub(crate) by_address_without_key: usize,
     /// Per address.
     pub(crate) by_address: usize,
 }
 
 /// Registry of open connections.
 #[derive(Debug)]
-pub(crate) struct Registry {
-    caps: Caps,
-    patience: Patience,
+pub(crate) struct ConnectionRegistry {
+    caps: ConnectionCaps,
+    timeouts: ClientTimeouts,
     large_heads: Arc<Semaphore>,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConnections {
     total: usize,
     next: u64,
-    places: HashMap<Place, HashMap<u64, Arc<Connection>>>,
+    networks: HashMap<ClientNetwork, HashMap<u64, Arc<ClientConnection>>>,
 }
 
 /// Entry of a connection in the registry, removed on drop.
 #[derive(Debug)]
-pub(crate) struct Registered {
-    registry: Arc<Registry>,
-    place: Place,
+pub(crate) struct RegisteredConnection {
+    registry: Arc<ConnectionRegistry>,
+    network: ClientNetwork,
     number: u64,
-    pub(crate) connection: Arc<Connection>,
+    pub(crate) connection: Arc<ClientConnection>,
 }
 
-impl Registry {
-    pub(crate) fn new(caps: Caps, patience: Patience) -> Arc<Self> {
+impl ConnectionRegistry {
+    pub(crate) fn new(caps: ConnectionCaps, timeouts: ClientTimeouts) -> Arc<Self> {
         let large_heads = Arc::new(Semaphore::new(LARGE_HEADS));
-        Arc::new(Self { caps, patience, large_heads, open: Mutex::default() })
+        Arc::new(Self { caps, timeouts, large_heads, open: Mutex::default() })
     }
 
     /// Registers a connection, and evicts another one if a cap is reached. Returns `None` if none can be evicted. The
@@ -65,119 +65,119 @@ impl Registry {
         self: &Arc<Self>,
         peer: IpAddr,
         is_trusted: bool,
-    ) -> Option<(Registered, AbortRegistration)> {
-        let (place, _) = Place::of(peer);
+    ) -> Option<(RegisteredConnection, AbortRegistration)> {
+        let (network, _) = ClientNetwork::containing(peer);
         let mut open = self.open();
-        if !is_trusted && !open.make_room_at(place, &self.caps) {
+        if !is_trusted && !open.make_room_at(network, &self.caps) {
             return None;
         }
         if open.total >= self.caps.total && !open.evict_anywhere() {
             return None;
         }
         let (closing, ended) = AbortHandle::new_pair();
-        let connection = Arc::new(Connection::new(closing, Arc::clone(&self.large_heads)));
-        let number = open.insert(place, Arc::clone(&connection));
-        Some((Registered { registry: Arc::clone(self), place, number, connection }, ended))
+        let connection = Arc::new(ClientConnection::new(closing, Arc::clone(&self.large_heads)));
+        let number = open.insert(network, Arc::clone(&connection));
+        Some((RegisteredConnection { registry: Arc::clone(self), network, number, connection }, ended))
     }
 
     /// Aborts overdue connections, in an endless loop.
-    pub(crate) async fn sweep(self: Arc<Self>) {
-        let shortest = self.patience.head.min(self.patience.idle).min(self.patience.write);
+    pub(crate) async fn abort_overdue(self: Arc<Self>) {
+        let shortest = self.timeouts.head.min(self.timeouts.idle).min(self.timeouts.write);
         let mut ticks = tokio::time::interval(SWEEP.min(shortest / 4).max(Duration::from_millis(10)));
         loop {
             ticks.tick().await;
             let now = Instant::now();
-            for connection in self.open().places.values().flat_map(HashMap::values) {
-                if connection.is_overdue(now, &self.patience) {
+            for connection in self.open().networks.values().flat_map(HashMap::values) {
+                if connection.is_overdue(now, &self.timeouts) {
                     connection.closing.abort();
                 }
             }
         }
     }
 
-    pub(crate) fn end_all(&self) {
-        self.open().places.values().flat_map(HashMap::values).for_each(|one| one.closing.abort());
+    pub(crate) fn abort_all(&self) {
+        self.open().networks.values().flat_map(HashMap::values).for_each(|one| one.closing.abort());
     }
 
     /// Open connections by phase.
-    pub(crate) fn count(&self) -> Connections {
-        let mut connections = Connections::default();
+    pub(crate) fn count_by_phase(&self) -> ConnectionCounts {
+        let mut connections = ConnectionCounts::default();
         let open = self.open();
-        open.places.values().flat_map(HashMap::values).for_each(|one| one.count(&mut connections));
+        open.networks.values().flat_map(HashMap::values).for_each(|one| one.add_to_counts(&mut connections));
         connections
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Open {
+impl OpenConnections {
     /// Makes room for one more connection of an address. Returns `false` if none can be evicted.
-    fn make_room_at(&mut self, place: Place, caps: &Caps) -> bool {
-        let Some(here) = self.places.get(&place) else { return true };
-        let strangers = || here.values().filter(|connection| !connection.has_shown_key()).count();
+    fn make_room_at(&mut self, network: ClientNetwork, caps: &ConnectionCaps) -> bool {
+        let Some(here) = self.networks.get(&network) else { return true };
+        let by_address_without_key = || here.values().filter(|connection| !connection.has_shown_key()).count();
         if here.len() >= caps.by_address {
-            self.evict_at(place, |_| true)
-        } else if here.len() >= caps.strangers && strangers() >= caps.strangers {
-            self.evict_at(place, |connection| !connection.has_shown_key())
+            self.evict_at(network, |_| true)
+        } else if here.len() >= caps.by_address_without_key && by_address_without_key() >= caps.by_address_without_key {
+            self.evict_at(network, |connection| !connection.has_shown_key())
         } else {
             true
         }
     }
 
-    fn insert(&mut self, place: Place, connection: Arc<Connection>) -> u64 {
+    fn insert(&mut self, network: ClientNetwork, connection: Arc<ClientConnection>) -> u64 {
         self.next += 1;
         self.total += 1;
-        self.places.entry(place).or_default().insert(self.next, connection);
+        self.networks.entry(network).or_default().insert(self.next, connection);
         self.next
     }
 
-    fn remove(&mut self, place: Place, number: u64) {
-        let Some(here) = self.places.get_mut(&place) else { return };
+    fn remove(&mut self, network: ClientNetwork, number: u64) {
+        let Some(here) = self.networks.get_mut(&network) else { return };
         if here.remove(&number).is_some() {
             self.total -= 1;
         }
         if here.is_empty() {
-            self.places.remove(&place);
+            self.networks.remove(&network);
         }
     }
 
     /// Evicts the connection with the lowest priority at an address, among those that match. Returns `false` if none
     /// can be evicted.
-    fn evict_at(&mut self, place: Place, may_go: impl Fn(&Connection) -> bool) -> bool {
-        let here = self.places.get(&place).into_iter().flatten();
-        let worthy = here
+    fn evict_at(&mut self, network: ClientNetwork, may_go: impl Fn(&ClientConnection) -> bool) -> bool {
+        let here = self.networks.get(&network).into_iter().flatten();
+        let candidates = here
             .filter(|(_, connection)| may_go(connection))
-            .filter_map(|(number, connection)| Some((connection.worth()?, *number)));
-        let Some((_, number)) = worthy.min() else { return false };
-        self.end(place, number);
+            .filter_map(|(number, connection)| Some((connection.eviction_rank()?, *number)));
+        let Some((_, number)) = candidates.min() else { return false };
+        self.end(network, number);
         true
     }
 
     /// Evicts the connection with the lowest priority of all. Returns `false` if none can be evicted.
     fn evict_anywhere(&mut self) -> bool {
-        let all = self.places.iter().flat_map(|(place, here)| here.iter().map(move |entry| (place, entry)));
-        let worthy =
-            all.filter_map(|(place, (number, connection))| Some((connection.worth()?, *number, *place)));
-        let Some((_, number, place)) = worthy.min_by_key(|(worth, number, _)| (*worth, *number)) else {
+        let all = self.networks.iter().flat_map(|(network, here)| here.iter().map(move |entry| (network, entry)));
+        let candidates =
+            all.filter_map(|(network, (number, connection))| Some((connection.eviction_rank()?, *number, *network)));
+        let Some((_, number, network)) = candidates.min_by_key(|(rank, number, _)| (*rank, *number)) else {
             return false;
         };
-        self.end(place, number);
+        self.end(network, number);
         true
     }
 
-    fn end(&mut self, place: Place, number: u64) {
-        if let Some(connection) = self.places.get(&place).and_then(|here| here.get(&number)) {
+    fn end(&mut self, network: ClientNetwork, number: u64) {
+        if let Some(connection) = self.networks.get(&network).and_then(|here| here.get(&number)) {
             connection.closing.abort();
         }
-        self.remove(place, number);
+        self.remove(network, number);
     }
 }
 
-impl Drop for Registered {
+impl Drop for RegisteredConnection {
     fn drop(&mut self) {
-        self.registry.open().remove(self.place, self.number);
+        self.registry.open().remove(self.network, self.number);
     }
 }
 
@@ -185,18 +185,18 @@ impl Drop for Registered {
 mod tests {
     use super::*;
 
-    const CAPS: Caps = Caps { total: 5, strangers: 2, by_address: 3 };
+    const CAPS: ConnectionCaps = ConnectionCaps { total: 5, by_address_without_key: 2, by_address: 3 };
 
-    fn registry() -> Arc<Registry> {
+    fn registry() -> Arc<ConnectionRegistry> {
         let long = Duration::from_secs(60);
-        Registry::new(CAPS, Patience { head: long, idle: long, write: long })
+        ConnectionRegistry::new(CAPS, ClientTimeouts { head: long, idle: long, write: long })
     }
 
-    fn from(registry: &Arc<Registry>, last: u8) -> Option<Registered> {
+    fn from(registry: &Arc<ConnectionRegistry>, last: u8) -> Option<RegisteredConnection> {
         registry.register(IpAddr::from([10, 0, 0, last]), false).map(|(registered, _)| registered)
     }
 
-    fn is_ended(registered: &Registered) -> bool {
+    fn is_ended(registered: &RegisteredConnection) -> bool {
         registered.connection.closing.is_aborted()
     }
 
@@ -207,10 +207,10 @@ mod tests {
         let elsewhere = from(&registry, 2).expect("room");
         let three = from(&registry, 1).expect("room made");
         assert!(is_ended(&one) && !is_ended(&two) && !is_ended(&elsewhere));
-        let at_work = [two.connection.working(), three.connection.working()];
+        let at_work = [two.connection.begin_request(), three.connection.begin_request()];
         assert!(from(&registry, 1).is_none(), "all are at work");
         drop(at_work);
-        two.connection.show_key();
+        two.connection.record_valid_key();
         let four = from(&registry, 1).expect("a key makes room");
         assert!(!is_ended(&two) && !is_ended(&three) && !is_ended(&four));
     }
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn nobody_is_locked_out_by_many_addresses() {
         let registry = registry();
-        let mut all: Vec<Registered> = (1..=5).filter_map(|last| from(&registry, last)).collect();
+        let mut all: Vec<RegisteredConnection> = (1..=5).filter_map(|last| from(&registry, last)).collect();
         let late = from(&registry, 9).expect("room made");
         assert!(is_ended(&all[0]) && !is_ended(&all[1]) && !is_ended(&late));
         all.truncate(2);
@@ -229,7 +229,7 @@ mod tests {
     fn a_trusted_address_has_no_cap_of_its_own() {
         let registry = registry();
         let proxy = || registry.register(IpAddr::from([10, 0, 0, 1]), true);
-        let all: Vec<Registered> = (0..5).filter_map(|_| proxy()).map(|(registered, _)| registered).collect();
+        let all: Vec<RegisteredConnection> = (0..5).filter_map(|_| proxy()).map(|(registered, _)| registered).collect();
         assert!(all.len() == 5 && !all.iter().any(is_ended));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::auth::scrub;
+use crate::auth::redact_secrets;
 
 /// Header of the request id, in requests and responses.
 pub(crate) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
@@ -21,26 +21,26 @@ pub(crate) struct RequestId(HeaderValue);
 
 impl RequestId {
     /// The client's id if valid, else its trace id, else a random id.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
-        given(headers).or_else(|| traced(headers)).unwrap_or_else(Self::draw)
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
+        given(headers).or_else(|| traced(headers)).unwrap_or_else(Self::generate)
     }
 
     /// Request id equal to a trace id: 32 hexadecimal digits, not all 0. `None` for other text.
-    pub(crate) fn of_trace(id: &str) -> Option<Self> {
+    pub(crate) fn from_trace_id(id: &str) -> Option<Self> {
         let sane = id.len() == 32 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let is_id = sane && id.bytes().any(|byte| byte != b'0');
         is_id.then(|| HeaderValue::from_str(id).ok().map(Self)).flatten()
     }
 
     /// New random id: 128 bits in hexadecimal digits.
-    pub(crate) fn draw() -> Self {
+    pub(crate) fn generate() -> Self {
         let digit = |half: u8| half + b'0' + u8::from(half > 9) * (b'a' - b'9' - 1);
         let digits = rand::random::<[u8; 16]>().map(|byte| [digit(byte >> 4), digit(byte & 15)]);
         let text = digits.as_flattened();
         HeaderValue::from_bytes(text).map_or_else(|_| Self::default(), Self)
     }
 
-    pub(crate) fn header(&self) -> HeaderValue {
+    pub(crate) fn to_header_value(&self) -> HeaderValue {
         self.0.clone()
     }
 
@@ -68,22 +68,22 @@ fn given(headers: &HeaderMap) -> Option<RequestId> {
     // A key sent here by mistake would end up in logs.
     let sane = (8..=64).contains(&id.len())
         && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
-        && matches!(scrub(id), Cow::Borrowed(_));
+        && matches!(redact_secrets(id), Cow::Borrowed(_));
     sane.then(|| RequestId(given.clone()))
 }
 
 /// Trace id of the `traceparent` header (W3C Trace Context), so that log lines and traces share one id.
 fn traced(headers: &HeaderMap) -> Option<RequestId> {
     let parent = headers.get(&TRACE_PARENT)?.to_str().ok()?;
-    parent.split('-').nth(1).and_then(RequestId::of_trace)
+    parent.split('-').nth(1).and_then(RequestId::from_trace_id)
 }
 
 /// Runs the work of a request in the scope of its id.
-pub(crate) async fn scope<F: Future>(id: RequestId, work: F) -> F::Output {
+pub(crate) async fn with_request_id<F: Future>(id: RequestId, work: F) -> F::Output {
     REQUEST_ID.scope(id, work).await
 }
 
 /// Request id of the current task.
-pub(crate) fn request_id() -> RequestId {
+pub(crate) fn current_request_id() -> RequestId {
     REQUEST_ID.try_with(Clone::clone).unwrap_or_default()
 }

@@ -7,8 +7,8 @@ use maud::html;
 
 use crate::account::AccountError;
 use crate::account::password::PasswordError;
-use crate::app::login_throttle::TooMany;
-use crate::connection::request_id::request_id;
+use crate::app::login_throttle::TooManyAttempts;
+use crate::connection::request_id::current_request_id;
 use crate::dashboard::view::layout::{self, Section, Viewer};
 
 /// `Retry-After` in seconds when the hashing queue is full.
@@ -54,7 +54,7 @@ impl PageError {
     }
 
     /// Title and advice of the error page.
-    fn told(&self) -> (&'static str, String) {
+    fn title_and_advice(&self) -> (&'static str, String) {
         match self {
             Self::NotFound | Self::SignIn(_) => {
                 ("Nothing is here", "The address may be mistyped, or what was here is gone.".to_owned())
@@ -65,7 +65,7 @@ impl PageError {
                     .to_owned(),
             ),
             Self::TooLong => ("That was too long", "Go back and shorten what you typed.".to_owned()),
-            Self::Refused(sentence) => ("That did not work", layout::sentence(sentence)),
+            Self::Refused(sentence) => ("That did not work", layout::to_sentence(sentence)),
             Self::TooMany(seconds) => (
                 "Too many attempts",
                 format!("Wait {seconds} seconds, then try again. Whoever is signed in already stays so."),
@@ -75,17 +75,17 @@ impl PageError {
             }
             Self::Unavailable(_) => (
                 "Not now",
-                format!("The service cannot do this now; try again shortly. Request {}.", request_id()),
+                format!("The service cannot do this now; try again shortly. Request {}.", current_request_id()),
             ),
         }
     }
 }
 
 /// Converts an input error to its message. A database error remains an error.
-pub(crate) fn mistake(error: AccountError) -> Result<String, PageError> {
+pub(crate) fn to_form_message(error: AccountError) -> Result<String, PageError> {
     match error {
         AccountError::Database(_) => Err(error.into()),
-        error => Ok(layout::sentence(&error.to_string())),
+        error => Ok(layout::to_sentence(&error.to_string())),
     }
 }
 
@@ -96,16 +96,16 @@ impl IntoResponse for PageError {
             return Redirect::to(&format!("/sign-in?{query}")).into_response();
         }
         if let Self::Unavailable(cause) = &self {
-            tracing::warn!(request_id = request_id().as_str(), "dashboard: {cause}");
+            tracing::warn!(request_id = current_request_id().as_str(), "dashboard: {cause}");
         }
-        let (title, text) = self.told();
+        let (title, text) = self.title_and_advice();
         let body = html! {
             h1 { (title) }
             p { (text) }
             p { a.button href="/dashboard" { "To the dashboard" } }
         };
         let mut response =
-            (self.status(), layout::page(title, Viewer::Visitor, Section::Other, &body)).into_response();
+            (self.status(), layout::render_page(title, Viewer::Visitor, Section::Other, &body)).into_response();
         let wait = match self {
             Self::TooMany(seconds) => Some(seconds),
             Self::Busy => Some(BUSY),
@@ -151,8 +151,8 @@ impl From<PasswordError> for PageError {
     }
 }
 
-impl From<TooMany> for PageError {
-    fn from(TooMany(seconds): TooMany) -> Self {
+impl From<TooManyAttempts> for PageError {
+    fn from(TooManyAttempts(seconds): TooManyAttempts) -> Self {
         Self::TooMany(seconds)
     }
 }

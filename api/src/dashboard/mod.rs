@@ -4,8 +4,8 @@
 //! load nothing from other sites, and contain no inline script or style. `/v1` reads no cookie. Every page has a
 //! deadline. Changes of accounts are made in [`crate::account`].
 
-mod cookie;
-mod deadline;
+mod session_cookie;
+mod page_deadline;
 mod error;
 pub(crate) mod security_headers;
 
@@ -22,8 +22,8 @@ use serde_json::Value;
 use tower_http::csrf::CsrfLayer;
 
 use crate::app::state::App;
-use crate::dashboard::pages::reference::Reference;
-use crate::dashboard::view::example::Example;
+use crate::dashboard::pages::reference::ReferencePage;
+use crate::dashboard::view::live_example::ExampleCache;
 use crate::dashboard::view::layout::{Section, Viewer};
 use error::PageError;
 
@@ -32,62 +32,62 @@ const FORM: usize = 16 * 1024;
 
 /// Router of all pages; `data` serves the example of the landing page. Without a dashboard, it has only plans,
 /// reference and status.
-pub(crate) fn routes(app: &App, data: Router, document: &Value) -> Router<App> {
+pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Router<App> {
     let pages = match app.dashboard.is_some() {
         true => pages().merge(pages_with_password()),
         false => pages_alone(),
     };
     let pages = pages
-        .layer(Extension(Example::new(data)))
-        .layer(Extension(Arc::new(Reference::new(document))))
+        .layer(Extension(ExampleCache::new(data)))
+        .layer(Extension(Arc::new(ReferencePage::new(document))))
         .layer(DefaultBodyLimit::max(FORM));
-    let origin_check = CsrfLayer::new().with_rejection_response(crate::dashboard::security_headers::foreign);
+    let origin_check = CsrfLayer::new().with_rejection_response(crate::dashboard::security_headers::reject_foreign_form);
     let headers =
-        axum::middleware::from_fn_with_state(app.clone(), crate::dashboard::security_headers::headers);
-    pages.layer(origin_check).layer(headers).merge(crate::dashboard::view::assets::routes())
+        axum::middleware::from_fn_with_state(app.clone(), crate::dashboard::security_headers::add_security_headers);
+    pages.layer(origin_check).layer(headers).merge(crate::dashboard::view::assets::asset_routes())
 }
 
 fn pages() -> Router<App> {
     Router::new()
-        .route("/", get(crate::dashboard::pages::landing::show))
-        .route("/plans", get(crate::dashboard::pages::plans::show))
-        .route("/docs", get(crate::dashboard::pages::reference::show))
-        .route("/status", get(crate::dashboard::pages::status::show))
-        .route("/sign-out", action("/dashboard").post(crate::dashboard::pages::sign_in::sign_out))
-        .route("/dashboard", get(crate::dashboard::pages::overview::show))
+        .route("/", get(crate::dashboard::pages::landing::show_landing))
+        .route("/plans", get(crate::dashboard::pages::plans::show_plans))
+        .route("/docs", get(crate::dashboard::pages::reference::show_reference))
+        .route("/status", get(crate::dashboard::pages::status::show_status))
+        .route("/sign-out", redirect_to_form("/dashboard").post(crate::dashboard::pages::sign_in::sign_out))
+        .route("/dashboard", get(crate::dashboard::pages::overview::show_overview))
         .route(
             "/dashboard/keys",
-            get(crate::dashboard::pages::keys::show).post(crate::dashboard::pages::keys::create),
+            get(crate::dashboard::pages::keys::show_keys).post(crate::dashboard::pages::keys::create_key),
         )
         .route(
             "/dashboard/keys/reference",
-            action("/docs").post(crate::dashboard::pages::reference_key::create),
+            redirect_to_form("/docs").post(crate::dashboard::pages::reference_key::create_reference_key),
         )
         .route(
             "/dashboard/keys/{id}/replace",
-            get(crate::dashboard::pages::key::ask_re_roll).post(crate::dashboard::pages::key::re_roll),
+            get(crate::dashboard::pages::key::show_replace_form).post(crate::dashboard::pages::key::replace_key),
         )
         .route(
             "/dashboard/keys/{id}/delete",
-            get(crate::dashboard::pages::key::ask_delete).post(crate::dashboard::pages::key::delete),
+            get(crate::dashboard::pages::key::show_delete_form).post(crate::dashboard::pages::key::delete_key),
         )
-        .route("/dashboard/usage", get(crate::dashboard::pages::usage::show))
+        .route("/dashboard/usage", get(crate::dashboard::pages::usage::show_usage))
         .route(
             "/dashboard/plan",
-            get(crate::dashboard::pages::plan::show).post(crate::dashboard::pages::plan::choose),
+            get(crate::dashboard::pages::plan::show_plan).post(crate::dashboard::pages::plan::choose_tier),
         )
         .route(
             "/dashboard/plan/cancel",
-            action("/dashboard/plan").post(crate::dashboard::pages::plan::cancel),
+            redirect_to_form("/dashboard/plan").post(crate::dashboard::pages::plan::cancel_subscription),
         )
-        .route("/dashboard/account", get(crate::dashboard::pages::account::show))
+        .route("/dashboard/account", get(crate::dashboard::pages::account::show_account))
         .route(
             "/dashboard/sessions/end",
-            action("/dashboard/account").post(crate::dashboard::pages::account::end_session),
+            redirect_to_form("/dashboard/account").post(crate::dashboard::pages::account::end_session),
         )
-        .route("/dashboard/log", get(crate::dashboard::pages::audit_log::show))
+        .route("/dashboard/log", get(crate::dashboard::pages::audit_log::show_audit_log))
         .route("/dashboard/{*rest}", get(async || PageError::NotFound))
-        .layer(from_fn(deadline::of_page))
+        .layer(from_fn(page_deadline::limit_page_time))
 }
 
 /// Pages with a password form.
@@ -105,33 +105,33 @@ fn pages_with_password() -> Router<App> {
         )
         .route(
             "/link/{secret}",
-            get(crate::dashboard::pages::link::show).post(crate::dashboard::pages::link::spend),
+            get(crate::dashboard::pages::link::show_link).post(crate::dashboard::pages::link::redeem_link),
         )
         .route(
             "/dashboard/password",
-            action("/dashboard/account").post(crate::dashboard::pages::account::change_password),
+            redirect_to_form("/dashboard/account").post(crate::dashboard::pages::account::change_password),
         )
         .route(
             "/dashboard/address",
-            action("/dashboard/account").post(crate::dashboard::pages::account::change_address),
+            redirect_to_form("/dashboard/account").post(crate::dashboard::pages::account::change_address),
         )
         .route(
             "/dashboard/delete",
-            action("/dashboard/account").post(crate::dashboard::pages::account::delete),
+            redirect_to_form("/dashboard/account").post(crate::dashboard::pages::account::delete_account),
         )
-        .layer(from_fn(deadline::with_password))
+        .layer(from_fn(page_deadline::limit_password_page_time))
 }
 
 /// Pages of a service without a dashboard.
 fn pages_alone() -> Router<App> {
     Router::new()
-        .route("/plans", get(crate::dashboard::pages::plans::show_alone))
-        .route("/docs", get(crate::dashboard::pages::reference::show_alone))
-        .route("/status", get(crate::dashboard::pages::status::show_alone))
+        .route("/plans", get(crate::dashboard::pages::plans::show_plans_without_dashboard))
+        .route("/docs", get(crate::dashboard::pages::reference::show_reference_without_dashboard))
+        .route("/status", get(crate::dashboard::pages::status::show_status_without_dashboard))
 }
 
 /// Page of a 404 for a browser; `path` is the requested path without a key.
-pub(crate) fn nothing_at(app: &App, request: &Request, path: &str) -> Response {
+pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Response {
     let viewer = if app.dashboard.is_some() { Viewer::Visitor } else { Viewer::Reader };
     let body = html! {
         h1 { "Page not found" }
@@ -141,15 +141,15 @@ pub(crate) fn nothing_at(app: &App, request: &Request, path: &str) -> Response {
             a.button.second href="/docs" { "Reference" }
         }
     };
-    let page = crate::dashboard::view::layout::page("Page not found", viewer, Section::Other, &body);
+    let page = crate::dashboard::view::layout::render_page("Page not found", viewer, Section::Other, &body);
     let mut response = (StatusCode::NOT_FOUND, page).into_response();
     let is_secure = crate::dashboard::security_headers::is_secure_request(app, request);
-    crate::dashboard::security_headers::secure(response.headers_mut(), is_secure);
+    crate::dashboard::security_headers::set_security_headers(response.headers_mut(), is_secure);
     response
 }
 
 /// GET handler of a path for POST only. It redirects to the page with the form.
-fn action(page: &'static str) -> MethodRouter<App> {
+fn redirect_to_form(page: &'static str) -> MethodRouter<App> {
     get(async move || Redirect::to(page))
 }
 pub(crate) mod pages;

@@ -6,8 +6,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::csrf::ProtectionError;
 
-use crate::admission::Caller;
-use crate::app::site::is_secure;
+use crate::admission::RequestContext;
+use crate::app::site_address::is_https;
 use crate::app::state::App;
 use crate::dashboard::error::PageError;
 
@@ -29,21 +29,21 @@ const HEADERS: [(HeaderName, &str); 7] = [
 ];
 
 /// Middleware that adds the security headers to a page.
-pub(crate) async fn headers(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn add_security_headers(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_secure = is_secure_request(&app, &request);
     let mut response = next.run(request).await;
-    secure(response.headers_mut(), is_secure);
+    set_security_headers(response.headers_mut(), is_secure);
     response
 }
 
 /// True if a request came over HTTPS.
 pub(crate) fn is_secure_request(app: &App, request: &Request) -> bool {
-    let is_proxied = Caller::of(request.extensions()).is_some_and(|caller| caller.is_proxied);
-    is_secure(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref())
+    let is_proxied = RequestContext::from_extensions(request.extensions()).is_some_and(|caller| caller.is_proxied);
+    is_https(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref())
 }
 
 /// Sets the security headers. An existing content security policy remains.
-pub(crate) fn secure(target: &mut HeaderMap, is_secure: bool) {
+pub(crate) fn set_security_headers(target: &mut HeaderMap, is_secure: bool) {
     for (name, value) in HEADERS {
         if name != header::CONTENT_SECURITY_POLICY || !target.contains_key(&name) {
             target.insert(name, HeaderValue::from_static(value));
@@ -55,6 +55,6 @@ pub(crate) fn secure(target: &mut HeaderMap, is_secure: bool) {
 }
 
 /// Response to a form of another site.
-pub(crate) fn foreign(_: ProtectionError) -> Response {
+pub(crate) fn reject_foreign_form(_: ProtectionError) -> Response {
     PageError::Forged.into_response()
 }

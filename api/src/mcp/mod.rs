@@ -29,7 +29,7 @@ use crate::answer::{Access, Free};
 use crate::app::state::App;
 use crate::connection::request_id::current_request_id;
 use crate::error::ApiError;
-use crate::parameters::Unrouted;
+use crate::parameters::UnroutedParameters;
 use call_context::CallContext;
 use server::Server;
 
@@ -83,7 +83,7 @@ async fn handle_message(app: App, service: Service, request: Request) -> Result<
 
 /// Charges a message that calls no endpoint.
 async fn admit(parts: &mut Parts, app: &App) -> Result<(), ApiError> {
-    Access::<Free, Unrouted>::from_request_parts(parts, app).await.map(|_| ())
+    Access::<Free, UnroutedParameters>::from_request_parts(parts, app).await.map(|_| ())
 }
 
 /// Refuses web pages whose origin is not configured, as the protocol demands.
@@ -94,7 +94,7 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     if app.settings.cors_allowed_origins.iter().any(is_known) {
         return Ok(());
     }
-    Err(refused(StatusCode::FORBIDDEN, "Pages of this origin may not call the service"))
+    Err(refused(StatusCode::FORBIDDEN, "Web pages of this origin may not call the service"))
 }
 
 /// Reads the body as one protocol message. Batches are refused.
@@ -115,7 +115,7 @@ async fn message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
 async fn read(body: Body) -> Result<Vec<u8>, ApiError> {
     let (mut pieces, mut bytes, mut length) = (body.into_data_stream(), Vec::new(), 0);
     while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|_| refused(StatusCode::BAD_REQUEST, "The body broke off"))?;
+        let piece = piece.map_err(|_| refused(StatusCode::BAD_REQUEST, "The body ended early"))?;
         length += piece.len();
         if length > PASSED_OVER_BYTES {
             break;
@@ -148,7 +148,7 @@ async fn in_json(answer: Response) -> Result<Response, ApiError> {
     let text = axum::body::to_bytes(answer.into_body(), MESSAGE_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     match status.is_server_error() {
-        true => Err(ApiError::Internal(anyhow::anyhow!("the tools' protocol failed: {text}"))),
+        true => Err(ApiError::Internal(anyhow::anyhow!("the MCP library failed: {text}"))),
         false => Err(refused(status, &text)),
     }
 }

@@ -41,7 +41,7 @@ impl Server {
         Self { app, data }
     }
 
-    /// Makes the API call of a tool call.
+    /// Sends the API request of a tool call and converts its response.
     async fn ask(&self, call: &ToolCall, caller: &Parts, call_context: &CallContext) -> Result<ToolResult, ErrorData> {
         // A URI is limited to 64 KiB.
         let Ok(request) = call.request(caller) else { return Ok(ToolResult::too_large()) };
@@ -69,7 +69,7 @@ impl Server {
     /// Refunds the charge of a failed call.
     fn refund(&self, caller: &Parts) {
         if let Some(caller) = RequestContext::from_extensions(&caller.extensions) {
-            self.app.admission.refund_failed(caller);
+            self.app.admission.refund_failed_request(caller);
         }
     }
 }
@@ -102,11 +102,11 @@ impl ServerHandler for Server {
         let parts = context.extensions.get::<Parts>();
         let call_context = parts.and_then(|parts| parts.extensions.get::<CallContext>());
         let Some((caller, call_context)) = parts.zip(call_context) else {
-            return Err(ErrorData::internal_error("the call did not come over HTTP", None));
+            return Err(ErrorData::internal_error("cannot call a tool: the call did not arrive over HTTP", None));
         };
         let Some(tool) = tools::find(&asked.name) else {
             return Err(ErrorData::invalid_params(
-                "there is no such tool; tools/list names those there are",
+                "unknown tool; tools/list returns all tools",
                 None,
             ));
         };
@@ -127,6 +127,6 @@ impl ServerHandler for Server {
 }
 
 fn internal(error: &dyn std::error::Error) -> ErrorData {
-    tracing::error!("a tool's call failed: {error:#}");
-    ErrorData::internal_error("the call failed; ask again in a few seconds", None)
+    tracing::error!("cannot run a tool call: {error:#}");
+    ErrorData::internal_error("the call failed; repeat it in a few seconds", None)
 }

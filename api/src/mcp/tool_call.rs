@@ -110,7 +110,7 @@ fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
             Some(items.into_iter().flatten().collect::<Vec<_>>().join(","))
         }
         Value::Object(_) => {
-            return Err(argument_error(name, "must be a text, a number, a flag or a list of them", None));
+            return Err(argument_error(name, "must be a text, a number, a boolean or a list of them", None));
         }
     })
 }

@@ -46,7 +46,7 @@ impl ToolResult {
             return Self::api_error(status, body);
         }
         let Ok(envelope) = serde_json::from_str::<ApiEnvelope<'_>>(body) else {
-            return Self::error("INTERNAL", "The answer cannot be read", "Ask again in a few seconds.");
+            return Self::error("INTERNAL", "The response cannot be read", "Repeat the call in a few seconds.");
         };
         match serde_json::from_str::<Vec<&RawValue>>(envelope.data.get()) {
             Ok(rows) if rows.is_empty() => Self::empty_list(&envelope, body),
@@ -89,7 +89,7 @@ impl ToolResult {
                     Some((name.to_owned(), serde_json::from_str(envelope.meta.get(name)?.get()).ok()?))
                 })
                 .collect();
-            let body = json!({ "error": "There are no rows, and nothing is known of the symbols in details", "code": "UNKNOWN_SYMBOL", "details": known });
+            let body = json!({ "error": "There are no rows: the symbols in details are unknown", "code": "UNKNOWN_SYMBOL", "details": known });
             return Self::api_error(StatusCode::NOT_FOUND, &body.to_string());
         }
         Self { text: body.to_owned(), is_error: false }
@@ -111,8 +111,8 @@ impl ToolResult {
     }
 
     pub(super) fn too_large() -> Self {
-        let what_to_do = "Ask for less: name the fields you need, or give fewer symbols.";
-        Self::error("ANSWER_TOO_LARGE", "The call or its answer is larger than a tool may give", what_to_do)
+        let what_to_do = "Request less: name the fields you need, or pass fewer symbols.";
+        Self::error("ANSWER_TOO_LARGE", "The call or its response exceeds the size limit of a tool", what_to_do)
     }
 
     fn error(code: &str, error: &str, what_to_do: &str) -> Self {

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 const TOOLS: &str = include_str!("tools.json");
 /// Additional arguments of every tool.
 const COMMON: [(&str, &str); 2] = [
-    ("fields", "Only these of a row's fields; an unknown name lists all"),
-    ("cursor", "meta.next_cursor of the answer before, other arguments unchanged"),
+    ("fields", "Fields of a row to return; an unknown name lists all fields"),
+    ("cursor", "meta.next_cursor of the previous result, other arguments unchanged"),
 ];
 
 /// Definition of one tool.

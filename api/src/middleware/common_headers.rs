@@ -3,9 +3,9 @@
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 
-use crate::admission::{Entry, headers};
+use crate::admission::{RequestLimits, limit_headers};
 use crate::app::state::App;
-use crate::auth::throttle::Left;
+use crate::auth::address_throttle::RemainingCalls;
 use crate::connection::request_id::{REQUEST_ID_HEADER, RequestId};
 
 const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
@@ -15,18 +15,18 @@ const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding,
 pub(super) fn add_common_headers(
     app: &App,
     response: &mut Response,
-    entry: Option<&Entry>,
-    left: Left,
+    limits: Option<&RequestLimits>,
+    left: RemainingCalls,
     id: &RequestId,
 ) {
     let vary = if app.settings.cors_allowed_origins.is_empty() { VARY } else { VARY_BY_ORIGIN };
     let target = response.headers_mut();
-    target.insert(REQUEST_ID_HEADER, id.header());
+    target.insert(REQUEST_ID_HEADER, id.to_header_value());
     target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     target.insert(header::VARY, HeaderValue::from_static(vary));
-    match entry {
-        Some(Entry::Account(charge)) => headers::write(target, charge),
-        Some(Entry::Failures(left)) => headers::write_address(target, *left, chrono::Utc::now()),
-        None => headers::write_address(target, left, chrono::Utc::now()),
+    match limits {
+        Some(RequestLimits::Account(charge)) => limit_headers::write_account_limits(target, charge),
+        Some(RequestLimits::Failures(left)) => limit_headers::write_address_limits(target, *left, chrono::Utc::now()),
+        None => limit_headers::write_address_limits(target, left, chrono::Utc::now()),
     }
 }

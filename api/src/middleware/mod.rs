@@ -21,12 +21,12 @@ use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 use tracing::Instrument;
 
-use crate::admission::Caller;
+use crate::admission::RequestContext;
 use crate::app::settings::HEAD_BYTES;
 use crate::app::state::App;
 use crate::auth::client_address;
-use crate::auth::scrub;
-use crate::connection::Connection;
+use crate::auth::redact_secrets;
+use crate::connection::ClientConnection;
 use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use common_headers::add_common_headers;
@@ -36,41 +36,41 @@ pub(crate) struct ConnectionInfo {
     pub(crate) peer: SocketAddr,
     /// True if the peer is a trusted proxy.
     pub(crate) is_proxied: bool,
-    pub(crate) connection: Arc<Connection>,
+    pub(crate) connection: Arc<ClientConnection>,
 }
 
 /// Handles a request: routes it, with all middleware around the route.
-pub(crate) async fn handle(
+pub(crate) async fn handle_request(
     app: App,
     router: Router,
     connection: ConnectionInfo,
     mut request: Request,
 ) -> Response {
     let started = Instant::now();
-    let id = RequestId::of(request.headers());
-    let client = client_address::client(connection.peer, request.headers(), &app.settings.trusted_proxies);
-    let caller = Caller::new(client, connection.is_proxied, connection.connection);
+    let id = RequestId::from_headers(request.headers());
+    let client = client_address::resolve_client_address(connection.peer, request.headers(), &app.settings.trusted_proxies);
+    let caller = RequestContext::new(client, connection.is_proxied, connection.connection);
     // Only the debug log needs a copy of the path.
-    let path = tracing::enabled!(tracing::Level::DEBUG).then(|| scrub(request.uri().path()).into_owned());
+    let path = tracing::enabled!(tracing::Level::DEBUG).then(|| redact_secrets(request.uri().path()).into_owned());
     let (method, span) = (request.method().clone(), trace::request_span(&request, &id));
     request.extensions_mut().insert(Arc::clone(&caller));
-    let (mut response, left) = match app.throttle.call(client) {
+    let (mut response, left) = match app.throttle.charge_call(client) {
         Ok(left) => {
             let routed = routed(&app, router, request);
-            (request_id::scope(id.clone(), routed).instrument(span.clone()).await, left)
+            (request_id::with_request_id(id.clone(), routed).instrument(span.clone()).await, left)
         }
         Err(refused) => (throttled(&app, refused.retry_after).into_response(), refused.left),
     };
     // Server errors are refunded. So is a 400 found during the read, which must not cost more than one found in the
     // parameters.
     if response.status().is_server_error() || response.status() == StatusCode::BAD_REQUEST {
-        app.admission.refund_failed(&caller);
+        app.admission.refund_failed_request(&caller);
     }
-    add_common_headers(&app, &mut response, caller.entry(), left, &id);
-    app.admission.count(&caller, response.status());
+    add_common_headers(&app, &mut response, caller.limits(), left, &id);
+    app.admission.record_usage(&caller, response.status());
     let elapsed = started.elapsed();
-    app.metrics.answered(caller.endpoint(), &method, response.status(), elapsed.as_secs_f64());
-    trace::record_response(&span, &method, caller.endpoint(), response.status());
+    app.metrics.record_response(caller.route(), &method, response.status(), elapsed.as_secs_f64());
+    trace::record_response(&span, &method, caller.route(), response.status());
     if let Some(path) = path {
         let (status, elapsed) = (response.status().as_u16(), elapsed.as_micros());
         tracing::debug!(request_id = id.as_str(), %method, path, status, elapsed_us = elapsed, "answered");
@@ -81,7 +81,7 @@ pub(crate) async fn handle(
 /// Calls the router within the deadline, and compresses the response if the request allows it.
 async fn routed(app: &App, mut router: Router, request: Request) -> Response {
     // A response has a separate deadline, which begins after the wait for a permit.
-    let deadline = app.settings.turn_timeout() + app.settings.request_timeout() * 2;
+    let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
     let route = tower::service_fn(move |request: Request| {
         let handler = router.call(request);
         async move { Ok::<_, std::convert::Infallible>(timeout::with_deadline(deadline, handler).await) }
@@ -91,14 +91,14 @@ async fn routed(app: &App, mut router: Router, request: Request) -> Response {
 }
 
 /// Response to a protocol error, with hyper's status. The client's address is charged as for a request.
-pub(crate) fn refuse(app: &App, client: IpAddr, status: StatusCode) -> Response {
-    let (error, left) = match app.throttle.call(client) {
+pub(crate) fn respond_to_protocol_error(app: &App, client: IpAddr, status: StatusCode) -> Response {
+    let (error, left) = match app.throttle.charge_call(client) {
         Ok(left) => (protocol_error(status), left),
         Err(refused) => (throttled(app, refused.retry_after), refused.left),
     };
     let mut response = error.into_response();
-    app.metrics.refused(response.status());
-    add_common_headers(app, &mut response, None, left, &RequestId::draw());
+    app.metrics.record_protocol_error(response.status());
+    add_common_headers(app, &mut response, None, left, &RequestId::generate());
     response
 }
 

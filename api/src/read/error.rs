@@ -5,27 +5,27 @@ use std::sync::Arc;
 use deadpool_postgres::{BuildError, PoolError};
 use tokio_postgres::Error;
 
-/// Reasons for a failed read. One failure concerns all look-ups of a batch, so the type is `Clone`.
+/// Error of a read query. One failure concerns all look-ups of a batch, so the type is `Clone`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QueryError {
     #[error("No stock with symbol {0}")]
     UnknownSymbol(String),
-    #[error("no generation was found yet")]
+    #[error("cannot read: no generation was found yet")]
     NoGeneration,
-    #[error("no generation is active")]
+    #[error("cannot read: no generation is active; promote one")]
     NoneActive,
     /// The generation has no version row, because it is being built or dropped.
-    #[error("generation {0} has no version")]
+    #[error("cannot read generation {0}: it has no version row")]
     Unversioned(i32),
-    #[error("too many look-ups wait")]
+    #[error("cannot look up a row: the queue is full")]
     QueueFull,
-    #[error("the look-up was given up")]
+    #[error("cannot look up a row: its task ended")]
     GivenUp,
-    #[error("no connection: {0}")]
+    #[error("cannot connect to Postgres: {0}")]
     NoConnection(Arc<str>),
-    #[error("Postgres does not answer")]
+    #[error("cannot read: Postgres timed out")]
     Silent,
-    #[error("the connection ended")]
+    #[error("cannot read: the connection to Postgres ended")]
     Ended,
     /// Postgres reports a transient condition: it starts, stops, or lacks a resource.
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! Lag of the served data behind the log, refreshed in the background.
+//! Lag monitor: number of log messages not yet served, measured in the background.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ impl LagMonitor {
         };
         loop {
             if let Err(reason) = self.poll_until_disconnected(&settings, &projection).await {
-                tracing::debug!("cannot ask the log: {reason}");
+                tracing::debug!("cannot read the log's state: {reason}");
             }
             *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
             tokio::time::sleep(Self::POLL).await;

@@ -14,7 +14,7 @@ use crate::parameters::{PathSymbol, SymbolList};
 const RESOLVE: &str = include_str!("../../queries/stocks/resolve.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
 
-/// Rows of one security.
+/// Rows of one symbol, with their data version.
 #[derive(Debug)]
 pub(crate) struct SymbolRows<T> {
     pub(crate) version: DataVersion,
@@ -36,7 +36,7 @@ pub(crate) async fn run_query(
     Ok(client.query(&statement, parameters).await?)
 }
 
-/// The single row of a symbol, converted to its struct.
+/// Finds the single row of a symbol and converts it to its struct.
 pub(crate) async fn find_one<T: FromRow>(
     generation: &ServedGeneration,
     statement: &'static str,
@@ -87,7 +87,7 @@ pub(crate) fn count_quarantined(rows: &[Row]) -> Result<i64, QueryError> {
     Ok(rows.first().map_or(Ok(0), |row| row.try_get("held"))?)
 }
 
-/// Fails with [`unknown`] for an unknown symbol.
+/// Returns [`unknown_symbol_error`] for an unknown symbol.
 pub(crate) async fn require_known_symbol(generation: &ServedGeneration, symbol: &PathSymbol) -> Result<(), QueryError> {
     let found = resolve_symbols(generation, &symbol.to_list()).await?;
     if found.iter().any(Option::is_some) { Ok(()) } else { Err(unknown_symbol_error(symbol)) }
@@ -103,7 +103,7 @@ pub(crate) fn missing_version_error(generation: &ServedGeneration) -> QueryError
     QueryError::Unversioned(generation.id)
 }
 
-/// Canonical symbols of a list, by position; `None` for unknown symbols.
+/// Resolves a list of symbols to canonical ones, by position; `None` for unknown symbols.
 pub(crate) async fn resolve_symbols(
     generation: &ServedGeneration,
     symbols: &SymbolList,
@@ -128,7 +128,7 @@ pub(crate) struct ResolvedSymbols {
     pub(crate) missing: Vec<String>,
 }
 
-/// Resolves a list of symbols.
+/// Resolves an optional list of symbols to known and missing ones.
 pub(crate) async fn resolve_symbol_list(generation: &ServedGeneration, symbols: Option<&SymbolList>) -> Result<ResolvedSymbols, QueryError> {
     let Some(symbols) = symbols else { return Ok(ResolvedSymbols::default()) };
     let resolved = resolve_symbols(generation, symbols).await?;
@@ -143,7 +143,7 @@ pub(crate) async fn resolve_symbol_list(generation: &ServedGeneration, symbols: 
     Ok(ResolvedSymbols { known: Some(known), missing })
 }
 
-/// Rows with a symbol. A version without rows is one row of nulls.
+/// Converts the rows that have a symbol. A version without rows is one row of nulls.
 pub(crate) fn rows_with_symbol<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, QueryError> {
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     Ok(present.map(T::from_row).collect::<Result<_, _>>()?)
@@ -155,7 +155,7 @@ pub(crate) async fn begin_snapshot(client: &mut Object) -> Result<Transaction<'_
     Ok(builder.start().await?)
 }
 
-/// Data version of a transaction.
+/// Reads the data version that a transaction sees.
 pub(crate) async fn read_version(
     generation: &ServedGeneration,
     transaction: &Transaction<'_>,
@@ -165,7 +165,7 @@ pub(crate) async fn read_version(
     Ok(DataVersion::from_row(&row.ok_or_else(|| missing_version_error(generation))?)?)
 }
 
-/// Rows of canonical symbols, by symbol.
+/// Finds the rows of canonical symbols, keyed by symbol.
 pub(crate) async fn find_by_symbol<T: FromRow>(
     generation: &ServedGeneration,
     transaction: &Transaction<'_>,

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::Row;
 
 use super::QueryError;
-use crate::concurrency::tasks::BackgroundTasks;
+use crate::concurrency::background_tasks::BackgroundTasks;
 
 /// Maximum number of waiting look-ups. Further ones are refused.
 const QUEUE: usize = 16_384;

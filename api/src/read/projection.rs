@@ -18,7 +18,7 @@ use tokio_postgres::{AsyncMessage, Config, Row};
 use super::QueryError;
 use super::lookup_batch::LookupBatcher;
 use crate::auth::tier::TierTable;
-use crate::concurrency::tasks::BackgroundTasks;
+use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::PoolUse;
 use crate::parameters::served_rules::ServedRules;
 

@@ -23,12 +23,12 @@ const LEVEL: i32 = 1;
 
 /// Error of a writer whose client disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the client has gone")]
+#[error("the client disconnected")]
 pub(crate) struct Disconnected;
 
 /// Error of a reader whose writer stopped before the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the answer broke off")]
+#[error("the response was truncated")]
 pub(crate) struct Truncated;
 
 /// Write end. Dropping it unfinished truncates the response.
@@ -68,7 +68,7 @@ enum Segment {
     Packed { bytes: Box<[u8]>, unpacked: usize },
 }
 
-/// Creates both ends of an empty channel.
+/// Creates both ends of an empty channel. `guard` is dropped with the receiver.
 pub(crate) fn body_channel<H>(guard: H) -> (BodySender, BodyReceiver<H>) {
     let backlog = SharedBacklog::default();
     backlog.state().is_read = true;
@@ -178,7 +178,7 @@ impl Drop for BodySender {
 }
 
 impl<H> BodyReceiver<H> {
-    /// Complete body, if it is finished and fully uncompressed.
+    /// Returns the complete body if it is finished and fully uncompressed.
     pub(crate) fn complete_body(&self) -> Option<Bytes> {
         let state = self.backlog.state();
         let is_plain = state.end == Some(Ok(())) && state.plain == state.left;

@@ -113,10 +113,10 @@ mod tests {
     use futures::future::join_all;
 
     use super::*;
-    use crate::metrics::ApiApiMetrics;
+    use crate::metrics::ApiMetrics;
 
     fn answers(bytes: u64) -> ResponseCache {
-        ResponseCache::new(bytes, ApiApiMetrics::new().expect("figures").cache)
+        ResponseCache::new(bytes, ApiMetrics::new().expect("figures").cache)
     }
 
     fn key(target: &str) -> CacheKey {

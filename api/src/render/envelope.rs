@@ -12,7 +12,7 @@ use crate::read::projection::DataVersion;
 pub(crate) struct Single<T> {
     /// The resource.
     pub(crate) data: T,
-    /// What the answer rests on.
+    /// Data version and warnings of the response.
     pub(crate) meta: Meta,
 }
 
@@ -21,71 +21,71 @@ pub(crate) struct Single<T> {
 pub(crate) struct List<T> {
     /// The rows of the page, in order.
     pub(crate) data: Vec<T>,
-    /// What the page rests on, and where the next one begins.
+    /// Size, next cursor, data version and warnings of the page.
     pub(crate) meta: ListMeta,
 }
 
-/// What one resource's answer rests on.
+/// Data version and warnings of a response with one resource.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Meta {
     /// The market's as-of date: the newest session applied.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Generation and log sequence the answer was made from, for example g3.184467.
+    /// Generation and log sequence of the data, for example g3.184467.
     pub(crate) data_version: String,
-    /// What to know before using the answer; left out when there is nothing.
+    /// Warnings about the response; omitted if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// What a page rests on, and where the next one begins.
+/// Size, next cursor, data version and warnings of a page.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ListMeta {
     /// Rows on this page.
     pub(crate) count: usize,
-    /// Rows a page holds at most.
+    /// Maximum number of rows on a page.
     pub(crate) limit: i64,
-    /// Whether another page follows; exact.
+    /// True if another page follows.
     pub(crate) has_more: bool,
     /// Cursor of the next page; null on the last.
     pub(crate) next_cursor: Option<String>,
     /// The market's as-of date: the newest session applied.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Generation and log sequence the answer was made from, for example g3.184467.
+    /// Generation and log sequence of the data, for example g3.184467.
     pub(crate) data_version: String,
-    /// What to know before using the answer.
+    /// Warnings about the response.
     pub(crate) warnings: Vec<Warning>,
-    /// Symbols asked for that nothing is known of; left out where no symbols can be listed.
+    /// Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missing: Option<Vec<String>>,
-    /// What `updated_since` of a later request has to be to be told what changed after this answer; the same on every page
-    /// of a list. Left out where there is no `updated_since`, and while the served generation changes.
+    /// Value for `updated_since` in a later request, which then returns the changes since this response. It is equal on
+    /// all pages of a list. Omitted without `updated_since` support, and while the served generation changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sync_from: Option<String>,
-    /// The day counted as today, where a default or a figure used it.
+    /// Current day of the service, if a default or a figure depends on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) today: Option<NaiveDate>,
-    /// Where the range begins because the tier reaches no further back.
+    /// Start of the range, if the tier's history limits it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) depth: Option<Depth>,
 }
 
-/// The reach of the tier's historical data.
+/// Start of the history that a tier may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Depth {
     /// First day of the range.
     pub(crate) from: NaiveDate,
-    /// The tier whose reach it is.
+    /// Tier that sets the limit.
     pub(crate) tier: Tier,
 }
 
-/// Something to know about an answer.
+/// Warning about a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Warning {
     /// Stable code, for example `unknown_symbol`.
     pub(crate) code: &'static str,
-    /// The same for people.
+    /// Message for people.
     pub(crate) message: String,
-    /// The parameter it is about.
+    /// Parameter that caused the warning.
     pub(crate) param: Option<&'static str>,
 }
 
@@ -128,10 +128,10 @@ impl ListMeta {
 }
 
 impl Warning {
-    /// Warning about quarantined rows, if any.
+    /// Warning about quarantined rows; `None` if there are none.
     pub(crate) fn quarantined(count: i64) -> Option<Self> {
         let message = format!(
-            "{count} rows are held back because their neighbours contradict them; metrics names them"
+            "{count} rows are quarantined because their neighbours contradict them; the metrics list them"
         );
         (count > 0).then_some(Self { code: "held_rows", message, param: None })
     }

@@ -1,4 +1,4 @@
-//! Postgres rows to bytes, directly from their columns. A detour through structs takes twice as long.
+//! Renderer of Postgres rows, directly from their columns. A detour through structs takes twice as long.
 //!
 //! Invariant: the bytes equal those of the row's struct under serde.
 

@@ -1,4 +1,4 @@
-//! Rows to JSON or CSV: all fields or a selection, decimals as numbers or text.
+//! Renderer of rows to JSON or CSV: all fields or a selection, decimals as numbers or text.
 //!
 //! Invariant: digits are copied without arithmetic. A CSV page has the same columns as its JSON.
 
@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 
 use crate::parameters::{ResponseFormat, Output};
 
-/// Errors of rendering, which are never caused by the client.
+/// Error of rendering. The client never causes it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RenderError {
     #[error("cannot write JSON: {0}")]
@@ -24,9 +24,9 @@ pub(crate) enum RenderError {
     Flush(#[source] std::io::Error),
     #[error("cannot read a row: {0}")]
     Row(#[from] tokio_postgres::Error),
-    #[error("the row has no column {0}")]
+    #[error("cannot render a row: column {0} is missing")]
     Column(&'static str),
-    #[error("no column is written that is a {0}")]
+    #[error("cannot render a column of type {0}")]
     Type(Type),
 }
 
@@ -42,7 +42,7 @@ impl<T: Serialize> JsonObject for T {
     }
 }
 
-/// Body with one resource.
+/// Renders a body with one resource.
 pub(crate) fn render_single(
     output: &Output,
     row: &impl JsonObject,
@@ -60,19 +60,19 @@ pub(crate) fn render_single(
     Ok([&b"{\"data\":"[..], &data, b",\"meta\":", &meta, b"}"].concat().into())
 }
 
-/// Body with a page of rows.
+/// Renders a body with a page of rows.
 pub(crate) fn render_list<T: Serialize>(
     output: &Output,
     rows: &[T],
     meta: &impl Serialize,
 ) -> Result<Bytes, RenderError> {
     let mut body = list_opening(output)?;
-    body.extend(self::rows(output, rows)?);
+    body.extend(render_rows(output, rows)?);
     body.extend(list_closing(output, meta)?);
     Ok(body.into())
 }
 
-/// Start of a list: the JSON object up to its array, or the CSV header.
+/// Renders the start of a list: the JSON object up to its array, or the CSV header.
 pub(crate) fn list_opening(output: &Output) -> Result<Vec<u8>, RenderError> {
     match output.format {
         ResponseFormat::Json => Ok(b"{\"data\":[".to_vec()),
@@ -80,7 +80,7 @@ pub(crate) fn list_opening(output: &Output) -> Result<Vec<u8>, RenderError> {
     }
 }
 
-/// Rows of a list: comma-separated JSON items, or CSV records.
+/// Renders rows of a list: comma-separated JSON items, or CSV records.
 pub(crate) fn render_rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<Vec<u8>, RenderError> {
     if output.format == ResponseFormat::Csv {
         return records(output, rows.iter().map(|row| row.to_json(output)));
@@ -98,7 +98,7 @@ pub(crate) fn render_rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<V
     Ok(body)
 }
 
-/// End of a list: its meta in JSON, empty in CSV.
+/// Renders the end of a list: its meta in JSON, empty in CSV.
 pub(crate) fn list_closing(output: &Output, meta: &impl Serialize) -> Result<Vec<u8>, RenderError> {
     let mut body = Vec::new();
     if output.format == ResponseFormat::Json {

@@ -40,7 +40,7 @@ impl ChangeTracked for SplitRow {
     }
 }
 
-/// Request for changes.
+/// Query for the rows changed since a synchronization point.
 #[derive(Debug)]
 pub(crate) struct ChangeQuery<'a> {
     pub(crate) since: &'a SyncPoint,
@@ -50,7 +50,7 @@ pub(crate) struct ChangeQuery<'a> {
     pub(crate) output: &'a Output,
 }
 
-/// Page of changed rows.
+/// Renders a page of changed rows.
 pub(crate) async fn render_changes<T: ChangeTracked, P>(
     context: &HandlerContext<P>,
     asked: ChangeQuery<'_>,
@@ -127,22 +127,22 @@ impl FeedStart {
         let rows = lookup::run_query(generation, SINCE, &[&instant]).await?;
         let row = rows.first().ok_or_else(|| lookup::missing_version_error(generation))?;
         if !row.try_get::<_, bool>("served")? {
-            return Err(ApiError::Unavailable("another generation is served from now on".to_owned()));
+            return Err(ApiError::Unavailable("the served generation changed during the request".to_owned()));
         }
         let (journal, begins): (String, i64) = (row.try_get("journal")?, row.try_get("begins")?);
         let (begun_at, now): (DateTime<Utc>, i64) = (row.try_get("begun_at")?, row.try_get("position")?);
         let position = match since {
             SyncPoint::Position { journal: named, .. } if *named != journal => {
-                return Err(resync_error("is of another database of the service", begun_at));
+                return Err(resync_error("belongs to another database of the service", begun_at));
             }
             SyncPoint::Position { position, .. } => *position,
             SyncPoint::Instant(instant) if *instant < begun_at => {
-                return Err(resync_error("is before the first change that is told", begun_at));
+                return Err(resync_error("is before the first recorded change", begun_at));
             }
             SyncPoint::Instant(_) => row.try_get::<_, Option<i64>>("before")?.unwrap_or(begins),
         };
         if position < begins {
-            return Err(resync_error("is before the first change that is told", begun_at));
+            return Err(resync_error("is before the first recorded change", begun_at));
         }
         // A replica may lag behind the server that issued the position.
         Ok(Self { position, sync_from: format!("{journal}.{}", now.max(position)) })
@@ -153,7 +153,7 @@ impl FeedStart {
 fn resync_error(what: &str, begun_at: DateTime<Utc>) -> ApiError {
     ApiError::Parameters(vec![ParameterError {
         param: "updated_since".to_owned(),
-        error: format!("{what}: get everything anew, and go on from that answer's sync_from"),
+        error: format!("{what}: download everything again, and continue from the sync_from of that response"),
         allowed: Some(json!({ "minimum": begun_at })),
     }])
 }

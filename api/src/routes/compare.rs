@@ -26,14 +26,14 @@ const MOST: usize = 10;
 const SECTIONS: &[&str] = &["quote", "fundamentals", "metrics"];
 const COLUMNS: &[&str] = &["symbol", "quote", "fundamentals", "metrics"];
 
-/// One security among those compared.
+/// Security of a comparison.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CompareItem {
     /// Canonical ticker.
     symbol: String,
     /// The quote, as its own endpoint serves it.
     quote: Option<Quote>,
-    /// Null below Starter, with a warning.
+    /// The fundamentals; null below the Starter tier, with a warning.
     fundamentals: Option<FundamentalsRow>,
     /// The dividend metrics, as their own endpoint serves them.
     metrics: Option<Metrics>,
@@ -42,29 +42,29 @@ pub(crate) struct CompareItem {
 /// Securities side by side, in request order.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CompareAnswer {
-    /// One item a known symbol, in request order.
+    /// One item per known symbol, in request order.
     data: Vec<CompareItem>,
-    /// What the comparison rests on and comes to.
+    /// Data version of the comparison, and the best symbol by figure.
     meta: CompareMeta,
 }
 
-/// What a comparison rests on and comes to.
+/// Data version of a comparison, and the best symbol by figure.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CompareMeta {
     #[serde(flatten)]
     list: ListMeta,
-    /// Symbol with the best figure, by metric; the first asked for of equals.
+    /// Symbol with the best figure, by figure name; of equal ones the first requested.
     best: BTreeMap<&'static str, String>,
 }
 
-/// What the comparison takes.
+/// Parameters of the comparison.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct CompareParameters {
     /// Comma-separated symbols, 1 to 10.
     #[param(value_type = String)]
     symbols: SymbolList,
-    /// Sections to return, comma-separated: quote, fundamentals, metrics. Default all.
+    /// Sections to return, comma-separated: quote, fundamentals, metrics. Default: all.
     #[param(value_type = Option<String>)]
     sections: Vec<&'static str>,
     #[param(ignore)]
@@ -88,7 +88,7 @@ impl Parameters for CompareParameters {
 
 /// Compare up to 10 symbols
 ///
-/// Quote, fundamentals (Starter and higher) and metrics of each, in request order, and who is best at what.
+/// Quote, fundamentals (Starter and higher) and metrics of each symbol, in request order, and the best symbol by figure.
 #[utoipa::path(
     get, path = "/v1/compare", tag = "Compare", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<CompareParameters>),
@@ -149,7 +149,7 @@ async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<Rend
     let items: Vec<CompareItem> = named.into_iter().map(take).collect();
     let mut list = ListMeta::new(&rows.version, items.len(), 10, None);
     list.warnings = warnings;
-    list.miss(missing);
+    list.set_missing(missing);
     let meta = CompareMeta { list, best: best(&items) };
     Ok(RenderedBody { body: rows::render_list(&asked.output, &items, &meta)?, version: rows.version, next_cursor: None })
 }

@@ -1,4 +1,4 @@
-//! Error bodies in the OpenAPI document.
+//! Schemas of the error bodies, for the OpenAPI document.
 
 use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
@@ -7,120 +7,120 @@ use utoipa::{IntoResponses, ToSchema};
 
 use crate::auth::tier::Tier;
 
-/// A refusal.
+/// Error response.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorBody {
-    /// What is wrong, for people.
+    /// Error message for people.
     error: String,
-    /// What is wrong, for programs.
+    /// Stable error code for programs.
     code: String,
 }
 
 /// A missing resource; the message names it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NotFoundBody {
-    /// What is wrong, for people.
+    /// Error message for people.
     error: String,
 }
 
-/// Wrong parameters, all of them.
+/// Error response for invalid parameters, with all of them.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InvalidParameterBody {
-    /// What is wrong, for people.
+    /// Error message for people.
     error: String,
-    /// INVALID_PARAMETER, or INVALID_CURSOR for a cursor that is damaged or belongs to another request.
+    /// INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or one of another request.
     #[schema(example = "INVALID_PARAMETER")]
     code: String,
-    /// The first wrong one.
+    /// Name of the first invalid parameter.
     param: Option<String>,
-    /// What it may be: words or bounds.
+    /// Accepted values of the first invalid parameter: words or bounds.
     allowed: Option<Allowed>,
-    /// Every wrong parameter.
+    /// All invalid parameters.
     errors: Vec<InvalidParameter>,
 }
 
-/// What a parameter may be.
+/// Accepted values of a parameter.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "documents ParameterError::allowed")]
 pub(crate) enum Allowed {
-    /// One of these words; for an unknown parameter, the names of those there are.
+    /// Accepted words; for an unknown parameter, the names of the known parameters.
     Words(Vec<String>),
-    /// A number, or a number of items, between these, both included.
+    /// Inclusive bounds of a number, or of a number of items.
     Bounds {
-        /// The least; absent for items.
+        /// Minimum; absent for a number of items.
         #[serde(skip_serializing_if = "Option::is_none")]
         minimum: Option<i64>,
-        /// The most.
+        /// Maximum.
         maximum: i64,
     },
-    /// A text of this form.
+    /// Text of this form.
     Form(String),
 }
 
-/// One wrong parameter.
+/// Invalid parameter.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InvalidParameter {
     /// Name of the parameter.
     param: String,
-    /// What is wrong, for people.
+    /// Error message for people.
     error: String,
 }
 
-/// A feature of a higher tier.
+/// Error response for a feature of a higher tier.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FeatureNotAvailableBody {
-    /// What is wrong, for people.
+    /// Error message for people.
     error: String,
-    /// What is wrong, for programs.
+    /// Stable error code for programs.
     #[schema(example = "FEATURE_NOT_AVAILABLE")]
     code: String,
     /// Tier of the account that owns the key.
     current_tier: Tier,
-    /// For example historical_depth.
+    /// Feature name, for example historical_depth.
     required_feature: String,
-    /// Where to learn what other plans have, relative to this service.
+    /// Path of the page that describes the plans, relative to this service.
     upgrade_url: String,
-    /// With historical_depth: the first day the tier's history reaches.
+    /// For historical_depth: first day of the tier's history.
     #[serde(skip_serializing_if = "Option::is_none")]
     earliest_date: Option<NaiveDate>,
 }
 
-/// Too many calls.
+/// Error response for a used-up rate limit or quota.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LimitedBody {
-    /// What is wrong, for people.
+    /// Error message for people.
     error: String,
     /// RATE_LIMITED or QUOTA_EXCEEDED.
     #[schema(example = "RATE_LIMITED")]
     code: String,
-    /// With RATE_LIMITED: seconds until the next call passes.
+    /// For RATE_LIMITED: seconds until the next call is admitted.
     #[serde(rename = "retryAfter", skip_serializing_if = "Option::is_none")]
     retry_after: Option<u64>,
-    /// With QUOTA_EXCEEDED: what was used.
+    /// For QUOTA_EXCEEDED: usage of the month.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<QuotaUsage>,
-    /// With QUOTA_EXCEEDED.
+    /// For QUOTA_EXCEEDED.
     #[serde(skip_serializing_if = "Option::is_none")]
     upgrade_url: Option<String>,
 }
 
-/// Calls of the month.
+/// Usage of the monthly quota.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct QuotaUsage {
     /// Calls counted this month.
     current: i64,
-    /// Calls a month the tier is allowed.
+    /// Monthly quota of the tier, calls.
     limit: i64,
-    /// 100 x current / limit.
+    /// Used share of the quota, percent: 100 x current / limit.
     percentage: ExactDecimal,
 }
 
-/// What every endpoint can be refused with.
+/// Error responses of every endpoint.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "documents ApiError")]
 pub(crate) enum ErrorResponses {
-    /// A parameter is wrong.
+    /// A parameter is invalid.
     #[response(status = 400)]
     InvalidParameter(InvalidParameterBody),
     /// The key is missing, invalid or expired.
@@ -129,7 +129,7 @@ pub(crate) enum ErrorResponses {
     /// The tier does not include the feature or the depth of history.
     #[response(status = 403)]
     FeatureNotAvailable(FeatureNotAvailableBody),
-    /// What was asked for does not exist.
+    /// The requested resource does not exist.
     #[response(status = 404)]
     NotFound(NotFoundBody),
     /// Only GET and HEAD.
@@ -138,10 +138,10 @@ pub(crate) enum ErrorResponses {
     /// The rate limit or the monthly quota is used up.
     #[response(status = 429)]
     Limited(LimitedBody),
-    /// A fault of the service.
+    /// Internal error of the service.
     #[response(status = 500)]
     Internal(ErrorBody),
-    /// The service cannot answer now; Retry-After says when to try again.
+    /// The service cannot answer now. Retry after the seconds in Retry-After.
     #[response(status = 503)]
     Unavailable(ErrorBody),
 }

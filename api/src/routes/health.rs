@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::app::state::App;
 
 text_enum! {
-    /// ok: all is well; degraded: reads are served but something is missing; down: reads are not served.
+    /// ok: all components work; degraded: reads are served, but a component is down; down: reads are not served.
     pub enum Status { Ok = "ok", Degraded = "degraded", Down = "down" }
 }
 text_enum! {
@@ -20,51 +20,51 @@ text_enum! {
     pub enum ComponentStatus { Ok = "ok", Down = "down", NotConfigured = "not_configured" }
 }
 
-/// The envelope of the health answer.
+/// Envelope of the health response.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthAnswer {
-    /// The state of the service.
+    /// Health of the service.
     data: Health,
 }
 
 /// Health of the service.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
-    /// Whether reads are served.
+    /// Status of the service.
     pub(crate) status: Status,
     /// Version of the service.
     pub(crate) version: &'static str,
-    /// The state of each part.
+    /// Status of each component.
     pub(crate) components: Components,
 }
 
-/// Health of the parts.
+/// Health of the components.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Components {
-    /// The database reads are served from.
+    /// Database of the reads.
     pub(crate) postgres: ComponentStatus,
-    /// The log, which only the lag is measured against.
+    /// Log server; used only to measure the lag.
     pub(crate) nats: ComponentStatus,
-    /// How far the served data is behind the log.
+    /// Lag of the served data behind the log.
     pub(crate) projection: ProjectionHealth,
 }
 
-/// How far the served data is behind the log.
+/// Lag of the served data behind the log.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ProjectionHealth {
-    /// Generation and log sequence served.
+    /// Generation and log sequence of the served data.
     pub(crate) data_version: Option<String>,
     /// Newest session applied.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Messages in the log that are not applied yet; null when the log cannot be asked.
+    /// Log messages not yet applied; null if the log is unreachable.
     pub(crate) lag_events: Option<u64>,
-    /// Seconds since the served data was level with the log; null when the log cannot be asked.
+    /// Seconds since the served data last matched the log; null if the log is unreachable.
     pub(crate) lag_seconds: Option<u64>,
 }
 
 /// Service health
 ///
-/// 200 when reads can be served, else 503.
+/// 200 if reads are served, else 503.
 #[utoipa::path(
     get, path = "/v1/health", tag = "System", security(()),
     responses(

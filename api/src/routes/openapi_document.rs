@@ -1,4 +1,4 @@
-//! OpenAPI document: its frame, and the common parts of all endpoints.
+//! OpenAPI document: introduction, tags, and the parts that all endpoints share.
 //!
 //! Invariant: behaviour that a shared layer or type adds to all responses is documented here once. Examples are
 //! headers, CSV, 304 and `fields`.
@@ -24,29 +24,29 @@ const HEADERS: &[(&str, &str, &str)] = &[
     (
         "X-Request-Id",
         "string",
-        "Id of the request: the client's own when it sent a plain one, else a new one.",
+        "Request id: the client's own if it is valid, else a new one.",
     ),
-    ("X-RateLimit-Limit", "integer", "Calls a minute the tier (without a key: the address) is allowed."),
-    ("X-RateLimit-Remaining", "integer", "Calls left of the minute's."),
-    ("X-RateLimit-Reset", "integer", "Unix second at which Remaining is back at Limit."),
-    ("X-Quota-Limit", "integer", "Calls a month the tier is allowed."),
-    ("X-Quota-Remaining", "integer", "Calls left of the month's."),
-    ("X-Quota-Reset", "integer", "Unix second at which the month ends, UTC."),
+    ("X-RateLimit-Limit", "integer", "Calls per minute that the tier (without a key: the address) allows."),
+    ("X-RateLimit-Remaining", "integer", "Remaining calls of the minute."),
+    ("X-RateLimit-Reset", "integer", "Unix time in seconds at which Remaining is back at Limit."),
+    ("X-Quota-Limit", "integer", "Calls per month that the tier allows."),
+    ("X-Quota-Remaining", "integer", "Remaining calls of the month."),
+    ("X-Quota-Reset", "integer", "Unix time in seconds at which the month ends, UTC."),
     (
         "ETag",
         "string",
-        "Names the answer's bytes; send it as If-None-Match to be told 304 while they are the same.",
+        "Entity tag of the body. Sent as If-None-Match, it yields 304 while the body is unchanged.",
     ),
-    ("Cache-Control", "string", "How long the answer may be used without asking again."),
-    ("Link", "string", "With CSV: the next page, rel=next; absent on the last."),
+    ("Cache-Control", "string", "Time for which the response may be reused without a request."),
+    ("Link", "string", "For CSV: link to the next page, rel=next; absent on the last page."),
     ("WWW-Authenticate", "string", "Always Bearer."),
-    ("Allow", "string", "The methods there are: GET, HEAD."),
-    ("Retry-After", "integer", "Seconds after which trying again makes sense."),
+    ("Allow", "string", "Allowed methods: GET, HEAD."),
+    ("Retry-After", "integer", "Seconds to wait before a retry."),
 ];
 /// Headers of all responses.
 const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
-/// What the document says before the endpoints.
+/// Introduction, tags and servers of the document.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -56,12 +56,12 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
         license(name = "MIT", identifier = "MIT")
     ),
     tags(
-        (name = "System", description = "The service itself"),
-        (name = "Stocks", description = "Stocks and ETFs, one or many"),
+        (name = "System", description = "Health of the service"),
+        (name = "Stocks", description = "Stocks and ETFs: lists and single securities"),
         (name = "Dividends", description = "Calendars and history across securities"),
         (name = "Screeners", description = "Active securities by their figures"),
-        (name = "ETFs", description = "Funds and what they hold"),
-        (name = "Prices", description = "Daily bars, adjusted as asked"),
+        (name = "ETFs", description = "Funds and their holdings"),
+        (name = "Prices", description = "Daily bars on the requested adjustment"),
         (name = "Search", description = "Securities by symbol, ISIN or name"),
         (name = "Compare", description = "Securities side by side"),
         (name = "Sectors", description = "Statistics by sector"),
@@ -85,7 +85,7 @@ impl Modify for SecuritySchemes {
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
         let header = ApiKey::Header(ApiKeyValue::with_description(
             "X-API-Key",
-            "The same key in a header of its own.",
+            "The same API key in the X-API-Key header.",
         ));
         components.add_security_scheme("api_key", SecurityScheme::ApiKey(header));
     }
@@ -148,18 +148,18 @@ fn document_flag_words(schemas: &mut Value) {
 
 /// Adds the responses that all data endpoints share.
 fn add_shared_responses(responses: &mut Value) {
-    let csv = "RFC 4180: a header line, then a line a row; empty is null, nested values are JSON.";
+    let csv = "RFC 4180: a header line, then one line per row. Null is an empty cell; nested values are JSON.";
     responses["200"]["content"]["text/csv"] = json!({ "schema": { "type": "string", "description": csv } });
-    responses["304"] = json!({ "description": "The client has these bytes already." });
+    responses["304"] = json!({ "description": "The client's copy is current." });
     let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } });
-    let meaning = format!("The request's head is longer than {} KiB.", HEAD_BYTES / 1024);
+    let meaning = format!("The request head is longer than {} KiB.", HEAD_BYTES / 1024);
     responses["431"] = json!({ "description": meaning, "content": error });
 }
 
 /// Simplifies choices. A nullable exact decimal becomes one schema, descriptions move out of the choice, and `oneOf`
 /// becomes `anyOf`. A decimal in text form is also a string, so choices are never exclusive.
 fn simplify_choices(value: &mut Value) {
-    let choices = value.as_object_mut().and_then(|securities| securities.remove("oneOf"));
+    let choices = value.as_object_mut().and_then(|members| members.remove("oneOf"));
     if let Some(mut choices) = choices {
         let is_nullable = choices[1]["type"] == "null";
         if is_nullable
@@ -176,8 +176,8 @@ fn simplify_choices(value: &mut Value) {
         }
     }
     match value {
-        Value::Object(securities) => securities.values_mut().for_each(flatten),
-        Value::Array(items) => items.iter_mut().for_each(flatten),
+        Value::Object(members) => members.values_mut().for_each(simplify_choices),
+        Value::Array(items) => items.iter_mut().for_each(simplify_choices),
         _ => {}
     }
 }

@@ -1,4 +1,4 @@
-//! `/openapi.json`: the OpenAPI document, without a key. The page `/docs` shows the same document.
+//! `GET /openapi.json`: the OpenAPI document, without a key. The page `/docs` shows the same document.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! OpenAPI document with a notice about deviating rules.
+//! Notice about deviating rules in the OpenAPI document.
 
 use std::sync::{PoisonError, RwLock};
 

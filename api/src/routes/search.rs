@@ -49,14 +49,14 @@ const PAGING: PageOptions = PageOptions {
 const ALIKE: u32 = 350;
 
 text_enum! {
-    /// Why a security was found.
+    /// Kind of match.
     pub enum Match {
         Symbol = "symbol", FormerSymbol = "former_symbol", SymbolPrefix = "symbol_prefix", Isin = "isin",
         Name = "name", NameFuzzy = "name_fuzzy",
     }
 }
 
-/// A security found.
+/// Security found by a search.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SearchResult {
     /// Canonical ticker.
@@ -74,21 +74,21 @@ pub(crate) struct SearchResult {
     currency: String,
     /// Sector name.
     sector: Option<String>,
-    /// Whether the security still trades.
+    /// True if the security still trades.
     is_active: bool,
-    /// How well it fits, 0 to 1.
+    /// Match score, 0 to 1.
     score: ExactDecimal,
-    /// Why it was found.
+    /// Kind of match.
     r#match: Match,
     /// Headline dividend yield, percent.
     dividend_yield: Option<ExactDecimal>,
 }
 
-/// What the search takes.
+/// Parameters of the search.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchParameters {
-    /// What to look for: a symbol, an ISIN or a part of a name, 1 to 64 characters.
+    /// Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters.
     q: String,
     /// Security types, comma-separated.
     #[param(value_type = Option<String>)]
@@ -96,7 +96,7 @@ pub(crate) struct SearchParameters {
     /// Exchanges by market identifier code or name, comma-separated.
     #[param(value_type = Option<String>)]
     exchange: Option<Vec<String>>,
-    /// With securities that no longer trade.
+    /// Includes securities that no longer trade.
     #[param(value_type = Option<bool>, default = false)]
     include_inactive: bool,
     #[param(ignore)]
@@ -178,7 +178,7 @@ impl SearchText {
 
 /// Search by symbol or company
 ///
-/// Best fit first: symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
+/// Best match first: symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
 #[utoipa::path(
     get, path = "/v1/search", tag = "Search", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<SearchParameters>),

@@ -49,11 +49,11 @@ static LIST: LazyLock<Vec<&'static str>> =
 pub(crate) struct SectorDetail {
     #[serde(flatten)]
     sector: SectorRow,
-    /// Active stocks by yield, then market capitalisation, then symbol; suspect yields left out.
+    /// Active stocks by yield, then market capitalisation, then symbol; suspect yields excluded.
     top_payers: Vec<ScreenerRow>,
 }
 
-/// What the list takes.
+/// Parameters of the list of sectors.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SectorsParameters {
@@ -72,14 +72,14 @@ impl Parameters for SectorsParameters {
     }
 }
 
-/// What the details take.
+/// Parameters of the sector details.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SectorParameters {
     /// Name or slug of the sector, any case.
     #[param(example = "consumer-staples")]
     sector: String,
-    /// Top payers at most.
+    /// Maximum number of top payers.
     #[param(value_type = Option<i64>)]
     limit: usize,
     #[param(ignore)]

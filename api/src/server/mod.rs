@@ -1,5 +1,5 @@
 //! HTTP server: listener, router and monitoring source.
 
-pub(crate) mod monitoring;
+pub(crate) mod metrics_source;
 pub(crate) mod router;
 pub(crate) mod serve;

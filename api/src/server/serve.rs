@@ -27,9 +27,9 @@ use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::{HEAD_BYTES, ServeSettings};
 use crate::app::state::{App, SharedState};
 use crate::auth::client_address;
-use crate::auth::throttle::AddressThrottle;
+use crate::auth::address_throttle::AddressThrottle;
 use crate::concurrency::fair_queue::FairQueue;
-use crate::concurrency::tasks::BackgroundTasks;
+use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::connection::{MonitoredStream, ConnectionRegistry, TrackedBody};
 use crate::metrics::ApiMetrics;
 use crate::middleware::{self, ConnectionInfo};
@@ -38,7 +38,7 @@ use crate::read::lag::LagMonitor;
 use crate::read::projection::{self, ConnectionSettings, Projection};
 use crate::read::memory_tables::MemoryTables;
 use crate::render::cache::ResponseCache;
-use crate::server::monitoring::ApiMetricsSource;
+use crate::server::metrics_source::ApiMetricsSource;
 use crate::server::router;
 
 /// Maximum number of connections waiting for acceptance. The system may lower it (`net.core.somaxconn`).

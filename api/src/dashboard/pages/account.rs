@@ -8,51 +8,51 @@ use maud::{Markup, html};
 use secrecy::SecretString;
 use tokio_postgres::{Client, Transaction};
 
-use crate::account::password::Known;
-use crate::account::sessions::{self, Shown};
-use crate::account::{AccountError, Locked, accounts, email, password};
-use crate::dashboard::cookie;
-use crate::dashboard::error::{PageError, mistake};
-use crate::dashboard::pages::sign_in::{check, enter, new_password_field};
-use crate::dashboard::session::form::{Form, Sent};
-use crate::dashboard::session::notice::Notice;
-use crate::dashboard::session::visitor::Holder;
-use crate::dashboard::view::layout::{Section, alert, done, moment};
+use crate::account::password::StoredPassword;
+use crate::account::sessions::{self, SessionSummary};
+use crate::account::{AccountError, LockedAccount, accounts, parse_email, password};
+use crate::dashboard::session_cookie;
+use crate::dashboard::error::{PageError, to_form_message};
+use crate::dashboard::pages::sign_in::{check_credentials, redirect_signed_in, new_password_field};
+use crate::dashboard::session::form::{Form, AuthenticatedForm};
+use crate::dashboard::session::notice::PageNotice;
+use crate::dashboard::session::visitor::AccountHolder;
+use crate::dashboard::view::layout::{Section, error_message, success_message, format_time};
 
 const PATH: &str = "/dashboard/account";
 const WRONG: &str = "That is not your present password.";
 
 /// Forms of the page, to place an error message at its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum AccountForm {
     Password,
     Address,
     End,
 }
 
-pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
+pub(crate) async fn show_account(holder: AccountHolder) -> Result<Response, PageError> {
     page(&holder, None).await
 }
 
-async fn page(holder: &Holder, mistaken: Option<(Place, String)>) -> Result<Response, PageError> {
-    let open = sessions::list(&*holder.client().await?, holder.account()).await?;
+async fn page(holder: &AccountHolder, mistaken: Option<(AccountForm, String)>) -> Result<Response, PageError> {
+    let open = sessions::list_sessions(&*holder.client().await?, holder.account()).await?;
     let message = |place| mistaken.as_ref().filter(|(its, _)| *its == place).map(|(_, text)| text.as_str());
     let body = html! {
         h1 { "Account" }
-        (done(Notice::told(&holder.visitor.query)))
+        (success_message(PageNotice::message_for_query(&holder.visitor.query)))
         (open_sessions(holder, &open))
         div.columns {
-            (password_form(holder, message(Place::Password)))
-            (address_form(holder, message(Place::Address)))
+            (password_form(holder, message(AccountForm::Password)))
+            (address_form(holder, message(AccountForm::Address)))
         }
-        (end_form(holder, message(Place::End)))
+        (end_form(holder, message(AccountForm::End)))
     };
-    let page = holder.page("Account", Section::Account, &body);
+    let page = holder.render_page("Account", Section::Account, &body);
     let status = if mistaken.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     Ok((status, page).into_response())
 }
 
-fn open_sessions(holder: &Holder, open: &[Shown]) -> Markup {
+fn open_sessions(holder: &AccountHolder, open: &[SessionSummary]) -> Markup {
     let this = holder.signed.session.id;
     html! {
         section.panel aria-labelledby="sessions" {
@@ -65,12 +65,12 @@ fn open_sessions(holder: &Holder, open: &[Shown]) -> Markup {
                             tr {
                                 th scope="row" { (browser(&session.agent)) @if session.id == this { " " span.tag { "this one" } } }
                                 td data-label="Address" { (session.address) }
-                                td data-label="Since" { (moment(session.created_at)) }
-                                td data-label="Last seen" { (moment(session.seen_at)) }
+                                td data-label="Since" { (format_time(session.created_at)) }
+                                td data-label="Last seen" { (format_time(session.seen_at)) }
                                 td {
                                     @if session.id != this {
                                         form method="post" action="/dashboard/sessions/end" {
-                                            (holder.token())
+                                            (holder.csrf_field())
                                             input type="hidden" name="id" value=(session.id);
                                             button.quiet.danger type="submit" aria-label={ "End the session from " (session.address) } { "End" }
                                         }
@@ -99,13 +99,13 @@ fn browser(agent: &str) -> &str {
     KNOWN.iter().find(|(sign, _)| agent.contains(sign)).map_or("Another program", |(_, name)| name)
 }
 
-fn password_form(holder: &Holder, message: Option<&str>) -> Markup {
+fn password_form(holder: &AccountHolder, message: Option<&str>) -> Markup {
     html! {
         section.panel aria-labelledby="password" {
             h2 id="password" { "Password" }
-            (alert(message))
+            (error_message(message))
             form method="post" action="/dashboard/password" {
-                (holder.token())
+                (holder.csrf_field())
                 (present_field("present-1", message))
                 (new_password_field("New password"))
                 button type="submit" { "Change password" }
@@ -115,14 +115,14 @@ fn password_form(holder: &Holder, message: Option<&str>) -> Markup {
     }
 }
 
-fn address_form(holder: &Holder, message: Option<&str>) -> Markup {
+fn address_form(holder: &AccountHolder, message: Option<&str>) -> Markup {
     html! {
         section.panel aria-labelledby="address" {
             h2 id="address" { "Address" }
             p { "You sign in as " strong { (holder.email()) } "." }
-            (alert(message))
+            (error_message(message))
             form method="post" action="/dashboard/address" {
-                (holder.token())
+                (holder.csrf_field())
                 (present_field("present-2", message))
                 label for="email" { "New email address" }
                 input type="email" id="email" name="email" required maxlength="254" autocomplete="off";
@@ -132,14 +132,14 @@ fn address_form(holder: &Holder, message: Option<&str>) -> Markup {
     }
 }
 
-fn end_form(holder: &Holder, message: Option<&str>) -> Markup {
+fn end_form(holder: &AccountHolder, message: Option<&str>) -> Markup {
     html! {
         section.panel aria-labelledby="end" {
             h2 id="end" { "Delete the account" }
             p { "All keys are refused from the next call on, every session ends, and a paid plan is lost. This cannot be undone. What was used of this month stays with the address." }
-            (alert(message))
+            (error_message(message))
             form method="post" action="/dashboard/delete" {
-                (holder.token())
+                (holder.csrf_field())
                 (present_field("present-3", message))
                 button.danger type="submit" { "Delete the account" }
             }
@@ -157,92 +157,92 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
 }
 
 /// Account of the holder, if the form contains its password. Attempts are throttled like sign-ins.
-async fn confirmed(holder: &Holder, form: &Form) -> Result<Option<Known>, PageError> {
-    let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirming);
-    visitor.dashboard.attempts.of_holder(holder.email(), visitor.client).await?;
-    let known = check(visitor, hashing, holder.email(), form.secret("present")).await?;
+async fn confirmed(holder: &AccountHolder, form: &Form) -> Result<Option<StoredPassword>, PageError> {
+    let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirmation_hashing);
+    visitor.dashboard.login_throttle.wait_for_confirmation(holder.email(), visitor.client).await?;
+    let known = check_credentials(visitor, hashing, holder.email(), form.secret("present")).await?;
     Ok(known.filter(|known| known.account == holder.account()))
 }
 
 /// Locks the account if the verified password is still current.
-async fn locked(transaction: &Transaction<'_>, known: &Known) -> Result<Locked, AccountError> {
-    let account = password::lock(transaction, known).await?;
+async fn locked(transaction: &Transaction<'_>, known: &StoredPassword) -> Result<LockedAccount, AccountError> {
+    let account = password::lock_verified_account(transaction, known).await?;
     account.ok_or_else(|| AccountError::Refused(WRONG.to_owned()))
 }
 
-pub(crate) async fn end_session(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+pub(crate) async fn end_session(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
     let id: i64 = form.text("id").parse().map_err(|_| PageError::NotFound)?;
-    sessions::end(&mut *holder.client().await?, holder.party(), id).await?;
-    Ok(Redirect::to(&Notice::SessionEnded.after(PATH)).into_response())
+    sessions::end_session(&mut *holder.client().await?, holder.actor(), id).await?;
+    Ok(Redirect::to(&PageNotice::SessionEnded.add_to_path(PATH)).into_response())
 }
 
-pub(crate) async fn change_password(Sent { holder, form }: Sent) -> Result<Response, PageError> {
-    let again = |message: String| Some((Place::Password, message));
+pub(crate) async fn change_password(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
+    let again = |message: String| Some((AccountForm::Password, message));
     let Some(known) = confirmed(&holder, &form).await? else {
         return page(&holder, again(WRONG.to_owned())).await;
     };
     let chosen = form.secret("password");
-    if let Err(error) = password::check(&chosen, holder.email()) {
-        return page(&holder, again(mistake(error)?)).await;
+    if let Err(error) = password::check_strength(&chosen, holder.email()) {
+        return page(&holder, again(to_form_message(error)?)).await;
     }
-    let hash = holder.visitor.dashboard.confirming.hash(chosen).await?;
+    let hash = holder.visitor.dashboard.confirmation_hashing.hash(chosen).await?;
     let begun = set_password(&mut *holder.client().await?, &holder, &known, &hash).await;
     match begun {
-        Ok(session) => Ok(enter(&holder.visitor, &session, &Notice::PasswordChanged.after(PATH))),
-        Err(error) => page(&holder, again(mistake(error)?)).await,
+        Ok(session) => Ok(redirect_signed_in(&holder.visitor, &session, &PageNotice::PasswordChanged.add_to_path(PATH))),
+        Err(error) => page(&holder, again(to_form_message(error)?)).await,
     }
 }
 
 /// Ends every session, because others may have their cookies. A new session replaces the present one.
 async fn set_password(
     client: &mut Client,
-    holder: &Holder,
-    known: &Known,
+    holder: &AccountHolder,
+    known: &StoredPassword,
     hash: &str,
 ) -> Result<SecretString, AccountError> {
     let transaction = client.transaction().await?;
     let account = locked(&transaction, known).await?;
-    password::change(&transaction, &account, hash).await?;
-    let session = sessions::begin(&transaction, &account, &holder.visitor.origin).await?;
+    password::change_password(&transaction, &account, hash).await?;
+    let session = sessions::begin_session(&transaction, &account, &holder.visitor.origin).await?;
     transaction.commit().await?;
     Ok(session)
 }
 
-pub(crate) async fn change_address(Sent { holder, form }: Sent) -> Result<Response, PageError> {
-    let again = |message: String| Some((Place::Address, message));
+pub(crate) async fn change_address(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
+    let again = |message: String| Some((AccountForm::Address, message));
     let Some(known) = confirmed(&holder, &form).await? else {
         return page(&holder, again(WRONG.to_owned())).await;
     };
     let begun = set_address(&mut *holder.client().await?, &holder, &known, form.text("email")).await;
     match begun {
-        Ok(session) => Ok(enter(&holder.visitor, &session, &Notice::AddressChanged.after(PATH))),
-        Err(error) => page(&holder, again(mistake(error)?)).await,
+        Ok(session) => Ok(redirect_signed_in(&holder.visitor, &session, &PageNotice::AddressChanged.add_to_path(PATH))),
+        Err(error) => page(&holder, again(to_form_message(error)?)).await,
     }
 }
 
 async fn set_address(
     client: &mut Client,
-    holder: &Holder,
-    known: &Known,
+    holder: &AccountHolder,
+    known: &StoredPassword,
     given: &str,
 ) -> Result<SecretString, AccountError> {
-    let address = email(given)?;
+    let address = parse_email(given)?;
     let transaction = client.transaction().await?;
     let account = locked(&transaction, known).await?;
-    accounts::rename(&transaction, &account, &address).await?;
-    sessions::end_every(&transaction, &account).await?;
-    let session = sessions::begin(&transaction, &account, &holder.visitor.origin).await?;
+    accounts::change_address(&transaction, &account, &address).await?;
+    sessions::end_sessions_in_transaction(&transaction, &account).await?;
+    let session = sessions::begin_session(&transaction, &account, &holder.visitor.origin).await?;
     transaction.commit().await?;
     Ok(session)
 }
 
-pub(crate) async fn delete(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+pub(crate) async fn delete_account(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
     if confirmed(&holder, &form).await?.is_none() {
-        return page(&holder, Some((Place::End, WRONG.to_owned()))).await;
+        return page(&holder, Some((AccountForm::End, WRONG.to_owned()))).await;
     }
-    accounts::delete(&mut *holder.client().await?, holder.party()).await?;
+    accounts::delete_account(&mut *holder.client().await?, holder.actor()).await?;
     let mut response = Redirect::to("/").into_response();
-    if let Some(cookie) = cookie::set(None, holder.visitor.site.is_local) {
+    if let Some(cookie) = session_cookie::session_cookie_header(None, holder.visitor.site.is_local) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     Ok(response)

@@ -4,13 +4,13 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::account::audit::{self, Entry};
+use crate::account::audit::{self, AuditEntry};
 use crate::dashboard::error::PageError;
-use crate::dashboard::session::visitor::Holder;
-use crate::dashboard::view::layout::{Section, moment};
+use crate::dashboard::session::visitor::AccountHolder;
+use crate::dashboard::view::layout::{Section, format_time};
 
-pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
-    let entries = audit::log(&*holder.client().await?, holder.account()).await?;
+pub(crate) async fn show_audit_log(holder: AccountHolder) -> Result<Response, PageError> {
+    let entries = audit::list_recent_entries(&*holder.client().await?, holder.account()).await?;
     let body = html! {
         h1 { "Log" }
         p.lead { "What was done to this account, its keys and its plan. Nobody can change it." }
@@ -22,17 +22,17 @@ pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
         }
         p.hint { "The newest " (entries.len()) " entries." }
     };
-    Ok(holder.page("Log", Section::Log, &body))
+    Ok(holder.render_page("Log", Section::Log, &body))
 }
 
-fn row(entry: &Entry) -> Markup {
+fn row(entry: &AuditEntry) -> Markup {
     let by = if entry.actor == "account" { "you" } else { "the operator" };
     html! {
         tr {
             th scope="row" { (said(&entry.action)) }
-            td data-label="When" { (moment(entry.at)) }
+            td data-label="When" { (format_time(entry.at)) }
             td data-label="By" { (by) }
-            td data-label="Details" { (details(&entry.details)) }
+            td data-label="Details" { (describe_details(&entry.details)) }
         }
     }
 }
@@ -64,7 +64,7 @@ fn said(action: &str) -> &str {
 }
 
 /// Details that are useful to a reader.
-fn details(details: &Value) -> String {
+fn describe_details(details: &Value) -> String {
     let text = |pointer: &str| details.pointer(pointer).and_then(Value::as_str);
     let shown = [
         ("", text("/name")),
@@ -85,14 +85,14 @@ fn details(details: &Value) -> String {
 mod tests {
     use serde_json::json;
 
-    use crate::dashboard::pages::audit_log::details;
+    use crate::dashboard::pages::audit_log::describe_details;
 
     #[test]
     fn details_are_words() {
         let key = json!({ "id": 7, "name": "laptop", "last_four": "a1b2", "overlap": "24h" });
-        assert_eq!(details(&key), "laptop, …a1b2, old key goes on for 24h");
+        assert_eq!(describe_details(&key), "laptop, …a1b2, old key goes on for 24h");
         let plan =
             json!({ "before": { "tier": "free" }, "after": { "tier": "starter", "paid_until": null } });
-        assert_eq!(details(&plan), "from free, to starter");
+        assert_eq!(describe_details(&plan), "from free, to starter");
     }
 }

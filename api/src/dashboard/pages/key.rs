@@ -6,13 +6,13 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use secrecy::ExposeSecret;
 
-use crate::account::keys::{self, Drawn, Key, Overlap};
+use crate::account::keys::{self, CreatedKey, ApiKey, Overlap};
 use crate::app::state::App;
 use crate::dashboard::error::PageError;
-use crate::dashboard::session::form::Sent;
-use crate::dashboard::session::notice::Notice;
-use crate::dashboard::session::visitor::Holder;
-use crate::dashboard::view::layout::{Section, moment};
+use crate::dashboard::session::form::AuthenticatedForm;
+use crate::dashboard::session::notice::PageNotice;
+use crate::dashboard::session::visitor::AccountHolder;
+use crate::dashboard::view::layout::{Section, format_time};
 
 const OVERLAPS: [(Overlap, &str); 4] = [
     (Overlap::Hour, "For another hour"),
@@ -26,9 +26,9 @@ const ENDED: &str = "the key has ended; if it was just replaced and nobody kept 
 
 /// Key id in the path.
 #[derive(Debug)]
-pub(crate) struct Id(i64);
+pub(crate) struct KeyId(i64);
 
-impl FromRequestParts<App> for Id {
+impl FromRequestParts<App> for KeyId {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
@@ -38,13 +38,13 @@ impl FromRequestParts<App> for Id {
 }
 
 /// Page with a new secret. No other page shows the secret.
-pub(crate) async fn once(
-    holder: &Holder,
-    drawn: &Drawn,
+pub(crate) async fn show_new_secret(
+    holder: &AccountHolder,
+    drawn: &CreatedKey,
     replaced: Option<Overlap>,
 ) -> Result<Response, PageError> {
     let secret = drawn.secret.expose_secret();
-    let shown = holder.visitor.example.shown().await;
+    let shown = holder.visitor.example.latest_sound_example().await;
     let call = shown.as_ref().map_or("/v1/stocks?limit=3", |shown| shown.call.as_str());
     let curl =
         format!("curl -s '{}{call}' \\\n  -H 'Authorization: Bearer {secret}'", holder.visitor.site.origin);
@@ -74,7 +74,7 @@ pub(crate) async fn once(
         }
         p { a.button href="/dashboard/keys" { "I have copied it" } }
     };
-    Ok(holder.page("Your new key", Section::Keys, &body))
+    Ok(holder.render_page("Your new key", Section::Keys, &body))
 }
 
 /// Button that copies an element's text. The script makes it visible.
@@ -82,14 +82,14 @@ fn copy_button(of: &str, title: &str) -> Markup {
     html! { button.second type="button" data-copy=(of) hidden { (title) } }
 }
 
-pub(crate) async fn ask_re_roll(Id(id): Id, holder: Holder) -> Result<Response, PageError> {
-    let key = own(&holder, id).await?;
+pub(crate) async fn show_replace_form(KeyId(id): KeyId, holder: AccountHolder) -> Result<Response, PageError> {
+    let key = find_own_key(&holder, id).await?;
     let body = html! {
         div.narrow {
             h1 { "Replace “" (key.name) "”" }
             p { "You get a new secret with the same name and expiry. How long does the old one (…" (key.last_four) ") go on to work?" }
             form method="post" action={ "/dashboard/keys/" (id) "/replace" } {
-                (holder.token())
+                (holder.csrf_field())
                 fieldset.choices.tall {
                     legend { "The old key works" }
                     @for (index, (overlap, title)) in OVERLAPS.iter().enumerate() {
@@ -100,50 +100,50 @@ pub(crate) async fn ask_re_roll(Id(id): Id, holder: Holder) -> Result<Response, 
             }
         }
     };
-    Ok(holder.page("Replace a key", Section::Keys, &body))
+    Ok(holder.render_page("Replace a key", Section::Keys, &body))
 }
 
-pub(crate) async fn re_roll(Id(id): Id, Sent { holder, form }: Sent) -> Result<Response, PageError> {
+pub(crate) async fn replace_key(KeyId(id): KeyId, AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
     let overlap: Overlap = form.text("overlap").parse().map_err(PageError::Refused)?;
     let client = &mut *holder.client().await?;
-    let key = keys::one(client, holder.account(), id).await?.ok_or(PageError::NotFound)?;
+    let key = keys::find_key(client, holder.account(), id).await?.ok_or(PageError::NotFound)?;
     if key.status != "active" {
         return Err(PageError::Refused(ENDED.to_owned()));
     }
-    let drawn = keys::re_roll(client, holder.party(), &key.id.to_string(), overlap).await?;
-    once(&holder, &drawn, Some(overlap)).await
+    let drawn = keys::replace_key(client, holder.actor(), &key.id.to_string(), overlap).await?;
+    show_new_secret(&holder, &drawn, Some(overlap)).await
 }
 
-pub(crate) async fn ask_delete(Id(id): Id, holder: Holder) -> Result<Response, PageError> {
-    let key = own(&holder, id).await?;
+pub(crate) async fn show_delete_form(KeyId(id): KeyId, holder: AccountHolder) -> Result<Response, PageError> {
+    let key = find_own_key(&holder, id).await?;
     let body = html! {
         div.narrow {
             h1 { "Delete “" (key.name) "”?" }
             p { "Whatever uses the key …" (key.last_four) " is refused from the next call on. This cannot be undone." }
-            p { "Last used: " (last_used(&key)) "." }
+            p { "Last used: " (format_last_use(&key)) "." }
             form.row method="post" action={ "/dashboard/keys/" (id) "/delete" } {
-                (holder.token())
+                (holder.csrf_field())
                 button.danger type="submit" { "Delete key" }
                 a.button.second href="/dashboard/keys" { "Keep it" }
             }
         }
     };
-    Ok(holder.page("Delete a key", Section::Keys, &body))
+    Ok(holder.render_page("Delete a key", Section::Keys, &body))
 }
 
-pub(crate) async fn delete(Id(id): Id, Sent { holder, .. }: Sent) -> Result<Response, PageError> {
-    let key = own(&holder, id).await?;
-    keys::delete(&mut *holder.client().await?, holder.party(), &key.id.to_string()).await?;
-    Ok(Redirect::to(&Notice::KeyDeleted.after("/dashboard/keys")).into_response())
+pub(crate) async fn delete_key(KeyId(id): KeyId, AuthenticatedForm { holder, .. }: AuthenticatedForm) -> Result<Response, PageError> {
+    let key = find_own_key(&holder, id).await?;
+    keys::delete_key(&mut *holder.client().await?, holder.actor(), &key.id.to_string()).await?;
+    Ok(Redirect::to(&PageNotice::KeyDeleted.add_to_path("/dashboard/keys")).into_response())
 }
 
 /// Active key of the holder with this id. Other keys are not found.
-async fn own(holder: &Holder, id: i64) -> Result<Key, PageError> {
-    let key = keys::one(&*holder.client().await?, holder.account(), id).await?;
+async fn find_own_key(holder: &AccountHolder, id: i64) -> Result<ApiKey, PageError> {
+    let key = keys::find_key(&*holder.client().await?, holder.account(), id).await?;
     key.filter(|key| key.status == "active").ok_or(PageError::NotFound)
 }
 
 /// Time of a key's last use.
-pub(crate) fn last_used(key: &Key) -> Markup {
-    html! { @match key.last_used { Some(at) => (moment(at)), None => "not yet" } }
+pub(crate) fn format_last_use(key: &ApiKey) -> Markup {
+    html! { @match key.last_used { Some(at) => (format_time(at)), None => "not yet" } }
 }

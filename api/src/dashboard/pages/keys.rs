@@ -6,13 +6,13 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use maud::{Markup, html};
 
 use crate::account::AccountError;
-use crate::account::keys::{self, Key, NewKey, list};
-use crate::dashboard::error::{PageError, mistake};
-use crate::dashboard::pages::key::{last_used, once};
-use crate::dashboard::session::form::{Form, Sent};
-use crate::dashboard::session::notice::Notice;
-use crate::dashboard::session::visitor::Holder;
-use crate::dashboard::view::layout::{Section, alert, day, done, moment};
+use crate::account::keys::{self, ApiKey, NewKey, list_keys};
+use crate::dashboard::error::{PageError, to_form_message};
+use crate::dashboard::pages::key::{format_last_use, show_new_secret};
+use crate::dashboard::session::form::{Form, AuthenticatedForm};
+use crate::dashboard::session::notice::PageNotice;
+use crate::dashboard::session::visitor::AccountHolder;
+use crate::dashboard::view::layout::{Section, error_message, format_day, success_message, format_time};
 
 /// Lifetimes of a key: form value, label and days. The first is the default.
 const LIVES: [(&str, &str, i64); 3] =
@@ -21,55 +21,55 @@ const LIVES: [(&str, &str, i64); 3] =
 const OTHER_LIVES: [(&str, &str); 2] = [("never", "Never"), ("date", "On a day")];
 /// Values of the form that creates a key, kept after a mistake.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Typed<'a> {
+pub(crate) struct KeyFormValues<'a> {
     name: &'a str,
     life: &'a str,
     date: &'a str,
 }
 
-impl Typed<'_> {
+impl KeyFormValues<'_> {
     /// Default values, with a suggested name.
-    pub(crate) fn nothing(name: &'static str) -> Typed<'static> {
-        Typed { name, life: LIVES[0].0, date: "" }
+    pub(crate) fn with_name(name: &'static str) -> KeyFormValues<'static> {
+        KeyFormValues { name, life: LIVES[0].0, date: "" }
     }
 }
 
-pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
-    let notice = Notice::told(&holder.visitor.query);
-    page(&holder, notice, None, Typed::nothing("")).await
+pub(crate) async fn show_keys(holder: AccountHolder) -> Result<Response, PageError> {
+    let notice = PageNotice::message_for_query(&holder.visitor.query);
+    page(&holder, notice, None, KeyFormValues::with_name("")).await
 }
 
 async fn page(
-    holder: &Holder,
+    holder: &AccountHolder,
     notice: Option<&str>,
     message: Option<&str>,
-    typed: Typed<'_>,
+    typed: KeyFormValues<'_>,
 ) -> Result<Response, PageError> {
-    let all = list(&*holder.client().await?, holder.account()).await?;
-    let shown: Vec<&Key> = all.iter().filter(|key| key.status != "deleted").collect();
+    let all = list_keys(&*holder.client().await?, holder.account()).await?;
+    let shown: Vec<&ApiKey> = all.iter().filter(|key| key.status != "deleted").collect();
     let body = html! {
         h1 { "Keys" }
-        (done(notice))
+        (success_message(notice))
         @if shown.is_empty() {
             p.lead { "No key yet. Create one to make your first call." }
         } @else {
-            (table(&shown, true))
+            (render_key_table(&shown, true))
         }
         section.panel aria-labelledby="new" {
             h2 id="new" { "Create a key" }
-            (form(holder, message, typed))
+            (render_key_form(holder, message, typed))
         }
     };
-    Ok(holder.page("Keys", Section::Keys, &body))
+    Ok(holder.render_page("Keys", Section::Keys, &body))
 }
 
 /// Form that creates a key.
-pub(crate) fn form(holder: &Holder, message: Option<&str>, typed: Typed<'_>) -> Markup {
+pub(crate) fn render_key_form(holder: &AccountHolder, message: Option<&str>, typed: KeyFormValues<'_>) -> Markup {
     let tomorrow = (Utc::now() + TimeDelta::days(1)).format("%F");
     html! {
-        (alert(message))
+        (error_message(message))
         form method="post" action="/dashboard/keys" {
-            (holder.token())
+            (holder.csrf_field())
             label for="name" { "Name" }
             input id="name" name="name" required maxlength="64" autocomplete="off" value=(typed.name) aria-describedby="name-hint" autofocus[message.is_some()];
             p.hint id="name-hint" { "For you alone: what will use the key, like “laptop” or “nightly report”." }
@@ -88,19 +88,19 @@ pub(crate) fn form(holder: &Holder, message: Option<&str>, typed: Typed<'_>) -> 
     }
 }
 
-pub(crate) async fn create(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+pub(crate) async fn create_key(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
     let made = match expiry(&form) {
         Ok(expires_at) => {
             let new = NewKey { name: form.text("name"), expires_at, rate_per_minute: None };
-            keys::create(&mut *holder.client().await?, holder.party(), &new).await
+            keys::create_key(&mut *holder.client().await?, holder.actor(), &new).await
         }
         Err(message) => Err(AccountError::Refused(message)),
     };
     match made {
-        Ok(drawn) => once(&holder, &drawn, None).await,
+        Ok(drawn) => show_new_secret(&holder, &drawn, None).await,
         Err(error) => {
-            let typed = Typed { name: form.text("name"), life: form.text("life"), date: form.text("date") };
-            let page = page(&holder, None, Some(&mistake(error)?), typed).await?;
+            let typed = KeyFormValues { name: form.text("name"), life: form.text("life"), date: form.text("date") };
+            let page = page(&holder, None, Some(&to_form_message(error)?), typed).await?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
         }
     }
@@ -122,8 +122,8 @@ fn expiry(form: &Form) -> Result<Option<DateTime<Utc>>, String> {
 }
 
 /// Table of keys, optionally with their actions.
-pub(crate) fn table(keys: &[&Key], with_actions: bool) -> Markup {
-    let is_replaced = |key: &Key| {
+pub(crate) fn render_key_table(keys: &[&ApiKey], with_actions: bool) -> Markup {
+    let is_replaced = |key: &ApiKey| {
         keys.iter().any(|other| other.id > key.id && other.name == key.name && other.status == "active")
     };
     html! {
@@ -141,7 +141,7 @@ pub(crate) fn table(keys: &[&Key], with_actions: bool) -> Markup {
     }
 }
 
-fn row(key: &Key, with_actions: bool, is_replaced: bool) -> Markup {
+fn row(key: &ApiKey, with_actions: bool, is_replaced: bool) -> Markup {
     let is_active = key.status == "active";
     html! {
         tr {
@@ -158,9 +158,9 @@ fn row(key: &Key, with_actions: bool, is_replaced: bool) -> Markup {
                 }
             }
             td data-label="Status" { span.tag.off[!is_active] { (key.status) } }
-            td data-label="Created" { (day(key.created_at)) }
-            td data-label="Expires" { @match key.expires_at { Some(at) => (moment(at)), None => "never" } }
-            td data-label="Last used" { (last_used(key)) }
+            td data-label="Created" { (format_day(key.created_at)) }
+            td data-label="Expires" { @match key.expires_at { Some(at) => (format_time(at)), None => "never" } }
+            td data-label="Last used" { (format_last_use(key)) }
         }
     }
 }

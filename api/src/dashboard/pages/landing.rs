@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use crate::app::dashboard_settings::SignUp;
 use crate::dashboard::pages::plans;
 use crate::dashboard::session::visitor::Visitor;
-use crate::dashboard::view::example::Shown;
+use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::view::layout::Section;
 
 /// Data of the service: title and description.
@@ -19,8 +19,8 @@ const SERVED: [(&str, &str); 6] = [
     ("ETFs and bulk", "Holdings and weights; a thousand symbols in one call."),
 ];
 
-pub(crate) async fn show(visitor: Visitor) -> Response {
-    let shown = visitor.example.shown().await;
+pub(crate) async fn show_landing(visitor: Visitor) -> Response {
+    let shown = visitor.example.latest_sound_example().await;
     let body = html! {
         div.hero {
             div {
@@ -42,11 +42,11 @@ pub(crate) async fn show(visitor: Visitor) -> Response {
         }
         section aria-labelledby="plans" {
             h2 id="plans" { "Plans" }
-            (plans::table(&visitor.app.projection.tiers(), None))
+            (plans::render_plan_table(&visitor.app.projection.tiers(), None))
             p { a href="/plans" { "Endpoints by plan" } }
         }
     };
-    visitor.page("Dividends, exact to the last digit", Section::Other, &body)
+    visitor.render_page("Dividends, exact to the last digit", Section::Other, &body)
 }
 
 fn entry(visitor: &Visitor) -> Markup {
@@ -59,7 +59,7 @@ fn entry(visitor: &Visitor) -> Markup {
     }
 }
 
-fn example(visitor: &Visitor, shown: Option<&Shown>) -> Markup {
+fn example(visitor: &Visitor, shown: Option<&ApiExample>) -> Markup {
     let origin = &visitor.site.origin;
     html! {
         figure.example {

@@ -6,22 +6,22 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
-use crate::account::links::{self, Link, Purpose};
+use crate::account::links::{self, OneTimeLink, LinkPurpose};
 use crate::account::password;
 use crate::app::dashboard_settings::SignUp;
 use crate::app::state::App;
-use crate::dashboard::deadline::{DEADLINE, within};
-use crate::dashboard::error::{PageError, mistake};
+use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
+use crate::dashboard::error::{PageError, to_form_message};
 use crate::dashboard::pages::sign_in;
-use crate::dashboard::session::form::Open;
+use crate::dashboard::session::form::PublicForm;
 use crate::dashboard::session::visitor::Visitor;
-use crate::dashboard::view::layout::{Section, alert};
+use crate::dashboard::view::layout::{Section, error_message};
 
 /// Secret in the path.
 #[derive(Debug)]
-pub(crate) struct Secret(String);
+pub(crate) struct LinkSecret(String);
 
-impl FromRequestParts<App> for Secret {
+impl FromRequestParts<App> for LinkSecret {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
@@ -31,7 +31,7 @@ impl FromRequestParts<App> for Secret {
 }
 
 /// Shows the purpose of the link, and a form. A view does not use up the link.
-pub(crate) async fn show(secret: Secret, visitor: Visitor) -> Result<Response, PageError> {
+pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> Result<Response, PageError> {
     Ok(match usable(&visitor, &secret).await? {
         Some(link) => page(&visitor, &secret, &link, None),
         None => expired(&visitor),
@@ -39,45 +39,45 @@ pub(crate) async fn show(secret: Secret, visitor: Visitor) -> Result<Response, P
 }
 
 /// Uses up the link: sets the password and signs the holder in.
-pub(crate) async fn spend(secret: Secret, Open { visitor, form }: Open) -> Result<Response, PageError> {
+pub(crate) async fn redeem_link(secret: LinkSecret, PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
     let Some(link) = usable(&visitor, &secret).await? else { return Ok(expired(&visitor)) };
     let chosen = form.secret("password");
-    if let Err(error) = password::check(&chosen, &link.email) {
-        let page = page(&visitor, &secret, &link, Some(&mistake(error)?));
+    if let Err(error) = password::check_strength(&chosen, &link.email) {
+        let page = page(&visitor, &secret, &link, Some(&to_form_message(error)?));
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
     let hash = visitor.dashboard.hashing.hash(chosen).await?;
     let mut client = visitor.dashboard.client().await?;
     let transaction = client.transaction().await?;
-    let Some(account) = links::spend(&transaction, &secret.0, &hash).await? else {
+    let Some(account) = links::redeem_link(&transaction, &secret.0, &hash).await? else {
         return Ok(expired(&visitor));
     };
-    let session = sign_in::renewed(&transaction, &visitor, &account).await?;
+    let session = sign_in::renew_session(&transaction, &visitor, &account).await?;
     transaction.commit().await?;
-    Ok(sign_in::enter(&visitor, &session, "/dashboard"))
+    Ok(sign_in::redirect_signed_in(&visitor, &session, "/dashboard"))
 }
 
 /// Usable link with this secret. Invitations are refused if sign-up is closed.
-async fn usable(visitor: &Visitor, secret: &Secret) -> Result<Option<Link>, PageError> {
-    visitor.dashboard.attempts.of_address(visitor.client).await?;
+async fn usable(visitor: &Visitor, secret: &LinkSecret) -> Result<Option<OneTimeLink>, PageError> {
+    visitor.dashboard.login_throttle.wait_for_hashing(visitor.client).await?;
     let find = async {
         let client = visitor.dashboard.client().await?;
-        Ok::<_, PageError>(links::find(&client, &secret.0).await?)
+        Ok::<_, PageError>(links::find_link(&client, &secret.0).await?)
     };
-    let link = within(DEADLINE, find).await?;
+    let link = run_within(PAGE_DEADLINE, find).await?;
     let is_closed = visitor.dashboard.settings.sign_up == SignUp::Closed;
-    Ok(link.filter(|link| !(is_closed && link.purpose == Purpose::Invitation)))
+    Ok(link.filter(|link| !(is_closed && link.purpose == LinkPurpose::Invitation)))
 }
 
-fn page(visitor: &Visitor, secret: &Secret, link: &Link, message: Option<&str>) -> Response {
+fn page(visitor: &Visitor, secret: &LinkSecret, link: &OneTimeLink, message: Option<&str>) -> Response {
     let (title, button) = match link.purpose {
-        Purpose::Invitation => ("You are invited", "Make the account"),
-        Purpose::Reset => ("Choose a new password", "Set the password"),
+        LinkPurpose::Invitation => ("You are invited", "Make the account"),
+        LinkPurpose::Reset => ("Choose a new password", "Set the password"),
     };
     let body = html! {
         div.narrow {
             h1 { (title) }
-            (alert(message))
+            (error_message(message))
             p.lead { "For " strong { (link.email) } "." }
             form method="post" action={ "/link/" (secret.0) } {
                 input type="hidden" name="username" autocomplete="username" value=(link.email);
@@ -86,7 +86,7 @@ fn page(visitor: &Visitor, secret: &Secret, link: &Link, message: Option<&str>) 
             }
         }
     };
-    visitor.page(title, Section::Other, &body)
+    visitor.render_page(title, Section::Other, &body)
 }
 
 fn expired(visitor: &Visitor) -> Response {
@@ -97,5 +97,5 @@ fn expired(visitor: &Visitor) -> Response {
             p { a.button href="/sign-in" { "Sign in" } }
         }
     };
-    (StatusCode::NOT_FOUND, visitor.page("This link cannot be used", Section::Other, &body)).into_response()
+    (StatusCode::NOT_FOUND, visitor.render_page("This link cannot be used", Section::Other, &body)).into_response()
 }

@@ -4,33 +4,33 @@ use axum::response::Response;
 use chrono::{TimeDelta, Utc};
 use maud::{Markup, html};
 
-use crate::account::keys::{Key, list};
+use crate::account::keys::{ApiKey, list_keys};
 use crate::account::statistics;
-use crate::account::usage::{Usage, usage};
+use crate::account::usage::{AccountUsage, find_usage};
 use crate::dashboard::error::PageError;
-use crate::dashboard::pages::keys::{self, Typed};
-use crate::dashboard::pages::plans::title;
-use crate::dashboard::pages::usage::month;
-use crate::dashboard::session::visitor::Holder;
+use crate::dashboard::pages::keys::{self, KeyFormValues};
+use crate::dashboard::pages::plans::plan_title;
+use crate::dashboard::pages::usage::render_month_usage;
+use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::chart;
-use crate::dashboard::view::layout::{Section, counted};
+use crate::dashboard::view::layout::{Section, format_count};
 
 /// Days in the chart.
 const DAYS: i64 = 14;
 
-pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
+pub(crate) async fn show_overview(holder: AccountHolder) -> Result<Response, PageError> {
     let client = holder.client().await?;
-    let used = usage(&client, holder.email()).await?;
-    let keys = list(&client, holder.account()).await?;
-    let active: Vec<&Key> = keys.iter().filter(|key| key.status == "active").collect();
+    let used = find_usage(&client, holder.email()).await?;
+    let keys = list_keys(&client, holder.account()).await?;
+    let active: Vec<&ApiKey> = keys.iter().filter(|key| key.status == "active").collect();
     let since = Utc::now().date_naive() - TimeDelta::days(DAYS - 1);
-    let calls = statistics::by_day(&client, holder.account(), since).await?;
+    let calls = statistics::count_by_day(&client, holder.account(), since).await?;
     let body = html! {
         h1 { "Overview" }
         @if active.is_empty() { (first_step(&holder, keys.is_empty())) }
         div.columns {
             (plan(&used))
-            (month(&used))
+            (render_month_usage(&used))
         }
         @if !active.is_empty() {
             section.panel aria-labelledby="calls" {
@@ -38,33 +38,33 @@ pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
                 @if calls.is_empty() {
                     p { "No call yet. Every key's page tells a call that works." }
                 } @else {
-                    (chart::of_days(&calls, since, DAYS))
+                    (chart::render_calls_chart(&calls, since, DAYS))
                 }
             }
             section.panel aria-labelledby="keys" {
-                div.heading { h2 id="keys" { (counted(active.iter().map(|_| 1).sum(), "key", "keys")) } a href="/dashboard/keys" { "Manage keys" } }
-                (keys::table(&active, false))
+                div.heading { h2 id="keys" { (format_count(active.iter().map(|_| 1).sum(), "key", "keys")) } a href="/dashboard/keys" { "Manage keys" } }
+                (keys::render_key_table(&active, false))
             }
         }
     };
-    Ok(holder.page("Overview", Section::Overview, &body))
+    Ok(holder.render_page("Overview", Section::Overview, &body))
 }
 
 /// Panel for a holder without an active key.
-fn first_step(holder: &Holder, is_new: bool) -> Markup {
+fn first_step(holder: &AccountHolder, is_new: bool) -> Markup {
     html! {
         section.panel.first aria-labelledby="first" {
             h2 id="first" { @if is_new { "Create your first key" } @else { "No key is active" } }
             p { "Calls are signed with a key. Name it after what will use it; its secret is shown once." }
-            (keys::form(holder, None, Typed::nothing("My first key")))
+            (keys::render_key_form(holder, None, KeyFormValues::with_name("My first key")))
         }
     }
 }
 
-fn plan(used: &Usage) -> Markup {
+fn plan(used: &AccountUsage) -> Markup {
     html! {
         section.panel aria-labelledby="plan" {
-            div.heading { h2 id="plan" { (title(used.tier)) " plan" } a href="/dashboard/plan" { "Change" } }
+            div.heading { h2 id="plan" { (plan_title(used.tier)) " plan" } a href="/dashboard/plan" { "Change" } }
             dl {
                 div { dt { "Calls a minute" } dd { (used.rate_per_minute) } }
                 div { dt { "At once" } dd { (used.burst) } }

@@ -4,54 +4,54 @@ use axum::response::{IntoResponse, Redirect, Response};
 use chrono::Utc;
 use maud::{Markup, html};
 
-use crate::account::accounts::{self, Account};
+use crate::account::accounts::{self, AccountDetails};
 use crate::account::plan;
 use crate::app::dashboard_settings::Billing;
 use crate::auth::tier::Tier;
 use crate::dashboard::error::PageError;
-use crate::dashboard::pages::plans::{self, title};
-use crate::dashboard::session::form::Sent;
-use crate::dashboard::session::notice::Notice;
-use crate::dashboard::session::visitor::Holder;
-use crate::dashboard::view::layout::{Section, day, done};
+use crate::dashboard::pages::plans::{self, plan_title};
+use crate::dashboard::session::form::AuthenticatedForm;
+use crate::dashboard::session::notice::PageNotice;
+use crate::dashboard::session::visitor::AccountHolder;
+use crate::dashboard::view::layout::{Section, format_day, success_message};
 
 const PATH: &str = "/dashboard/plan";
 
-pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
-    let account = accounts::show(&*holder.client().await?, holder.email()).await?;
+pub(crate) async fn show_plan(holder: AccountHolder) -> Result<Response, PageError> {
+    let account = accounts::find_account(&*holder.client().await?, holder.email()).await?;
     let tiers = holder.visitor.app.projection.tiers();
     let body = html! {
         h1 { "Plan" }
-        (done(Notice::told(&holder.visitor.query)))
+        (success_message(PageNotice::message_for_query(&holder.visitor.query)))
         (present(&holder, &account))
         section aria-labelledby="all" {
             h2 id="all" { "All plans" }
-            (plans::table(&tiers, Some(account.effective_tier)))
+            (plans::render_plan_table(&tiers, Some(account.effective_tier)))
             (choices(&holder, &account))
         }
     };
-    Ok(holder.page("Plan", Section::Plan, &body))
+    Ok(holder.render_page("Plan", Section::Plan, &body))
 }
 
-fn present(holder: &Holder, account: &Account) -> Markup {
+fn present(holder: &AccountHolder, account: &AccountDetails) -> Markup {
     let ending = account.paid_until.filter(|end| *end > Utc::now());
     let is_paid = account.effective_tier > Tier::Free;
     let mode = holder.visitor.dashboard.settings.billing;
     html! {
         section.panel aria-labelledby="present" {
-            h2 id="present" { (title(account.effective_tier)) }
+            h2 id="present" { (plan_title(account.effective_tier)) }
             @match (ending, account.period_end) {
-                (Some(end), _) => p { "Paid until " strong { (day(end)) } ", then " (title(account.next_tier)) "." },
-                (None, Some(end)) if is_paid => p { "The paid month ends on " (day(end)) " and another begins." },
+                (Some(end), _) => p { "Paid until " strong { (format_day(end)) } ", then " (plan_title(account.next_tier)) "." },
+                (None, Some(end)) if is_paid => p { "The paid month ends on " (format_day(end)) " and another begins." },
                 _ if is_paid => p { "Holds until it is changed." },
                 _ => p { "Free of charge." },
             }
             @if let Some(wanted) = account.wanted_tier {
-                p.notice { "You asked for " strong { (title(wanted)) } ". The operator decides; it holds from then on." }
+                p.notice { "You asked for " strong { (plan_title(wanted)) } ". The operator decides; it holds from then on." }
             }
             @if is_paid && ending.is_none_or(|_| account.next_tier > Tier::Free) {
                 form method="post" action="/dashboard/plan/cancel" {
-                    (holder.token())
+                    (holder.csrf_field())
                     button.second type="submit" { @if mode == Billing::Off { "Ask to cancel the plan" } @else { "Cancel the plan" } }
                 }
                 p.hint {
@@ -66,12 +66,12 @@ fn present(holder: &Holder, account: &Account) -> Markup {
 }
 
 /// Form with a button for each selectable plan.
-fn choices(holder: &Holder, account: &Account) -> Markup {
+fn choices(holder: &AccountHolder, account: &AccountDetails) -> Markup {
     let (mode, now) = (holder.visitor.dashboard.settings.billing, account.effective_tier);
     let ending = account.paid_until.is_some_and(|end| end > Utc::now());
     html! {
         form.row method="post" action=(PATH) {
-            (holder.token())
+            (holder.csrf_field())
             @for tier in Tier::ALL.iter().copied().filter(|tier| *tier > Tier::Free) {
                 @if let Some(words) = choice(mode, tier, now, ending) {
                     button.second[tier < now] type="submit" name="tier" value=(tier) { (words) }
@@ -88,7 +88,7 @@ fn choices(holder: &Holder, account: &Account) -> Markup {
 }
 
 fn choice(mode: Billing, tier: Tier, now: Tier, ending: bool) -> Option<String> {
-    let name = title(tier);
+    let name = plan_title(tier);
     match mode {
         Billing::Off if tier == now => None,
         Billing::Off => Some(format!("Ask for {name}")),
@@ -99,38 +99,38 @@ fn choice(mode: Billing, tier: Tier, now: Tier, ending: bool) -> Option<String> 
 }
 
 /// Changes the plan, or asks the operator to change it.
-pub(crate) async fn choose(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
     let tier: Tier = form.text("tier").parse().map_err(PageError::Refused)?;
     if tier == Tier::Free {
         return Err(PageError::Refused("cancel the plan to go back to Free".to_owned()));
     }
     let mut client = holder.client().await?;
-    let before = accounts::show(&client, holder.email()).await?.effective_tier;
+    let before = accounts::find_account(&client, holder.email()).await?.effective_tier;
     let notice = match holder.visitor.dashboard.settings.billing {
         Billing::SelfService => {
-            plan::choose(&mut client, holder.party(), tier).await?;
-            if tier < before { Notice::Downgraded } else { Notice::Upgraded }
+            plan::choose_tier(&mut client, holder.actor(), tier).await?;
+            if tier < before { PageNotice::Downgraded } else { PageNotice::Upgraded }
         }
         Billing::Off => {
-            plan::ask(&mut client, holder.party(), tier).await?;
-            Notice::Asked
+            plan::request_tier(&mut client, holder.actor(), tier).await?;
+            PageNotice::Asked
         }
     };
-    Ok(Redirect::to(&notice.after(PATH)).into_response())
+    Ok(Redirect::to(&notice.add_to_path(PATH)).into_response())
 }
 
 /// Cancels the plan, or asks the operator to cancel it.
-pub(crate) async fn cancel(Sent { holder, .. }: Sent) -> Result<Response, PageError> {
+pub(crate) async fn cancel_subscription(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> Result<Response, PageError> {
     let client = &mut *holder.client().await?;
     let notice = match holder.visitor.dashboard.settings.billing {
         Billing::SelfService => {
-            plan::cancel(client, holder.party(), None).await?;
-            Notice::Cancelled
+            plan::cancel_subscription(client, holder.actor(), None).await?;
+            PageNotice::Cancelled
         }
         Billing::Off => {
-            plan::ask(client, holder.party(), Tier::Free).await?;
-            Notice::Asked
+            plan::request_tier(client, holder.actor(), Tier::Free).await?;
+            PageNotice::Asked
         }
     };
-    Ok(Redirect::to(&notice.after(PATH)).into_response())
+    Ok(Redirect::to(&notice.add_to_path(PATH)).into_response())
 }

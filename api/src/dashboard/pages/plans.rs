@@ -7,11 +7,11 @@ use maud::{Markup, html};
 use crate::account::accounts;
 use crate::app::dashboard_settings::Billing;
 use crate::app::state::App;
-use crate::auth::tier::{Plan, Tier, Tiers};
-use crate::dashboard::deadline::{GLANCE, within};
+use crate::auth::tier::{TierLimits, Tier, TierTable};
+use crate::dashboard::page_deadline::{VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::error::PageError;
 use crate::dashboard::session::visitor::Visitor;
-use crate::dashboard::view::layout::{self, Section, Viewer, grouped};
+use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
 
 /// Features that need a plan above Free, with their calls.
 const GATED: [(Tier, &str, &str); 8] = [
@@ -26,15 +26,15 @@ const GATED: [(Tier, &str, &str); 8] = [
 ];
 
 /// Page of a service with a dashboard.
-pub(crate) async fn show(visitor: Visitor) -> Response {
+pub(crate) async fn show_plans(visitor: Visitor) -> Response {
     let tiers = visitor.app.projection.tiers();
     let current = match &visitor.signed {
         Some(signed) => {
             let show = async {
                 let client = visitor.dashboard.client().await?;
-                Ok::<_, PageError>(accounts::show(&client, &signed.session.email).await?.effective_tier)
+                Ok::<_, PageError>(accounts::find_account(&client, &signed.session.email).await?.effective_tier)
             };
-            within(GLANCE, show).await.ok()
+            run_within(VISITOR_LOOKUP_LIMIT, show).await.ok()
         }
         None => None,
     };
@@ -49,11 +49,11 @@ pub(crate) async fn show(visitor: Visitor) -> Response {
             Billing::Off => p { "The operator of this service changes plans. Signed in, you can ask for one." },
         }
     };
-    visitor.page("Plans", Section::Other, &body(&tiers, current, &how))
+    visitor.render_page("Plans", Section::Other, &body(&tiers, current, &how))
 }
 
 /// Page of a service without a dashboard.
-pub(crate) async fn show_alone(State(app): State<App>) -> Response {
+pub(crate) async fn show_plans_without_dashboard(State(app): State<App>) -> Response {
     let how = html! {
         h2 { "Take another plan" }
         p {
@@ -61,15 +61,15 @@ pub(crate) async fn show_alone(State(app): State<App>) -> Response {
              month stays used. After a cancellation the paid plan holds until the end of its period."
         }
     };
-    layout::page("Plans", Viewer::Reader, Section::Other, &body(&app.projection.tiers(), None, &how))
+    layout::render_page("Plans", Viewer::Reader, Section::Other, &body(&app.projection.tiers(), None, &how))
         .into_response()
 }
 
-fn body(tiers: &Tiers, current: Option<Tier>, how: &Markup) -> Markup {
+fn body(tiers: &TierTable, current: Option<Tier>, how: &Markup) -> Markup {
     html! {
         h1 { "Plans" }
         p.lead { "Plans differ in rate, monthly calls, depth of history and endpoints. Values have the same digits in every plan." }
-        (table(tiers, current))
+        (render_plan_table(tiers, current))
         ul.hint {
             li { "Burst: calls that may come at once after a pause. Afterwards the rate per minute applies." }
             li { "Months are calendar months, UTC. A bulk call counts as one call." }
@@ -94,7 +94,7 @@ fn body(tiers: &Tiers, current: Option<Tier>, how: &Markup) -> Markup {
 }
 
 /// Table of plans.
-pub(crate) fn table(tiers: &Tiers, current: Option<Tier>) -> Markup {
+pub(crate) fn render_plan_table(tiers: &TierTable, current: Option<Tier>) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Table of plans" {
             table.stack {
@@ -108,10 +108,10 @@ pub(crate) fn table(tiers: &Tiers, current: Option<Tier>) -> Markup {
                 tbody {
                     @for plan in &tiers.0 {
                         tr {
-                            th scope="row" { (title(plan.tier)) @if current == Some(plan.tier) { " " span.tag { "yours" } } }
+                            th scope="row" { (plan_title(plan.tier)) @if current == Some(plan.tier) { " " span.tag { "yours" } } }
                             td.number data-label="Calls a minute" { (plan.rate_per_minute) }
                             td.number data-label="Burst" { (plan.burst) }
-                            td.number data-label="Calls a month" { (grouped(plan.monthly_quota)) }
+                            td.number data-label="Calls a month" { (format_grouped(plan.monthly_quota)) }
                             td.number data-label="History" { (years(plan)) }
                             td data-label="Endpoints" { (endpoints(plan.tier)) }
                             td data-label="Bulk" { @if plan.tier == Tier::Professional { "yes" } @else { "no" } }
@@ -136,15 +136,15 @@ fn endpoints(tier: Tier) -> &'static str {
 }
 
 fn and_higher(tier: Tier) -> Markup {
-    html! { (title(tier)) @if tier < Tier::Professional { " or higher" } }
+    html! { (plan_title(tier)) @if tier < Tier::Professional { " or higher" } }
 }
 
-fn years(plan: &Plan) -> String {
-    layout::counted(plan.depth_years.into(), "year", "years")
+fn years(plan: &TierLimits) -> String {
+    layout::format_count(plan.depth_years.into(), "year", "years")
 }
 
 /// Display name of a tier.
-pub(crate) fn title(tier: Tier) -> &'static str {
+pub(crate) fn plan_title(tier: Tier) -> &'static str {
     match tier {
         Tier::Free => "Free",
         Tier::Starter => "Starter",

@@ -15,9 +15,9 @@ use serde_json::Value;
 use crate::app::state::App;
 use crate::dashboard::security_headers::CALLING_POLICY;
 use crate::dashboard::session::visitor::Visitor;
-use crate::dashboard::view::example::ApiExample;
+use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::view::layout::{self, Section, Viewer, error_message, csrf_field};
-use crate::dashboard::view::prose;
+use crate::dashboard::view::markdown;
 use crate::routes::rules_notice::describe_deviation;
 
 const TITLE: &str = "Reference";
@@ -91,8 +91,8 @@ fn body(app: &App, reference: &ReferencePage, key: &Markup, shown: Option<&ApiEx
         (key)
         details.panel.introduction {
             summary { "Values, pages, formats and limits" }
-            (prose::render_paragraphs(&reference.introduction))
-            @if !method.is_default() { (prose::render_paragraphs(&describe_deviation(&method))) }
+            (markdown::render_paragraphs(&reference.introduction))
+            @if !method.is_default() { (markdown::render_paragraphs(&describe_deviation(&method))) }
         }
         noscript { p.notice { "The forms call the service with JavaScript. Without it this page is for reading." } }
         (PreEscaped(&reference.contents))
@@ -198,7 +198,7 @@ fn endpoint(document: &Value, path: &str, operation: &Value) -> Markup {
         details.endpoint id=(id) {
             summary { span.verb { "GET" } " " code { (path) } " " span.title { (text(operation, "summary")) } }
             div.content {
-                (prose::render_paragraphs(text(operation, "description")))
+                (markdown::render_paragraphs(text(operation, "description")))
                 form.call data-path=(path) data-open[path == "/v1/health"] {
                     @for parameter in &needed { (render_parameter_field(path, id, parameter, true)) }
                     @if !optional.is_empty() {
@@ -264,7 +264,7 @@ fn render_parameter_field(path: &str, operation: &str, parameter: &Value, is_nee
                     @for choice in choices { option value=(choice) { (choice) } }
                 }
             }
-            p.hint id=(hint) { (prose::render_inline(text(parameter, "description"))) @if let Some(limits) = limits(schema) { " " (limits) } }
+            p.hint id=(hint) { (markdown::render_inline(text(parameter, "description"))) @if let Some(limits) = limits(schema) { " " (limits) } }
         }
     }
 }
@@ -313,7 +313,7 @@ fn fields(document: &Value, operation: &str, schema: &Value) -> Markup {
                         thead { tr { th scope="col" { "Field" } th scope="col" { "Type" } th scope="col" { "Meaning" } } }
                         tbody {
                             @for (name, kind, meaning) in &rows {
-                                tr { th scope="row" { code { (name) } } td data-label="Type" { (kind) } td data-label="Meaning" { (prose::render_inline(meaning)) } }
+                                tr { th scope="row" { code { (name) } } td data-label="Type" { (kind) } td data-label="Meaning" { (markdown::render_inline(meaning)) } }
                             }
                         }
                     }

@@ -14,47 +14,47 @@ use secrecy::ExposeSecret;
 use tokio_postgres::Client;
 
 use crate::account::AccountError;
-use crate::account::keys::{self, Drawn, NewKey, list};
-use crate::dashboard::error::{PageError, mistake};
-use crate::dashboard::pages::reference::{KeyBox, Reference, page};
-use crate::dashboard::session::form::Sent;
-use crate::dashboard::session::visitor::Holder;
+use crate::account::keys::{self, CreatedKey, NewKey, list_keys};
+use crate::dashboard::error::{PageError, to_form_message};
+use crate::dashboard::pages::reference::{KeyFieldState, ReferencePage, render_reference};
+use crate::dashboard::session::form::AuthenticatedForm;
+use crate::dashboard::session::visitor::AccountHolder;
 
 const NAME: &str = "Reference page";
 /// Lifetime of the key, equal to the longest session.
 const HOURS: i64 = 12;
 
 /// Creates the key and shows the reference with it.
-pub(crate) async fn create(
-    Extension(reference): Extension<Arc<Reference>>,
-    Sent { holder, .. }: Sent,
+pub(crate) async fn create_reference_key(
+    Extension(reference): Extension<Arc<ReferencePage>>,
+    AuthenticatedForm { holder, .. }: AuthenticatedForm,
 ) -> Result<Response, PageError> {
     let mut client = holder.client().await?;
     match draw(&mut client, &holder).await {
         Ok(drawn) => {
-            let key_box = KeyBox::New(drawn.secret.expose_secret());
-            Ok(page(&holder.visitor, &reference, key_box).await)
+            let key_box = KeyFieldState::New(drawn.secret.expose_secret());
+            Ok(render_reference(&holder.visitor, &reference, key_box).await)
         }
         Err(error) => {
-            let message = mistake(error)?;
-            let page = page(&holder.visitor, &reference, KeyBox::Failed(&message)).await;
+            let message = to_form_message(error)?;
+            let page = render_reference(&holder.visitor, &reference, KeyFieldState::Failed(&message)).await;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
         }
     }
 }
 
-async fn draw(client: &mut Client, holder: &Holder) -> Result<Drawn, AccountError> {
-    delete(client, holder).await?;
+async fn draw(client: &mut Client, holder: &AccountHolder) -> Result<CreatedKey, AccountError> {
+    delete_reference_key(client, holder).await?;
     let expires_at = Some(Utc::now() + TimeDelta::hours(HOURS));
     let new = NewKey { name: NAME, expires_at, rate_per_minute: None };
-    keys::create(client, holder.party(), &new).await
+    keys::create_key(client, holder.actor(), &new).await
 }
 
 /// Deletes the key, if it exists.
-pub(crate) async fn delete(client: &mut Client, holder: &Holder) -> Result<(), AccountError> {
-    let keys = list(client, holder.account()).await?;
+pub(crate) async fn delete_reference_key(client: &mut Client, holder: &AccountHolder) -> Result<(), AccountError> {
+    let keys = list_keys(client, holder.account()).await?;
     for key in keys.iter().filter(|key| key.status == "active" && key.name == NAME) {
-        keys::delete(client, holder.party(), &key.id.to_string()).await?;
+        keys::delete_key(client, holder.actor(), &key.id.to_string()).await?;
     }
     Ok(())
 }

@@ -9,18 +9,18 @@ use maud::{Markup, html};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_postgres::{Client, Transaction};
 
-use crate::account::password::{self, Hashing, Known};
+use crate::account::password::{self, PasswordHashing, StoredPassword};
 use crate::account::sessions;
-use crate::account::{AccountError, Locked, accounts, email};
+use crate::account::{AccountError, LockedAccount, accounts, parse_email};
 use crate::app::dashboard_settings::SignUp;
 use crate::auth::tier::Tier;
-use crate::dashboard::cookie;
-use crate::dashboard::deadline::{DEADLINE, within};
-use crate::dashboard::error::{PageError, mistake};
+use crate::dashboard::session_cookie;
+use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
+use crate::dashboard::error::{PageError, to_form_message};
 use crate::dashboard::pages::reference_key;
-use crate::dashboard::session::form::{Form, Open, Sent};
+use crate::dashboard::session::form::{Form, PublicForm, AuthenticatedForm};
 use crate::dashboard::session::visitor::Visitor;
-use crate::dashboard::view::layout::{Section, alert};
+use crate::dashboard::view::layout::{Section, error_message};
 
 /// Allowed redirect targets after a sign-in.
 const ONWARD: [&str; 8] = [
@@ -43,7 +43,7 @@ pub(crate) async fn show_sign_up(visitor: Visitor) -> Response {
 }
 
 pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
-    let query = Form::of_query(&visitor.query);
+    let query = Form::from_query(&visitor.query);
     if visitor.signed.is_some() {
         return Redirect::to(onward(query.text("next"))).into_response();
     }
@@ -51,7 +51,7 @@ pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
 }
 
 /// Creates an account and signs its holder in.
-pub(crate) async fn sign_up(Open { visitor, form }: Open) -> Result<Response, PageError> {
+pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
     if visitor.dashboard.settings.sign_up != SignUp::Open {
         return Err(PageError::Refused("nobody can sign up here without an invitation".to_owned()));
     }
@@ -59,19 +59,19 @@ pub(crate) async fn sign_up(Open { visitor, form }: Open) -> Result<Response, Pa
     let again = |message: String| {
         (StatusCode::UNPROCESSABLE_ENTITY, sign_up_page(&visitor, given, Some(&message))).into_response()
     };
-    let address = match email(given) {
+    let address = match parse_email(given) {
         Ok(address) => address,
-        Err(error) => return Ok(again(mistake(error)?)),
+        Err(error) => return Ok(again(to_form_message(error)?)),
     };
     let secret = form.secret("password");
-    if let Err(error) = password::check(&secret, &address) {
-        return Ok(again(mistake(error)?));
+    if let Err(error) = password::check_strength(&secret, &address) {
+        return Ok(again(to_form_message(error)?));
     }
-    visitor.dashboard.attempts.of_address(visitor.client).await?;
+    visitor.dashboard.login_throttle.wait_for_hashing(visitor.client).await?;
     let hash = visitor.dashboard.hashing.hash(secret).await?;
     let mut client = visitor.dashboard.client().await?;
     match create(&mut client, &visitor, &address, &hash).await {
-        Ok(session) => Ok(enter(&visitor, &session, "/dashboard")),
+        Ok(session) => Ok(redirect_signed_in(&visitor, &session, "/dashboard")),
         Err(AccountError::Taken(_)) => {
             Ok(again("There is an account with this address already: sign in.".to_owned()))
         }
@@ -86,25 +86,25 @@ async fn create(
     hash: &str,
 ) -> Result<SecretString, AccountError> {
     let transaction = client.transaction().await?;
-    let account = accounts::create(&transaction, address, Tier::Free, None, true).await?;
-    password::set(&transaction, &account, hash).await?;
-    let session = sessions::begin(&transaction, &account, &visitor.origin).await?;
+    let account = accounts::create_account(&transaction, address, Tier::Free, None, true).await?;
+    password::store_hash(&transaction, &account, hash).await?;
+    let session = sessions::begin_session(&transaction, &account, &visitor.origin).await?;
     transaction.commit().await?;
     Ok(session)
 }
 
 /// Signs the holder of an account in.
-pub(crate) async fn sign_in(Open { visitor, form }: Open) -> Result<Response, PageError> {
+pub(crate) async fn sign_in(PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
     let (given, next) = (form.text("email"), form.text("next"));
-    visitor.dashboard.attempts.of_account(given, visitor.client).await?;
-    let begun = match check(&visitor, &visitor.dashboard.hashing, given, form.secret("password")).await? {
-        Some(known) => within(DEADLINE, begin(&visitor, &known)).await?,
+    visitor.dashboard.login_throttle.wait_for_sign_in(given, visitor.client).await?;
+    let begun = match check_credentials(&visitor, &visitor.dashboard.hashing, given, form.secret("password")).await? {
+        Some(known) => run_within(PAGE_DEADLINE, begin(&visitor, &known)).await?,
         None => None,
     };
     match begun {
         Some(session) => {
-            visitor.dashboard.attempts.succeeded(given, visitor.client);
-            Ok(enter(&visitor, &session, onward(next)))
+            visitor.dashboard.login_throttle.remember_address(given, visitor.client);
+            Ok(redirect_signed_in(&visitor, &session, onward(next)))
         }
         None => {
             tracing::info!(address = %visitor.client, "a sign-in was refused");
@@ -115,69 +115,69 @@ pub(crate) async fn sign_in(Open { visitor, form }: Open) -> Result<Response, Pa
 }
 
 /// Account with this address and password. The caller consults the throttle first.
-pub(crate) async fn check(
+pub(crate) async fn check_credentials(
     visitor: &Visitor,
-    hashing: &Hashing,
+    hashing: &PasswordHashing,
     given: &str,
     secret: SecretString,
-) -> Result<Option<Known>, PageError> {
-    let known = match email(given) {
+) -> Result<Option<StoredPassword>, PageError> {
+    let known = match parse_email(given) {
         Ok(address) => {
             let find = async {
                 let client = visitor.dashboard.client().await?;
-                Ok::<_, PageError>(password::find(&client, &address).await?)
+                Ok::<_, PageError>(password::find_password(&client, &address).await?)
             };
-            within(DEADLINE, find).await?
+            run_within(PAGE_DEADLINE, find).await?
         }
         Err(_) => None,
     };
     // A longer text cannot be a password, so hashing it is a waste of work.
     let is_short = secret.expose_secret().len() <= 1_024;
     let secret = if is_short { secret } else { SecretString::default() };
-    let is_right = hashing.is_right(secret, known.as_ref()).await?;
+    let is_right = hashing.verify(secret, known.as_ref()).await?;
     Ok(known.filter(|_| is_right))
 }
 
 /// Starts a session if the verified password is still current.
-async fn begin(visitor: &Visitor, known: &Known) -> Result<Option<SecretString>, PageError> {
+async fn begin(visitor: &Visitor, known: &StoredPassword) -> Result<Option<SecretString>, PageError> {
     let mut client = visitor.dashboard.client().await?;
     let transaction = client.transaction().await?;
-    let Some(account) = password::lock(&transaction, known).await? else { return Ok(None) };
-    let session = renewed(&transaction, visitor, &account).await?;
+    let Some(account) = password::lock_verified_account(&transaction, known).await? else { return Ok(None) };
+    let session = renew_session(&transaction, visitor, &account).await?;
     transaction.commit().await?;
     Ok(Some(session))
 }
 
 /// New session that replaces the visitor's present one.
-pub(crate) async fn renewed(
+pub(crate) async fn renew_session(
     transaction: &Transaction<'_>,
     visitor: &Visitor,
-    account: &Locked,
+    account: &LockedAccount,
 ) -> Result<SecretString, AccountError> {
     if let Some(signed) = &visitor.signed
         && signed.session.account == account.id
     {
-        sessions::replace(transaction, account, signed.session.id).await?;
+        sessions::end_replaced_session(transaction, account, signed.session.id).await?;
     }
-    sessions::begin(transaction, account, &visitor.origin).await
+    sessions::begin_session(transaction, account, &visitor.origin).await
 }
 
 /// Redirect after a sign-in, with the session cookie.
-pub(crate) fn enter(visitor: &Visitor, session: &SecretString, next: &str) -> Response {
+pub(crate) fn redirect_signed_in(visitor: &Visitor, session: &SecretString, next: &str) -> Response {
     let mut response = Redirect::to(next).into_response();
-    if let Some(cookie) = cookie::set(Some(session.expose_secret()), visitor.site.is_local) {
+    if let Some(cookie) = session_cookie::session_cookie_header(Some(session.expose_secret()), visitor.site.is_local) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     response
 }
 
 /// Ends the session in the database, even if the browser keeps its cookie.
-pub(crate) async fn sign_out(Sent { holder, .. }: Sent) -> Result<Response, PageError> {
+pub(crate) async fn sign_out(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> Result<Response, PageError> {
     let mut client = holder.client().await?;
-    reference_key::delete(&mut client, &holder).await?;
-    sessions::end_of_cookie(&mut client, &holder.signed.secret).await?;
+    reference_key::delete_reference_key(&mut client, &holder).await?;
+    sessions::end_session_of_cookie(&mut client, &holder.signed.secret).await?;
     let mut response = Redirect::to("/").into_response();
-    if let Some(cookie) = cookie::set(None, holder.visitor.site.is_local) {
+    if let Some(cookie) = session_cookie::session_cookie_header(None, holder.visitor.site.is_local) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     Ok(response)
@@ -204,7 +204,7 @@ fn sign_up_page(visitor: &Visitor, given: &str, message: Option<&str>) -> Respon
     let body = html! {
         div.narrow {
             h1 { "Sign up" }
-            (alert(message))
+            (error_message(message))
             (needs_https(visitor))
             @if visitor.dashboard.settings.sign_up == SignUp::Open {
                 p.lead { "Free, without a card: a key is two clicks away." }
@@ -212,14 +212,14 @@ fn sign_up_page(visitor: &Visitor, given: &str, message: Option<&str>) -> Respon
             } @else { (closed) }
         }
     };
-    visitor.page("Sign up", Section::Other, &body)
+    visitor.render_page("Sign up", Section::Other, &body)
 }
 
 fn sign_in_page(visitor: &Visitor, given: &str, next: &str, message: Option<&str>) -> Response {
     let body = html! {
         div.narrow {
             h1 { "Sign in" }
-            (alert(message))
+            (error_message(message))
             (needs_https(visitor))
             form method="post" action="/sign-in" {
                 input type="hidden" name="next" value=(onward(next));
@@ -234,7 +234,7 @@ fn sign_in_page(visitor: &Visitor, given: &str, next: &str, message: Option<&str
             }
         }
     };
-    visitor.page("Sign in", Section::Other, &body)
+    visitor.render_page("Sign in", Section::Other, &body)
 }
 
 fn address_field(given: &str) -> Markup {
@@ -257,5 +257,5 @@ pub(crate) fn new_password_field(title: &str) -> Markup {
 fn needs_https(visitor: &Visitor) -> Markup {
     let message = "This page was reached without HTTPS, so your browser will not keep you signed in. Open it over HTTPS.";
     let is_open = !visitor.site.is_secure && !visitor.site.is_local;
-    alert(is_open.then_some(message))
+    error_message(is_open.then_some(message))
 }

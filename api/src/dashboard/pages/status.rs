@@ -7,21 +7,21 @@ use maud::{Markup, html};
 
 use crate::app::state::App;
 use crate::dashboard::session::visitor::Visitor;
-use crate::dashboard::view::layout::{self, Section, Viewer, grouped};
+use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
 use crate::routes::health::{ComponentStatus, Health, Status};
 
 const TITLE: &str = "Status";
 
 /// Page of a service with a dashboard.
-pub(crate) async fn show(visitor: Visitor) -> Response {
+pub(crate) async fn show_status(visitor: Visitor) -> Response {
     let health = Health::of(&visitor.app);
-    (code(&health), visitor.page(TITLE, Section::Other, &body(&health))).into_response()
+    (code(&health), visitor.render_page(TITLE, Section::Other, &body(&health))).into_response()
 }
 
 /// Page of a service without a dashboard.
-pub(crate) async fn show_alone(State(app): State<App>) -> Response {
+pub(crate) async fn show_status_without_dashboard(State(app): State<App>) -> Response {
     let health = Health::of(&app);
-    (code(&health), layout::page(TITLE, Viewer::Reader, Section::Other, &body(&health))).into_response()
+    (code(&health), layout::render_page(TITLE, Viewer::Reader, Section::Other, &body(&health))).into_response()
 }
 
 fn code(health: &Health) -> StatusCode {
@@ -40,7 +40,7 @@ fn body(health: &Health) -> Markup {
     let lag = match (projection.lag_events, projection.lag_seconds) {
         (Some(0), _) => "none".to_owned(),
         (Some(events), Some(seconds)) => {
-            format!("{} messages, {} s", grouped(events.cast_signed()), grouped(seconds.cast_signed()))
+            format!("{} messages, {} s", format_grouped(events.cast_signed()), format_grouped(seconds.cast_signed()))
         }
         _ => unknown(),
     };

@@ -4,31 +4,31 @@ use axum::response::Response;
 use chrono::{TimeDelta, Utc};
 use maud::{Markup, html};
 
-use crate::account::statistics::{self, OfEndpoint, Outcome, Refusal};
-use crate::account::usage::{Usage, usage};
+use crate::account::statistics::{self, EndpointCalls, CallOutcome, RefusedCalls};
+use crate::account::usage::{AccountUsage, find_usage};
 use crate::dashboard::error::PageError;
-use crate::dashboard::session::visitor::Holder;
+use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::chart;
-use crate::dashboard::view::layout::{Section, grouped, moment};
+use crate::dashboard::view::layout::{Section, format_grouped, format_time};
 
 /// Days in the statistics.
 const DAYS: i64 = 30;
 
-pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
+pub(crate) async fn show_usage(holder: AccountHolder) -> Result<Response, PageError> {
     let client = holder.client().await?;
-    let used = usage(&client, holder.email()).await?;
+    let used = find_usage(&client, holder.email()).await?;
     let since = Utc::now().date_naive() - TimeDelta::days(DAYS - 1);
     let account = holder.account();
-    let days = statistics::by_day(&client, account, since).await?;
-    let endpoints = statistics::by_endpoint(&client, account, since).await?;
-    let refusals = statistics::refusals(&client, account, since).await?;
+    let days = statistics::count_by_day(&client, account, since).await?;
+    let endpoints = statistics::count_by_endpoint(&client, account, since).await?;
+    let refusals = statistics::count_refused(&client, account, since).await?;
     let body = html! {
         h1 { "Usage" }
-        (month(&used))
+        (render_month_usage(&used))
         (refused(&refusals))
         section.panel aria-labelledby="days" {
             h2 id="days" { "Calls a day, last " (DAYS) " days" }
-            (chart::of_days(&days, since, DAYS))
+            (chart::render_calls_chart(&days, since, DAYS))
         }
         section.panel aria-labelledby="endpoints" {
             h2 id="endpoints" { "By endpoint and key" }
@@ -36,11 +36,11 @@ pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
         }
         p.hint { "Calls show up here within seconds. The month's count at the top is exact at once." }
     };
-    Ok(holder.page("Usage", Section::Usage, &body))
+    Ok(holder.render_page("Usage", Section::Usage, &body))
 }
 
 /// Monthly quota as a bar, with its start and end.
-pub(crate) fn month(used: &Usage) -> Markup {
+pub(crate) fn render_month_usage(used: &AccountUsage) -> Markup {
     let share = (used.current.saturating_mul(1000) / used.limit.max(1)).clamp(0, 1000);
     let level = if share >= 1000 {
         "over"
@@ -49,11 +49,11 @@ pub(crate) fn month(used: &Usage) -> Markup {
     } else {
         "fine"
     };
-    let label = format!("{} of {} calls used this month", grouped(used.current), grouped(used.limit));
+    let label = format!("{} of {} calls used this month", format_grouped(used.current), format_grouped(used.limit));
     html! {
         section.panel aria-labelledby="month" {
             h2 id="month" { "This month" }
-            p.figure { strong { (grouped(used.current)) } " of " (grouped(used.limit)) " calls" }
+            p.figure { strong { (format_grouped(used.current)) } " of " (format_grouped(used.limit)) " calls" }
             svg class={ "month " (level) } role="img" aria-label=(label) viewBox="0 0 1000 20" preserveAspectRatio="none" {
                 rect.track x="0" y="0" width="1000" height="20" {}
                 rect.filled x="0" y="0" width=(share) height="20" {}
@@ -69,7 +69,7 @@ pub(crate) fn month(used: &Usage) -> Markup {
     }
 }
 
-fn by_endpoint(rows: &[OfEndpoint]) -> Markup {
+fn by_endpoint(rows: &[EndpointCalls]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Calls by endpoint and key" {
             table.stack {
@@ -79,9 +79,9 @@ fn by_endpoint(rows: &[OfEndpoint]) -> Markup {
                         tr {
                             th scope="row" { code { (row.endpoint) } }
                             td.label data-label="Key" { (row.key) @if !row.last_four.is_empty() { " " span.muted { "…" (row.last_four) } } }
-                            td.number data-label="Calls" { (grouped(row.calls)) }
-                            td.number data-label="Answered" { (grouped(row.answered)) }
-                            td data-label="Last" { (moment(row.last_at)) }
+                            td.number data-label="Calls" { (format_grouped(row.calls)) }
+                            td.number data-label="Answered" { (format_grouped(row.answered)) }
+                            td data-label="Last" { (format_time(row.last_at)) }
                         }
                     }
                 }
@@ -90,7 +90,7 @@ fn by_endpoint(rows: &[OfEndpoint]) -> Markup {
     }
 }
 
-fn refused(rows: &[Refusal]) -> Markup {
+fn refused(rows: &[RefusedCalls]) -> Markup {
     html! {
         @if !rows.is_empty() {
             section.panel aria-labelledby="refused" {
@@ -103,8 +103,8 @@ fn refused(rows: &[Refusal]) -> Markup {
                                 tr {
                                     th scope="row" { (happened(row.outcome)) }
                                     td data-label="Endpoint" { code { (row.endpoint) } }
-                                    td.number data-label="Calls" { (grouped(row.calls)) }
-                                    td data-label="Last" { (moment(row.last_at)) }
+                                    td.number data-label="Calls" { (format_grouped(row.calls)) }
+                                    td data-label="Last" { (format_time(row.last_at)) }
                                     td.words data-label="What to do" { (advice(row.outcome)) }
                                 }
                             }
@@ -116,28 +116,28 @@ fn refused(rows: &[Refusal]) -> Markup {
     }
 }
 
-fn happened(outcome: Outcome) -> &'static str {
+fn happened(outcome: CallOutcome) -> &'static str {
     match outcome {
-        Outcome::Answered => "Answered",
-        Outcome::NotFound => "Not found (404)",
-        Outcome::Mistake => "A mistake in the call (400)",
-        Outcome::Plan => "Not in your plan (403)",
-        Outcome::Rate => "Too many in a minute (429)",
-        Outcome::Quota => "The month is used up (429)",
-        Outcome::Failed => "Failed on our side (5xx)",
+        CallOutcome::Answered => "Answered",
+        CallOutcome::NotFound => "Not found (404)",
+        CallOutcome::Mistake => "A mistake in the call (400)",
+        CallOutcome::Plan => "Not in your plan (403)",
+        CallOutcome::Rate => "Too many in a minute (429)",
+        CallOutcome::Quota => "The month is used up (429)",
+        CallOutcome::Failed => "Failed on our side (5xx)",
     }
 }
 
-fn advice(outcome: Outcome) -> Markup {
+fn advice(outcome: CallOutcome) -> Markup {
     html! {
         @match outcome {
-            Outcome::Answered => "Nothing.",
-            Outcome::NotFound => { "Check the symbol or the path against the " a href="/docs" { "reference" } "." },
-            Outcome::Mistake => "The answer names the parameter and what it takes.",
-            Outcome::Plan => { a href="/dashboard/plan" { "Upgrade" } " for this endpoint or the earlier dates." },
-            Outcome::Rate => { "Wait as long as Retry-After says, or " a href="/dashboard/plan" { "upgrade" } "." },
-            Outcome::Quota => { a href="/dashboard/plan" { "Upgrade" } " to go on at once, or wait for the next month." },
-            Outcome::Failed => "Repeat the call; it was not counted against the month.",
+            CallOutcome::Answered => "Nothing.",
+            CallOutcome::NotFound => { "Check the symbol or the path against the " a href="/docs" { "reference" } "." },
+            CallOutcome::Mistake => "The answer names the parameter and what it takes.",
+            CallOutcome::Plan => { a href="/dashboard/plan" { "Upgrade" } " for this endpoint or the earlier dates." },
+            CallOutcome::Rate => { "Wait as long as Retry-After says, or " a href="/dashboard/plan" { "upgrade" } "." },
+            CallOutcome::Quota => { a href="/dashboard/plan" { "Upgrade" } " to go on at once, or wait for the next month." },
+            CallOutcome::Failed => "Repeat the call; it was not counted against the month.",
         }
     }
 }

@@ -6,29 +6,29 @@ use axum::http::request::Parts;
 use secrecy::SecretString;
 
 use crate::app::state::App;
-use crate::dashboard::cookie;
+use crate::dashboard::session_cookie;
 use crate::dashboard::error::PageError;
-use crate::dashboard::session::visitor::{Holder, Visitor};
+use crate::dashboard::session::visitor::{AccountHolder, Visitor};
 
 /// Fields of a form.
 #[derive(Clone)]
 pub(crate) struct Form(Vec<(String, String)>);
 
 /// Form of any visitor.
-pub(crate) struct Open {
+pub(crate) struct PublicForm {
     pub(crate) visitor: Visitor,
     pub(crate) form: Form,
 }
 
 /// Form of a signed-in holder, with a CSRF token of the same session.
-pub(crate) struct Sent {
-    pub(crate) holder: Holder,
+pub(crate) struct AuthenticatedForm {
+    pub(crate) holder: AccountHolder,
     pub(crate) form: Form,
 }
 
 impl Form {
     /// Parses a query string.
-    pub(crate) fn of_query(query: &str) -> Self {
+    pub(crate) fn from_query(query: &str) -> Self {
         Self::read(query.as_bytes())
     }
 
@@ -47,24 +47,24 @@ impl Form {
     }
 }
 
-impl FromRequest<App> for Open {
+impl FromRequest<App> for PublicForm {
     type Rejection = PageError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, PageError> {
         let (parts, body) = request.into_parts();
-        let visitor = Visitor::certain(&parts, app).await?;
+        let visitor = Visitor::with_session(&parts, app).await?;
         Ok(Self { visitor, form: read(parts, body, app).await? })
     }
 }
 
-impl FromRequest<App> for Sent {
+impl FromRequest<App> for AuthenticatedForm {
     type Rejection = PageError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, PageError> {
         let (mut parts, body) = request.into_parts();
-        let holder = Holder::from_request_parts(&mut parts, app).await?;
+        let holder = AccountHolder::from_request_parts(&mut parts, app).await?;
         let form = read(parts, body, app).await?;
-        match cookie::is_token(&holder.signed.secret, form.text("token")) {
+        match session_cookie::is_csrf_token(&holder.signed.secret, form.text("token")) {
             true => Ok(Self { holder, form }),
             false => Err(PageError::Forged),
         }

@@ -6,7 +6,7 @@ use crate::dashboard::session::form::Form;
 
 text_enum! {
     /// What was just done.
-    pub enum Notice {
+    pub enum PageNotice {
         KeyDeleted = "key-deleted",
         Upgraded = "upgraded",
         Downgraded = "downgraded",
@@ -18,10 +18,10 @@ text_enum! {
     }
 }
 
-impl Notice {
+impl PageNotice {
     /// Message for a query string; `None` for an unknown word.
-    pub(crate) fn told(query: &str) -> Option<&'static str> {
-        let notice: Self = Form::of_query(query).text("done").parse().ok()?;
+    pub(crate) fn message_for_query(query: &str) -> Option<&'static str> {
+        let notice: Self = Form::from_query(query).text("done").parse().ok()?;
         Some(match notice {
             Self::KeyDeleted => "The key is deleted. Calls with it are refused from now on.",
             Self::Upgraded => "The plan is changed. The next call has the new limits.",
@@ -35,7 +35,7 @@ impl Notice {
     }
 
     /// Path of a page, with the notice in its query.
-    pub(crate) fn after(self, path: &str) -> String {
+    pub(crate) fn add_to_path(self, path: &str) -> String {
         format!("{path}?done={self}")
     }
 }

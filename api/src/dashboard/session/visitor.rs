@@ -10,44 +10,44 @@ use axum::response::{IntoResponse, Response};
 use deadpool_postgres::Object;
 use maud::Markup;
 
-use crate::account::Party;
-use crate::account::sessions::{self, Origin, Session};
-use crate::admission::Caller;
-use crate::app::dashboard_state::Dashboard;
-use crate::app::site::Site;
+use crate::account::AccountActor;
+use crate::account::sessions::{self, SessionOrigin, BrowserSession};
+use crate::admission::RequestContext;
+use crate::app::dashboard_state::DashboardState;
+use crate::app::site_address::SiteAddress;
 use crate::app::state::App;
-use crate::dashboard::cookie;
-use crate::dashboard::deadline::{DEADLINE, GLANCE, within};
+use crate::dashboard::session_cookie;
+use crate::dashboard::page_deadline::{PAGE_DEADLINE, VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::error::PageError;
-use crate::dashboard::view::example::Example;
-use crate::dashboard::view::layout::{self, Name, Section, Viewer};
+use crate::dashboard::view::live_example::ExampleCache;
+use crate::dashboard::view::layout::{self, HolderName, Section, Viewer};
 
 /// Visitor of a page, with the session if there is one.
 #[derive(Debug, Clone)]
 pub(crate) struct Visitor {
     pub(crate) app: App,
-    pub(crate) dashboard: Arc<Dashboard>,
-    pub(crate) signed: Option<Signed>,
-    pub(crate) site: Site,
-    pub(crate) example: Example,
+    pub(crate) dashboard: Arc<DashboardState>,
+    pub(crate) signed: Option<SignedInSession>,
+    pub(crate) site: SiteAddress,
+    pub(crate) example: ExampleCache,
     pub(crate) client: IpAddr,
-    pub(crate) origin: Origin,
+    pub(crate) origin: SessionOrigin,
     /// The query string as sent.
     pub(crate) query: String,
 }
 
 /// Session, with the secret of its cookie.
 #[derive(Debug, Clone)]
-pub(crate) struct Signed {
-    pub(crate) session: Session,
+pub(crate) struct SignedInSession {
+    pub(crate) session: BrowserSession,
     pub(crate) secret: String,
 }
 
 /// Signed-in holder of an account.
 #[derive(Debug, Clone)]
-pub(crate) struct Holder {
+pub(crate) struct AccountHolder {
     pub(crate) visitor: Visitor,
-    pub(crate) signed: Signed,
+    pub(crate) signed: SignedInSession,
 }
 
 impl FromRequestParts<App> for Visitor {
@@ -56,7 +56,7 @@ impl FromRequestParts<App> for Visitor {
     /// Visitor of a public page. If the database does not reply, the page appears without the session.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
         let mut visitor = Self::unknown(parts, app)?;
-        if let Ok(signed) = within(GLANCE, visitor.session(parts)).await {
+        if let Ok(signed) = run_within(VISITOR_LOOKUP_LIMIT, visitor.session(parts)).await {
             visitor.signed = signed;
         }
         Ok(visitor)
@@ -65,29 +65,29 @@ impl FromRequestParts<App> for Visitor {
 
 impl Visitor {
     /// Visitor after a successful session look-up. It fails if the database does not reply.
-    pub(crate) async fn certain(parts: &Parts, app: &App) -> Result<Self, PageError> {
+    pub(crate) async fn with_session(parts: &Parts, app: &App) -> Result<Self, PageError> {
         let mut visitor = Self::unknown(parts, app)?;
-        visitor.signed = within(DEADLINE, visitor.session(parts)).await?;
+        visitor.signed = run_within(PAGE_DEADLINE, visitor.session(parts)).await?;
         Ok(visitor)
     }
 
     /// Visitor before the session look-up.
     fn unknown(parts: &Parts, app: &App) -> Result<Self, PageError> {
-        let caller = Caller::of(&parts.extensions).ok_or(PageError::NotFound)?;
+        let caller = RequestContext::from_extensions(&parts.extensions).ok_or(PageError::NotFound)?;
         let (client, is_proxied) = (caller.client, caller.is_proxied);
         let dashboard = app.dashboard.clone().ok_or(PageError::NotFound)?;
-        let example = parts.extensions.get::<Example>().cloned().ok_or(PageError::NotFound)?;
-        let site = Site::of(&parts.headers, client, is_proxied, dashboard.settings.public_url.as_ref());
+        let example = parts.extensions.get::<ExampleCache>().cloned().ok_or(PageError::NotFound)?;
+        let site = SiteAddress::from_request(&parts.headers, client, is_proxied, dashboard.settings.public_url.as_ref());
         let agent = parts.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-        let origin = Origin { address: client.to_string(), agent: agent.unwrap_or_default().to_owned() };
+        let origin = SessionOrigin { address: client.to_string(), agent: agent.unwrap_or_default().to_owned() };
         let query = parts.uri.query().unwrap_or_default().to_owned();
         Ok(Self { app: app.clone(), dashboard, signed: None, site, example, client, origin, query })
     }
 
-    async fn session(&self, parts: &Parts) -> Result<Option<Signed>, PageError> {
-        let Some(secret) = cookie::read(&parts.headers, self.site.is_local) else { return Ok(None) };
-        let session = sessions::find(&*self.dashboard.client().await?, &secret).await?;
-        Ok(session.map(|session| Signed { session, secret }))
+    async fn session(&self, parts: &Parts) -> Result<Option<SignedInSession>, PageError> {
+        let Some(secret) = session_cookie::read_session_secret(&parts.headers, self.site.is_local) else { return Ok(None) };
+        let session = sessions::find_session(&*self.dashboard.client().await?, &secret).await?;
+        Ok(session.map(|session| SignedInSession { session, secret }))
     }
 
     /// Reader for the page layout.
@@ -96,16 +96,16 @@ impl Visitor {
     }
 
     /// Renders a page of the site.
-    pub(crate) fn page(&self, title: &str, section: Section, body: &Markup) -> Response {
-        layout::page(title, self.viewer(), section, body).into_response()
+    pub(crate) fn render_page(&self, title: &str, section: Section, body: &Markup) -> Response {
+        layout::render_page(title, self.viewer(), section, body).into_response()
     }
 }
 
-impl FromRequestParts<App> for Holder {
+impl FromRequestParts<App> for AccountHolder {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
-        let visitor = Visitor::certain(parts, app).await?;
+        let visitor = Visitor::with_session(parts, app).await?;
         match visitor.signed.clone() {
             Some(signed) => Ok(Self { visitor, signed }),
             None => Err(PageError::SignIn(parts.uri.path().to_owned())),
@@ -113,22 +113,22 @@ impl FromRequestParts<App> for Holder {
     }
 }
 
-impl Signed {
+impl SignedInSession {
     /// Holder's name for the page layout.
-    pub(crate) fn name(&self) -> Name<'_> {
-        Name { email: &self.session.email, secret: &self.secret }
+    pub(crate) fn name(&self) -> HolderName<'_> {
+        HolderName { email: &self.session.email, secret: &self.secret }
     }
 }
 
-impl Holder {
+impl AccountHolder {
     /// Renders a page of the dashboard.
-    pub(crate) fn page(&self, title: &str, section: Section, body: &Markup) -> Response {
-        self.visitor.page(title, section, body)
+    pub(crate) fn render_page(&self, title: &str, section: Section, body: &Markup) -> Response {
+        self.visitor.render_page(title, section, body)
     }
 
     /// Hidden CSRF field of the dashboard's forms.
-    pub(crate) fn token(&self) -> Markup {
-        layout::token(&self.signed.secret)
+    pub(crate) fn csrf_field(&self) -> Markup {
+        layout::csrf_field(&self.signed.secret)
     }
 
     pub(crate) async fn client(&self) -> Result<Object, PageError> {
@@ -136,8 +136,8 @@ impl Holder {
     }
 
     /// Holder as the actor of an account change.
-    pub(crate) fn party(&self) -> Party<'static> {
-        Party::Holder(self.signed.session.account)
+    pub(crate) fn actor(&self) -> AccountActor<'static> {
+        AccountActor::Holder(self.signed.session.account)
     }
 
     pub(crate) fn account(&self) -> i64 {

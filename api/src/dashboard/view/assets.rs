@@ -17,7 +17,7 @@ const FAVICON: &[u8] = include_bytes!("../../../templates/favicon.ico");
 const ROBOTS: &str = "User-agent: *\nDisallow: /dashboard\nDisallow: /link/\nDisallow: /sign-in\nDisallow: /sign-up\nDisallow: /v1/\n";
 
 /// Router of the static files.
-pub(crate) fn routes() -> Router<App> {
+pub(crate) fn asset_routes() -> Router<App> {
     Router::new()
         .route("/assets/style.css", get(async || file("text/css; charset=utf-8", STYLE)))
         .route("/assets/script.js", get(async || file("text/javascript; charset=utf-8", SCRIPT)))

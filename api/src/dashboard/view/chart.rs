@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{NaiveDate, TimeDelta};
 use maud::{Markup, html};
 
-use crate::account::statistics::{OfDay, Outcome};
-use crate::dashboard::view::layout::{counted, grouped};
+use crate::account::statistics::{DailyCalls, CallOutcome};
+use crate::dashboard::view::layout::{format_count, format_grouped};
 
 const HEIGHT: i64 = 160;
 /// Width of a bar with the space after it.
@@ -14,22 +14,22 @@ const STEP: i64 = 24;
 const BAR: i64 = 16;
 
 /// Calls of a day: answered, refused by the client's mistake or plan, refused by a limit, failed.
-type Counts = [i64; 4];
+type DayCounts = [i64; 4];
 const KINDS: [(&str, &str); 4] =
     [("answered", "Answered"), ("mistake", "Mistakes"), ("limit", "Over a limit"), ("failed", "Failed")];
 
-fn kind(outcome: Outcome) -> usize {
+fn kind(outcome: CallOutcome) -> usize {
     match outcome {
-        Outcome::Answered => 0,
-        Outcome::NotFound | Outcome::Mistake | Outcome::Plan => 1,
-        Outcome::Rate | Outcome::Quota => 2,
-        Outcome::Failed => 3,
+        CallOutcome::Answered => 0,
+        CallOutcome::NotFound | CallOutcome::Mistake | CallOutcome::Plan => 1,
+        CallOutcome::Rate | CallOutcome::Quota => 2,
+        CallOutcome::Failed => 3,
     }
 }
 
 /// Chart of `days` days, the first of which is `since`.
-pub(crate) fn of_days(calls: &[OfDay], since: NaiveDate, days: i64) -> Markup {
-    let mut by_day: BTreeMap<NaiveDate, Counts> =
+pub(crate) fn render_calls_chart(calls: &[DailyCalls], since: NaiveDate, days: i64) -> Markup {
+    let mut by_day: BTreeMap<NaiveDate, DayCounts> =
         (0..days).map(|number| (since + TimeDelta::days(number), [0; 4])).collect();
     for row in calls {
         if let Some(counts) = by_day.get_mut(&row.day) {
@@ -41,16 +41,16 @@ pub(crate) fn of_days(calls: &[OfDay], since: NaiveDate, days: i64) -> Markup {
     let all: i64 = by_day.values().flatten().sum();
     let label = format!(
         "{} in {}, {} on the busiest day",
-        counted(all, "call", "calls"),
-        counted(days, "day", "days"),
-        grouped(busiest)
+        format_count(all, "call", "calls"),
+        format_count(days, "day", "days"),
+        format_grouped(busiest)
     );
     html! {
         figure.chart {
             ul.legend aria-hidden="true" { @for (class, title) in KINDS { li { span class={ "dot " (class) } {} (title) } } }
             p.unit aria-hidden="true" { "Calls a day" }
             div.plot {
-                ol.scale aria-hidden="true" { @for value in [top, top / 2, 0] { li { (grouped(value)) } } }
+                ol.scale aria-hidden="true" { @for value in [top, top / 2, 0] { li { (format_grouped(value)) } } }
                 svg role="img" aria-label=(label) viewBox={ "0 0 " (days * STEP) " " (HEIGHT) } preserveAspectRatio="none" {
                     @for y in [0, HEIGHT / 2] { line.grid x1="0" x2=(days * STEP) y1=(y) y2=(y) {} }
                     @for (number, counts) in (0..).zip(by_day.values()) { (bar(number * STEP + (STEP - BAR) / 2, counts, top)) }
@@ -66,7 +66,7 @@ pub(crate) fn of_days(calls: &[OfDay], since: NaiveDate, days: i64) -> Markup {
 }
 
 /// Stacked bar of a day.
-fn bar(x: i64, counts: &Counts, top: i64) -> Markup {
+fn bar(x: i64, counts: &DayCounts, top: i64) -> Markup {
     let mut below = 0;
     let mut parts = Vec::new();
     for ((class, _), count) in KINDS.iter().zip(counts) {
@@ -96,14 +96,14 @@ fn top_of_axis(busiest: i64) -> i64 {
     }
 }
 
-fn table(by_day: &BTreeMap<NaiveDate, Counts>) -> Markup {
+fn table(by_day: &BTreeMap<NaiveDate, DayCounts>) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Calls a day" {
             table {
                 thead { tr { th scope="col" { "Day (UTC)" } @for (_, title) in KINDS { th.number scope="col" { (title) } } } }
                 tbody {
                     @for (day, counts) in by_day.iter().rev() {
-                        tr { th scope="row" { (day) } @for count in counts { td.number { (grouped(*count)) } } }
+                        tr { th scope="row" { (day) } @for count in counts { td.number { (format_grouped(*count)) } } }
                     }
                 }
             }
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn the_axis_has_its_unit_and_no_sentence_reads_like_a_limit() {
         let since = NaiveDate::from_ymd_opt(2024, 6, 1).expect("a date");
-        let calls = [OfDay { day: since, outcome: Outcome::Answered, calls: 27 }];
-        let drawn = of_days(&calls, since, 14).into_string();
+        let calls = [DailyCalls { day: since, outcome: CallOutcome::Answered, calls: 27 }];
+        let drawn = render_calls_chart(&calls, since, 14).into_string();
         for part in ["Calls a day", "<li>40</li><li>20</li><li>0</li>", "27 on the busiest day"] {
             assert!(drawn.contains(part), "{part}: {drawn}");
         }

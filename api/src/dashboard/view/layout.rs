@@ -4,13 +4,13 @@ use axum::response::Html;
 use chrono::{DateTime, Utc};
 use maud::{Markup, PreEscaped, html};
 
-use crate::dashboard::cookie;
+use crate::dashboard::session_cookie;
 
 /// Reader of a page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Viewer<'a> {
     /// Signed-in holder of an account.
-    Holder(Name<'a>),
+    Holder(HolderName<'a>),
     /// Visitor who is not signed in.
     Visitor,
     /// Reader of a service without a dashboard, which has no sign-in.
@@ -19,7 +19,7 @@ pub(crate) enum Viewer<'a> {
 
 /// Name of the signed-in holder.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Name<'a> {
+pub(crate) struct HolderName<'a> {
     pub(crate) email: &'a str,
     /// Secret of the session's cookie.
     pub(crate) secret: &'a str,
@@ -48,7 +48,7 @@ const MENU: [(Section, &str, &str); 6] = [
 ];
 
 /// Renders a complete page.
-pub(crate) fn page(title: &str, viewer: Viewer<'_>, section: Section, body: &Markup) -> Html<String> {
+pub(crate) fn render_page(title: &str, viewer: Viewer<'_>, section: Section, body: &Markup) -> Html<String> {
     let page = html! {
         (PreEscaped("<!doctype html>"))
         html lang="en" {
@@ -98,7 +98,7 @@ fn links(viewer: Viewer<'_>) -> Markup {
                 Viewer::Holder(name) => {
                     a.who href="/dashboard" title=(name.email) { (name.email) }
                     form method="post" action="/sign-out" {
-                        (token(name.secret))
+                        (csrf_field(name.secret))
                         button.quiet type="submit" { "Sign out" }
                     }
                 },
@@ -133,32 +133,32 @@ fn mark() -> Markup {
 }
 
 /// Hidden CSRF field of a form.
-pub(crate) fn token(secret: &str) -> Markup {
-    html! { input type="hidden" name="token" value=(cookie::token(secret)); }
+pub(crate) fn csrf_field(secret: &str) -> Markup {
+    html! { input type="hidden" name="token" value=(session_cookie::create_csrf_token(secret)); }
 }
 
 /// Error message, which a screen reader announces at once.
-pub(crate) fn alert(message: Option<&str>) -> Markup {
+pub(crate) fn error_message(message: Option<&str>) -> Markup {
     html! { @if let Some(message) = message { p.alert role="alert" { (message) } } }
 }
 
 /// Success message.
-pub(crate) fn done(message: Option<&str>) -> Markup {
+pub(crate) fn success_message(message: Option<&str>) -> Markup {
     html! { @if let Some(message) = message { p.done role="status" { (message) } } }
 }
 
 /// Formatted date and time.
-pub(crate) fn moment(at: DateTime<Utc>) -> Markup {
+pub(crate) fn format_time(at: DateTime<Utc>) -> Markup {
     html! { time datetime=(at.to_rfc3339()) { (at.format("%-d %b %Y, %H:%M")) " UTC" } }
 }
 
 /// Formatted day.
-pub(crate) fn day(at: DateTime<Utc>) -> Markup {
+pub(crate) fn format_day(at: DateTime<Utc>) -> Markup {
     html! { time datetime=(at.to_rfc3339()) { (at.format("%-d %B %Y")) } }
 }
 
 /// Whole number with thousands separators.
-pub(crate) fn grouped(number: i64) -> String {
+pub(crate) fn format_grouped(number: i64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
         digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
@@ -166,12 +166,12 @@ pub(crate) fn grouped(number: i64) -> String {
 }
 
 /// Number with its noun in the singular or plural.
-pub(crate) fn counted(number: i64, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(number), if number == 1 { one } else { many })
+pub(crate) fn format_count(number: i64, one: &str, many: &str) -> String {
+    format!("{} {}", format_grouped(number), if number == 1 { one } else { many })
 }
 
 /// Converts a command's message to a sentence.
-pub(crate) fn sentence(message: &str) -> String {
+pub(crate) fn to_sentence(message: &str) -> String {
     let mut letters = message.chars();
     let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
     let rest = letters.as_str();
@@ -185,15 +185,15 @@ mod tests {
 
     #[test]
     fn messages_become_sentences() {
-        assert_eq!(sentence("there is no account a@b.c"), "There is no account a@b.c.");
-        assert_eq!(sentence("Why?"), "Why?");
+        assert_eq!(to_sentence("there is no account a@b.c"), "There is no account a@b.c.");
+        assert_eq!(to_sentence("Why?"), "Why?");
     }
 
     #[test]
     fn numbers_are_grouped() {
-        assert_eq!((grouped(999), grouped(1_000_000)), ("999".to_owned(), "1,000,000".to_owned()));
+        assert_eq!((format_grouped(999), format_grouped(1_000_000)), ("999".to_owned(), "1,000,000".to_owned()));
         assert_eq!(
-            (counted(1, "call", "calls"), counted(0, "call", "calls")),
+            (format_count(1, "call", "calls"), format_count(0, "call", "calls")),
             ("1 call".to_owned(), "0 calls".to_owned())
         );
     }

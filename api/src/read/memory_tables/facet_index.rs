@@ -1,4 +1,4 @@
-//! In-memory facet values of the filters.
+//! Loader of the facet index: the names that filters accept.
 
 use crate::parameters::facets::{FilterField, FacetIndex};
 use crate::read::QueryError;

@@ -46,7 +46,7 @@ impl MemoryTables {
         self.etfs.get(generation, EtfTable::load(generation)).await
     }
 
-    /// Names for the filters.
+    /// Index of filter names, at the generation's newest version.
     pub(crate) async fn facet_index(&self, generation: &ServedGeneration) -> Result<Arc<FacetIndex>, QueryError> {
         self.facet_indexes.get(generation, facet_index::load(generation)).await
     }

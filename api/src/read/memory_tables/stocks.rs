@@ -1,4 +1,4 @@
-//! In-memory list rows of all securities.
+//! In-memory table of all securities, for lists and screeners.
 //!
 //! Invariant: rows and version come from one snapshot. A newer version replaces all of them.
 
@@ -11,6 +11,7 @@ use crate::read::projection::{ServedGeneration, DataVersion};
 
 const LIST: &str = include_str!("../../../queries/stocks/list.sql");
 
+/// List row of a security, with the figures for filters and sorting.
 #[derive(Debug, Clone)]
 pub(crate) struct SecurityRow {
     pub(crate) stock: StockRow,

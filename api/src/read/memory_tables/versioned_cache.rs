@@ -1,4 +1,4 @@
-//! Value per data version, loaded once for all concurrent requests.
+//! Cache with one value per data version. Concurrent requests load it once.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

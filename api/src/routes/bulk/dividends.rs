@@ -29,18 +29,18 @@ const DIVIDENDS: &str = include_str!("../../../queries/bulk/dividends.sql");
 pub(crate) struct SymbolDividends {
     /// Canonical ticker.
     symbol: String,
-    /// Newest first; a day's records are never parted, so there can be more than `per_symbol`.
+    /// Newest first. Dividends of one day are never separated, so the list may exceed `per_symbol`.
     dividends: Vec<DividendRow>,
-    /// Whether there are older ones in the range.
+    /// True if the range contains older dividends.
     has_more: bool,
-    /// `start_date` to go on with; null when there are no more.
+    /// `start_date` of the follow-up request; null if none is needed.
     start_date: Option<NaiveDate>,
-    /// `end_date` to go on with; null when there are no more.
+    /// `end_date` of the follow-up request; null if none is needed.
     end_date: Option<NaiveDate>,
 }
 
 const DIVIDENDS_COLUMNS: &[&str] = &["symbol", "dividends", "has_more", "start_date", "end_date"];
-/// A CSV row is one dividend.
+/// Columns of a CSV row, which is one dividend.
 static DIVIDEND_COLUMNS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| DividendRow::COLUMNS.iter().copied().chain(["has_more"]).collect());
 
@@ -52,21 +52,21 @@ struct DividendLine<'a> {
     /// True if the symbol has older dividends in the range.
     has_more: bool,
 }
-/// What dividends take.
+/// Parameters of bulk dividends.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct BulkDividendsParameters {
     /// Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
     #[param(value_type = String)]
     symbols: SymbolList,
-    /// First ex-date. Default: as far as the tier reaches; earlier is a 403.
+    /// First ex-date. Default: start of the tier's history; an earlier day is a 403.
     start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: none, declared future ones included.
+    /// Last ex-date. Default: none, so declared future ex-dates are included.
     end_date: Option<NaiveDate>,
-    /// Records of a symbol, the newest, and with the last one all of its day; a symbol with more says `has_more`.
+    /// Maximum number of newest records per symbol; the oldest day is always complete. More records set `has_more`.
     #[param(value_type = Option<i64>)]
     per_symbol: i64,
-    /// With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+    /// Includes dividends expected in the next 12 months but not declared; amount and payment date are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     #[param(ignore)]
@@ -99,7 +99,7 @@ impl Parameters for BulkDividendsParameters {
 
 /// Bulk dividends (Professional)
 ///
-/// The newest records of each symbol, in request order; one call however many symbols.
+/// The newest records of each symbol, in request order. Counts as one call for any number of symbols.
 #[utoipa::path(
     get, path = "/v1/bulk/dividends", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<BulkDividendsParameters>),

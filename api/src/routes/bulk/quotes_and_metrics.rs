@@ -18,7 +18,7 @@ use crate::routes::ErrorResponses;
 const QUOTES: &str = include_str!("../../../queries/bulk/quotes.sql");
 const METRICS: &str = include_str!("../../../queries/bulk/metrics.sql");
 
-/// What quotes and metrics take.
+/// Parameters of bulk quotes and metrics.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct BulkParameters<const METRICS: bool> {
@@ -56,7 +56,7 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
 
 /// Bulk quotes (Professional)
 ///
-/// In request order; one call however many symbols.
+/// In request order. Counts as one call for any number of symbols.
 #[utoipa::path(
     get, path = "/v1/bulk/quotes", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<BulkParameters<false>>),
@@ -70,7 +70,7 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
 
 /// Bulk metrics (Professional)
 ///
-/// In request order; one call however many symbols.
+/// In request order. Counts as one call for any number of symbols.
 #[utoipa::path(
     get, path = "/v1/bulk/metrics", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<BulkParameters<true>>),

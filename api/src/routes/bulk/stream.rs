@@ -25,28 +25,28 @@ const BATCH: usize = 50;
 /// Rows in request order.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Bulk<T> {
-    /// One row a symbol, in request order.
+    /// One row per symbol, in request order.
     data: Vec<T>,
-    /// What the answer rests on, and what is missing.
+    /// Data version, counts and missing symbols.
     meta: BulkMeta,
 }
 
-/// What a bulk answer rests on, and what is missing from it.
+/// Data version, counts and missing symbols of a bulk response.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BulkMeta {
-    /// Rows of the answer.
+    /// Number of rows.
     count: usize,
-    /// Symbols nothing is known of.
+    /// Unknown symbols.
     missing: Vec<String>,
     /// The market's as-of date.
     as_of: Option<NaiveDate>,
-    /// Generation and log sequence the answer was made from.
+    /// Generation and log sequence of the data.
     data_version: String,
     /// Symbols without a row.
     errors: Vec<BulkError>,
-    /// Symbols counted.
+    /// Counts of symbols.
     summary: BulkSummary,
-    /// Where the range begins because the tier reaches no further back.
+    /// Start of the range, if the tier's history limits it.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<Depth>,
 }
@@ -54,22 +54,22 @@ pub(crate) struct BulkMeta {
 /// A symbol without a row.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BulkError {
-    /// The symbol as it was asked for.
+    /// Symbol as requested.
     symbol: String,
     /// Always NOT_FOUND.
     code: &'static str,
-    /// The same for people.
+    /// Message for people.
     error: String,
 }
 
 /// Counts of symbols.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BulkSummary {
-    /// Different symbols asked for.
+    /// Number of distinct requested symbols.
     requested: usize,
-    /// Those with a row.
+    /// Number of symbols with a row.
     returned: usize,
-    /// Those without.
+    /// Number of symbols without a row.
     failed: usize,
 }
 

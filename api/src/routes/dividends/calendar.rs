@@ -42,7 +42,7 @@ const PAGING: PageOptions = PageOptions {
 };
 
 text_enum! {
-    /// What happens on the event date.
+    /// Kind of event on the event date.
     pub enum EventType { ExDividend = "ex_dividend", Payment = "payment" }
 }
 
@@ -64,16 +64,16 @@ table_row! {
     }
 }
 
-/// A dividend record with its security and its place in the calendar.
+/// Dividend record with its security and its calendar event.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CalendarRow {
     #[serde(flatten)]
     dividend: DividendRow,
     #[serde(flatten)]
     payer: Payer,
-    /// The day the row is listed under.
+    /// Event date of the row.
     event_date: NaiveDate,
-    /// What happens on that day.
+    /// Kind of event on that day.
     event_type: EventType,
     /// Days from today to the event; negative for past ones.
     days_until: i64,
@@ -84,11 +84,11 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     DividendRow::COLUMNS.iter().copied().chain(around).collect()
 });
 
-/// What a calendar takes.
+/// Parameters of a calendar.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct CalendarParameters<const DAYS: u64> {
-    /// First day. Default: today; before the tier's depth is a 403.
+    /// First day. Default: today; a day before the tier's history is a 403.
     #[param(value_type = Option<NaiveDate>)]
     start_date: NaiveDate,
     /// Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
@@ -100,10 +100,10 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     /// Sectors by name or slug, comma-separated.
     #[param(value_type = Option<String>)]
     sector: Option<Vec<String>>,
-    /// Least headline dividend yield, percent.
+    /// Minimum headline dividend yield, percent.
     #[param(value_type = Option<ExactDecimal>)]
     min_yield: Option<Decimal>,
-    /// Least cash amount a share, as declared.
+    /// Minimum cash amount a share, as declared.
     #[param(value_type = Option<ExactDecimal>)]
     min_amount: Option<Decimal>,
     /// Types as declared, comma-separated.
@@ -112,7 +112,7 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     /// Payment frequencies, comma-separated.
     #[param(value_type = Option<String>)]
     frequency: Option<Vec<Frequency>>,
-    /// With dividends expected from the pattern but not declared; amount and payment date are estimates.
+    /// Includes dividends expected from the pattern but not declared; amount and payment date are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     #[param(ignore)]
@@ -248,7 +248,7 @@ pub(crate) async fn calendar(access: Access<Free, CalendarParameters<30>>) -> Re
 
 /// Ex-dividend dates
 ///
-/// Securities that go ex-dividend in a range of days.
+/// Securities with an ex-dividend date in a range of days.
 #[utoipa::path(
     get, path = "/v1/dividends/ex-dates", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<CalendarParameters<7>>),

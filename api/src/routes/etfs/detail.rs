@@ -14,7 +14,7 @@ use crate::routes::ErrorResponses;
 
 const DETAIL: &str = include_str!("../../../queries/etfs/detail.sql");
 
-/// What the details take.
+/// Parameters of a fund's details.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DetailParameters {
@@ -37,7 +37,7 @@ pub(super) fn unknown(symbol: &PathSymbol) -> ApiError {
 
 /// ETF details
 ///
-/// The stock row, then fund data and what its holdings add up to.
+/// The stock row, then fund data and totals of the holdings.
 #[utoipa::path(
     get, path = "/v1/etfs/{symbol}", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<DetailParameters>),

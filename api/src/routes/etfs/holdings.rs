@@ -47,19 +47,19 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 pub(crate) struct Holding {
     /// Canonical ticker of the fund.
     etf_symbol: String,
-    /// Position by weight, from 1.
+    /// Rank by weight, from 1.
     rank: i32,
     /// Canonical ticker of the position.
     symbol: Option<String>,
     /// Name of the position.
     name: String,
-    /// Kind of asset, as the issuer names it.
+    /// Asset type, as the issuer names it.
     asset_type: Option<String>,
-    /// Percent of the fund.
+    /// Weight in the fund, percent.
     weight: ExactDecimal,
-    /// Shares held.
+    /// Number of shares.
     shares: Option<ExactDecimal>,
-    /// In `currency`.
+    /// Market value of the position, in `currency`.
     market_value: Option<ExactDecimal>,
     /// ISO 4217.
     currency: Option<String>,
@@ -86,34 +86,34 @@ pub(crate) struct Holding {
 pub(crate) struct HoldingsAnswer {
     /// The positions of the page, in order.
     data: Vec<Holding>,
-    /// What the page rests on.
+    /// Data version and warnings of the page.
     meta: HoldingsMeta,
 }
 
-/// What a page of positions rests on; `as_of` is the snapshot's day.
+/// Data version and totals of a page of positions; `as_of` is the day of the snapshot.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HoldingsMeta {
     #[serde(flatten)]
     list: ListMeta,
     /// Sum of all weights of the snapshot, percent.
     weight_total: Option<ExactDecimal>,
-    /// Whether the snapshot is more than 100 days older than the market's as-of date.
+    /// True if the snapshot is more than 100 days older than the market's as-of date.
     stale: bool,
 }
 
-/// What the holdings take.
+/// Parameters of a fund's holdings.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct HoldingsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// A day: the newest snapshot up to it. Default: the newest.
+    /// As-of date: selects the newest snapshot up to this day. Default: the newest snapshot.
     as_of: Option<NaiveDate>,
     /// Asset types of the fund's positions, comma-separated, any case.
     asset_type: Option<String>,
     /// Sectors of the fund's positions by name or slug, comma-separated.
     sector: Option<String>,
-    /// Least weight, percent.
+    /// Minimum weight, percent.
     #[param(value_type = Option<ExactDecimal>)]
     min_weight: Option<Decimal>,
     #[param(ignore)]
@@ -229,7 +229,7 @@ impl Sortable for Holding {
 
 /// ETF holdings
 ///
-/// One whole snapshot of positions; `meta.weight_total` tells how much of the fund it covers.
+/// Positions of one snapshot. `meta.weight_total` is the share of the fund that it covers, percent.
 #[utoipa::path(
     get, path = "/v1/etfs/{symbol}/holdings", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<HoldingsParameters>),

@@ -26,7 +26,7 @@ const PAGING: PageOptions = PageOptions {
     order: &[("symbol", Direction::Ascending)],
 };
 
-/// What the list takes.
+/// Parameters of the list of funds.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EtfsParameters {
@@ -44,25 +44,25 @@ pub(crate) struct EtfsParameters {
     /// Strategies by name or slug, comma-separated.
     #[param(value_type = Option<String>)]
     strategy: Option<Vec<String>>,
-    /// Symbol of the security a fund is about.
+    /// Underlying security of single-stock funds.
     related_symbol: Option<String>,
-    /// Whether the fund is leveraged.
+    /// True for leveraged funds, false for others.
     is_leveraged: Option<bool>,
-    /// Whether the fund is inverse.
+    /// True for inverse funds, false for others.
     is_inverse: Option<bool>,
     /// Payment frequencies, comma-separated.
     #[param(value_type = Option<String>)]
     frequency: Option<Vec<Frequency>>,
-    /// Greatest expense ratio, percent.
+    /// Maximum expense ratio, percent.
     #[param(value_type = Option<ExactDecimal>)]
     max_expense_ratio: Option<Decimal>,
-    /// Least assets under management.
+    /// Minimum assets under management.
     #[param(value_type = Option<ExactDecimal>)]
     min_aum: Option<Decimal>,
-    /// Least headline dividend yield, percent.
+    /// Minimum headline dividend yield, percent.
     #[param(value_type = Option<ExactDecimal>)]
     min_yield: Option<Decimal>,
-    /// Greatest headline dividend yield, percent.
+    /// Maximum headline dividend yield, percent.
     #[param(value_type = Option<ExactDecimal>)]
     max_yield: Option<Decimal>,
     #[param(ignore)]

@@ -35,11 +35,11 @@ pub(super) static COLUMNS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| ["symbol", "currency"].into_iter().chain(PricePoint::COLUMNS.iter().copied()).collect());
 
 text_enum! {
-    /// raw: as traded; split: on today's share basis; all: with dividends taken out too.
+    /// raw: as traded; split: on today's share basis; all: adjusted for splits and dividends.
     pub enum Adjustment { Raw = "raw", Split = "split", All = "all" }
 }
 text_enum! {
-    /// A range that ends today: 5d is seven calendar days, ytd begins with the year, max where the tier's history does.
+    /// Range that ends today: 5d is seven calendar days, ytd starts with the year, max with the tier's history.
     pub enum Span {
         Days5 = "5d", Month1 = "1m", Months3 = "3m", Months6 = "6m", YearToDate = "ytd", Year1 = "1y", Years2 = "2y",
         Years5 = "5y", Years10 = "10y", Max = "max",
@@ -74,23 +74,23 @@ impl From<Adjustment> for PriceBasis {
     }
 }
 
-/// What the prices of one symbol take.
+/// Parameters of one symbol's price history.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PricesParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// First session. Default: as far as the tier reaches; earlier is a 403.
+    /// First session. Default: start of the tier's history; an earlier day is a 403.
     start_date: Option<NaiveDate>,
     /// Last session.
     end_date: Option<NaiveDate>,
-    /// Range up to today, instead of dates. One past the tier's reach is a 403; max begins there.
+    /// Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with that history.
     #[param(inline)]
     range: Option<Span>,
-    /// Length of a point's period. Default daily.
+    /// Interval of a price point. Default: daily.
     #[param(inline, value_type = Option<Interval>)]
     interval: Interval,
-    /// What prices are adjusted for. Default split.
+    /// Adjustment of the prices. Default: split.
     #[param(inline, value_type = Option<Adjustment>)]
     adjustment: Adjustment,
     #[param(ignore)]
@@ -126,7 +126,7 @@ impl Parameters for PricesParameters {
     }
 }
 
-/// A price point and whose it is.
+/// Price point with its symbol and currency.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PriceRow {
     /// Canonical ticker.
@@ -142,11 +142,11 @@ pub(crate) struct PriceRow {
 pub(crate) struct PricesAnswer {
     /// The points of the page, in order.
     data: Vec<PriceRow>,
-    /// What the page rests on.
+    /// Data version and warnings of the page.
     meta: PricesMeta,
 }
 
-/// What a page of price points rests on.
+/// Data version, basis and total return of a page of price points.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PricesMeta {
     #[serde(flatten)]
@@ -155,15 +155,15 @@ pub(crate) struct PricesMeta {
     symbol: String,
     /// ISO 4217 currency of every price.
     currency: Option<String>,
-    /// Length of a point's period.
+    /// Interval of a price point.
     interval: Interval,
-    /// What prices are adjusted for.
+    /// Adjustment of the prices.
     adjustment: Adjustment,
     /// Total return in percent from the first to the last bar of the whole range, dividends reinvested at the close of
     /// their ex-date; null without a bar, and when a distribution was paid in another currency.
     total_return: Option<ExactDecimal>,
-    /// When the splits and dividends that adjust the symbol's prices last changed: adjusted prices fetched before are
-    /// others now. Null when that is more than 400 days ago.
+    /// Time of the last change to the splits and dividends that adjust the prices. Adjusted prices fetched earlier are
+    /// outdated. Null if the change is more than 400 days old.
     factors_changed_at: Option<DateTime<Utc>>,
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct LatestPrice {
     point: PricePoint,
 }
 
-/// What the latest price takes.
+/// Parameters of the latest price.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct LatestParameters {
@@ -83,7 +83,7 @@ impl LatestPrice {
 
 /// Latest price
 ///
-/// The newest valid bar, with its session and how many sessions ago that was.
+/// The newest valid bar, with its session and its age in sessions.
 #[utoipa::path(
     get, path = "/v1/prices/{symbol}/latest", tag = "Prices", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<LatestParameters>),

@@ -39,7 +39,7 @@ const BATCH: u8 = 250;
 const PAGING: PageOptions =
     PageOptions { default_limit: 1_000, most: 10_000, keys: &[], order: &[("symbol", Direction::Ascending)] };
 
-/// What the market's prices take.
+/// Parameters of the market's prices.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct MarketPricesParameters {
@@ -52,7 +52,7 @@ pub(crate) struct MarketPricesParameters {
     /// Comma-separated symbols (at most 1000); unknown ones are in `meta.missing`. Default: the whole market.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
-    /// What prices are adjusted for. Default split.
+    /// Adjustment of the prices. Default: split.
     #[param(inline, value_type = Option<Adjustment>)]
     adjustment: Adjustment,
     #[param(ignore)]
@@ -113,26 +113,26 @@ impl MarketPricesParameters {
 pub(crate) struct MarketPrices {
     /// The bars of the page, by symbol and day.
     data: Vec<PriceRow>,
-    /// What the page rests on.
+    /// Data version and warnings of the page.
     meta: MarketPricesMeta,
 }
 
-/// What a page of the market's bars rests on.
+/// Data version, range and basis of a page of the market's bars.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MarketPricesMeta {
     #[serde(flatten)]
     list: ListMeta,
-    /// First day; null before anything is loaded.
+    /// First day; null without data.
     start_date: Option<NaiveDate>,
-    /// Last day; null before anything is loaded.
+    /// Last day; null without data.
     end_date: Option<NaiveDate>,
-    /// What prices are adjusted for.
+    /// Adjustment of the prices.
     adjustment: Adjustment,
 }
 
 /// The market's prices of a day (Professional)
 ///
-/// Every security with a bar on the day, or in a range of at most 31 days, by symbol and day; one call a page.
+/// Every security with a bar on the day, or in a range of at most 31 days, by symbol and day. Each page counts as one call.
 #[utoipa::path(
     get, path = "/v1/bulk/prices", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<MarketPricesParameters>),
@@ -167,7 +167,7 @@ async fn page(context: HandlerContext<MarketPricesParameters>, outlet: ResponseW
     let key = filled.last.as_ref().filter(|_| filled.more);
     let next_cursor = key.map(|key| asked.page.cursor(key, &context.app.signer));
     let mut list = ListMeta::new(&version, filled.count, asked.page.limit, next_cursor.clone());
-    list.miss(missing);
+    list.set_missing(missing);
     let (start_date, end_date) = (asked.first().or(version.as_of), asked.last().or(version.as_of));
     let meta = MarketPricesMeta { list, start_date, end_date, adjustment: asked.adjustment };
     let mut body = filled.body;

@@ -1,4 +1,4 @@
-//! Bars of one security as columns over all years, with their adjustment factors.
+//! Prices of one security: bars as columns over all years, with their adjustment factors.
 
 use market::bars::PackedBars;
 use market::metrics::AdjustmentFactor;
@@ -10,7 +10,7 @@ use super::price_encoder::RowLabels;
 use crate::error::ApiError;
 use crate::read::projection::DataVersion;
 
-/// Inputs of a price response.
+/// Bars and adjustment factors of one security.
 #[derive(Debug)]
 pub(super) struct SecurityPrices {
     pub(super) version: DataVersion,

@@ -23,57 +23,57 @@ use crate::routes::stocks::list::is_within_bounds;
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Screen::read reads")]
 pub(crate) struct ScreenerParameters {
-    /// Least `dividend_yield`, the headline yield, percent.
+    /// Minimum `dividend_yield`, the headline yield, percent.
     min_yield: Option<ExactDecimal>,
-    /// Greatest `dividend_yield`, the headline yield, percent.
+    /// Maximum `dividend_yield`, the headline yield, percent.
     max_yield: Option<ExactDecimal>,
-    /// Least trailing yield, percent.
+    /// Minimum trailing yield, percent.
     min_yield_ttm: Option<ExactDecimal>,
-    /// Greatest trailing yield, percent.
+    /// Maximum trailing yield, percent.
     max_yield_ttm: Option<ExactDecimal>,
-    /// Least payout ratio, percent.
+    /// Minimum payout ratio, percent.
     min_payout_ratio: Option<ExactDecimal>,
-    /// Greatest payout ratio, percent.
+    /// Maximum payout ratio, percent.
     max_payout_ratio: Option<ExactDecimal>,
-    /// Least dividend growth of one year, percent.
+    /// Minimum dividend growth of one year, percent.
     min_growth_1y: Option<ExactDecimal>,
-    /// Greatest dividend growth of one year, percent.
+    /// Maximum dividend growth of one year, percent.
     max_growth_1y: Option<ExactDecimal>,
-    /// Least dividend growth a year over three, percent.
+    /// Minimum dividend growth a year over three, percent.
     min_growth_3y: Option<ExactDecimal>,
-    /// Greatest dividend growth a year over three, percent.
+    /// Maximum dividend growth a year over three, percent.
     max_growth_3y: Option<ExactDecimal>,
-    /// Least dividend growth a year over five, percent.
+    /// Minimum dividend growth a year over five, percent.
     min_growth_5y: Option<ExactDecimal>,
-    /// Greatest dividend growth a year over five, percent.
+    /// Maximum dividend growth a year over five, percent.
     max_growth_5y: Option<ExactDecimal>,
-    /// Least dividend growth a year over ten, percent.
+    /// Minimum dividend growth a year over ten, percent.
     min_growth_10y: Option<ExactDecimal>,
-    /// Greatest dividend growth a year over ten, percent.
+    /// Maximum dividend growth a year over ten, percent.
     max_growth_10y: Option<ExactDecimal>,
-    /// Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
+    /// Minimum `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
     min_streak: Option<i64>,
-    /// Greatest `increase_streak_years`; who never paid has 0.
+    /// Maximum `increase_streak_years`; non-payers have 0.
     max_streak: Option<i64>,
-    /// Least market capitalisation.
+    /// Minimum market capitalisation.
     min_market_cap: Option<ExactDecimal>,
-    /// Greatest market capitalisation.
+    /// Maximum market capitalisation.
     max_market_cap: Option<ExactDecimal>,
-    /// Least price.
+    /// Minimum price.
     min_price: Option<ExactDecimal>,
-    /// Greatest price.
+    /// Maximum price.
     max_price: Option<ExactDecimal>,
-    /// Least volume of the latest session, shares.
+    /// Minimum volume of the latest session, shares.
     min_volume: Option<ExactDecimal>,
-    /// Greatest volume of the latest session, shares.
+    /// Maximum volume of the latest session, shares.
     max_volume: Option<ExactDecimal>,
-    /// Least price over earnings.
+    /// Minimum price over earnings.
     min_pe: Option<ExactDecimal>,
-    /// Greatest price over earnings.
+    /// Maximum price over earnings.
     max_pe: Option<ExactDecimal>,
-    /// Least beta.
+    /// Minimum beta.
     min_beta: Option<ExactDecimal>,
-    /// Greatest beta.
+    /// Maximum beta.
     max_beta: Option<ExactDecimal>,
     /// Sectors by name or slug, comma-separated.
     sector: Option<String>,

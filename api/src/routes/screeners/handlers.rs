@@ -1,4 +1,4 @@
-//! `GET /v1/screener` and its presets.
+//! `GET /v1/screener` and its presets (high yield, dividend growth, aristocrats, kings): endpoints.
 
 use std::collections::BTreeMap;
 
@@ -25,18 +25,18 @@ use crate::routes::ErrorResponses;
 pub(crate) struct ScreenerAnswer {
     /// The securities of the page, in order.
     data: Vec<ScreenerRow>,
-    /// What the page rests on.
+    /// Data version and warnings of the page.
     meta: ScreenerMeta,
 }
 
-/// What a screener's page rests on.
+/// Data version and filters of a screener page.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ScreenerMeta {
     #[serde(flatten)]
     list: ListMeta,
     /// Name of the screener.
     screener: &'static str,
-    /// The filters in force, defaults included, by parameter.
+    /// Applied filters by parameter, including defaults.
     criteria: BTreeMap<&'static str, Criterion>,
 }
 

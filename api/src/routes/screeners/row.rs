@@ -1,4 +1,4 @@
-//! Row of the screeners.
+//! Screener row: a stock row with the figures of the screeners.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

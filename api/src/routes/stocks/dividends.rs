@@ -40,15 +40,15 @@ pub(crate) fn selected_statuses(asked: Option<&Vec<DividendStatus>>, include_pro
     statuses
 }
 
-/// What the dividends of one symbol take.
+/// Parameters of one symbol's dividends.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DividendsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// First ex-date. Default: as far as the tier reaches; earlier is a 403.
+    /// First ex-date. Default: start of the tier's history; an earlier day is a 403.
     start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: none, declared future ones included.
+    /// Last ex-date. Default: none, so declared future ex-dates are included.
     end_date: Option<NaiveDate>,
     /// Types as declared, comma-separated.
     #[param(value_type = Option<String>)]
@@ -56,11 +56,11 @@ pub(crate) struct DividendsParameters {
     /// declared, paid or cancelled, comma-separated. Default: declared and paid.
     #[param(value_type = Option<String>)]
     status: Option<Vec<DividendStatus>>,
-    /// With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+    /// Includes dividends expected in the next 12 months but not declared; amount and payment date are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
-    /// `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
-    /// vanished ones are cancelled. Conflicts with filters and `sort`.
+    /// `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
+    /// Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
     #[param(value_type = Option<String>)]
     updated_since: Option<SyncPoint>,
     #[param(ignore)]

@@ -13,7 +13,7 @@ use crate::routes::ErrorResponses;
 
 const FUNDAMENTALS: &str = include_str!("../../../queries/stocks/fundamentals.sql");
 
-/// What the fundamentals take.
+/// Parameters of the fundamentals.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct FundamentalsParameters {
@@ -33,7 +33,7 @@ impl Parameters for FundamentalsParameters {
 
 /// Fundamentals (Starter and higher)
 ///
-/// Company figures with per-share ones brought through splits.
+/// Company figures, with per-share figures adjusted for splits.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/fundamentals", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<FundamentalsParameters>),

@@ -28,7 +28,7 @@ const PAGING: PageOptions = PageOptions {
     order: &[("symbol", Direction::Ascending)],
 };
 
-/// What the list takes.
+/// Parameters of the list of stocks and ETFs.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListParameters {
@@ -56,27 +56,27 @@ pub(crate) struct ListParameters {
     /// Payment frequencies, comma-separated.
     #[param(value_type = Option<String>)]
     frequency: Option<Vec<Frequency>>,
-    /// Whether regular dividends are being paid.
+    /// True for securities that pay regular dividends, false for others.
     has_dividends: Option<bool>,
-    /// Whether the security still trades.
+    /// True if the security still trades.
     #[param(value_type = Option<bool>, default = true)]
     is_active: bool,
-    /// Least headline dividend yield, percent.
+    /// Minimum headline dividend yield, percent.
     #[param(value_type = Option<ExactDecimal>)]
     min_yield: Option<Decimal>,
-    /// Greatest headline dividend yield, percent.
+    /// Maximum headline dividend yield, percent.
     #[param(value_type = Option<ExactDecimal>)]
     max_yield: Option<Decimal>,
-    /// Least price.
+    /// Minimum price.
     #[param(value_type = Option<ExactDecimal>)]
     min_price: Option<Decimal>,
-    /// Greatest price.
+    /// Maximum price.
     #[param(value_type = Option<ExactDecimal>)]
     max_price: Option<Decimal>,
-    /// Least market capitalisation.
+    /// Minimum market capitalisation.
     #[param(value_type = Option<ExactDecimal>)]
     min_market_cap: Option<Decimal>,
-    /// Greatest market capitalisation.
+    /// Maximum market capitalisation.
     #[param(value_type = Option<ExactDecimal>)]
     max_market_cap: Option<Decimal>,
     #[param(ignore)]
@@ -160,7 +160,7 @@ impl Sortable for StockRow {
 
 /// List and filter stocks and ETFs
 ///
-/// Active ones by symbol unless asked otherwise.
+/// By default active securities, sorted by symbol.
 #[utoipa::path(
     get, path = "/v1/stocks", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ListParameters>),

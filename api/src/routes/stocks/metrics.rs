@@ -26,7 +26,7 @@ const EXPLANATION: &str = "explanation";
 static EXPLAINED: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| Metrics::COLUMNS.iter().copied().chain([EXPLANATION]).collect());
 
-/// Metrics, and with `explain=true` what is behind them.
+/// Metrics, and with `explain=true` their derivation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MetricsAnswer {
     #[serde(flatten)]
@@ -44,13 +44,13 @@ impl MetricsAnswer {
     }
 }
 
-/// What the metrics take.
+/// Parameters of the metrics.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct MetricsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// A past day: answers with what had happened or been declared by then. Default: the market's as-of date.
+    /// As-of date: uses only facts known by this day. Default: the market's as-of date.
     as_of: Option<NaiveDate>,
     /// Adds the observations, choices and formulas behind every figure (Starter and higher), with `fields` behind the
     /// named ones only. Observations before the tier's depth are counted, not listed.

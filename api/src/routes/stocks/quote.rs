@@ -13,7 +13,7 @@ use crate::routes::ErrorResponses;
 
 const QUOTE: &str = include_str!("../../../queries/stocks/quote.sql");
 
-/// What the quote takes.
+/// Parameters of the quote.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct QuoteParameters {

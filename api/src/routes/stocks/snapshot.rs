@@ -21,7 +21,7 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     StockRow::COLUMNS.iter().copied().chain(["identifiers"]).chain(PARTS.iter().copied()).collect()
 });
 
-/// A stock row with everything around it.
+/// Profile of a security: stock row, identifiers and optional parts.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Snapshot {
     #[serde(flatten)]
@@ -34,17 +34,17 @@ pub(crate) struct Snapshot {
     pricing: Pricing,
     /// Dividend figures.
     dividends: StockDividends,
-    /// First and last days of the data held.
+    /// First and last days of the data.
     coverage: Coverage,
 }
 
-/// What the snapshot takes.
+/// Parameters of the stock snapshot.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SnapshotParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// Parts to return, comma-separated: company, pricing, dividends, coverage. Default all.
+    /// Parts to return, comma-separated: company, pricing, dividends, coverage. Default: all.
     #[param(value_type = Option<String>)]
     #[expect(dead_code, reason = "documented here, folded into the fields when it is read")]
     include: Option<Vec<&'static str>>,

@@ -21,21 +21,21 @@ const SPLITS: &str = include_str!("../../../queries/stocks/splits.sql");
 const PAGING: PageOptions =
     PageOptions { default_limit: 50, most: 200, keys: &["ex_date"], order: &[("ex_date", Direction::Descending)] };
 
-/// What the splits of one symbol take.
+/// Parameters of one symbol's splits.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SplitsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// First ex-date. Default: as far as the tier reaches; earlier is a 403.
+    /// First ex-date. Default: start of the tier's history; an earlier day is a 403.
     start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: none, announced future ones included.
+    /// Last ex-date. Default: none, so announced future splits are included.
     end_date: Option<NaiveDate>,
     /// Directions, comma-separated.
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<SplitType>>,
-    /// `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
-    /// vanished ones are cancelled. Conflicts with filters and `sort`.
+    /// `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
+    /// Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
     #[param(value_type = Option<String>)]
     updated_since: Option<SyncPoint>,
     #[param(ignore)]

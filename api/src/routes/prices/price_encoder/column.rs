@@ -1,4 +1,4 @@
-//! Columns of a price row.
+//! Column ids of a price row.
 
 /// Column id. It avoids name comparisons per row.
 #[derive(Debug, Clone, Copy)]

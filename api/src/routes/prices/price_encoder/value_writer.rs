@@ -1,4 +1,4 @@
-//! Values as JSON or CSV bytes.
+//! Value writer: writes single values as JSON or CSV bytes.
 
 use chrono::Datelike;
 use market::day::date_of;

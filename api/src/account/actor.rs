@@ -17,7 +17,7 @@ const HOLDER: &str = "account";
 
 /// Actor of an account change, with the account.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Party<'a> {
+pub(crate) enum AccountActor<'a> {
     /// Operator, with the account's address in lower case.
     Operator(&'a str),
     /// Signed-in holder, with the account's id.
@@ -26,7 +26,7 @@ pub(crate) enum Party<'a> {
 
 /// Locked account row. The lock lasts until the transaction ends and serializes changes of the account.
 #[derive(Debug)]
-pub(crate) struct Locked {
+pub(crate) struct LockedAccount {
     pub(crate) id: i64,
     pub(crate) email: String,
     pub(crate) active_keys: i64,
@@ -43,15 +43,15 @@ pub(crate) struct Subscription {
     pub(crate) next_tier: Tier,
 }
 
-impl Party<'_> {
-    pub(crate) async fn lock(self, transaction: &Transaction<'_>) -> Result<Locked, AccountError> {
+impl AccountActor<'_> {
+    pub(crate) async fn lock(self, transaction: &Transaction<'_>) -> Result<LockedAccount, AccountError> {
         let (row, actor) = match self {
             Self::Operator(email) => (transaction.query_opt(BY_ADDRESS, &[&email]).await?, None),
             Self::Holder(id) => (transaction.query_opt(BY_ID, &[&id]).await?, Some(HOLDER)),
         };
-        let missing = || AccountError::NoAccount(self.named());
+        let missing = || AccountError::NoAccount(self.lookup_name());
         let row = row.ok_or_else(missing)?;
-        Ok(Locked {
+        Ok(LockedAccount {
             id: row.try_get("id")?,
             email: row.try_get("email")?,
             active_keys: row.try_get("active_keys")?,
@@ -60,7 +60,7 @@ impl Party<'_> {
         })
     }
 
-    fn named(self) -> String {
+    fn lookup_name(self) -> String {
         match self {
             Self::Operator(email) => email.to_owned(),
             Self::Holder(id) => id.to_string(),
@@ -68,10 +68,10 @@ impl Party<'_> {
     }
 }
 
-impl Locked {
+impl LockedAccount {
     /// Locks the account's rate limiter, as required before a key is changed. Calls of the account wait until the
     /// transaction ends.
-    pub(crate) async fn hold_calls(&self, transaction: &Transaction<'_>) -> Result<(), AccountError> {
+    pub(crate) async fn lock_limiter(&self, transaction: &Transaction<'_>) -> Result<(), AccountError> {
         transaction.execute(LIMITER, &[&self.id]).await?;
         Ok(())
     }

@@ -11,14 +11,14 @@ use axum::response::{IntoResponse, Response};
 use super::error::PageError;
 
 /// Maximum database time of a page.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(4);
+pub(crate) const PAGE_DEADLINE: Duration = Duration::from_secs(4);
 /// Maximum wait of a public page for the reader's account. Without a reply, the page treats the reader as a visitor.
-pub(crate) const GLANCE: Duration = Duration::from_millis(300);
+pub(crate) const VISITOR_LOOKUP_LIMIT: Duration = Duration::from_millis(300);
 /// Maximum time of a request with a password. The sign-in throttle delays it by up to 20 s.
-const WITH_PASSWORD: Duration = Duration::from_secs(30);
+const PASSWORD_PAGE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Runs database work within a time limit.
-pub(crate) async fn within<T, E>(
+pub(crate) async fn run_within<T, E>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, PageError>
@@ -31,14 +31,14 @@ where
     }
 }
 
-/// Middleware with the deadline of a page, [`DEADLINE`].
-pub(crate) async fn of_page(request: Request, next: Next) -> Response {
-    bounded(DEADLINE, request, next).await
+/// Middleware with the deadline of a page, [`PAGE_DEADLINE`].
+pub(crate) async fn limit_page_time(request: Request, next: Next) -> Response {
+    bounded(PAGE_DEADLINE, request, next).await
 }
 
 /// Middleware with the deadline of a request that may wait for the sign-in throttle.
-pub(crate) async fn with_password(request: Request, next: Next) -> Response {
-    bounded(WITH_PASSWORD, request, next).await
+pub(crate) async fn limit_password_page_time(request: Request, next: Next) -> Response {
+    bounded(PASSWORD_PAGE_DEADLINE, request, next).await
 }
 
 async fn bounded(limit: Duration, request: Request, next: Next) -> Response {

@@ -16,7 +16,7 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    pub(crate) fn draw() -> Self {
+    pub(crate) fn generate() -> Self {
         let random: [u8; RANDOM] = rand::rng().random();
         let text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         Self { hash: Self::hash(&text), text: text.into() }

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, header};
 
 /// Address of the service, as used by one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Site {
+pub(crate) struct SiteAddress {
     /// Scheme, host and port, for copyable examples.
     pub(crate) origin: String,
     /// True if the request used HTTPS, by the available headers.
@@ -39,9 +39,9 @@ impl FromStr for PublicUrl {
     }
 }
 
-impl Site {
+impl SiteAddress {
     /// Derives the address from a request. `is_proxied` is true if the request came through a trusted proxy.
-    pub(crate) fn of(
+    pub(crate) fn from_request(
         headers: &HeaderMap,
         client: IpAddr,
         is_proxied: bool,
@@ -49,7 +49,7 @@ impl Site {
     ) -> Self {
         let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
         let asked = host.filter(|host| is_plain(host)).unwrap_or("localhost");
-        let is_secure = is_secure(headers, is_proxied, public);
+        let is_secure = is_https(headers, is_proxied, public);
         // In a container the client address is never loopback, so `PUBLIC_URL` decides.
         let is_near = public.map_or(client.is_loopback(), |public| is_loopback(&public.host));
         let is_local = !is_secure && is_near && is_loopback(asked);
@@ -60,7 +60,7 @@ impl Site {
 }
 
 /// True if the service is reached over HTTPS.
-pub(crate) fn is_secure(headers: &HeaderMap, is_proxied: bool, public: Option<&PublicUrl>) -> bool {
+pub(crate) fn is_https(headers: &HeaderMap, is_proxied: bool, public: Option<&PublicUrl>) -> bool {
     let told = headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
     public.map_or(is_proxied && told, |public| public.is_secure)
 }
@@ -89,7 +89,7 @@ mod tests {
             for (name, value) in pairs {
                 headers.insert(*name, value.parse().unwrap());
             }
-            Site::of(&headers, client.parse().unwrap(), true, None)
+            SiteAddress::from_request(&headers, client.parse().unwrap(), true, None)
         };
         for host in ["127.0.0.1:8080", "localhost:8080", "localhost", "[::1]:8080", "127.0.0.1"] {
             assert!(site("127.0.0.1", &[("host", host)]).is_local, "{host}");
@@ -108,7 +108,7 @@ mod tests {
             headers.insert("host", host.parse().unwrap());
             headers.insert("x-forwarded-proto", scheme.parse().unwrap());
             let public: Option<PublicUrl> = public.map(|url| url.parse().unwrap());
-            let site = Site::of(&headers, "172.18.0.1".parse().unwrap(), is_proxied, public.as_ref());
+            let site = SiteAddress::from_request(&headers, "172.18.0.1".parse().unwrap(), is_proxied, public.as_ref());
             (site.origin, site.is_secure, site.is_local)
         };
         let (far, near) = ("data.example.com", "127.0.0.1:8080");

@@ -2,23 +2,23 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use crate::account::statistics::Outcome;
+use crate::account::statistics::CallOutcome;
 
 /// Key of one row of the usage statistics.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Counter {
+pub(crate) struct UsageKey {
     pub(crate) account: i64,
     /// UTC.
     pub(crate) day: NaiveDate,
     /// Path template.
     pub(crate) endpoint: String,
     pub(crate) key: i64,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: CallOutcome,
 }
 
 /// Calls to add to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sum {
+pub(crate) struct UsageTotals {
     pub(crate) calls: i64,
     pub(crate) last_at: DateTime<Utc>,
 }

@@ -4,6 +4,6 @@ use store::db::{DatabaseSettings, connect, owner_config};
 use tokio_postgres::Client;
 
 /// Connects as the owner of the database.
-pub(super) async fn owner(database: &DatabaseSettings) -> anyhow::Result<Client> {
+pub(super) async fn connect_as_owner(database: &DatabaseSettings) -> anyhow::Result<Client> {
     Ok(connect(&owner_config(database)?).await?)
 }

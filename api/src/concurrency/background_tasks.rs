@@ -1,6 +1,6 @@
 //! Background tasks of the server and their shutdown.
 //!
-//! Invariant: every task has ended if [`Tasks::stop`] returns `true`.
+//! Invariant: every task has ended if [`BackgroundTasks::stop`] returns `true`.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use tokio_util::task::TaskTracker;
 
 /// Background tasks of one component.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tasks {
+pub(crate) struct BackgroundTasks {
     tracker: TaskTracker,
     stopping: CancellationToken,
 }
 
-impl Tasks {
+impl BackgroundTasks {
     /// Runs a task to completion. A worker completes when its last handle is dropped.
     pub(crate) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
     where
@@ -24,7 +24,7 @@ impl Tasks {
         self.tracker.spawn(work)
     }
 
-    /// Runs an endless task until [`Tasks::stop`].
+    /// Runs an endless task until [`BackgroundTasks::stop`].
     pub(crate) fn spawn_until_stopped<F>(&self, work: F)
     where
         F: Future<Output: Send> + Send + 'static,
@@ -33,9 +33,9 @@ impl Tasks {
     }
 
     /// Cancels the endless tasks and waits for the others. Returns `false` if some still run after the timeout.
-    pub(crate) async fn stop(&self, patience: Duration) -> bool {
+    pub(crate) async fn stop(&self, time_limit: Duration) -> bool {
         self.stopping.cancel();
         self.tracker.close();
-        tokio::time::timeout(patience, self.tracker.wait()).await.is_ok()
+        tokio::time::timeout(time_limit, self.tracker.wait()).await.is_ok()
     }
 }

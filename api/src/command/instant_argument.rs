@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 /// Parses an RFC 3339 instant, or a day, which means its end in UTC.
-pub(crate) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
+pub(crate) fn parse_instant(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
         return Ok(instant.to_utc());
     }

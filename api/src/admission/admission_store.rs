@@ -14,11 +14,11 @@ use store::tls::MakeRustlsConnect;
 use tokio_postgres::{Client, Config, Error, Row, Statement};
 
 use crate::admission::account_cache::AccountCache;
-use crate::admission::batch::{Account, Accounts, Key, OwnBucket, Way};
-use crate::admission::counter::{Counter, Sum};
-use crate::admission::decision::{AdmissionError, Admitted, Call, Outcome};
-use crate::auth::credential::Presented;
-use crate::concurrency::tasks::Tasks;
+use crate::admission::admission_batch::{CachedAccount, AdmissionBatch, CachedKey, KeyBucket, WriteMode};
+use crate::admission::usage_totals::{UsageKey, UsageTotals};
+use crate::admission::decision::{AdmissionError, AdmissionDecision, AdmissionRequest, AdmissionOutcome};
+use crate::auth::credential::PresentedKey;
+use crate::concurrency::background_tasks::BackgroundTasks;
 
 const READ: &str = include_str!("../../queries/access/read.sql");
 const TAKE: &str = include_str!("../../queries/access/take.sql");
@@ -28,7 +28,7 @@ const COUNT: &str = include_str!("../../queries/access/count.sql");
 const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
 
 /// Open connection with prepared statements.
-pub(crate) struct Store {
+pub(crate) struct AdmissionStore {
     client: Client,
     read: Statement,
     take: Statement,
@@ -36,8 +36,8 @@ pub(crate) struct Store {
     refund: Statement,
 }
 
-impl Store {
-    pub(crate) async fn open(config: Config, tls: MakeRustlsConnect, tasks: Tasks) -> Result<Self, Error> {
+impl AdmissionStore {
+    pub(crate) async fn open(config: Config, tls: MakeRustlsConnect, tasks: BackgroundTasks) -> Result<Self, Error> {
         let (client, connection) = config.connect(tls).await?;
         tasks.spawn(connection);
         Ok(Self {
@@ -59,54 +59,54 @@ impl Store {
     pub(crate) async fn decide(
         &self,
         cache: &mut AccountCache,
-        calls: &[Call],
-    ) -> Result<Vec<Outcome>, AdmissionError> {
-        let (keys, places) = distinct(calls);
+        calls: &[AdmissionRequest],
+    ) -> Result<Vec<AdmissionOutcome>, AdmissionError> {
+        let (keys, key_indexes) = distinct_keys(calls);
         let mut accounts = cache.checkout(&keys);
-        let placed = || calls.iter().zip(places.iter().copied());
-        placed().for_each(|(call, place)| accounts.want(call, place));
-        accounts.plan();
+        let placed = || calls.iter().zip(key_indexes.iter().copied());
+        placed().for_each(|(call, key_index)| accounts.add_demand(call, key_index));
+        accounts.choose_write_modes();
         // This list is usually empty.
-        let decided: Vec<Option<Admitted>> = match accounts.of_way(Way::Charged).is_empty() {
+        let decided: Vec<Option<AdmissionDecision>> = match accounts.accounts_by_write_mode(WriteMode::CompareAndSet).is_empty() {
             true => vec![],
-            false => placed().map(|(call, place)| accounts.decide(call, place, Way::Charged)).collect(),
+            false => placed().map(|(call, key_index)| accounts.decide(call, key_index, WriteMode::CompareAndSet)).collect(),
         };
-        let unknown = |place: &usize| accounts.keys[*place].is_none();
-        let asked: Vec<usize> = (0..keys.len()).filter(unknown).collect();
+        let unknown = |key_index: &usize| accounts.keys[*key_index].is_none();
+        let unread_keys: Vec<usize> = (0..keys.len()).filter(unknown).collect();
         let sent = Instant::now();
         // The statements are pipelined and executed in this order.
         let (taken, charged, rows) = future::try_join3(
-            self.take(&accounts.of_way(Way::Taken)),
+            self.take(&accounts.accounts_by_write_mode(WriteMode::Decrement)),
             self.charge(&accounts),
-            self.read(asked.iter().map(|place| keys[*place].hash()).collect()),
+            self.read(unread_keys.iter().map(|key_index| keys[*key_index].hash()).collect()),
         )
         .await?;
         if let Some(row) = taken.as_ref().or(charged.first()).or(rows.first()) {
-            cache.clock.learn(row.try_get::<_, DateTime<Utc>>("now")?, sent, Instant::now());
+            cache.clock.update(row.try_get::<_, DateTime<Utc>>("now")?, sent, Instant::now());
         }
         for row in &charged {
-            accounts.note(row.try_get("account_id")?, row.try_get("version")?);
+            accounts.record_write(row.try_get("account_id")?, row.try_get("version")?);
         }
         if let Some(row) = &taken {
-            accounts.note_taken(row)?;
+            accounts.record_decrements(row)?;
         }
         let mut found = vec![None; keys.len()];
         for row in &rows {
-            found[place_of(row, &asked)?] = Some(row);
+            found[key_index_of(row, &unread_keys)?] = Some(row);
         }
         let outcome =
-            |((call, place), decided): ((&Call, usize), Option<Admitted>)| match accounts.is_written(place) {
-                Some(true) => Outcome::Decided(decided.or_else(|| accounts.decide(call, place, Way::Taken))),
-                None if found[place].is_none() => Outcome::Decided(None),
-                Some(false) | None => Outcome::Open,
+            |((call, key_index), decided): ((&AdmissionRequest, usize), Option<AdmissionDecision>)| match accounts.is_written(key_index) {
+                Some(true) => AdmissionOutcome::Decided(decided.or_else(|| accounts.decide(call, key_index, WriteMode::Decrement))),
+                None if found[key_index].is_none() => AdmissionOutcome::Decided(None),
+                Some(false) | None => AdmissionOutcome::Open,
             };
         let outcomes = placed().zip(decided.into_iter().chain(repeat_with(|| None))).map(outcome).collect();
         cache.checkin(&keys, accounts);
         for (key, row) in keys.iter().zip(found) {
             let Some(row) = row else { continue };
             let now = row.try_get("now")?;
-            let account = Account::read(row, now)?;
-            cache.insert(key, Key::read(row, now, &account)?, account);
+            let account = CachedAccount::read(row, now)?;
+            cache.insert(key, CachedKey::read(row, now, &account)?, account);
         }
         Ok(outcomes)
     }
@@ -120,7 +120,7 @@ impl Store {
     }
 
     /// Subtracts calls from the rows of these accounts without reading them first. This is the common case.
-    async fn take(&self, accounts: &[&Account]) -> Result<Option<Row>, Error> {
+    async fn take(&self, accounts: &[&CachedAccount]) -> Result<Option<Row>, Error> {
         if accounts.is_empty() {
             return Ok(None);
         }
@@ -131,8 +131,8 @@ impl Store {
         let times = column(accounts, |account| account.limiter.at);
         let months = column(accounts, |account| account.limiter.month);
         let quotas = column(accounts, |account| account.limiter.monthly_quota);
-        let calls = column(accounts, |account| account.wanted.calls);
-        let counted = column(accounts, |account| account.wanted.counted);
+        let calls = column(accounts, |account| account.demand.calls);
+        let counted = column(accounts, |account| account.demand.counted);
         self.client
             .query_opt(
                 &self.take,
@@ -143,8 +143,8 @@ impl Store {
 
     /// Writes the accounts whose rows are unchanged since they were read. Refused calls are included, so that a
     /// backward clock change is detected.
-    async fn charge(&self, accounts: &Accounts) -> Result<Vec<Row>, Error> {
-        let list = accounts.of_way(Way::Charged);
+    async fn charge(&self, accounts: &AdmissionBatch) -> Result<Vec<Row>, Error> {
+        let list = accounts.accounts_by_write_mode(WriteMode::CompareAndSet);
         if list.is_empty() {
             return Ok(vec![]);
         }
@@ -155,10 +155,10 @@ impl Store {
         let months = column(&list, |account| account.limiter.month);
         let used = column(&list, |account| account.limiter.used);
         let versions = column(&list, |account| account.version);
-        let own: Vec<&OwnBucket> = accounts.own_buckets().collect();
-        let keys: Vec<i64> = own.iter().map(|own| own.key).collect();
-        let key_tokens: Vec<f64> = own.iter().map(|own| own.limiter.bucket.tokens).collect();
-        let key_times: Vec<DateTime<Utc>> = own.iter().map(|own| own.limiter.at).collect();
+        let key_bucket: Vec<&KeyBucket> = accounts.key_buckets().collect();
+        let keys: Vec<i64> = key_bucket.iter().map(|key_bucket| key_bucket.key).collect();
+        let key_tokens: Vec<f64> = key_bucket.iter().map(|key_bucket| key_bucket.limiter.bucket.tokens).collect();
+        let key_times: Vec<DateTime<Utc>> = key_bucket.iter().map(|key_bucket| key_bucket.limiter.at).collect();
         self.client
             .query(
                 &self.charge,
@@ -174,8 +174,8 @@ impl Store {
     }
 
     /// Adds to the statistics in row order, so that instances cannot deadlock.
-    pub(crate) async fn count(&self, sums: &BTreeMap<Counter, Sum>) -> Result<(), AdmissionError> {
-        let column = |field: fn(&Counter) -> i64| sums.keys().map(field).collect::<Vec<i64>>();
+    pub(crate) async fn add_usage(&self, sums: &BTreeMap<UsageKey, UsageTotals>) -> Result<(), AdmissionError> {
+        let column = |field: fn(&UsageKey) -> i64| sums.keys().map(field).collect::<Vec<i64>>();
         let (accounts, keys) = (column(|row| row.account), column(|row| row.key));
         let days: Vec<NaiveDate> = sums.keys().map(|row| row.day).collect();
         let endpoints: Vec<&str> = sums.keys().map(|row| row.endpoint.as_str()).collect();
@@ -187,34 +187,34 @@ impl Store {
     }
 
     /// Removes statistics older than the retention period on this day.
-    pub(crate) async fn forget_counts(&self, today: NaiveDate) -> Result<(), AdmissionError> {
+    pub(crate) async fn delete_old_usage(&self, today: NaiveDate) -> Result<(), AdmissionError> {
         self.client.execute(FORGET, &[&today]).await?;
         Ok(())
     }
 }
 
-fn column<T>(accounts: &[&Account], field: impl Fn(&Account) -> T) -> Vec<T> {
+fn column<T>(accounts: &[&CachedAccount], field: impl Fn(&CachedAccount) -> T) -> Vec<T> {
     accounts.iter().map(|account| field(account)).collect()
 }
 
 /// Position of a row's key among all keys of the batch.
-fn place_of(row: &Row, asked: &[usize]) -> Result<usize, AdmissionError> {
-    let place: i64 = row.try_get("ordinal")?;
-    let place = usize::try_from(place - 1).ok().and_then(|place| asked.get(place));
-    place.copied().ok_or(AdmissionError::Misplaced)
+fn key_index_of(row: &Row, unread_keys: &[usize]) -> Result<usize, AdmissionError> {
+    let key_index: i64 = row.try_get("ordinal")?;
+    let key_index = usize::try_from(key_index - 1).ok().and_then(|key_index| unread_keys.get(key_index));
+    key_index.copied().ok_or(AdmissionError::Misplaced)
 }
 
 /// Distinct keys of the calls, and the key position of each call.
-fn distinct(calls: &[Call]) -> (Vec<Presented>, Vec<usize>) {
+fn distinct_keys(calls: &[AdmissionRequest]) -> (Vec<PresentedKey>, Vec<usize>) {
     let (mut keys, mut known) =
         (Vec::new(), HashMap::with_capacity_and_hasher(calls.len(), RandomState::default()));
-    let mut place = |call| {
-        let Call { key, .. }: &Call = call;
+    let mut key_index = |call| {
+        let AdmissionRequest { key, .. }: &AdmissionRequest = call;
         *known.entry(key.tag).or_insert_with(|| {
             keys.push(*key);
             keys.len() - 1
         })
     };
-    let places = calls.iter().map(&mut place).collect();
-    (keys, places)
+    let key_indexes = calls.iter().map(&mut key_index).collect();
+    (keys, key_indexes)
 }

@@ -7,22 +7,22 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::Connection;
+use super::ClientConnection;
 use super::protocol_error::{ErrorReply, ProtocolErrorHandler, hyper_reply_status};
 
 /// Stream with monitored progress.
-pub(crate) struct Guarded<S> {
+pub(crate) struct MonitoredStream<S> {
     stream: S,
-    connection: Arc<Connection>,
+    connection: Arc<ClientConnection>,
     on_protocol_error: ProtocolErrorHandler,
     /// Reply to a protocol error, set after the first error.
     reply: Option<ErrorReply>,
 }
 
-impl<S> Guarded<S> {
+impl<S> MonitoredStream<S> {
     pub(crate) fn new(
         stream: S,
-        connection: Arc<Connection>,
+        connection: Arc<ClientConnection>,
         on_protocol_error: ProtocolErrorHandler,
     ) -> Self {
         Self { stream, connection, on_protocol_error, reply: None }
@@ -39,15 +39,15 @@ impl<S> Guarded<S> {
 
     fn noted(&self, written: Poll<Result<usize>>) -> Poll<Result<usize>> {
         match &written {
-            Poll::Ready(Ok(count)) => self.connection.took(*count),
+            Poll::Ready(Ok(count)) => self.connection.record_accepted(*count),
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => self.connection.blocked(),
+            Poll::Pending => self.connection.record_blocked(),
         }
         written
     }
 }
 
-impl<S: AsyncWrite + Unpin> Guarded<S> {
+impl<S: AsyncWrite + Unpin> MonitoredStream<S> {
     fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
         match &mut self.reply {
             Some(reply) => reply.poll_write(&mut self.stream, cx),
@@ -56,7 +56,7 @@ impl<S: AsyncWrite + Unpin> Guarded<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for MonitoredStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -65,14 +65,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         let count = buffer.filled().len() - before;
-        if count > 0 && !self.connection.received(count) {
+        if count > 0 && !self.connection.record_received(count) {
             return Poll::Ready(Err(Error::new(ErrorKind::InvalidData, "no room for another large head")));
         }
         read
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         let written = match self.is_replaced(bytes) {
             true => self.poll_reply(cx).map_ok(|()| bytes.len()),
@@ -99,7 +99,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         // hyper flushes when it has no further bytes to write.
-        self.connection.drained();
+        self.connection.record_drained();
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 

@@ -18,19 +18,19 @@ impl StoreClock {
     }
 
     /// Database time at a local instant. It is never behind the true time, and ahead by at most the network delay.
-    pub(crate) fn at(&self, moment: Instant) -> Option<DateTime<Utc>> {
-        self.at_base.map(|at_base| at_base + self.elapsed(moment))
+    pub(crate) fn estimate_at(&self, instant: Instant) -> Option<DateTime<Utc>> {
+        self.at_base.map(|at_base| at_base + self.elapsed(instant))
     }
 
     /// Updates the estimate from a database time measured between `sent` and `received`. The previous estimate stays
     /// where both agree, so time does not jump. A change of the database clock is adopted.
-    pub(crate) fn learn(&mut self, shown: DateTime<Utc>, sent: Instant, received: Instant) {
-        let (earliest, latest) = (shown - self.elapsed(received), shown - self.elapsed(sent));
+    pub(crate) fn update(&mut self, database_time: DateTime<Utc>, sent: Instant, received: Instant) {
+        let (earliest, latest) = (database_time - self.elapsed(received), database_time - self.elapsed(sent));
         self.at_base = Some(self.at_base.map_or(latest, |known| known.clamp(earliest, latest)));
     }
 
-    fn elapsed(&self, moment: Instant) -> TimeDelta {
-        let elapsed = moment.saturating_duration_since(self.base);
+    fn elapsed(&self, instant: Instant) -> TimeDelta {
+        let elapsed = instant.saturating_duration_since(self.base);
         TimeDelta::seconds(elapsed.as_secs().cast_signed())
             + TimeDelta::nanoseconds(elapsed.subsec_nanos().into())
     }
@@ -44,12 +44,12 @@ mod tests {
 
     use super::*;
 
-    fn moment(clock: &StoreClock, microseconds: u64) -> Instant {
+    fn instant(clock: &StoreClock, microseconds: u64) -> Instant {
         clock.base + Duration::from_micros(microseconds)
     }
 
     /// Time of a database clock with this start after the epoch.
-    fn shown(began: i64, microseconds: u64) -> DateTime<Utc> {
+    fn database_time(began: i64, microseconds: u64) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(began + i64::try_from(microseconds).expect("a time")).expect("a time")
     }
 
@@ -61,11 +61,11 @@ mod tests {
             let (mut now, mut fastest) = (1, u64::MAX);
             for (there, back, pause) in trips {
                 let (sent, executed, received) = (now, now + there, now + there + back);
-                clock.learn(shown(1_000_000_000, executed), moment(&clock, sent), moment(&clock, received));
+                clock.update(database_time(1_000_000_000, executed), instant(&clock, sent), instant(&clock, received));
                 fastest = fastest.min(there);
                 now = received + pause;
-                let estimate = clock.at(moment(&clock, now)).expect("known");
-                let ahead = (estimate - shown(1_000_000_000, now)).num_microseconds().expect("small");
+                let estimate = clock.estimate_at(instant(&clock, now)).expect("known");
+                let ahead = (estimate - database_time(1_000_000_000, now)).num_microseconds().expect("small");
                 prop_assert!((0..=i64::try_from(fastest).expect("small")).contains(&ahead), "{ahead} µs ahead");
             }
         }
@@ -76,9 +76,9 @@ mod tests {
             let mut clock = StoreClock::new();
             for (began, sent) in [(1_000_000_000_000, 1), (1_000_000_000_000 + step, 1_000_000)] {
                 let received = sent + 2 * way;
-                clock.learn(shown(began, sent + way), moment(&clock, sent), moment(&clock, received));
-                let estimate = clock.at(moment(&clock, received)).expect("known");
-                let off = (estimate - shown(began, received)).num_microseconds().expect("small");
+                clock.update(database_time(began, sent + way), instant(&clock, sent), instant(&clock, received));
+                let estimate = clock.estimate_at(instant(&clock, received)).expect("known");
+                let off = (estimate - database_time(began, received)).num_microseconds().expect("small");
                 prop_assert!(off.unsigned_abs() <= way, "{off} µs");
             }
         }

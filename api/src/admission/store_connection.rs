@@ -9,36 +9,36 @@ use tokio::task::JoinHandle;
 use tokio_postgres::{Config, Error};
 
 use crate::admission::decision::AdmissionError;
-use crate::admission::store::Store;
-use crate::concurrency::tasks::Tasks;
+use crate::admission::admission_store::AdmissionStore;
+use crate::concurrency::background_tasks::BackgroundTasks;
 
 /// One database connection, used by one caller at a time.
-pub(crate) struct Connection {
+pub(crate) struct StoreConnection {
     config: Config,
     tls: MakeRustlsConnect,
-    tasks: Tasks,
+    tasks: BackgroundTasks,
     /// Timeout of one database response.
-    pub(crate) patience: Duration,
-    store: Option<Store>,
+    pub(crate) response_timeout: Duration,
+    store: Option<AdmissionStore>,
     /// Connection attempt in progress. It outlives the timeout of one caller, so a slow server is reached eventually.
-    connecting: Option<JoinHandle<Result<Store, Error>>>,
+    connecting: Option<JoinHandle<Result<AdmissionStore, Error>>>,
 }
 
-impl Connection {
+impl StoreConnection {
     /// Creates a connection that opens at first use.
-    pub(crate) fn new(config: &Config, tls: &MakeRustlsConnect, patience: Duration, tasks: &Tasks) -> Self {
+    pub(crate) fn new(config: &Config, tls: &MakeRustlsConnect, response_timeout: Duration, tasks: &BackgroundTasks) -> Self {
         let (config, tls) = (config.clone(), tls.clone());
-        Self { config, tls, tasks: tasks.clone(), patience, store: None, connecting: None }
+        Self { config, tls, tasks: tasks.clone(), response_timeout, store: None, connecting: None }
     }
 
     /// True if a connection exists and its loss has not been detected.
     pub(crate) fn is_open(&self) -> bool {
-        self.store.as_ref().is_some_and(Store::is_open)
+        self.store.as_ref().is_some_and(AdmissionStore::is_open)
     }
 
     /// Open connection; opens a new one if necessary.
-    pub(crate) async fn store(&mut self) -> Result<&Store, AdmissionError> {
-        let open = self.store.take().filter(Store::is_open);
+    pub(crate) async fn store(&mut self) -> Result<&AdmissionStore, AdmissionError> {
+        let open = self.store.take().filter(AdmissionStore::is_open);
         let store = match open {
             Some(store) => store,
             None => self.connect().await?,
@@ -47,7 +47,7 @@ impl Connection {
     }
 
     /// Waits for the attempt in progress. If an earlier caller's attempt failed, starts another.
-    async fn connect(&mut self) -> Result<Store, AdmissionError> {
+    async fn connect(&mut self) -> Result<AdmissionStore, AdmissionError> {
         if let Some(connecting) = &mut self.connecting {
             let connected = connecting.await;
             self.connecting = None;
@@ -57,7 +57,7 @@ impl Connection {
                 return Ok(store);
             }
         }
-        let attempt = Store::open(self.config.clone(), self.tls.clone(), self.tasks.clone());
+        let attempt = AdmissionStore::open(self.config.clone(), self.tls.clone(), self.tasks.clone());
         let connecting = self.connecting.insert(self.tasks.spawn(attempt));
         let connected = connecting.await;
         self.connecting = None;

@@ -21,7 +21,7 @@ pub(super) async fn end_sessions(transaction: &Transaction<'_>, account: i64) ->
 }
 
 /// Ends an account's links and sessions. Returns the number of sessions.
-pub(super) async fn close(transaction: &Transaction<'_>, account: i64) -> Result<u64, AccountError> {
+pub(super) async fn end_links_and_sessions(transaction: &Transaction<'_>, account: i64) -> Result<u64, AccountError> {
     end_links(transaction, account).await?;
     end_sessions(transaction, account).await
 }

@@ -4,8 +4,8 @@
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
 
-use crate::admission::bucket::{Bucket, Usage};
-use crate::admission::decision::{Admitted, Call, Verdict};
+use crate::admission::token_bucket::{Bucket, LimitUsage};
+use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
 use crate::auth::tier::Tier;
 
 /// Backward jumps below this are reordering of decisions. Larger ones are clock changes.
@@ -13,7 +13,7 @@ const ORDER: TimeDelta = TimeDelta::seconds(1);
 
 /// Remaining limits of an account.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Limiter {
+pub(crate) struct AccountLimiter {
     pub(crate) account: i64,
     pub(crate) tier: Tier,
     /// Bucket at the time in `at`.
@@ -33,10 +33,10 @@ pub(crate) struct KeyLimiter {
     pub(crate) at: DateTime<Utc>,
 }
 
-impl Limiter {
+impl AccountLimiter {
     /// Refills the bucket to the present and starts a new month if due.
     pub(crate) fn advance(&mut self, now: DateTime<Utc>) {
-        self.bucket = self.bucket.after(now - self.at);
+        self.bucket = self.bucket.refilled_after(now - self.at);
         self.at = later(self.at, now);
         let today = now.date_naive();
         let month = today.with_day(1).unwrap_or(today);
@@ -46,48 +46,48 @@ impl Limiter {
     }
 
     /// True if the tier includes the call.
-    fn includes(&self, call: &Call) -> bool {
+    fn includes(&self, call: &AdmissionRequest) -> bool {
         self.tier.rank() >= call.need
     }
 
     /// True if the call counts against the quota when it passes.
-    pub(crate) fn counts(&self, call: &Call) -> bool {
+    pub(crate) fn is_counted(&self, call: &AdmissionRequest) -> bool {
         call.counted && self.includes(call)
     }
 
     /// True if the bucket has `calls` left and the quota has `counted` left.
-    pub(crate) fn suffices(&self, calls: i32, counted: i32) -> bool {
-        self.bucket.whole() >= i64::from(calls) && self.used + i64::from(counted) <= self.monthly_quota
+    pub(crate) fn has_capacity(&self, calls: i32, counted: i32) -> bool {
+        self.bucket.available_calls() >= i64::from(calls) && self.used + i64::from(counted) <= self.monthly_quota
     }
 
     /// Charges one call to the account and to its key's bucket.
-    pub(crate) fn decide(&mut self, call: &Call, mut key: Option<&mut KeyLimiter>) -> Admitted {
-        let (included, counts) = (self.includes(call), self.counts(call));
-        let granted = self.bucket.whole() > 0 && key.as_ref().is_none_or(|key| key.bucket.whole() > 0);
+    pub(crate) fn decide(&mut self, call: &AdmissionRequest, mut key: Option<&mut KeyLimiter>) -> AdmissionDecision {
+        let (included, counts) = (self.includes(call), self.is_counted(call));
+        let granted = self.bucket.available_calls() > 0 && key.as_ref().is_none_or(|key| key.bucket.available_calls() > 0);
         let passed = granted && (!counts || self.used < self.monthly_quota);
         if granted {
-            self.bucket = self.bucket.less_one();
+            self.bucket = self.bucket.minus_one_call();
             if let Some(key) = &mut key {
-                key.bucket = key.bucket.less_one();
+                key.bucket = key.bucket.minus_one_call();
             }
         }
         let counted = counts && passed;
         self.used += i64::from(counted);
         let verdict = match () {
-            () if !included => Verdict::Tier,
-            () if !granted => Verdict::Rate,
-            () if !passed => Verdict::Quota,
-            () => Verdict::Passed,
+            () if !included => AdmissionVerdict::Tier,
+            () if !granted => AdmissionVerdict::Rate,
+            () if !passed => AdmissionVerdict::Quota,
+            () => AdmissionVerdict::Passed,
         };
         let usage = self.usage(key.as_deref());
-        Admitted { account: self.account, key: 0, tier: self.tier, verdict, counted, usage }
+        AdmissionDecision { account: self.account, key: 0, tier: self.tier, verdict, counted, usage }
     }
 
     /// Remaining limits, by the tighter bucket.
-    fn usage(&self, key: Option<&KeyLimiter>) -> Usage {
+    fn usage(&self, key: Option<&KeyLimiter>) -> LimitUsage {
         let seconds = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc().timestamp();
-        Usage {
-            bucket: key.map_or(self.bucket, |key| key.bucket.tighter(self.bucket)),
+        LimitUsage {
+            bucket: key.map_or(self.bucket, |key| key.bucket.tighter_of(self.bucket)),
             now: self.at,
             quota: self.monthly_quota,
             used: self.used,
@@ -99,7 +99,7 @@ impl Limiter {
 impl KeyLimiter {
     /// Refills the bucket to the present.
     pub(crate) fn advance(&mut self, now: DateTime<Utc>) {
-        self.bucket = self.bucket.after(now - self.at);
+        self.bucket = self.bucket.refilled_after(now - self.at);
         self.at = later(self.at, now);
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     use secrecy::ExposeSecret;
 
     use super::*;
-    use crate::auth::credential::{Presented, Secret};
+    use crate::auth::credential::{PresentedKey, GeneratedKey};
 
     /// Rate, burst and quota by rank. The quotas are small, so that tests reach them.
     const TIERS: [(i32, i32, i64); 4] = [(10, 20, 30), (30, 60, 100), (100, 200, 300), (300, 600, 900)];
@@ -197,7 +197,7 @@ mod tests {
             }
         }
 
-        fn call(&mut self, (need, counted, own): (i16, bool, bool)) -> Verdict {
+        fn call(&mut self, (need, counted, own): (i16, bool, bool)) -> AdmissionVerdict {
             let full = |units: i64| units + FORGIVEN >= CALL;
             let included = self.tier >= usize::try_from(need).expect("a rank");
             let granted = full(self.units) && (!own || full(self.own));
@@ -207,36 +207,36 @@ mod tests {
             }
             let left = TIERS[self.tier].2 > self.used;
             match (included, granted, counted) {
-                (false, ..) => Verdict::Tier,
-                (true, false, _) => Verdict::Rate,
-                (true, true, true) if !left => Verdict::Quota,
+                (false, ..) => AdmissionVerdict::Tier,
+                (true, false, _) => AdmissionVerdict::Rate,
+                (true, true, true) if !left => AdmissionVerdict::Quota,
                 (true, true, counts) => {
                     self.used += i64::from(counts);
-                    Verdict::Passed
+                    AdmissionVerdict::Passed
                 }
             }
         }
     }
 
     /// Reads the account again, under its current tier.
-    fn read(stored: &Limiter, tier: usize) -> Limiter {
+    fn read(stored: &AccountLimiter, tier: usize) -> AccountLimiter {
         let (rate_per_minute, burst, monthly_quota) = TIERS[tier];
         let bucket = Bucket { rate_per_minute, burst, tokens: stored.bucket.tokens };
-        let bucket = bucket.in_place_of(stored.bucket.burst);
-        Limiter { tier: NAMES[tier], bucket, monthly_quota, ..stored.clone() }
+        let bucket = bucket.with_capacity_changed_from(stored.bucket.burst);
+        AccountLimiter { tier: NAMES[tier], bucket, monthly_quota, ..stored.clone() }
     }
 
-    fn new_account() -> (Limiter, KeyLimiter) {
+    fn new_account() -> (AccountLimiter, KeyLimiter) {
         let full = |rate_per_minute, burst| Bucket { rate_per_minute, burst, tokens: f64::from(burst) };
         let at = instant(START);
         let (month, used) = (at.date_naive().with_day(1).expect("a day"), 0);
         let bucket = full(TIERS[0].0, TIERS[0].1);
         let account =
-            Limiter { account: 1, tier: Tier::Free, bucket, at, monthly_quota: TIERS[0].2, month, used };
+            AccountLimiter { account: 1, tier: Tier::Free, bucket, at, monthly_quota: TIERS[0].2, month, used };
         (account, KeyLimiter { bucket: full(OWN, OWN), at })
     }
 
-    fn agrees(account: &Limiter, key: &KeyLimiter, model: &Model) -> Result<(), TestCaseError> {
+    fn agrees(account: &AccountLimiter, key: &KeyLimiter, model: &Model) -> Result<(), TestCaseError> {
         #[expect(clippy::cast_precision_loss, reason = "a few thousand calls")]
         let calls = |units: i64| units as f64 / CALL as f64;
         prop_assert!((account.bucket.tokens - calls(model.units)).abs() < 1e-6, "{account:?} {model:?}");
@@ -252,7 +252,7 @@ mod tests {
         #[test]
         fn calls_are_decided_as_the_rules_say(steps in steps()) {
             let (mut account, mut key) = new_account();
-            let presented = Presented::read(Secret::draw().text.expose_secret()).expect("a key");
+            let presented = PresentedKey::parse(GeneratedKey::generate().text.expose_secret()).expect("a key");
             let (mut model, mut now) = (Model::new(), START);
             for step in steps {
                 match step {
@@ -271,22 +271,22 @@ mod tests {
                         // Calls that pass together are subtracted together, in any order.
                         let of_account = calls.iter().filter(|(.., own)| !own);
                         let call = |(need, counted, _): &(i16, bool, bool)| {
-                            Call { key: presented, need: *need, counted: *counted }
+                            AdmissionRequest { key: presented, need: *need, counted: *counted }
                         };
-                        let wanted: Vec<Call> = of_account.map(call).collect();
+                        let wanted: Vec<AdmissionRequest> = of_account.map(call).collect();
                         let (mut all, many) = (account.clone(), i32::try_from(wanted.len()).expect("few"));
-                        let counted = wanted.iter().fold(0, |sum, call| sum + i32::from(all.counts(call)));
-                        if all.suffices(many, counted) {
+                        let counted = wanted.iter().fold(0, |sum, call| sum + i32::from(all.is_counted(call)));
+                        if all.has_capacity(many, counted) {
                             for call in &wanted {
                                 let verdict = all.decide(call, None).verdict;
-                                prop_assert!(matches!(verdict, Verdict::Passed | Verdict::Tier));
+                                prop_assert!(matches!(verdict, AdmissionVerdict::Passed | AdmissionVerdict::Tier));
                             }
                             let left = account.bucket.tokens - f64::from(many);
                             prop_assert!((left - all.bucket.tokens).abs() < 1e-6);
                             prop_assert_eq!(all.used, account.used + i64::from(counted));
                         }
                         for (need, counted, own) in calls {
-                            let call = Call { key: presented, need, counted };
+                            let call = AdmissionRequest { key: presented, need, counted };
                             let before = account.clone();
                             let admitted = account.decide(&call, own.then_some(&mut key));
                             let verdict = model.call((need, counted, own));

@@ -5,9 +5,9 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use smallvec::SmallVec;
 
-use crate::admission::bucket::Bucket;
-use crate::admission::request_context::Charge;
-use crate::auth::throttle::Left;
+use crate::admission::token_bucket::Bucket;
+use crate::admission::request_context::AccountCharge;
+use crate::auth::address_throttle::RemainingCalls;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -26,38 +26,38 @@ static OF_ADDRESS: [HeaderName; 3] = [RATE_LIMIT, RATE_REMAINING, RATE_RESET];
 const ROOM: usize = 256;
 
 /// Writes the remaining limits of an account.
-pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
+pub(crate) fn write_account_limits(headers: &mut HeaderMap, charge: &AccountCharge) {
     let usage = &charge.usage;
     let bucket = &usage.bucket;
     let (remaining, reset) = match charge.quota_refused {
-        true => (0, usage.quota_reset()),
-        false => (bucket.remaining(), usage.reset()),
+        true => (0, usage.quota_resets_at_unix()),
+        false => (bucket.remaining_within_rate(), usage.full_at_unix()),
     };
     let left = usage.quota_left();
     let Bucket { rate_per_minute, burst, .. } = *bucket;
-    let mut values = Values::default();
+    let mut values = LimitHeaderValues::default();
     values.number(rate_per_minute.into());
     values.number(remaining);
     values.number(reset);
     values.number(usage.quota);
     values.number(left);
-    values.number(usage.quota_reset());
-    values.pair([("\"rate\";q=", burst.into()), (";w=", bucket.window())]);
-    values.pair([(", \"month\";q=", usage.quota), (";w=", usage.month())]);
+    values.number(usage.quota_resets_at_unix());
+    values.pair([("\"rate\";q=", burst.into()), (";w=", bucket.refill_seconds())]);
+    values.pair([(", \"month\";q=", usage.quota), (";w=", usage.month_seconds())]);
     values.end();
-    values.pair([("\"rate\";r=", bucket.whole()), (";t=", bucket.until_full())]);
-    values.pair([(", \"month\";r=", left), (";t=", usage.until_quota_reset())]);
+    values.pair([("\"rate\";r=", bucket.available_calls()), (";t=", bucket.seconds_until_full())]);
+    values.pair([(", \"month\";r=", left), (";t=", usage.seconds_until_quota_reset())]);
     values.end();
     values.insert(headers, &OF_ACCOUNT);
 }
 
 /// Writes the remaining limits of an address, for responses without an account.
-pub(crate) fn write_address(headers: &mut HeaderMap, left: Left, now: DateTime<Utc>) {
+pub(crate) fn write_address_limits(headers: &mut HeaderMap, left: RemainingCalls, now: DateTime<Utc>) {
     let full = now.timestamp_micros() + left.until_full.cast_signed();
     let reset = full.div_euclid(1_000_000) + i64::from(full.rem_euclid(1_000_000) > 0);
     let (limit, remaining) = (left.limit.cast_signed(), left.remaining.cast_signed());
     debug_assert!(limit >= 0 && remaining >= 0, "settings bound both");
-    let mut values = Values::default();
+    let mut values = LimitHeaderValues::default();
     values.number(limit);
     values.number(remaining);
     values.number(reset.max(now.timestamp() + 1));
@@ -65,20 +65,20 @@ pub(crate) fn write_address(headers: &mut HeaderMap, left: Left, now: DateTime<U
 }
 
 /// Header values in their order, in one shared buffer.
-struct Values {
+struct LimitHeaderValues {
     text: Vec<u8>,
     /// End offset of each value.
     ends: SmallVec<[usize; 8]>,
     digits: itoa::Buffer,
 }
 
-impl Default for Values {
+impl Default for LimitHeaderValues {
     fn default() -> Self {
         Self { text: Vec::with_capacity(ROOM), ends: SmallVec::new(), digits: itoa::Buffer::new() }
     }
 }
 
-impl Values {
+impl LimitHeaderValues {
     /// Appends a value of one number.
     fn number(&mut self, value: i64) {
         self.text.extend_from_slice(self.digits.format(value).as_bytes());
@@ -115,20 +115,20 @@ impl Values {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::bucket::Usage;
+    use crate::admission::token_bucket::LimitUsage;
 
     #[test]
     fn an_account_sees_its_minute_its_month_and_the_exact_state() {
-        let usage = Usage {
+        let usage = LimitUsage {
             bucket: Bucket { rate_per_minute: 10, burst: 20, tokens: 19.0 },
             now: DateTime::from_timestamp_millis(1_000_250).expect("a time"),
             quota: 5_000,
             used: 1,
             month: 0..2_678_400,
         };
-        let mut charge = Charge { account: 1, key: 1, usage, counted: true, quota_refused: false };
+        let mut charge = AccountCharge { account: 1, key: 1, usage, counted: true, quota_refused: false };
         let mut headers = HeaderMap::new();
-        write(&mut headers, &charge);
+        write_account_limits(&mut headers, &charge);
         let expected = [
             ("x-ratelimit-limit", "10"),
             ("x-ratelimit-remaining", "9"),
@@ -143,7 +143,7 @@ mod tests {
             assert_eq!(headers[name], value, "{name}");
         }
         charge.quota_refused = true;
-        write(&mut headers, &charge);
+        write_account_limits(&mut headers, &charge);
         assert_eq!(
             (&headers["x-ratelimit-remaining"], &headers["x-ratelimit-reset"]),
             (&HeaderValue::from(0), &HeaderValue::from(2_678_400))

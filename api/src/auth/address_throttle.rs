@@ -6,8 +6,8 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use crate::auth::client_address::Place;
-use crate::auth::timestamp_map::Moments;
+use crate::auth::client_address::ClientNetwork;
+use crate::auth::timestamp_map::BoundedTimestampMap;
 
 /// Duration in which a valid key counts as valid without a look-up, in microseconds.
 const RECENT: u64 = 24 * 60 * 60 * SECOND;
@@ -16,12 +16,12 @@ const SECOND: u64 = 1_000_000;
 
 /// Allowed calls: rate per minute and burst.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Allowance {
+pub(crate) struct CallAllowance {
     pub(crate) per_minute: u64,
     pub(crate) burst: u64,
 }
 
-impl Allowance {
+impl CallAllowance {
     /// Microseconds per call, at least 1.
     fn interval(self) -> u64 {
         (60_000_000 / self.per_minute.max(1)).max(1)
@@ -34,7 +34,7 @@ impl Allowance {
 
 /// Remaining calls of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct RemainingCalls {
     pub(crate) limit: u64,
     pub(crate) remaining: u64,
     /// Microseconds until the full allowance is available.
@@ -43,67 +43,67 @@ pub(crate) struct Left {
 
 /// Refusal by the throttle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refused {
-    pub(crate) left: Left,
+pub(crate) struct ThrottleRefusal {
+    pub(crate) left: RemainingCalls,
     /// Seconds until the next call passes.
     pub(crate) retry_after: u64,
 }
 
 /// Throttle state.
 #[derive(Debug)]
-pub(crate) struct Throttle {
+pub(crate) struct AddressThrottle {
     start: Instant,
-    calls: Allowance,
-    failures: Allowance,
-    called: Moments<Place>,
-    failed: Moments<Place>,
+    calls: CallAllowance,
+    failures: CallAllowance,
+    called: BoundedTimestampMap<ClientNetwork>,
+    failed: BoundedTimestampMap<ClientNetwork>,
     /// End of the second in which a blocked address has used its look-up.
-    tried: Moments<Place>,
+    tried: BoundedTimestampMap<ClientNetwork>,
     /// Validity of keys, by tag.
-    valid: Moments<u128>,
+    valid: BoundedTimestampMap<u128>,
 }
 
-impl Throttle {
-    pub(crate) fn new(calls: Allowance, failures: Allowance) -> Self {
+impl AddressThrottle {
+    pub(crate) fn new(calls: CallAllowance, failures: CallAllowance) -> Self {
         Self {
             start: Instant::now(),
             calls,
             failures,
-            called: Moments::new(),
-            failed: Moments::new(),
-            tried: Moments::new(),
-            valid: Moments::new(),
+            called: BoundedTimestampMap::new(),
+            failed: BoundedTimestampMap::new(),
+            tried: BoundedTimestampMap::new(),
+            valid: BoundedTimestampMap::new(),
         }
     }
 
     /// Charges a call to an address. Returns the remainder of the tighter bucket.
-    pub(crate) fn call(&self, address: IpAddr) -> Result<Left, Refused> {
+    pub(crate) fn charge_call(&self, address: IpAddr) -> Result<RemainingCalls, ThrottleRefusal> {
         charge(&self.called, self.calls, address, self.now())
     }
 
     /// Refusal if the address has too many failed credentials for another unknown key. One look-up per second still
     /// passes. A valid key behind a shared address is therefore found, and guessing stays useless.
-    pub(crate) fn blocked(&self, address: IpAddr, key: Option<u128>) -> Option<Refused> {
+    pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
             return None;
         }
-        let (place, _) = Place::of(address);
+        let (network, _) = ClientNetwork::containing(address);
         let refused =
-            self.failed.update(place, now, |full_at| (full_at, take(self.failures, full_at, now).err()))?;
+            self.failed.update(network, now, |full_at| (full_at, take(self.failures, full_at, now).err()))?;
         let tries = |until| if until > now { (until, false) } else { (now + SECOND, true) };
-        let may_try = key.is_some() && self.tried.update(place, now, tries);
+        let may_try = key.is_some() && self.tried.update(network, now, tries);
         (!may_try).then_some(refused)
     }
 
     /// Records a failed credential. Returns the remaining failures.
-    pub(crate) fn fail(&self, address: IpAddr) -> Left {
+    pub(crate) fn record_failure(&self, address: IpAddr) -> RemainingCalls {
         let charged = charge(&self.failed, self.failures, address, self.now());
         charged.unwrap_or_else(|refused| refused.left)
     }
 
     /// Records a valid key.
-    pub(crate) fn succeed(&self, key: u128) {
+    pub(crate) fn record_valid_key(&self, key: u128) {
         let now = self.now();
         self.valid.update(key, now, |_| (now + RECENT, ()));
     }
@@ -115,21 +115,21 @@ impl Throttle {
 }
 
 fn charge(
-    moments: &Moments<Place>,
-    allowance: Allowance,
+    buckets: &BoundedTimestampMap<ClientNetwork>,
+    allowance: CallAllowance,
     address: IpAddr,
     now: u64,
-) -> Result<Left, Refused> {
-    let (place, wider) = Place::of(address);
+) -> Result<RemainingCalls, ThrottleRefusal> {
+    let (network, wider) = ClientNetwork::containing(address);
     let wider = match wider {
-        Some(wider) => Some(moments.update(wider, now, |full_at| settle(allowance.tenfold(), full_at, now))?),
+        Some(wider) => Some(buckets.update(wider, now, |full_at| settle(allowance.tenfold(), full_at, now))?),
         None => None,
     };
-    let left = moments.update(place, now, |full_at| settle(allowance, full_at, now))?;
+    let left = buckets.update(network, now, |full_at| settle(allowance, full_at, now))?;
     Ok(wider.filter(|wider| wider.remaining < left.remaining).unwrap_or(left))
 }
 
-fn settle(allowance: Allowance, full_at: u64, now: u64) -> (u64, Result<Left, Refused>) {
+fn settle(allowance: CallAllowance, full_at: u64, now: u64) -> (u64, Result<RemainingCalls, ThrottleRefusal>) {
     match take(allowance, full_at, now) {
         Ok((full_at, left)) => (full_at, Ok(left)),
         Err(refused) => (full_at, Err(refused)),
@@ -137,18 +137,18 @@ fn settle(allowance: Allowance, full_at: u64, now: u64) -> (u64, Result<Left, Re
 }
 
 /// Charges one call to a bucket. The bucket is stored as the time at which it is full.
-fn take(allowance: Allowance, full_at: u64, now: u64) -> Result<(u64, Left), Refused> {
+fn take(allowance: CallAllowance, full_at: u64, now: u64) -> Result<(u64, RemainingCalls), ThrottleRefusal> {
     let (interval, full_at) = (allowance.interval(), full_at.max(now));
     let left = |full_at: u64| {
         let used = (full_at - now).div_ceil(interval);
         // As for accounts, the burst beyond the calls per minute is excluded.
         let remaining = allowance.burst.min(allowance.per_minute).saturating_sub(used);
-        Left { limit: allowance.per_minute, remaining, until_full: full_at - now }
+        RemainingCalls { limit: allowance.per_minute, remaining, until_full: full_at - now }
     };
     let room = allowance.burst.saturating_sub(1) * interval;
     match (full_at - now).checked_sub(room) {
         None | Some(0) => Ok((full_at + interval, left(full_at + interval))),
-        Some(wait) => Err(Refused { left: left(full_at), retry_after: wait.div_ceil(1_000_000).max(1) }),
+        Some(wait) => Err(ThrottleRefusal { left: left(full_at), retry_after: wait.div_ceil(1_000_000).max(1) }),
     }
 }
 
@@ -156,7 +156,7 @@ fn take(allowance: Allowance, full_at: u64, now: u64) -> Result<(u64, Left), Ref
 mod tests {
     use super::*;
 
-    const FEW: Allowance = Allowance { per_minute: 60, burst: 3 };
+    const FEW: CallAllowance = CallAllowance { per_minute: 60, burst: 3 };
 
     fn address(text: &str) -> IpAddr {
         text.parse().expect("an address")
@@ -176,35 +176,35 @@ mod tests {
 
     #[test]
     fn addresses_of_one_network_share_a_bucket() {
-        let throttle = Throttle::new(FEW, FEW);
+        let throttle = AddressThrottle::new(FEW, FEW);
         for host in ["2001:db8::1", "2001:db8::2", "2001:db8::3"] {
-            assert!(throttle.call(address(host)).is_ok());
+            assert!(throttle.charge_call(address(host)).is_ok());
         }
-        assert!(throttle.call(address("2001:db8::4")).is_err());
-        assert!(throttle.call(address("2001:db8:0:1::1")).is_ok());
-        assert!(throttle.call(address("::ffff:1.2.3.4")).is_ok_and(|left| left.remaining == 2));
-        assert!(throttle.call(address("1.2.3.4")).is_ok_and(|left| left.remaining == 1));
+        assert!(throttle.charge_call(address("2001:db8::4")).is_err());
+        assert!(throttle.charge_call(address("2001:db8:0:1::1")).is_ok());
+        assert!(throttle.charge_call(address("::ffff:1.2.3.4")).is_ok_and(|left| left.remaining == 2));
+        assert!(throttle.charge_call(address("1.2.3.4")).is_ok_and(|left| left.remaining == 1));
     }
 
     #[test]
     fn guessing_does_not_block_a_valid_key() {
-        let throttle = Throttle::new(FEW, FEW);
+        let throttle = AddressThrottle::new(FEW, FEW);
         let (client, key) = (address("1.2.3.4"), 7);
-        throttle.succeed(key);
-        let left: Vec<u64> = (0..3).map(|_| throttle.fail(client).remaining).collect();
+        throttle.record_valid_key(key);
+        let left: Vec<u64> = (0..3).map(|_| throttle.record_failure(client).remaining).collect();
         assert_eq!(left, [2, 1, 0]);
-        assert!(throttle.blocked(client, None).is_some());
-        assert!(throttle.blocked(client, Some(8)).is_none(), "the address's first of this second");
-        assert!(throttle.blocked(client, Some(8)).is_some());
-        assert!(throttle.blocked(client, Some(key)).is_none());
-        assert!(throttle.blocked(address("1.2.3.5"), None).is_none());
+        assert!(throttle.find_refusal(client, None).is_some());
+        assert!(throttle.find_refusal(client, Some(8)).is_none(), "the address's first of this second");
+        assert!(throttle.find_refusal(client, Some(8)).is_some());
+        assert!(throttle.find_refusal(client, Some(key)).is_none());
+        assert!(throttle.find_refusal(address("1.2.3.5"), None).is_none());
     }
 
     #[test]
     fn memory_is_bounded() {
-        let throttle = Throttle::new(FEW, FEW);
+        let throttle = AddressThrottle::new(FEW, FEW);
         for number in 0..400_000u32 {
-            let _ = throttle.call(IpAddr::from(number.to_be_bytes()));
+            let _ = throttle.charge_call(IpAddr::from(number.to_be_bytes()));
         }
         assert!(throttle.called.len() <= crate::auth::timestamp_map::MOST, "{}", throttle.called.len());
     }

@@ -18,7 +18,7 @@ fn name(is_local: bool) -> &'static str {
 }
 
 /// Session secret in the request's cookies.
-pub(crate) fn read(headers: &HeaderMap, is_local: bool) -> Option<String> {
+pub(crate) fn read_session_secret(headers: &HeaderMap, is_local: bool) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let value = pairs.find(|(given, _)| *given == name(is_local))?.1;
@@ -27,7 +27,7 @@ pub(crate) fn read(headers: &HeaderMap, is_local: bool) -> Option<String> {
 }
 
 /// `Set-Cookie` header that sets the session, or deletes it without a secret.
-pub(crate) fn set(secret: Option<&str>, is_local: bool) -> Option<HeaderValue> {
+pub(crate) fn session_cookie_header(secret: Option<&str>, is_local: bool) -> Option<HeaderValue> {
     let (name, secure) = (name(is_local), if is_local { "" } else { "; Secure" });
     let age = if secret.is_some() { "" } else { "; Max-Age=0" };
     let secret = secret.unwrap_or_default();
@@ -38,7 +38,7 @@ pub(crate) fn set(secret: Option<&str>, is_local: bool) -> Option<HeaderValue> {
 }
 
 /// CSRF token for a form of a session.
-pub(crate) fn token(secret: &str) -> String {
+pub(crate) fn create_csrf_token(secret: &str) -> String {
     let nonce = format!("{:016x}", rand::random::<u64>());
     let proof: String = keyed(secret, &nonce)
         .map(|mac| mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
@@ -47,7 +47,7 @@ pub(crate) fn token(secret: &str) -> String {
 }
 
 /// True if the token belongs to the session.
-pub(crate) fn is_token(secret: &str, token: &str) -> bool {
+pub(crate) fn is_csrf_token(secret: &str, token: &str) -> bool {
     let Some((nonce, proof)) = token.split_at_checked(NONCE) else { return false };
     let digits = |at: usize| proof.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
     let Some(proof) = (0..proof.len()).step_by(2).map(digits).collect::<Option<Vec<u8>>>() else {
@@ -70,26 +70,26 @@ mod tests {
     #[test]
     fn a_token_is_of_one_session() {
         let (one, two) = ("a".repeat(64), "b".repeat(64));
-        let token = token(&one);
-        assert!(is_token(&one, &token));
-        assert!(!is_token(&two, &token));
+        let token = create_csrf_token(&one);
+        assert!(is_csrf_token(&one, &token));
+        assert!(!is_csrf_token(&two, &token));
         assert_ne!(token, super::token(&one));
         for bad in ["", "ä", "0123456789abcdef", &token[..token.len() - 2], &format!("{token}00")] {
-            assert!(!is_token(&one, bad), "{bad}");
+            assert!(!is_csrf_token(&one, bad), "{bad}");
         }
     }
 
     #[test]
     fn cookies_are_bound_to_the_host() {
         let secret = "c".repeat(64);
-        let far = set(Some(&secret), false).unwrap();
+        let far = session_cookie_header(Some(&secret), false).unwrap();
         let text = far.to_str().unwrap();
         assert!(
             text.starts_with("__Host-session=") && text.ends_with("Path=/; HttpOnly; SameSite=Lax; Secure")
         );
         let mut headers = HeaderMap::new();
         headers.insert(header::COOKIE, format!("other=1; __Host-session={secret}").parse().unwrap());
-        assert_eq!(read(&headers, false), Some(secret));
-        assert_eq!(read(&headers, true), None);
+        assert_eq!(read_session_secret(&headers, false), Some(secret));
+        assert_eq!(read_session_secret(&headers, true), None);
     }
 }

@@ -5,22 +5,22 @@ use std::task::{Context, Poll};
 
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::progress::Working;
+use super::client_connection::RequestGuard;
 
 /// Response body, with the guard of its request.
 #[derive(Debug)]
-pub(crate) struct Tracked<B> {
+pub(crate) struct TrackedBody<B> {
     body: B,
-    _working: Working,
+    _working: RequestGuard,
 }
 
-impl<B> Tracked<B> {
-    pub(crate) fn new(body: B, working: Working) -> Self {
+impl<B> TrackedBody<B> {
+    pub(crate) fn new(body: B, working: RequestGuard) -> Self {
         Self { body, _working: working }
     }
 }
 
-impl<B: Body + Unpin> Body for Tracked<B> {
+impl<B: Body + Unpin> Body for TrackedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 

@@ -27,40 +27,40 @@ impl Bucket {
     }
 
     /// Changes the capacity from `full` to this bucket's. Used calls stay used.
-    pub(crate) fn in_place_of(self, full: i32) -> Self {
+    pub(crate) fn with_capacity_changed_from(self, full: i32) -> Self {
         let used = f64::from(full) - self.tokens;
         Self { tokens: (f64::from(self.burst) - used).max(0.0), ..self }
     }
 
     /// Refills the bucket for the elapsed time. Negative time refills nothing.
-    pub(crate) fn after(self, elapsed: TimeDelta) -> Self {
+    pub(crate) fn refilled_after(self, elapsed: TimeDelta) -> Self {
         let flowed = self.rate_per_second() * seconds(elapsed).max(0.0);
         Self { tokens: (self.tokens + flowed).min(f64::from(self.burst)), ..self }
     }
 
     /// Subtracts one call.
-    pub(crate) fn less_one(self) -> Self {
+    pub(crate) fn minus_one_call(self) -> Self {
         Self { tokens: self.tokens - 1.0, ..self }
     }
 
     /// Available calls, rounded down.
-    pub(crate) fn whole(&self) -> i64 {
+    pub(crate) fn available_calls(&self) -> i64 {
         floor(self.tokens + EPSILON).max(0)
     }
 
     /// Calls left within the rate per minute. The burst reserve is excluded.
-    pub(crate) fn remaining(&self) -> i64 {
-        (self.whole() - i64::from(self.burst - self.rate_per_minute))
+    pub(crate) fn remaining_within_rate(&self) -> i64 {
+        (self.available_calls() - i64::from(self.burst - self.rate_per_minute))
             .clamp(0, i64::from(self.rate_per_minute))
     }
 
     /// Seconds to refill an empty bucket.
-    pub(crate) fn window(&self) -> i64 {
+    pub(crate) fn refill_seconds(&self) -> i64 {
         floor((f64::from(self.burst) / self.rate_per_second()).round())
     }
 
     /// Seconds until the bucket is full, rounded up.
-    pub(crate) fn until_full(&self) -> i64 {
+    pub(crate) fn seconds_until_full(&self) -> i64 {
         floor(self.filling().ceil())
     }
 
@@ -74,20 +74,20 @@ impl Bucket {
     }
 
     /// Whole seconds until the next call passes, at least 1.
-    pub(crate) fn retry_after(&self) -> u64 {
+    pub(crate) fn retry_after_seconds(&self) -> u64 {
         floor(self.wait().ceil()).max(1).unsigned_abs()
     }
 
     /// Selects the bucket that rejects the next call sooner.
-    pub(crate) fn tighter(self, other: Self) -> Self {
-        let stops_sooner = (other.wait(), self.remaining()) > (self.wait(), other.remaining());
+    pub(crate) fn tighter_of(self, other: Self) -> Self {
+        let stops_sooner = (other.wait(), self.remaining_within_rate()) > (self.wait(), other.remaining_within_rate());
         if stops_sooner { other } else { self }
     }
 }
 
 /// Remaining limits of an account after a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Usage {
+pub(crate) struct LimitUsage {
     /// Bucket with the tighter limit.
     pub(crate) bucket: Bucket,
     pub(crate) now: DateTime<Utc>,
@@ -98,24 +98,24 @@ pub(crate) struct Usage {
     pub(crate) month: Range<i64>,
 }
 
-impl Usage {
+impl LimitUsage {
     /// Unix second at which the bucket is full, later than `now`.
-    pub(crate) fn reset(&self) -> i64 {
+    pub(crate) fn full_at_unix(&self) -> i64 {
         floor((self.unix() + self.bucket.filling()).ceil()).max(self.now.timestamp() + 1)
     }
 
     /// Unix second at which the quota resets.
-    pub(crate) fn quota_reset(&self) -> i64 {
+    pub(crate) fn quota_resets_at_unix(&self) -> i64 {
         self.month.end
     }
 
     /// Seconds until the quota resets, at least 1.
-    pub(crate) fn until_quota_reset(&self) -> i64 {
+    pub(crate) fn seconds_until_quota_reset(&self) -> i64 {
         (self.month.end - self.now.timestamp()).max(1)
     }
 
     /// Length of the month in seconds.
-    pub(crate) fn month(&self) -> i64 {
+    pub(crate) fn month_seconds(&self) -> i64 {
         self.month.end - self.month.start
     }
 
@@ -156,24 +156,24 @@ mod tests {
     #[test]
     fn remaining_counts_the_minute_and_hides_the_reserve() {
         for (tokens, remaining) in [(20.0, 10), (19.0, 9), (10.0, 0), (10.999_999_9, 1), (0.5, 0), (0.0, 0)] {
-            assert_eq!(bucket(tokens).remaining(), remaining, "{tokens}");
+            assert_eq!(bucket(tokens).remaining_within_rate(), remaining, "{tokens}");
         }
     }
 
     #[test]
     fn retry_is_when_one_call_is_there() {
         for (tokens, wait) in [(0.0, 6), (0.5, 3), (0.99, 1), (1.0, 1)] {
-            assert_eq!(bucket(tokens).retry_after(), wait, "{tokens}");
+            assert_eq!(bucket(tokens).retry_after_seconds(), wait, "{tokens}");
         }
     }
 
     #[test]
     fn the_bucket_that_stops_the_next_call_governs() {
         let key = |tokens| Bucket { rate_per_minute: 5, burst: 5, tokens };
-        assert_eq!(bucket(19.0).tighter(key(4.0)), key(4.0));
-        assert_eq!(bucket(0.5).tighter(key(4.0)), bucket(0.5));
-        assert_eq!(bucket(19.0).tighter(key(0.5)), key(0.5));
-        assert_eq!(bucket(12.0).tighter(key(4.0)), bucket(12.0));
+        assert_eq!(bucket(19.0).tighter_of(key(4.0)), key(4.0));
+        assert_eq!(bucket(0.5).tighter_of(key(4.0)), bucket(0.5));
+        assert_eq!(bucket(19.0).tighter_of(key(0.5)), key(0.5));
+        assert_eq!(bucket(12.0).tighter_of(key(4.0)), bucket(12.0));
     }
 
     /// Reference model of the bucket in integers. A call is 60 million units; a rate of 1 refills one unit a
@@ -209,7 +209,7 @@ mod tests {
         }
 
         #[expect(clippy::cast_precision_loss, reason = "as the store counts")]
-        fn usage(&self) -> Usage {
+        fn usage(&self) -> LimitUsage {
             let (rate, burst) = (i32::try_from(self.rate), i32::try_from(self.burst));
             let bucket = Bucket {
                 rate_per_minute: rate.expect("a rate"),
@@ -217,10 +217,10 @@ mod tests {
                 tokens: self.units as f64 / CALL as f64,
             };
             let now = DateTime::from_timestamp_micros(self.now).expect("a time");
-            Usage { bucket, now, quota: 1, used: 0, month: 0..1_000_000_000 }
+            LimitUsage { bucket, now, quota: 1, used: 0, month: 0..1_000_000_000 }
         }
 
-        fn after(&self, microseconds: i64) -> Model {
+        fn refilled_after(&self, microseconds: i64) -> Model {
             let mut later = self.clone();
             later.advance(microseconds);
             later
@@ -248,18 +248,18 @@ mod tests {
     fn keeps_its_promises(model: &Model, passed: bool) -> Result<(), TestCaseError> {
         let usage = model.usage();
         let (bucket, limit) = (usage.bucket, i64::from(usage.bucket.rate_per_minute));
-        prop_assert!((0..=limit).contains(&bucket.remaining()));
-        prop_assert!(bucket.remaining() == 0 || model.clone().call(), "remaining {}", bucket.remaining());
-        let reset = usage.reset();
+        prop_assert!((0..=limit).contains(&bucket.remaining_within_rate()));
+        prop_assert!(bucket.remaining_within_rate() == 0 || model.clone().call(), "remaining {}", bucket.remaining_within_rate());
+        let reset = usage.full_at_unix();
         prop_assert!(reset * 1_000_000 > model.now);
-        let mut full = model.after(reset * 1_000_000 - model.now);
+        let mut full = model.refilled_after(reset * 1_000_000 - model.now);
         prop_assert!(full.call());
-        prop_assert_eq!(full.usage().bucket.remaining(), limit - 1);
-        prop_assert_eq!(bucket.whole() > 0, model.clone().call());
-        let retry_after = i64::try_from(bucket.retry_after()).expect("seconds");
-        prop_assert!(model.after(retry_after * 1_000_000).call());
+        prop_assert_eq!(full.usage().bucket.remaining_within_rate(), limit - 1);
+        prop_assert_eq!(bucket.available_calls() > 0, model.clone().call());
+        let retry_after = i64::try_from(bucket.retry_after_seconds()).expect("seconds");
+        prop_assert!(model.refilled_after(retry_after * 1_000_000).call());
         prop_assert!(
-            passed || retry_after == 1 || !model.after((retry_after - 1) * 1_000_000).call(),
+            passed || retry_after == 1 || !model.refilled_after((retry_after - 1) * 1_000_000).call(),
             "{retry_after} s"
         );
         Ok(())

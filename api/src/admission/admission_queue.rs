@@ -16,11 +16,11 @@ use tokio_postgres::Config;
 use tracing::Instrument;
 
 use crate::admission::account_cache::AccountCache;
-use crate::admission::connection::Connection;
-use crate::admission::decision::{AdmissionError, Admitted, Call, Outcome, Verdict};
-use crate::admission::request_context::{Caller, Charge};
-use crate::admission::usage_recorder::Counts;
-use crate::concurrency::tasks::Tasks;
+use crate::admission::store_connection::StoreConnection;
+use crate::admission::decision::{AdmissionError, AdmissionDecision, AdmissionRequest, AdmissionOutcome, AdmissionVerdict};
+use crate::admission::request_context::{RequestContext, AccountCharge};
+use crate::admission::usage_recorder::UsageRecorder;
+use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
 
 /// Session settings. Keys are looked up by index with one generic plan, never by a table scan. A crash may lose less
@@ -37,104 +37,104 @@ const PASSES: usize = 4;
 const REOPEN: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
-struct Waiting {
-    call: Call,
+struct WaitingCall {
+    call: AdmissionRequest,
     since: Instant,
-    decision: oneshot::Sender<Result<Option<Admitted>, AdmissionError>>,
+    decision: oneshot::Sender<Result<Option<AdmissionDecision>, AdmissionError>>,
 }
 
 /// Refund of a counted call, in its month.
 #[derive(Debug)]
-struct Refund {
+struct QuotaRefund {
     account: i64,
     month: NaiveDate,
 }
 
 /// Handle of the admission workers.
 #[derive(Debug, Clone)]
-pub(crate) struct Admission {
-    calls: mpsc::Sender<Waiting>,
-    refunds: mpsc::Sender<Refund>,
-    counts: Counts,
+pub(crate) struct AdmissionQueue {
+    calls: mpsc::Sender<WaitingCall>,
+    refunds: mpsc::Sender<QuotaRefund>,
+    usage_recorder: UsageRecorder,
     metrics: AdmissionMetrics,
 }
 
-impl Admission {
+impl AdmissionQueue {
     /// Starts the workers. Their connections are separate from those for reads, so slow reads cannot delay admission.
     /// The workers end after the last handle is dropped and the remaining work is done.
     pub(crate) fn start(
         mut config: Config,
         tls: &MakeRustlsConnect,
-        patience: Duration,
-        tasks: &Tasks,
+        response_timeout: Duration,
+        tasks: &BackgroundTasks,
         metrics: AdmissionMetrics,
     ) -> Self {
         let options = format!(
             "{} {SESSION} -c statement_timeout={}",
             config.get_options().unwrap_or_default(),
-            patience.as_millis()
+            response_timeout.as_millis()
         );
-        config.options(options.trim()).connect_timeout(patience.max(Duration::from_secs(1)));
-        let connection = || Connection::new(&config, tls, patience, tasks);
+        config.options(options.trim()).connect_timeout(response_timeout.max(Duration::from_secs(1)));
+        let connection = || StoreConnection::new(&config, tls, response_timeout, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
         // One queue: several queues would be smaller and contend for the same rows.
         tasks.spawn(decide_queues(connection(), waiting, metrics.clone()));
         let (refunds, refunding) = mpsc::channel(1_024);
-        tasks.spawn(give_back(connection(), refunding));
-        let counts = Counts::start(&config, tls, tasks);
-        Self { calls, refunds, counts, metrics }
+        tasks.spawn(write_refunds(connection(), refunding));
+        let usage_recorder = UsageRecorder::start(&config, tls, tasks);
+        Self { calls, refunds, usage_recorder, metrics }
     }
 
     /// Decides one call; `None` for an invalid key.
-    pub(crate) async fn decide(&self, call: Call) -> Result<Option<Admitted>, AdmissionError> {
+    pub(crate) async fn decide(&self, call: AdmissionRequest) -> Result<Option<AdmissionDecision>, AdmissionError> {
         let decision = self.wait_for_decision(call).await;
-        self.metrics.count(&decision);
+        self.metrics.record_decision(&decision);
         decision
     }
 
     /// Calls waiting for a decision.
-    pub(crate) fn waiting(&self) -> usize {
+    pub(crate) fn waiting_calls(&self) -> usize {
         self.calls.max_capacity().saturating_sub(self.calls.capacity())
     }
 
-    async fn wait_for_decision(&self, call: Call) -> Result<Option<Admitted>, AdmissionError> {
+    async fn wait_for_decision(&self, call: AdmissionRequest) -> Result<Option<AdmissionDecision>, AdmissionError> {
         let (decision, decided) = oneshot::channel();
-        let waiting = Waiting { call, since: Instant::now(), decision };
+        let waiting = WaitingCall { call, since: Instant::now(), decision };
         self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
         // The worker enforces the timeout, counted from the end of the previous batch.
         decided.await.map_err(|_| AdmissionError::Ended)?
     }
 
     /// Adds a call to its account's statistics.
-    pub(crate) fn count(&self, caller: &Caller, status: StatusCode) {
+    pub(crate) fn record_usage(&self, caller: &RequestContext, status: StatusCode) {
         if let Some(charge) = caller.charge() {
-            self.counts.count(charge, status, caller.endpoint());
+            self.usage_recorder.record_call(charge, status, caller.route());
         }
     }
 
     /// Refunds the quota of a failed request, best effort.
-    pub(crate) fn refund_failed(&self, caller: &Caller) {
+    pub(crate) fn refund_failed_request(&self, caller: &RequestContext) {
         if let Some(charge) = caller.charge().filter(|charge| charge.counted) {
             self.refund(charge);
         }
     }
 
-    fn refund(&self, charge: &Charge) {
-        let refund = Refund { account: charge.account, month: charge.usage.month_start() };
+    fn refund(&self, charge: &AccountCharge) {
+        let refund = QuotaRefund { account: charge.account, month: charge.usage.month_start() };
         let _ = self.refunds.try_send(refund);
     }
 }
 
 impl AdmissionMetrics {
-    fn count(&self, decision: &Result<Option<Admitted>, AdmissionError>) {
+    fn record_decision(&self, decision: &Result<Option<AdmissionDecision>, AdmissionError>) {
         let counter = match decision {
             Err(_) => &self.undecided,
             Ok(None) => &self.invalid_key,
             Ok(Some(admitted)) => match admitted.verdict {
-                Verdict::Passed => &self.passed,
-                Verdict::Tier => &self.tier,
-                Verdict::Rate => &self.rate,
-                Verdict::Quota => &self.quota,
+                AdmissionVerdict::Passed => &self.passed,
+                AdmissionVerdict::Tier => &self.tier,
+                AdmissionVerdict::Rate => &self.rate,
+                AdmissionVerdict::Quota => &self.quota,
             },
         };
         counter.inc();
@@ -142,22 +142,22 @@ impl AdmissionMetrics {
 }
 
 async fn decide_queues(
-    mut connection: Connection,
-    mut waiting: mpsc::Receiver<Waiting>,
+    mut connection: StoreConnection,
+    mut waiting: mpsc::Receiver<WaitingCall>,
     metrics: AdmissionMetrics,
 ) {
     let (mut queue, mut cache) = (Vec::with_capacity(BATCH), AccountCache::new());
     // Opens the connection before the first call. An unresponsive server delays no call.
-    let _ = timeout(connection.patience, connection.store()).await;
+    let _ = timeout(connection.response_timeout, connection.store()).await;
     // Undecided calls go into the next batch without waiting for new calls.
-    while !queue.is_empty() || next(&mut connection, &mut waiting, &mut queue).await {
+    while !queue.is_empty() || wait_for_calls(&mut connection, &mut waiting, &mut queue).await {
         gather(&mut waiting, &mut queue).await;
-        settle(&mut connection, &mut cache, &mut queue, &metrics).await;
+        decide_batch(&mut connection, &mut cache, &mut queue, &metrics).await;
     }
 }
 
 /// Lets ready tasks join the batch. A larger batch costs less per call.
-async fn gather(waiting: &mut mpsc::Receiver<Waiting>, queue: &mut Vec<Waiting>) {
+async fn gather(waiting: &mut mpsc::Receiver<WaitingCall>, queue: &mut Vec<WaitingCall>) {
     for _ in 0..PASSES {
         tokio::task::yield_now().await;
         let room = BATCH.saturating_sub(queue.len());
@@ -169,10 +169,10 @@ async fn gather(waiting: &mut mpsc::Receiver<Waiting>, queue: &mut Vec<Waiting>)
 
 /// Waits for calls; `false` after the last sender is dropped. While idle it reopens a lost connection, so the first
 /// call after an outage finds it open.
-async fn next(
-    connection: &mut Connection,
-    waiting: &mut mpsc::Receiver<Waiting>,
-    queue: &mut Vec<Waiting>,
+async fn wait_for_calls(
+    connection: &mut StoreConnection,
+    waiting: &mut mpsc::Receiver<WaitingCall>,
+    queue: &mut Vec<WaitingCall>,
 ) -> bool {
     loop {
         let reopened = async {
@@ -191,25 +191,25 @@ async fn next(
 }
 
 /// Decides one batch. Undecided calls stay in the queue.
-async fn settle(
-    connection: &mut Connection,
+async fn decide_batch(
+    connection: &mut StoreConnection,
     cache: &mut AccountCache,
-    queue: &mut Vec<Waiting>,
+    queue: &mut Vec<WaitingCall>,
     metrics: &AdmissionMetrics,
 ) {
     // A disconnected client is not charged.
     queue.retain(|waiting| !waiting.decision.is_closed());
-    let calls: Vec<Call> = queue.iter().map(|waiting| waiting.call).collect();
-    let patience = connection.patience;
-    let (round, deciding) = (Instant::now(), decide(connection, cache, &calls));
+    let calls: Vec<AdmissionRequest> = queue.iter().map(|waiting| waiting.call).collect();
+    let response_timeout = connection.response_timeout;
+    let (round, deciding) = (Instant::now(), decide_reconnecting(connection, cache, &calls));
     let span = tracing::info_span!(target: SPAN_TARGET, "admission", otel.kind = "client", calls = i64::try_from(calls.len()).ok());
-    let decided = timeout(patience, deciding.instrument(span)).await.unwrap_or(Err(AdmissionError::Silent));
+    let decided = timeout(response_timeout, deciding.instrument(span)).await.unwrap_or(Err(AdmissionError::Silent));
     metrics.statement.observe(round.elapsed().as_secs_f64());
-    metrics.batch.observe(count(calls.len()));
+    metrics.batch.observe(to_float(calls.len()));
     match decided {
         Ok(outcomes) => {
             let answered = queue.drain(..).zip(outcomes);
-            let open = answered.filter_map(|(waiting, outcome)| waiting.answer(outcome, patience)).collect();
+            let open = answered.filter_map(|(waiting, outcome)| waiting.send_decision(outcome, response_timeout)).collect();
             *queue = open;
         }
         Err(error) => {
@@ -223,16 +223,16 @@ async fn settle(
 }
 
 /// Number of calls as a histogram value.
-fn count(calls: usize) -> f64 {
+fn to_float(calls: usize) -> f64 {
     u32::try_from(calls).map_or(f64::INFINITY, f64::from)
 }
 
 /// Runs one database round. If the connection had been lost before, runs a second one.
-async fn decide(
-    connection: &mut Connection,
+async fn decide_reconnecting(
+    connection: &mut StoreConnection,
     cache: &mut AccountCache,
-    calls: &[Call],
-) -> Result<Vec<Outcome>, AdmissionError> {
+    calls: &[AdmissionRequest],
+) -> Result<Vec<AdmissionOutcome>, AdmissionError> {
     let was_open = connection.is_open();
     match connection.store().await?.decide(cache, calls).await {
         Err(AdmissionError::ConnectionLost(_)) if was_open => {
@@ -243,23 +243,23 @@ async fn decide(
     }
 }
 
-impl Waiting {
+impl WaitingCall {
     /// Sends the decision. Without a decision, returns the call until its timeout expires.
-    fn answer(self, outcome: Outcome, patience: Duration) -> Option<Self> {
+    fn send_decision(self, outcome: AdmissionOutcome, response_timeout: Duration) -> Option<Self> {
         let decision = match outcome {
-            Outcome::Open if self.since.elapsed() < patience => return Some(self),
-            Outcome::Open => Err(AdmissionError::Contended),
-            Outcome::Decided(decision) => Ok(decision),
+            AdmissionOutcome::Open if self.since.elapsed() < response_timeout => return Some(self),
+            AdmissionOutcome::Open => Err(AdmissionError::Contended),
+            AdmissionOutcome::Decided(decision) => Ok(decision),
         };
         let _ = self.decision.send(decision);
         None
     }
 }
 
-async fn give_back(mut connection: Connection, mut refunding: mpsc::Receiver<Refund>) {
+async fn write_refunds(mut connection: StoreConnection, mut refunding: mpsc::Receiver<QuotaRefund>) {
     while let Some(refund) = refunding.recv().await {
-        let patience = connection.patience;
+        let response_timeout = connection.response_timeout;
         let giving = async { connection.store().await?.refund(refund.account, refund.month).await };
-        let _ = timeout(patience, giving).await;
+        let _ = timeout(response_timeout, giving).await;
     }
 }

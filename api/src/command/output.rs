@@ -4,7 +4,7 @@ use serde_json::Value;
 use telemetry::outln;
 
 /// Prints one object: as JSON, or one `name: value` a line.
-pub(super) fn object(value: &Value, json: bool) {
+pub(super) fn print_object(value: &Value, json: bool) {
     if json {
         outln!("{value}");
         return;
@@ -15,7 +15,7 @@ pub(super) fn object(value: &Value, json: bool) {
 }
 
 /// Prints rows: as a JSON array, or as columns with a heading.
-pub(super) fn rows(rows: &[Value], columns: &[&str], json: bool) {
+pub(super) fn print_rows(rows: &[Value], columns: &[&str], json: bool) {
     if json {
         outln!("{}", Value::from(rows.to_vec()));
         return;

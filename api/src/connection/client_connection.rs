@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures::future::AbortHandle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::metrics::Connections;
+use crate::metrics::ConnectionCounts;
 
 /// Bytes of a request head that any client may send. A larger head needs a valid key or a permit.
 const SMALL_HEAD: usize = 16 * 1024;
@@ -15,7 +15,7 @@ const LEAST_TAKEN: usize = 64 * 1024;
 
 /// Timeouts of a client connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct ClientTimeouts {
     /// Time for a request head, from its first byte.
     pub(crate) head: Duration,
     /// Idle time between requests, and before the first.
@@ -26,26 +26,26 @@ pub(crate) struct Patience {
 
 /// One client connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     /// Abort handle of the future that serves the connection.
     pub(super) closing: AbortHandle,
     large_heads: Arc<Semaphore>,
-    progress: Mutex<Progress>,
+    progress: Mutex<ConnectionProgress>,
 }
 
 #[derive(Debug)]
-struct Progress {
-    phase: Phase,
+struct ConnectionProgress {
+    phase: ConnectionPhase,
     /// Start of the phase.
     since: Instant,
     /// True after a request with a valid key.
     has_shown_key: bool,
     /// Set while the client accepts less than the required rate.
-    blocked: Option<Blocked>,
+    blocked: Option<BlockedWrite>,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum ConnectionPhase {
     /// No request is in progress.
     Idle,
     /// A request head is being received; `place` is the permit of a large one.
@@ -55,28 +55,28 @@ enum Phase {
 }
 
 #[derive(Debug)]
-struct Blocked {
+struct BlockedWrite {
     since: Instant,
     taken: usize,
 }
 
 /// Eviction priority. The connection with the lowest value is evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Worth {
+pub(super) struct EvictionRank {
     has_shown_key: bool,
     is_sending: bool,
     since: Instant,
 }
 
-impl Connection {
+impl ClientConnection {
     pub(super) fn new(closing: AbortHandle, large_heads: Arc<Semaphore>) -> Self {
         let progress =
-            Progress { phase: Phase::Idle, since: Instant::now(), has_shown_key: false, blocked: None };
+            ConnectionProgress { phase: ConnectionPhase::Idle, since: Instant::now(), has_shown_key: false, blocked: None };
         Self { closing, large_heads, progress: Mutex::new(progress) }
     }
 
     /// Records a request with a valid key.
-    pub(crate) fn show_key(&self) {
+    pub(crate) fn record_valid_key(&self) {
         self.progress().has_shown_key = true;
     }
 
@@ -85,28 +85,28 @@ impl Connection {
     }
 
     /// Adds the connection to the count of its phase.
-    pub(super) fn count(&self, connections: &mut Connections) {
+    pub(super) fn add_to_counts(&self, connections: &mut ConnectionCounts) {
         let same = match self.progress().phase {
-            Phase::Idle => &mut connections.idle,
-            Phase::Head { .. } => &mut connections.head,
-            Phase::Working => &mut connections.working,
+            ConnectionPhase::Idle => &mut connections.idle,
+            ConnectionPhase::Head { .. } => &mut connections.head,
+            ConnectionPhase::Working => &mut connections.working,
         };
         *same += 1;
     }
 
     /// Records a complete request. The working phase ends when the guard is dropped.
-    pub(crate) fn working(self: &Arc<Self>) -> Working {
-        self.progress().enter(Phase::Working);
-        Working(Arc::clone(self))
+    pub(crate) fn begin_request(self: &Arc<Self>) -> RequestGuard {
+        self.progress().enter(ConnectionPhase::Working);
+        RequestGuard(Arc::clone(self))
     }
 
     /// Records received bytes. Returns `false` if a large head gets no permit.
-    pub(super) fn received(&self, count: usize) -> bool {
+    pub(super) fn record_received(&self, count: usize) -> bool {
         let mut progress = self.progress();
         let has_shown_key = progress.has_shown_key;
         match &mut progress.phase {
-            Phase::Idle => progress.enter(Phase::Head { bytes: count, place: None }),
-            Phase::Head { bytes, place } => {
+            ConnectionPhase::Idle => progress.enter(ConnectionPhase::Head { bytes: count, place: None }),
+            ConnectionPhase::Head { bytes, place } => {
                 *bytes += count;
                 if *bytes > SMALL_HEAD && !has_shown_key && place.is_none() {
                     *place = Arc::clone(&self.large_heads).try_acquire_owned().ok();
@@ -114,13 +114,13 @@ impl Connection {
                 }
             }
             // These bytes belong to the next, pipelined request. hyper's read buffer bounds them.
-            Phase::Working => {}
+            ConnectionPhase::Working => {}
         }
         true
     }
 
     /// Records bytes accepted by the client.
-    pub(super) fn took(&self, count: usize) {
+    pub(super) fn record_accepted(&self, count: usize) {
         let mut progress = self.progress();
         if let Some(blocked) = &mut progress.blocked {
             blocked.taken += count;
@@ -131,12 +131,12 @@ impl Connection {
     }
 
     /// Records that the client accepts no bytes now.
-    pub(super) fn blocked(&self) {
-        self.progress().blocked.get_or_insert_with(|| Blocked { since: Instant::now(), taken: 0 });
+    pub(super) fn record_blocked(&self) {
+        self.progress().blocked.get_or_insert_with(|| BlockedWrite { since: Instant::now(), taken: 0 });
     }
 
     /// Records that the client has accepted all bytes.
-    pub(super) fn drained(&self) {
+    pub(super) fn record_drained(&self) {
         let mut progress = self.progress();
         if progress.blocked.take().is_some() {
             progress.since = Instant::now();
@@ -144,46 +144,46 @@ impl Connection {
     }
 
     /// True if the client has exceeded a timeout.
-    pub(super) fn is_overdue(&self, now: Instant, patience: &Patience) -> bool {
+    pub(super) fn is_overdue(&self, now: Instant, timeouts: &ClientTimeouts) -> bool {
         let progress = self.progress();
         let beyond = |since: Instant, limit| now.saturating_duration_since(since) > limit;
         let is_late = match progress.phase {
-            Phase::Idle => beyond(progress.since, patience.idle),
-            Phase::Head { .. } => beyond(progress.since, patience.head),
+            ConnectionPhase::Idle => beyond(progress.since, timeouts.idle),
+            ConnectionPhase::Head { .. } => beyond(progress.since, timeouts.head),
             // The deadline of the request applies.
-            Phase::Working => false,
+            ConnectionPhase::Working => false,
         };
-        is_late || progress.blocked.as_ref().is_some_and(|blocked| beyond(blocked.since, patience.write))
+        is_late || progress.blocked.as_ref().is_some_and(|blocked| beyond(blocked.since, timeouts.write))
     }
 
     /// Eviction priority. `None` for a connection that must not be evicted, because a request is in progress.
-    pub(super) fn worth(&self) -> Option<Worth> {
+    pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
         let progress = self.progress();
-        let is_sending = matches!(progress.phase, Phase::Head { .. });
+        let is_sending = matches!(progress.phase, ConnectionPhase::Head { .. });
         // Only clients with a key receive data, so only their pending writes prevent eviction.
         let is_taking = progress.blocked.is_some() && progress.has_shown_key;
-        let worth = Worth { has_shown_key: progress.has_shown_key, is_sending, since: progress.since };
-        (!matches!(progress.phase, Phase::Working) && !is_taking).then_some(worth)
+        let rank = EvictionRank { has_shown_key: progress.has_shown_key, is_sending, since: progress.since };
+        (!matches!(progress.phase, ConnectionPhase::Working) && !is_taking).then_some(rank)
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, ConnectionProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Progress {
-    fn enter(&mut self, phase: Phase) {
+impl ConnectionProgress {
+    fn enter(&mut self, phase: ConnectionPhase) {
         (self.phase, self.since) = (phase, Instant::now());
     }
 }
 
 /// Guard of a request in progress.
 #[derive(Debug)]
-pub(crate) struct Working(Arc<Connection>);
+pub(crate) struct RequestGuard(Arc<ClientConnection>);
 
-impl Drop for Working {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
-        self.0.progress().enter(Phase::Idle);
+        self.0.progress().enter(ConnectionPhase::Idle);
     }
 }
 
@@ -191,31 +191,31 @@ impl Drop for Working {
 mod tests {
     use super::*;
 
-    const PATIENCE: Patience = Patience {
+    const TIMEOUTS: ClientTimeouts = ClientTimeouts {
         head: Duration::from_secs(10),
         idle: Duration::from_secs(75),
         write: Duration::from_secs(30),
     };
 
-    fn new(large_heads: Arc<Semaphore>) -> Arc<Connection> {
+    fn new(large_heads: Arc<Semaphore>) -> Arc<ClientConnection> {
         let (closing, _) = AbortHandle::new_pair();
-        Arc::new(Connection::new(closing, large_heads))
+        Arc::new(ClientConnection::new(closing, large_heads))
     }
 
-    fn connection() -> Arc<Connection> {
+    fn connection() -> Arc<ClientConnection> {
         new(Arc::new(Semaphore::new(1)))
     }
 
-    fn is_overdue_after(connection: &Connection, seconds: u64) -> bool {
-        connection.is_overdue(Instant::now() + Duration::from_secs(seconds), &PATIENCE)
+    fn is_overdue_after(connection: &ClientConnection, seconds: u64) -> bool {
+        connection.is_overdue(Instant::now() + Duration::from_secs(seconds), &TIMEOUTS)
     }
 
     #[test]
     fn each_phase_has_its_own_time() {
         let connection = connection();
         assert!(!is_overdue_after(&connection, 70) && is_overdue_after(&connection, 76));
-        assert!(connection.received(1) && is_overdue_after(&connection, 11));
-        let working = connection.working();
+        assert!(connection.record_received(1) && is_overdue_after(&connection, 11));
+        let working = connection.begin_request();
         assert!(!is_overdue_after(&connection, 1_000));
         drop(working);
         assert!(!is_overdue_after(&connection, 70) && is_overdue_after(&connection, 76));
@@ -224,15 +224,15 @@ mod tests {
     #[test]
     fn an_answer_is_taken_in_time_or_in_large_parts() {
         let connection = connection();
-        let _working = connection.working();
-        connection.blocked();
+        let _working = connection.begin_request();
+        connection.record_blocked();
         assert!(!is_overdue_after(&connection, 29) && is_overdue_after(&connection, 31));
-        connection.took(LEAST_TAKEN - 1);
+        connection.record_accepted(LEAST_TAKEN - 1);
         assert!(is_overdue_after(&connection, 31));
-        connection.took(1);
+        connection.record_accepted(1);
         assert!(!is_overdue_after(&connection, 31));
-        connection.blocked();
-        connection.drained();
+        connection.record_blocked();
+        connection.record_drained();
         assert!(!is_overdue_after(&connection, 31));
     }
 
@@ -240,12 +240,12 @@ mod tests {
     fn large_heads_of_strangers_take_turns() {
         let places = Arc::new(Semaphore::new(1));
         let [one, two] = [(); 2].map(|()| new(Arc::clone(&places)));
-        assert!(one.received(1) && one.received(SMALL_HEAD));
-        assert!(two.received(1) && !two.received(SMALL_HEAD));
-        drop(one.working());
-        assert!(two.received(1));
+        assert!(one.record_received(1) && one.record_received(SMALL_HEAD));
+        assert!(two.record_received(1) && !two.record_received(SMALL_HEAD));
+        drop(one.begin_request());
+        assert!(two.record_received(1));
         let keyed = new(places);
-        keyed.show_key();
-        assert!(keyed.received(1) && keyed.received(SMALL_HEAD));
+        keyed.record_valid_key();
+        assert!(keyed.record_received(1) && keyed.record_received(SMALL_HEAD));
     }
 }

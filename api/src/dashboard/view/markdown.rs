@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-pub(crate) fn paragraphs(text: &str) -> Markup {
-    html! { @for paragraph in text.split("\n\n").filter(|text| !text.trim().is_empty()) { p { (inline(paragraph)) } } }
+pub(crate) fn render_paragraphs(text: &str) -> Markup {
+    html! { @for paragraph in text.split("\n\n").filter(|text| !text.trim().is_empty()) { p { (render_inline(paragraph)) } } }
 }
 
 /// Inline content of a paragraph.
-pub(crate) fn inline(text: &str) -> Markup {
+pub(crate) fn render_inline(text: &str) -> Markup {
     let Some((at, mark)) = first_mark(text) else { return html! { (text) } };
     let (before, rest) = text.split_at(at);
     let inner = &rest[mark.len()..];
@@ -17,14 +17,14 @@ pub(crate) fn inline(text: &str) -> Markup {
             let shown = if mark == "`" {
                 html! { code { (content) } }
             } else {
-                html! { strong { (inline(content)) } }
+                html! { strong { (render_inline(content)) } }
             };
             (shown, after)
         }),
     };
     match found {
-        Some((shown, after)) => html! { (before) (shown) (inline(after)) },
-        None => html! { (before) (mark) (inline(inner)) },
+        Some((shown, after)) => html! { (before) (shown) (render_inline(after)) },
+        None => html! { (before) (mark) (render_inline(inner)) },
     }
 }
 
@@ -43,7 +43,7 @@ fn link(text: &str) -> Option<(Markup, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{inline, paragraphs};
+    use super::{render_inline, render_paragraphs};
 
     #[test]
     fn marks_become_elements_and_everything_else_stays_text() {
@@ -54,8 +54,8 @@ mod tests {
             ("[elsewhere](https://example.com)", "[elsewhere](https://example.com)"),
             ("an open ` and [ and **", "an open ` and [ and **"),
         ] {
-            assert_eq!(inline(text).into_string(), expected);
+            assert_eq!(render_inline(text).into_string(), expected);
         }
-        assert_eq!(paragraphs("one\n\ntwo").into_string(), "<p>one</p><p>two</p>");
+        assert_eq!(render_paragraphs("one\n\ntwo").into_string(), "<p>one</p><p>two</p>");
     }
 }
