@@ -14,7 +14,7 @@ use telemetry::Shutdown;
 use telemetry::listener::{MetricsSettings, parse_address};
 
 use crate::generate::{self, GenerateArgs};
-use crate::infer::{MapArgs, propose};
+use crate::infer::{MapArgs, print_map};
 use crate::load::error::LoadError;
 use crate::load::report::print;
 use crate::load::{LoadArgs, load};
@@ -88,7 +88,7 @@ pub fn main() -> ExitCode {
 async fn run(Cli { stream, command }: Cli) -> ExitCode {
     match command {
         Command::Load(args) => interruptible(run_load(&args, &stream)).await,
-        Command::Map(args) => match propose(&args) {
+        Command::Map(args) => match print_map(&args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(format_args!("{error}"), 2),
         },

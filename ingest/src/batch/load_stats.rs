@@ -27,7 +27,7 @@ pub struct LoadStats {
 
 impl LoadStats {
     /// Counts a reject.
-    pub(crate) fn reject(&mut self, reason: &'static str, reject: &Reject) {
+    pub(crate) fn count_reject(&mut self, reason: &'static str, reject: &Reject) {
         *self.rejects.entry(reason).or_default() += 1;
         if self.examples.len() < EXAMPLES {
             self.examples.push(reject.clone());
@@ -35,12 +35,12 @@ impl LoadStats {
     }
 
     /// Number of rejects.
-    pub fn rejected(&self) -> u64 {
+    pub fn rejected_count(&self) -> u64 {
         self.rejects.values().sum()
     }
 
     /// Number of accepted rows of all kinds.
-    pub fn accepted(&self) -> u64 {
+    pub fn accepted_count(&self) -> u64 {
         self.rows.values().sum()
     }
 

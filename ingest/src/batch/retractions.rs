@@ -92,7 +92,7 @@ impl Retractions {
         let kinds: BTreeSet<Kind> = self.0.iter().map(|retraction| retraction.kind).collect();
         for kind in kinds.iter().copied().filter(|kind| *kind != Kind::Price) {
             let of_kind = known_keys.entry(kind).or_default();
-            log.frames(kind, u64::MAX, |frame| frame.source == source, |frame| of_kind.add_body(&frame.body))
+            log.each_frame(kind, u64::MAX, |frame| frame.source == source, |frame| of_kind.add_body(&frame.body))
                 .await?;
         }
         if kinds.contains(&Kind::Price)

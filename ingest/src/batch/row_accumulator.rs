@@ -312,7 +312,7 @@ impl RowAccumulator {
     }
 
     /// Adds a reject.
-    pub(crate) fn reject(&mut self, line: u64, raw: &[u8], error: RowError) {
+    pub(crate) fn add_reject(&mut self, line: u64, raw: &[u8], error: RowError) {
         let raw = String::from_utf8_lossy(&raw[..raw.len().min(REJECT_BYTES)]).into_owned();
         let reject = Reject {
             file: self.label.clone(),
@@ -322,7 +322,7 @@ impl RowAccumulator {
             row: raw,
             columns: self.columns.clone(),
         };
-        self.stats.reject(error.reason, &reject);
+        self.stats.count_reject(error.reason, &reject);
         let bytes = reject.row.len() + reject.message.len();
         if let Some((rows, line)) = self.rejects.push(line, reject, bytes) {
             self.send(RowChunk::Rows(Body::Rejects(rows), line));

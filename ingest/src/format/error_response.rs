@@ -25,7 +25,7 @@ const THROTTLE: [&str; 11] = [
 ];
 
 /// Reason why a file has no data; `None` if it may have some.
-pub(super) fn refusal(head: &FileHead) -> Option<String> {
+pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
     let text = head.text.trim_start_matches('\u{feff}').trim_start();
     let lower = text.get(..text.len().min(15)).unwrap_or_default().to_ascii_lowercase();
     if ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| lower.starts_with(tag)) {
@@ -99,7 +99,7 @@ pub(crate) fn parse_service_message(text: &str) -> Option<ServiceMessage> {
 }
 
 /// True if a message is a throttle notice.
-pub(crate) fn is_throttle_notice(said: &str) -> bool {
-    let said = said.to_ascii_lowercase();
-    THROTTLE.iter().any(|words| said.contains(words))
+pub(crate) fn is_throttle_notice(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    THROTTLE.iter().any(|words| message.contains(words))
 }

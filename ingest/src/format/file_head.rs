@@ -69,13 +69,13 @@ impl FileHead {
     }
 
     /// Position of the column whose plain name is in `names`.
-    pub fn position(&self, names: &[&str]) -> Option<usize> {
+    pub fn position_of(&self, names: &[&str]) -> Option<usize> {
         self.columns.iter().position(|column| names.contains(&normalize_column_name(column).as_str()))
     }
 
     /// True if a column's plain name is in `names`.
-    pub fn has(&self, names: &[&str]) -> bool {
-        self.position(names).is_some()
+    pub fn has_column(&self, names: &[&str]) -> bool {
+        self.position_of(names).is_some()
     }
 
     /// Columns, for a message.
@@ -90,28 +90,28 @@ impl FileHead {
 
     /// Likely origin of a file without a known format, with a hint.
     pub fn guess_origin(&self) -> Option<String> {
-        let dated = self.has(&["date", "day", "timestamp", "datetime"]);
-        let prices = dated && ["open", "high", "low", "close"].iter().all(|name| self.has(&[name]));
+        let dated = self.has_column(&["date", "day", "timestamp", "datetime"]);
+        let prices = dated && ["open", "high", "low", "close"].iter().all(|name| self.has_column(&[name]));
         let canonical = |names: &[&str]| {
             names.iter().all(|name| self.columns.iter().any(|column| column.eq_ignore_ascii_case(name)))
         };
         let guess = if let Some(table) = self.several_lines_of_names() {
             table
-        } else if prices && self.has(&["dividend"]) && self.has(&["split"]) {
+        } else if prices && self.has_column(&["dividend"]) && self.has_column(&["split"]) {
             "a zipline csvdir file, whose prices are of no stated basis: convert it to canonical prices, dividends and splits, or write a map for each (ingest map FILE)"
         } else if prices && self.first_row.first().is_some_and(|date| has_named_month(date)) {
             "a Google Finance prices file, which names neither symbol nor basis: read it under a map that says them (ingest map FILE)"
-        } else if prices && self.has(&["adjclose", "adjustedclose", "closeadj"]) {
+        } else if prices && self.has_column(&["adjclose", "adjustedclose", "closeadj"]) {
             "a table of prices with two closes: read it under a map that says whether Close is raw or adjusted for splits (ingest map FILE)"
         } else if canonical(&["symbol", "date", "close"]) || canonical(&["symbol", "ex_date", "amount"]) {
             "a canonical table under another name: name it by its kind, such as prices.csv or dividends-2024.csv"
-        } else if prices && self.has(&TICKERS) {
+        } else if prices && self.has_column(&TICKERS) {
             "a table of prices of many symbols: read it under a map that says which column names them, and whether prices are raw (ingest map FILE)"
         } else if prices {
             "a table of prices without a symbol: add a symbol column and name it prices.csv, or read it under a map (ingest map FILE)"
         } else if self.columns.iter().any(|column| column.ends_with(".Open") || column.ends_with(".Close")) {
             "a chart's table with a symbol in its column names: read it under a map (ingest map FILE)"
-        } else if self.has(&["kind"]) {
+        } else if self.has_column(&["kind"]) {
             "canonical records: name the file .ndjson, one record a line"
         } else {
             return None;

@@ -41,8 +41,8 @@ const NO_SYMBOLS: [&str; 24] = [
 const PREFIXES: [&str; 4] = ["div", "divs", "eod", "px"];
 
 /// Symbol of a file whose rows name none: from the command line, or else from the file name.
-pub(super) fn resolve(file: &FeedFile, whose: SymbolScope, options: &ReaderOptions) -> Result<Option<Symbol>, String> {
-    if whose != SymbolScope::File {
+pub(super) fn resolve_file_symbol(file: &FeedFile, scope: SymbolScope, options: &ReaderOptions) -> Result<Option<Symbol>, String> {
+    if scope != SymbolScope::File {
         return Ok(None);
     }
     // The name is parsed even with --symbol: it may indicate that the rows are not daily.

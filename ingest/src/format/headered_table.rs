@@ -41,12 +41,12 @@ impl<R: Read> HeaderedTable<R> {
     }
 
     /// Position of the first column with one of these names, or [`NONE`].
-    pub(super) fn column(&self, names: &[&str]) -> usize {
+    pub(super) fn position_of(&self, names: &[&str]) -> usize {
         self.header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(NONE)
     }
 
     /// Passes every record to `row`. A record that fails or has another shape is rejected.
-    pub(super) fn read(
+    pub(super) fn for_each_record(
         mut self,
         rows: &mut RowAccumulator,
         mut row: impl FnMut(&CsvRecord<'_>, &mut RowAccumulator) -> Result<(), RowError>,
@@ -60,7 +60,7 @@ impl<R: Read> HeaderedTable<R> {
             rows.stats.records += 1;
             let accepted = check_shape(self.header.len(), &record).and_then(|()| row(&record, rows));
             if let Err(fault) = accepted {
-                rows.reject(record.line, record.raw, fault);
+                rows.add_reject(record.line, record.raw, fault);
             }
         }
         Ok(())
@@ -95,15 +95,15 @@ pub(super) struct PriceColumns {
 
 impl PriceColumns {
     /// Finds the columns by their common names.
-    pub(super) fn of<R: Read>(table: &HeaderedTable<R>) -> Self {
+    pub(super) fn find_in<R: Read>(table: &HeaderedTable<R>) -> Self {
         Self {
-            open: table.column(&["open"]),
-            high: table.column(&["high"]),
-            low: table.column(&["low"]),
-            close: table.column(&["close"]),
-            volume: table.column(&["volume"]),
-            vwap: table.column(&["vwap"]),
-            trade_count: table.column(&["trade_count", "tradecount"]),
+            open: table.position_of(&["open"]),
+            high: table.position_of(&["high"]),
+            low: table.position_of(&["low"]),
+            close: table.position_of(&["close"]),
+            volume: table.position_of(&["volume"]),
+            vwap: table.position_of(&["vwap"]),
+            trade_count: table.position_of(&["trade_count", "tradecount"]),
         }
     }
 

@@ -74,7 +74,7 @@ impl ValueEnum for FormatChoice {
 impl FileFormat {
     /// Detects the format of a file from its head.
     pub fn detect(file: &FeedFile, head: &FileHead, options: &ReaderOptions) -> Result<Self, String> {
-        if let Some(reason) = error_response::refusal(head) {
+        if let Some(reason) = error_response::refusal_reason(head) {
             return Err(reason);
         }
         if let Some(map) = &options.map {
@@ -90,7 +90,7 @@ impl FileFormat {
         if let Some((vendor, whose)) = found {
             let whose = whose?;
             let date = if whose == SymbolScope::Dated { date_in(file.stem()) } else { None };
-            let symbol = file_symbol::resolve(file, whose, options)?;
+            let symbol = file_symbol::resolve_file_symbol(file, whose, options)?;
             return Ok(Self::Vendor { vendor, encoding: head.encoding, symbol, date });
         }
         let found = if canonical { canonical::detect(file, head) } else { None };

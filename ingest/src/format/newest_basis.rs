@@ -10,7 +10,7 @@ use market::event::{Action, Dividend, DividendType, EventRow, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::raw_trading_day::{SeriesDates, cash, split};
+use super::raw_trading_day::{SeriesDates, regular_dividend, plain_split};
 use super::file_format::{ReaderOptions, FeedReadError};
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
@@ -61,11 +61,11 @@ impl<'a> NewestBasis<'a> {
         {
             let Some(amount) = amount else { continue };
             let dividend =
-                Dividend { r#type, amount_basis: basis, ..cash(symbol, day.date, amount, options) };
+                Dividend { r#type, amount_basis: basis, ..regular_dividend(symbol, day.date, amount, options) };
             self.dividends.push((rows.default_provenance(day.line).into_row(dividend), day.bytes));
         }
         if let Some(shares) = day.split {
-            rows.add_split(rows.default_provenance(day.line).into_row(split(symbol, day.date, shares)), day.bytes);
+            rows.add_split(rows.default_provenance(day.line).into_row(plain_split(symbol, day.date, shares)), day.bytes);
         }
         if let Some(cells) = &day.prices {
             let basis_day = (basis == ShareBasis::SplitAdjusted).then_some(0);

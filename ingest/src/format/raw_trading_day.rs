@@ -31,24 +31,24 @@ pub(super) struct RawTradingDay<'a> {
 impl RawTradingDay<'_> {
     /// Adds the price, the dividend and the split. If one is invalid, none is added.
     pub(super) fn add_to(&self, options: &ReaderOptions, rows: &mut RowAccumulator) -> Result<(), RowError> {
-        let amount = amount(self.dividend.0, self.dividend.1)?;
-        let shares = split_shares(self.ratio.0, self.ratio.1)?;
+        let amount = parse_cash_amount(self.dividend.0, self.dividend.1)?;
+        let shares = parse_split_shares(self.ratio.0, self.ratio.1)?;
         let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
         rows.add_price(self.symbol.as_str().as_bytes(), self.date, &self.prices, version, self.line)?;
         let provenance = rows.default_provenance(self.line);
         if let Some(amount) = amount {
-            let dividend = cash(self.symbol, self.date, amount, options);
+            let dividend = regular_dividend(self.symbol, self.date, amount, options);
             rows.add_dividend(provenance.clone().into_row(dividend), self.bytes);
         }
         if let Some(shares) = shares {
-            rows.add_split(provenance.into_row(split(self.symbol, self.date, shares)), self.bytes);
+            rows.add_split(provenance.into_row(plain_split(self.symbol, self.date, shares)), self.bytes);
         }
         Ok(())
     }
 }
 
 /// Regular cash dividend as declared, in the currency of the command line.
-pub(super) fn cash(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options: &ReaderOptions) -> Dividend {
+pub(super) fn regular_dividend(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options: &ReaderOptions) -> Dividend {
     Dividend {
         symbol: symbol.clone(),
         amount: options.currency.to_major(amount),
@@ -66,13 +66,13 @@ pub(super) fn cash(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options
 }
 
 /// Split of `from` old shares into `to` new ones.
-pub(super) fn split(symbol: &Symbol, ex_date: NaiveDate, (from, to): (Decimal, Decimal)) -> Split {
+pub(super) fn plain_split(symbol: &Symbol, ex_date: NaiveDate, (from, to): (Decimal, Decimal)) -> Split {
     let symbol = symbol.clone();
     Split { symbol, ex_date, from, to, declaration_date: None, payable_date: None, r#type: None }
 }
 
 /// Parses a paid amount; zero gives `None`.
-pub(super) fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, RowError> {
+pub(super) fn parse_cash_amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, RowError> {
     let cell = trim_blanks(cell);
     if is_absent_value(cell) {
         return Ok(None);
@@ -89,7 +89,7 @@ pub(super) fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, RowEr
 }
 
 /// Parses the old and new shares of a split; a ratio of 0 or 1 gives `None`.
-pub(super) fn split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, RowError> {
+pub(super) fn parse_split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, RowError> {
     let text = String::from_utf8_lossy(trim_blanks(cell));
     let parsed = parse_decimal(&text).ok().map(|ratio| ratio.value);
     if is_absent_value(text.as_bytes()) || parsed.is_some_and(|ratio| ratio.is_zero() || ratio == Decimal::ONE) {
@@ -99,7 +99,7 @@ pub(super) fn split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal,
         return Err(RowError::new("non_positive_ratio", format_args!("{column} {text} is not above zero")));
     }
     let message = format_args!("{column} {text:?} is no ratio: write new to old, such as 4:1 or 4.0");
-    split_ratio::parse(&text).map(Some).ok_or_else(|| RowError::new("bad_number", message))
+    split_ratio::parse_ratio(&text).map(Some).ok_or_else(|| RowError::new("bad_number", message))
 }
 
 /// Days of a single-symbol file. Their distances distinguish daily rows from weekly and monthly ones.

@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 const MAX_CUT_DENOMINATOR: i64 = 20;
 
 /// Old and new shares in the smallest whole numbers; `None` for an invalid ratio.
-pub(super) fn shares(ratio: Decimal) -> Option<(Decimal, Decimal)> {
+pub(super) fn whole_shares(ratio: Decimal) -> Option<(Decimal, Decimal)> {
     if ratio <= Decimal::ZERO {
         return None;
     }
@@ -19,7 +19,7 @@ pub(super) fn shares(ratio: Decimal) -> Option<(Decimal, Decimal)> {
 }
 
 /// Parses a ratio written as `4:1` (new to old) or as one number.
-pub(super) fn parse(text: &str) -> Option<(Decimal, Decimal)> {
+pub(super) fn parse_ratio(text: &str) -> Option<(Decimal, Decimal)> {
     match text.split_once([':', '/']) {
         Some((to, from)) => {
             let number = |text: &str| {
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str) -> Option<(Decimal, Decimal)> {
             };
             Some((number(from)?, number(to)?))
         }
-        None => shares(market::decimal::parse_decimal(text).ok()?.value),
+        None => whole_shares(market::decimal::parse_decimal(text).ok()?.value),
     }
 }
 
@@ -70,10 +70,10 @@ mod tests {
             ("4:1", 1, 4),
             ("1:8", 8, 1),
         ] {
-            assert_eq!(parse(text), Some((Decimal::from(from), Decimal::from(to))), "{text}");
+            assert_eq!(parse_ratio(text), Some((Decimal::from(from), Decimal::from(to))), "{text}");
         }
         for text in ["0", "-2", "x", "4:0", ":"] {
-            assert_eq!(parse(text), None, "{text}");
+            assert_eq!(parse_ratio(text), None, "{text}");
         }
     }
 }

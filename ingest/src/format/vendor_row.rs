@@ -88,7 +88,7 @@ impl<'a> VendorRow<'a> {
     pub(super) fn percent(&self, names: &[&str]) -> Option<String> {
         self.text(names).map(|text| match text.strip_suffix('%') {
             Some(percent) => percent.trim().to_owned(),
-            None => scaled(text, Decimal::ONE_HUNDRED),
+            None => scale_number(text, Decimal::ONE_HUNDRED),
         })
     }
 
@@ -116,7 +116,7 @@ pub(super) fn strip_midnight(text: &str) -> &str {
 }
 
 /// Number times a factor. Other text stays unchanged; a later check reports it.
-pub(super) fn scaled(text: &str, factor: Decimal) -> String {
+pub(super) fn scale_number(text: &str, factor: Decimal) -> String {
     let number = market::decimal::parse_figure(text).ok();
     let product = number.and_then(|number| number.value.checked_mul(factor));
     product.map_or_else(|| text.to_owned(), |product| product.normalize().to_string())
@@ -130,7 +130,7 @@ pub(super) fn count_row(
 ) {
     rows.stats.records += 1;
     if let Err(fault) = read(row, rows) {
-        rows.reject(row.line, row.raw, fault);
+        rows.add_reject(row.line, row.raw, fault);
     }
 }
 
@@ -151,7 +151,7 @@ pub(super) fn read_documents(
                 Ok(document) => each(document, number, rows),
                 Err(error) => {
                     rows.stats.records += 1;
-                    rows.reject(number, line, RowError::new("malformed_row", format_args!("not JSON: {error}")));
+                    rows.add_reject(number, line, RowError::new("malformed_row", format_args!("not JSON: {error}")));
                 }
             }
         }
@@ -182,7 +182,7 @@ pub(super) fn read_rows(
     if reading.encoding == Encoding::Csv {
         let table = HeaderedTable::open(reading.source, normalize_field_name)?;
         let header = table.header().to_vec();
-        return table.read(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
+        return table.for_each_record(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
     }
     read_objects(reading, rows, |object, wrapper, line, rows| {
         let mut row = VendorRow::of_json(object, line);

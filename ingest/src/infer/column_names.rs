@@ -125,7 +125,7 @@ const SPLIT: [(&str, &str); 20] = [
 
 /// Kind of a table, from its columns: a close indicates prices.
 pub(super) fn kind_of(names: &[String]) -> Kind {
-    let has = |kind, column| names.iter().any(|name| meaning(kind, name) == Some(column));
+    let has = |kind, column| names.iter().any(|name| canonical_column(kind, name) == Some(column));
     if has(Kind::Price, "close") {
         Kind::Price
     } else if has(Kind::Dividend, "amount") {
@@ -138,7 +138,7 @@ pub(super) fn kind_of(names: &[String]) -> Kind {
 }
 
 /// Canonical column of a name, in rows of a kind.
-pub(super) fn meaning(kind: Kind, name: &str) -> Option<&'static str> {
+pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<&'static str> {
     let tables: &[&[(&str, &'static str)]] = match kind {
         Kind::Dividend => &[&DIVIDEND],
         Kind::Split => &[&SPLIT],

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use market::event::Kind;
 
 use super::cell_formats::is_ticker;
-use super::column_names::{kind_of, meaning};
+use super::column_names::{kind_of, canonical_column};
 use super::table_profile::{ColumnContent, TableProfile};
 use crate::format::normalize_column_name;
 
@@ -20,24 +20,24 @@ struct WideGuess {
 }
 
 /// Writes a map.
-pub(super) fn map(look: &TableProfile, label: &str) -> String {
+pub(super) fn write_toml(profile: &TableProfile, label: &str) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
-    let _ = write_map(&mut text, look, label);
+    let _ = write_map(&mut text, profile, label);
     text
 }
 
-fn write_map(out: &mut String, look: &TableProfile, label: &str) -> std::fmt::Result {
-    let wide = wide_guess(look);
-    let kind = if wide.is_some() { Kind::Price } else { kind_of(&look.names) };
-    let columns = columns(look, kind, wide.as_ref());
+fn write_map(out: &mut String, profile: &TableProfile, label: &str) -> std::fmt::Result {
+    let wide = wide_guess(profile);
+    let kind = if wide.is_some() { Kind::Price } else { kind_of(&profile.names) };
+    let columns = columns(profile, kind, wide.as_ref());
     writeln!(out, "# A first map of {label}. Check every line, then: ingest load … --map THIS --dry-run")?;
     writeln!(
         out,
         "\n# What a row is: price, dividend, split, security, fundamentals, etf, holding or session."
     )?;
     writeln!(out, "kind = \"{kind}\"")?;
-    write_file(out, look)?;
+    write_file(out, profile)?;
     writeln!(
         out,
         "\n# Canonical column = the file's column, by its name, or by its number from 1.\n[columns]"
@@ -45,8 +45,8 @@ fn write_map(out: &mut String, look: &TableProfile, label: &str) -> std::fmt::Re
     for (name, place, sample) in &columns {
         writeln!(out, "{name} = {place}{}", comment(sample))?;
     }
-    write_not_taken(out, look, kind, wide.as_ref())?;
-    write_whose(out, look, &columns, wide.as_ref())?;
+    write_not_taken(out, profile, kind, wide.as_ref())?;
+    write_whose(out, profile, &columns, wide.as_ref())?;
     if let Some(wide) = &wide {
         writeln!(
             out,
@@ -58,14 +58,14 @@ fn write_map(out: &mut String, look: &TableProfile, label: &str) -> std::fmt::Re
         }
         writeln!(out, "# skip = [\"Average\"]")?;
     }
-    write_dates(out, look, &columns)?;
-    write_signs(out, look)?;
-    if !look.absent.is_empty() {
-        writeln!(out, "\n[rows]\nabsent = {:?} # words for no value", look.absent)?;
+    write_dates(out, profile, &columns)?;
+    write_signs(out, profile)?;
+    if !profile.absent.is_empty() {
+        writeln!(out, "\n[rows]\nabsent = {:?} # words for no value", profile.absent)?;
     }
     if kind == Kind::Price {
         writeln!(out, "\n# Prices as traded are raw. Are they adjusted for splits, say so:")?;
-        if is_adjusted(look, label) {
+        if is_adjusted(profile, label) {
             writeln!(out, "[constants]\nbasis = \"split_adjusted\" # check: what is beside them says so")?;
         } else {
             writeln!(out, "# [constants]\n# basis = \"split_adjusted\"")?;
@@ -74,7 +74,7 @@ fn write_map(out: &mut String, look: &TableProfile, label: &str) -> std::fmt::Re
         writeln!(out, "# [scale]\n# close = \"0.0001\"")?;
     } else if kind == Kind::Dividend && !columns.iter().any(|(name, ..)| *name == "currency") {
         writeln!(out, "\n[constants]\ncurrency = \"USD\" # check: what the amounts are in")?;
-        if look.names.iter().any(|name| name == "Dividends") {
+        if profile.names.iter().any(|name| name == "Dividends") {
             writeln!(out, "amount_basis = \"split_adjusted\" # check: Yahoo's are; as_declared are as paid")?;
         }
     }
@@ -83,27 +83,27 @@ fn write_map(out: &mut String, look: &TableProfile, label: &str) -> std::fmt::Re
 
 /// True if prices are probably adjusted for splits. Vendors with an adjusted close also adjust the close for splits.
 /// Yahoo's older layout, with the adjusted close last, does not.
-fn is_adjusted(look: &TableProfile, label: &str) -> bool {
+fn is_adjusted(profile: &TableProfile, label: &str) -> bool {
     let place = |words: &[&str]| {
         let called = |name: &String| name.split('|').any(|part| words.contains(&normalize_column_name(part).as_str()));
-        look.names.iter().position(called)
+        profile.names.iter().position(called)
     };
     let adjusted = place(&["adjclose"]).filter(|at| place(&["volume"]).is_none_or(|volume| *at < volume));
     adjusted.or_else(|| place(&["adjustedclose", "closeadj"])).is_some()
         || label.to_lowercase().contains("adj")
 }
 
-fn write_file(out: &mut String, look: &TableProfile) -> std::fmt::Result {
+fn write_file(out: &mut String, profile: &TableProfile) -> std::fmt::Result {
     let delimiter =
-        if look.delimiter == b'\t' { "tab".to_owned() } else { char::from(look.delimiter).to_string() };
+        if profile.delimiter == b'\t' { "tab".to_owned() } else { char::from(profile.delimiter).to_string() };
     writeln!(out, "\n[file]\ndelimiter = \"{delimiter}\"")?;
-    if look.windows_1252 {
+    if profile.windows_1252 {
         writeln!(out, "encoding = \"windows-1252\" # the text is not UTF-8")?;
     }
-    if look.first_line > 1 {
-        writeln!(out, "first_line = {} # the lines above are no part of the table", look.first_line)?;
+    if profile.first_line > 1 {
+        writeln!(out, "first_line = {} # the lines above are no part of the table", profile.first_line)?;
     }
-    match look.header {
+    match profile.header {
         0 => writeln!(out, "header = 0 # no line of names"),
         1 => Ok(()),
         lines => writeln!(out, "header = {lines} # lines of names; those of a column are joined by a bar"),
@@ -111,46 +111,46 @@ fn write_file(out: &mut String, look: &TableProfile) -> std::fmt::Result {
 }
 
 /// Mapped columns: name, place and first cell.
-fn columns(look: &TableProfile, kind: Kind, wide: Option<&WideGuess>) -> Vec<(&'static str, String, String)> {
+fn columns(profile: &TableProfile, kind: Kind, wide: Option<&WideGuess>) -> Vec<(&'static str, String, String)> {
     let mut columns: Vec<(&'static str, String, String)> = Vec::new();
     if let Some(wide) = wide {
-        let date = look.contents.iter().position(|content| matches!(content, ColumnContent::Dates(_)));
-        columns.extend(date.map(|at| ("date", (at + 1).to_string(), look.samples[at].clone())));
+        let date = profile.contents.iter().position(|content| matches!(content, ColumnContent::Dates(_)));
+        columns.extend(date.map(|at| ("date", (at + 1).to_string(), profile.samples[at].clone())));
         columns.extend(wide.fields.iter().map(|(name, word)| (*name, quoted(word), String::new())));
         return columns;
     }
-    if look.header == 0 {
-        return by_content(look);
+    if profile.header == 0 {
+        return by_content(profile);
     }
-    for (index, name) in look.names.iter().enumerate() {
-        let Some(column) = meaning(kind, name) else { continue };
+    for (index, name) in profile.names.iter().enumerate() {
+        let Some(column) = canonical_column(kind, name) else { continue };
         if !columns.iter().any(|(known, ..)| *known == column) {
-            let twice = look.names.iter().filter(|other| *other == name).count() > 1;
+            let twice = profile.names.iter().filter(|other| *other == name).count() > 1;
             let place = if twice { (index + 1).to_string() } else { quoted(name) };
-            columns.push((column, place, look.samples[index].clone()));
+            columns.push((column, place, profile.samples[index].clone()));
         }
     }
-    let date = look.contents.iter().position(|content| matches!(content, ColumnContent::Dates(_)));
+    let date = profile.contents.iter().position(|content| matches!(content, ColumnContent::Dates(_)));
     let dated = columns.iter().any(|(name, ..)| matches!(*name, "date" | "ex_date"));
     if let (Some(at), false, Kind::Price) = (date, dated, kind) {
-        columns.insert(0, ("date", (at + 1).to_string(), look.samples[at].clone()));
+        columns.insert(0, ("date", (at + 1).to_string(), profile.samples[at].clone()));
     }
     columns
 }
 
 /// Columns of a headerless table of prices, from their contents.
-fn by_content(look: &TableProfile) -> Vec<(&'static str, String, String)> {
+fn by_content(profile: &TableProfile) -> Vec<(&'static str, String, String)> {
     let mut columns = Vec::new();
     let mut add =
-        |name, index: usize| columns.push((name, (index + 1).to_string(), look.samples[index].clone()));
-    let position = |wanted: fn(&ColumnContent) -> bool| look.contents.iter().position(wanted);
+        |name, index: usize| columns.push((name, (index + 1).to_string(), profile.samples[index].clone()));
+    let position = |wanted: fn(&ColumnContent) -> bool| profile.contents.iter().position(wanted);
     if let Some(symbol) = position(|content| *content == ColumnContent::Tickers) {
         add("symbol", symbol);
     }
     let date = position(|content| matches!(content, ColumnContent::Dates(_)));
     date.into_iter().for_each(|date| add("date", date));
-    let numbers: Vec<usize> = (0..look.contents.len())
-        .filter(|index| look.contents[*index] == ColumnContent::Numbers && look.samples[*index] != "0")
+    let numbers: Vec<usize> = (0..profile.contents.len())
+        .filter(|index| profile.contents[*index] == ColumnContent::Numbers && profile.samples[*index] != "0")
         .collect();
     match numbers.as_slice() {
         [] => {}
@@ -164,18 +164,18 @@ fn by_content(look: &TableProfile) -> Vec<(&'static str, String, String)> {
     columns
 }
 
-fn write_not_taken(out: &mut String, look: &TableProfile, kind: Kind, wide: Option<&WideGuess>) -> std::fmt::Result {
-    if look.header == 0 {
+fn write_not_taken(out: &mut String, profile: &TableProfile, kind: Kind, wide: Option<&WideGuess>) -> std::fmt::Result {
+    if profile.header == 0 {
         return writeln!(out, "# Names were given by what stands in the columns: check each.");
     }
-    let left = look.names.iter().filter(|name| wide.is_none() && meaning(kind, name).is_none());
+    let left = profile.names.iter().filter(|name| wide.is_none() && canonical_column(kind, name).is_none());
     let left: Vec<&str> = left.map(String::as_str).take(30).collect();
     if left.is_empty() { Ok(()) } else { writeln!(out, "# not taken: {}", left.join(", ")) }
 }
 
 fn write_whose(
     out: &mut String,
-    look: &TableProfile,
+    profile: &TableProfile,
     columns: &[(&'static str, String, String)],
     wide: Option<&WideGuess>,
 ) -> std::fmt::Result {
@@ -189,13 +189,13 @@ fn write_whose(
     if wide.is_some() {
         return Ok(());
     }
-    let tickers = (0..look.names.len()).find(|index| look.contents[*index] == ColumnContent::Tickers);
+    let tickers = (0..profile.names.len()).find(|index| profile.contents[*index] == ColumnContent::Tickers);
     if let Some(column) = tickers {
         writeln!(
             out,
             "# symbol = {} # is it the symbol? its cells look so: {}",
-            quoted(&look.names[column]),
-            look.samples[column]
+            quoted(&profile.names[column]),
+            profile.samples[column]
         )?;
     }
     writeln!(
@@ -207,10 +207,10 @@ fn write_whose(
 
 fn write_dates(
     out: &mut String,
-    look: &TableProfile,
+    profile: &TableProfile,
     columns: &[(&'static str, String, String)],
 ) -> std::fmt::Result {
-    let formats = look.contents.iter().find_map(|content| match content {
+    let formats = profile.contents.iter().find_map(|content| match content {
         ColumnContent::Dates(formats) => Some(formats),
         _ => None,
     });
@@ -236,8 +236,8 @@ fn write_dates(
     }
 }
 
-fn write_signs(out: &mut String, look: &TableProfile) -> std::fmt::Result {
-    let signs = &look.signs;
+fn write_signs(out: &mut String, profile: &TableProfile) -> std::fmt::Result {
+    let signs = &profile.signs;
     if *signs != super::cell_formats::NumberNotation::default() {
         writeln!(out, "\n[numbers]")?;
         if signs.comma {
@@ -257,12 +257,12 @@ fn write_signs(out: &mut String, look: &TableProfile) -> std::fmt::Result {
 }
 
 /// Pattern of column names that are symbols, if any.
-fn wide_guess(look: &TableProfile) -> Option<WideGuess> {
-    let dates = look.contents.iter().filter(|content| matches!(content, ColumnContent::Dates(_))).count();
-    let is_value = |index: &usize| matches!(look.contents[*index], ColumnContent::Numbers | ColumnContent::Empty);
+fn wide_guess(profile: &TableProfile) -> Option<WideGuess> {
+    let dates = profile.contents.iter().filter(|content| matches!(content, ColumnContent::Dates(_))).count();
+    let is_value = |index: &usize| matches!(profile.contents[*index], ColumnContent::Numbers | ColumnContent::Empty);
     let values: Vec<&str> =
-        (0..look.names.len()).filter(is_value).map(|index| look.names[index].as_str()).collect();
-    if look.header == 0 || dates != 1 || values.len() < 2 {
+        (0..profile.names.len()).filter(is_value).map(|index| profile.names[index].as_str()).collect();
+    if profile.header == 0 || dates != 1 || values.len() < 2 {
         return None;
     }
     let patterns = [
@@ -281,7 +281,7 @@ fn wide_guess(look: &TableProfile) -> Option<WideGuess> {
                 if field_first { name.split_once(sign) } else { name.rsplit_once(sign).map(|(a, b)| (b, a)) };
             let Some((field, _)) = parts.filter(|(_, symbol)| is_ticker(symbol)) else { return false };
             if let Some(meant) =
-                meaning(Kind::Price, field).filter(|meant| !["symbol", "date"].contains(meant))
+                canonical_column(Kind::Price, field).filter(|meant| !["symbol", "date"].contains(meant))
                 && !fields.iter().any(|(known, _)| *known == meant)
             {
                 fields.push((meant, field.to_owned()));
@@ -297,7 +297,7 @@ fn wide_guess(look: &TableProfile) -> Option<WideGuess> {
         true => name.len() <= 6 && is_ticker(&name.to_ascii_uppercase()),
         false => is_ticker(name),
     };
-    let symbols = values.iter().all(|name| is_symbol(name) && meaning(Kind::Price, name).is_none());
+    let symbols = values.iter().all(|name| is_symbol(name) && canonical_column(Kind::Price, name).is_none());
     symbols.then_some(WideGuess { pattern: "{symbol}", fields: Vec::new() })
 }
 

@@ -27,7 +27,7 @@ mod column_names;
 mod table_profile;
 mod map_writer;
 
-use table_profile::{LOOKED_AT, TableProfile};
+use table_profile::{SAMPLE_BYTES, TableProfile};
 
 /// Number of rows printed under the proposed map.
 const SHOWN_ROWS: usize = 3;
@@ -58,7 +58,7 @@ pub enum MapProposalError {
 ///
 /// # Errors
 /// The file cannot be read, or contains no recognizable table.
-pub fn propose(args: &MapArgs) -> Result<(), MapProposalError> {
+pub fn print_map(args: &MapArgs) -> Result<(), MapProposalError> {
     let Some(path) = &args.file else {
         for (name, text) in SHIPPED {
             outln!("{name:<15} {}", text.lines().next().unwrap_or_default().trim_start_matches("# "));
@@ -73,22 +73,22 @@ pub fn propose(args: &MapArgs) -> Result<(), MapProposalError> {
     let found = feed_files::find_feed_files(std::slice::from_ref(path), None);
     let unreadable = || found.refused.first().map_or("holds no file that is a table", |(_, reason)| reason);
     let file = found.files.first().ok_or_else(|| refused(unreadable().to_owned()))?;
-    let text = propose_for(file).map_err(refused)?;
+    let text = propose_map(file).map_err(refused)?;
     out!("{text}");
     Ok(())
 }
 
 /// Proposed map of a file, with the rows it gives.
-fn propose_for(file: &FeedFile) -> Result<String, String> {
+fn propose_map(file: &FeedFile) -> Result<String, String> {
     let bytes = unpack::read_text(file, |reader| {
         let mut bytes = Vec::new();
-        reader.take(LOOKED_AT).read_to_end(&mut bytes)?;
+        reader.take(SAMPLE_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     });
     let bytes = bytes.map_err(|error| format!("cannot be read: {error}"))?;
-    let look = TableProfile::at(&bytes)?;
-    let text = map_writer::map(&look, &file.label);
-    let lines = look.whole_lines(&bytes);
+    let profile = TableProfile::infer(&bytes)?;
+    let text = map_writer::write_toml(&profile, &file.label);
+    let lines = profile.whole_lines(&bytes);
     let placeholder = Symbol::parse("SYMBOL").ok();
     let shown = match first_rows(file, &lines, &text, None) {
         Ok(rows) => format!("\n# The first rows, as this map reads them:\n{rows}"),
@@ -167,8 +167,8 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
             }
         }
     }
-    if stats.rejected() > 0 {
-        lines.push_str(&format!("# {} of {} rows would be rejected:\n", stats.rejected(), stats.records));
+    if stats.rejected_count() > 0 {
+        lines.push_str(&format!("# {} of {} rows would be rejected:\n", stats.rejected_count(), stats.records));
         for reject in stats.examples.iter().take(SHOWN_ROWS) {
             lines.push_str(&format!("# line {}: {}\n", reject.line, shown_line(&reject.message)));
         }

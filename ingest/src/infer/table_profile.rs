@@ -9,7 +9,7 @@ use crate::normalize::is_absent_value;
 use crate::source::csv_reader::CsvReader;
 
 /// Number of bytes examined.
-pub(super) const LOOKED_AT: u64 = 256 * 1024;
+pub(super) const SAMPLE_BYTES: u64 = 256 * 1024;
 /// Number of records examined.
 const RECORDS: usize = 300;
 /// Words for absent values that have this meaning in every feed.
@@ -60,7 +60,7 @@ pub(super) struct TableProfile {
 
 impl TableProfile {
     /// Infers the layout from the beginning of a file.
-    pub(super) fn at(bytes: &[u8]) -> Result<Self, String> {
+    pub(super) fn infer(bytes: &[u8]) -> Result<Self, String> {
         let windows_1252 = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
         let text: Cow<'_, str> = match windows_1252 {
             true => WINDOWS_1252.decode_without_bom_handling(bytes).0,
@@ -102,7 +102,7 @@ impl TableProfile {
 
     /// Complete lines of a file's beginning.
     pub(super) fn whole_lines(&self, bytes: &[u8]) -> Vec<u8> {
-        let end = if (bytes.len() as u64) < LOOKED_AT {
+        let end = if (bytes.len() as u64) < SAMPLE_BYTES {
             bytes.len()
         } else {
             memchr::memrchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1)

@@ -1,4 +1,4 @@
-use super::propose_for;
+use super::propose_map;
 use crate::source::feed_files::{Encoding, FeedFile, Packing};
 
 /// Checks that the map proposed for a file contains all `parts`.
@@ -11,7 +11,7 @@ fn check(name: &str, bytes: &[u8], parts: &[&str]) {
         packing: Packing::Alone,
         encoding: Encoding::Csv,
     };
-    let text = propose_for(&file);
+    let text = propose_map(&file);
     std::fs::remove_file(folder).unwrap();
     let text = text.unwrap();
     for part in parts {

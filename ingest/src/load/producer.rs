@@ -214,9 +214,9 @@ fn encode_pieces(
 
 fn describe_excess_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Option<String> {
     #[expect(clippy::cast_precision_loss, reason = "a share of rows, compared with a limit people choose")]
-    let percent = stats.rejected() as f64 * 100.0 / stats.records.max(1) as f64;
+    let percent = stats.rejected_count() as f64 * 100.0 / stats.records.max(1) as f64;
     (percent > limit).then(|| {
-        let (rejected, records) = (stats.rejected(), stats.records);
+        let (rejected, records) = (stats.rejected_count(), stats.records);
         let of = |reason| stats.rejects.get(reason).copied().unwrap_or_default();
         let written_otherwise = !mapped && (of("bad_date") + of("bad_number")) * 2 > records;
         let map = match written_otherwise {

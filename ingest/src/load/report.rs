@@ -84,7 +84,7 @@ impl LoadProgress {
     /// Logs that a file was read to its end. The summary names refused files.
     pub fn log_file_read(&self, label: &str, stats: &LoadStats) {
         if !self.terminal {
-            tracing::info!("{label}: {} rows, {} rejected", stats.accepted(), stats.rejected());
+            tracing::info!("{label}: {} rows, {} rejected", stats.accepted_count(), stats.rejected_count());
         }
     }
 
@@ -158,7 +158,7 @@ impl FileReport {
             format: Some(format.to_owned()),
             status: if refusal.is_some() { FileStatus::Refused } else { FileStatus::Loaded },
             records: stats.records,
-            rows: stats.accepted(),
+            rows: stats.accepted_count(),
             rejects: rejects.collect(),
             examples: if refusal.is_some() { stats.examples.clone() } else { Vec::new() },
             reason: refusal,
@@ -229,7 +229,7 @@ impl LoadSummary {
     pub fn set_totals(&mut self, stats: &LoadStats) {
         self.rows = stats.rows.iter().map(|(kind, rows)| (kind.to_string(), *rows)).collect();
         self.rejects = stats.rejects.iter().map(|(reason, rows)| ((*reason).to_owned(), *rows)).collect();
-        (self.rows_total, self.rejects_total) = (stats.accepted(), stats.rejected());
+        (self.rows_total, self.rejects_total) = (stats.accepted_count(), stats.rejected_count());
         self.rounded = stats.rounded;
         self.examples.clone_from(&stats.examples);
     }

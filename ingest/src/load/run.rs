@@ -343,7 +343,7 @@ impl<'a> RunningLoad<'a> {
         let manifest = &mut self.publication.manifest;
         manifest.files = loaded.iter().map(|input| input.file.label.clone()).collect();
         manifest.inputs = loaded.iter().map(|input| input.digest.clone()).collect();
-        (manifest.rows, manifest.rejects) = (self.total.accepted(), self.total.rejected());
+        (manifest.rows, manifest.rejects) = (self.total.accepted_count(), self.total.rejected_count());
         manifest.rounded = self.total.rounded;
         let mends: BTreeSet<String> = loaded.iter().flat_map(|input| input.mends.iter().cloned()).collect();
         manifest.mends = mends.into_iter().collect();

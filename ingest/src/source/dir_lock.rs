@@ -6,8 +6,8 @@ use std::path::Path;
 
 /// Takes the lock for the lifetime of the result; `None` if another process has it. The kernel releases the lock at
 /// the end of the process, also after a kill.
-pub(crate) fn try_lock(path: &Path) -> io::Result<Option<File>> {
-    let file = File::options().create(true).truncate(false).write(true).open(path)?;
+pub(crate) fn try_lock(lock_path: &Path) -> io::Result<Option<File>> {
+    let file = File::options().create(true).truncate(false).write(true).open(lock_path)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),

@@ -10,7 +10,7 @@ use crate::format::raw_json::{ObjectMembers, string};
 use crate::normalize::{RecordCells, RowError};
 
 /// Reads a record: its kind, which defaults to `unnamed`, and its cells in the columns of that kind.
-pub(super) fn cells(
+pub(super) fn parse_cells(
     line: &[u8],
     unnamed: Option<Kind>,
     ignore_unknown: bool,

@@ -62,7 +62,7 @@ pub(crate) enum CanonicalColumnType {
 }
 
 /// Type of a column's values, by column name.
-pub(crate) fn canonical_column_type(name: &str) -> CanonicalColumnType {
+pub(crate) fn canonical_column_type(column: &str) -> CanonicalColumnType {
     const TEXTS: [&str; 35] = [
         "kind",
         "id",
@@ -102,9 +102,9 @@ pub(crate) fn canonical_column_type(name: &str) -> CanonicalColumnType {
     ];
     const WORDS: [&str; 3] = ["note", "is_leveraged", "is_inverse"];
     const DATES: [&str; 5] = ["date", "as_of", "delisted_on", "dividend_suspended_on", "fiscal_period_end"];
-    if TEXTS.contains(&name) || WORDS.contains(&name) || LISTS.contains(&name) {
+    if TEXTS.contains(&column) || WORDS.contains(&column) || LISTS.contains(&column) {
         CanonicalColumnType::Text
-    } else if DATES.contains(&name) || name.ends_with("_date") || name.ends_with("_as_of") {
+    } else if DATES.contains(&column) || column.ends_with("_date") || column.ends_with("_as_of") {
         CanonicalColumnType::Date
     } else {
         CanonicalColumnType::Number

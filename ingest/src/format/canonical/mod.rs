@@ -76,8 +76,8 @@ pub(super) fn expectation(head: &FileHead) -> &'static str {
 }
 
 /// Kind in a file name with path and endings.
-pub(crate) fn kind_of_file_name(file: &str) -> Option<Kind> {
-    kind_of(file.rsplit(['/', '\\']).next().unwrap_or(file))
+pub(crate) fn kind_of_file_name(file_name: &str) -> Option<Kind> {
+    kind_of(file_name.rsplit(['/', '\\']).next().unwrap_or(file_name))
 }
 
 /// Kind in a file name: the part before the first `.` or `-`, in singular or plural.
@@ -105,9 +105,9 @@ pub(super) fn read_csv(
         KindLayout::for_kind(kind).ok_or_else(|| FeedReadError::Refused(format!("{kind} rows cannot be loaded")))?;
     let columns = layout.columns(table.header(), options.ignore_unknown).map_err(FeedReadError::Refused)?;
     if kind == Kind::Price {
-        return price_reader::read(layout, &columns, table, rows);
+        return price_reader::read_prices(layout, &columns, table, rows);
     }
-    table.read(rows, |record, rows| read_record(layout, &columns, record, rows))
+    table.for_each_record(rows, |record, rows| read_record(layout, &columns, record, rows))
 }
 
 fn read_record(
@@ -133,10 +133,10 @@ pub(super) fn read_records(
     let ignore_unknown = reading.options.ignore_unknown;
     let take = |record: &[u8], line: u64, rows: &mut RowAccumulator| {
         rows.stats.records += 1;
-        let accepted = json::cells(record, kind, ignore_unknown)
+        let accepted = json::parse_cells(record, kind, ignore_unknown)
             .and_then(|(kind, cells)| row_conversion::convert_record(kind, &cells, line, record.len(), rows));
         if let Err(fault) = accepted {
-            rows.reject(line, record, fault);
+            rows.add_reject(line, record, fault);
         }
     };
     if reading.encoding == Encoding::Json {

@@ -31,12 +31,12 @@ struct VersionColumns {
 
 impl VersionColumns {
     fn of<R: Read>(table: &HeaderedTable<R>) -> Self {
-        let version = VERSION.map(|name| table.column(&[name]));
+        let version = VERSION.map(|name| table.position_of(&[name]));
         Self {
-            symbol: table.column(&["symbol"]),
-            date: table.column(&["date"]),
-            prices: PriceColumns::of(table),
-            kind: table.column(&["kind"]),
+            symbol: table.position_of(&["symbol"]),
+            date: table.position_of(&["date"]),
+            prices: PriceColumns::find_in(table),
+            kind: table.position_of(&["kind"]),
             version,
             unversioned: version == [NONE; 5],
         }
@@ -50,7 +50,7 @@ struct LastVersion {
 }
 
 /// Reads all records of a price file.
-pub(super) fn read<R: Read>(
+pub(super) fn read_prices<R: Read>(
     layout: &KindLayout,
     columns: &[Option<usize>],
     table: HeaderedTable<R>,
@@ -60,7 +60,7 @@ pub(super) fn read<R: Read>(
     let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
     let mut last = LastVersion { cells: Default::default(), version };
     let mut last_date = (Vec::new(), NaiveDate::MIN);
-    table.read(rows, |record, rows| {
+    table.for_each_record(rows, |record, rows| {
         update_version(&mut last, &places, layout, columns, record, rows)?;
         read_record(&places, record, &last.version, &mut last_date, rows)
     })
@@ -100,13 +100,13 @@ fn update_version(
     if last.cells.iter().map(Vec::as_slice).eq(cells()) {
         return Ok(());
     }
-    last.version = version(&cells_of(layout, columns, record)?, rows)?;
+    last.version = parse_version(&cells_of(layout, columns, record)?, rows)?;
     last.cells.iter_mut().zip(cells()).for_each(|(known, cell)| *known = cell.to_vec());
     Ok(())
 }
 
 /// Version of a price row, from its cells.
-pub(super) fn version(cells: &RecordCells<'_>, rows: &RowAccumulator) -> Result<BarVersion, RowError> {
+pub(super) fn parse_version(cells: &RecordCells<'_>, rows: &RowAccumulator) -> Result<BarVersion, RowError> {
     let basis = cells.word::<ShareBasis>("basis")?.unwrap_or(ShareBasis::Raw);
     let as_of = cells.date("basis_as_of")?;
     let basis_day = (basis == ShareBasis::SplitAdjusted).then(|| as_of.map_or(0, day_number));

@@ -22,7 +22,7 @@ impl<'a> RecordBuilder<'a> {
     }
 
     /// Adds a value; an absent value changes nothing.
-    pub(crate) fn with<T: Into<Cow<'a, str>>>(mut self, name: &'static str, value: Option<T>) -> Self {
+    pub(crate) fn with_value<T: Into<Cow<'a, str>>>(mut self, name: &'static str, value: Option<T>) -> Self {
         self.values.extend(value.map(|value| (name, value.into())));
         self
     }

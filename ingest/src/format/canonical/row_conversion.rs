@@ -65,7 +65,7 @@ fn provenance(cells: &RecordCells<'_>, line: u64, rows: &RowAccumulator) -> Resu
 
 fn accept_price(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let bytes = |name: &str| cells.text(name).unwrap_or_default().as_bytes();
-    let version = price_reader::version(cells, rows)?;
+    let version = price_reader::parse_version(cells, rows)?;
     let date = parse_session_date("date", bytes("date"))?;
     let prices = PriceCells {
         open: bytes("open"),
@@ -126,7 +126,7 @@ fn note_website(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) {
     if let Some(text) = cells.text("website").filter(|text| parse_web_address(text).is_none()) {
         let message =
             format_args!("website {:?} is no http or https address: left out", abbreviate(text.as_bytes()));
-        rows.reject(line, text.as_bytes(), RowError::new("bad_website", message));
+        rows.add_reject(line, text.as_bytes(), RowError::new("bad_website", message));
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) struct PlannedRow {
 
 impl ColumnPlan {
     /// Resolves the columns of a header, or of a file without one. Fails with a message if a column is missing.
-    pub(super) fn of(map: &ColumnMap, names: &[String]) -> Result<Self, String> {
+    pub(super) fn resolve(map: &ColumnMap, names: &[String]) -> Result<Self, String> {
         let mut common = CellPositions::new();
         let mut fields = Vec::new();
         for (name, place) in &map.columns {
@@ -136,10 +136,10 @@ fn wide_rows(
 fn said(map: &ColumnMap, name: &str, parts: &NameParts<'_>) -> Result<Vec<(&'static str, String)>, String> {
     let mut constants = Vec::new();
     let value = |column, text| {
-        let value = map.value(column, text).map_err(|RowError { message, .. }| message)?;
+        let value = map.convert_cell(column, text).map_err(|RowError { message, .. }| message)?;
         Ok::<_, String>(value.map(std::borrow::Cow::into_owned))
     };
-    if let (Some(text), Some(owner)) = (parts.symbol, map.owner()) {
+    if let (Some(text), Some(owner)) = (parts.symbol, map.symbol_column()) {
         let symbol = value(owner, text)?.filter(|symbol| Symbol::parse(symbol).is_ok());
         let mixed = text.contains(|c: char| c.is_lowercase()) && text.contains(|c: char| c.is_uppercase());
         let symbol = symbol.filter(|symbol| !mixed || symbol != text);

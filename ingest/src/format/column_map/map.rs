@@ -72,14 +72,14 @@ impl ColumnMap {
     }
 
     /// Column with the symbol of a row; `None` for kinds of the whole market.
-    pub(super) fn owner(&self) -> Option<&'static str> {
+    pub(super) fn symbol_column(&self) -> Option<&'static str> {
         let layout = KindLayout::for_kind(self.kind)?;
         layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
     }
 
     /// True if rows have their symbol, rather than the file name.
-    pub(super) fn names_owner(&self) -> bool {
-        let Some(owner) = self.owner() else { return true };
+    pub(super) fn has_symbol_column(&self) -> bool {
+        let Some(owner) = self.symbol_column() else { return true };
         self.columns.iter().any(|(name, _)| *name == owner)
             || self.constants.iter().any(|(name, _)| *name == owner)
             || self.wide.as_ref().is_some_and(|wide| wide.pattern.has_symbol())
@@ -91,7 +91,7 @@ impl ColumnMap {
     }
 
     /// Cell in canonical form; `None` if it is absent.
-    pub(super) fn value<'a>(&self, name: &'static str, cell: &'a str) -> Result<Option<Cow<'a, str>>, RowError> {
+    pub(super) fn convert_cell<'a>(&self, name: &'static str, cell: &'a str) -> Result<Option<Cow<'a, str>>, RowError> {
         let cell = cell.trim();
         if is_absent_value(cell.as_bytes()) || self.absent.iter().any(|word| word == cell) {
             return Ok(None);
@@ -103,7 +103,7 @@ impl ColumnMap {
             CanonicalColumnType::Date => Cow::Owned(date_format::read_date(&self.dates, name, cell)?.to_string()),
             CanonicalColumnType::Number if name == RATIO => Cow::Borrowed(cell),
             CanonicalColumnType::Number => self.numbers.read(name, cell, self.scale.get(name).copied())?,
-            CanonicalColumnType::Text if Some(name) == self.owner() => Cow::Owned(self.symbol(name, cell)?),
+            CanonicalColumnType::Text if Some(name) == self.symbol_column() => Cow::Owned(self.symbol(name, cell)?),
             CanonicalColumnType::Text => Cow::Borrowed(cell),
         };
         Ok(Some(value))
@@ -125,8 +125,8 @@ impl ColumnMap {
     }
 
     /// Symbol of a file name, after the map's aliases.
-    pub(super) fn renamed(&self, symbol: Symbol) -> Result<Symbol, String> {
-        let aliases = self.owner().and_then(|owner| self.aliases.get(owner));
+    pub(super) fn apply_aliases(&self, symbol: Symbol) -> Result<Symbol, String> {
+        let aliases = self.symbol_column().and_then(|owner| self.aliases.get(owner));
         let text = match aliases.and_then(|aliases| aliases.get(symbol.as_str())) {
             Some(other) => other.clone(),
             None if self.suffix.is_empty() => return Ok(symbol),

@@ -189,12 +189,12 @@ impl fmt::Display for MapError {
 
 impl MapError {
     /// Error of the whole map.
-    pub(super) fn whole(message: impl fmt::Display) -> Self {
+    pub(super) fn without_line(message: impl fmt::Display) -> Self {
         Self { line: None, message: message.to_string() }
     }
 
     /// Error at a position of the text.
-    pub(super) fn at(text: &str, span: Range<usize>, message: impl fmt::Display) -> Self {
+    pub(super) fn at_position(text: &str, span: Range<usize>, message: impl fmt::Display) -> Self {
         let before = text.get(..span.start).unwrap_or(text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         Self { line: Some(line), message: message.to_string() }
@@ -205,7 +205,7 @@ impl MapDefinition {
     pub(super) fn parse(text: &str) -> Result<Self, MapError> {
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let message = error.message().trim().replace('\n', ", ");
-            error.span().map_or_else(|| MapError::whole(&message), |span| MapError::at(text, span, &message))
+            error.span().map_or_else(|| MapError::without_line(&message), |span| MapError::at_position(text, span, &message))
         })
     }
 }

@@ -41,16 +41,16 @@ impl MapFile {
     ///
     /// # Errors
     /// The first mistake, with line and column, and the allowed values.
-    pub fn open(name: &str) -> Result<Self, String> {
-        let shipped = SHIPPED.iter().find(|(known, _)| *known == name);
+    pub fn open(name_or_path: &str) -> Result<Self, String> {
+        let shipped = SHIPPED.iter().find(|(known, _)| *known == name_or_path);
         let (name, text) = match shipped {
             Some((name, text)) => ((*name).to_owned(), (*text).to_owned()),
             None => {
-                let text = std::fs::read_to_string(name).map_err(|error| {
+                let text = std::fs::read_to_string(name_or_path).map_err(|error| {
                     let known: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
                     format!("cannot be read: {error}; maps that ship with the program: {}", known.join(", "))
                 })?;
-                let path = std::path::absolute(name).map_err(|error| error.to_string())?;
+                let path = std::path::absolute(name_or_path).map_err(|error| error.to_string())?;
                 (path.display().to_string(), text)
             }
         };

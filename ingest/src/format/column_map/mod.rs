@@ -50,12 +50,12 @@ pub(super) fn detect(
     head: &FileHead,
     options: &ReaderOptions,
 ) -> Result<FileFormat, String> {
-    let symbol = if map.names_owner() {
+    let symbol = if map.has_symbol_column() {
         None
     } else {
         let symbol_from = options.symbol_from.clone().or_else(|| map.file_name().cloned());
         let options = ReaderOptions { symbol_from, ..options.clone() };
-        file_symbol::resolve(file, SymbolScope::File, &options)?.map(|symbol| map.renamed(symbol)).transpose()?
+        file_symbol::resolve_file_symbol(file, SymbolScope::File, &options)?.map(|symbol| map.apply_aliases(symbol)).transpose()?
     };
     if head.encoding != Encoding::Csv && map.wide.is_some() {
         return Err("is JSON, which has no columns: [wide] is for tables".to_owned());
@@ -74,7 +74,7 @@ pub(super) fn read(
     reading: VendorFile<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
-    let owner = map.owner().zip(reading.symbol.map(ToString::to_string));
+    let owner = map.symbol_column().zip(reading.symbol.map(ToString::to_string));
     let beginning = if mended {
         HeaderPosition { line: Some(1), header: 1 }
     } else {
@@ -110,7 +110,7 @@ fn read_table(
         records = records.without_comments();
     }
     let names = header(beginning, &mut records)?;
-    let plan = ColumnPlan::of(map, &names).map_err(FeedReadError::Refused)?;
+    let plan = ColumnPlan::resolve(map, &names).map_err(FeedReadError::Refused)?;
     let mut width = names.len();
     if width > 0 {
         rows.set_table_header(&table_header(&names, records.delimiter()));
@@ -130,7 +130,7 @@ fn read_table(
             Ok(common) => common,
             Err(fault) => {
                 rows.stats.records += 1;
-                rows.reject(record.line, record.raw, fault);
+                rows.add_reject(record.line, record.raw, fault);
                 continue;
             }
         };
@@ -144,7 +144,7 @@ fn read_table(
             });
             if let Err(fault) = accepted {
                 rows.stats.records += 1;
-                rows.reject(record.line, record.raw, fault);
+                rows.add_reject(record.line, record.raw, fault);
             }
         }
     }
@@ -241,7 +241,7 @@ fn text<'a>(record: &CsvRecord<'a>, index: usize) -> Result<&'a str, RowError> {
 }
 
 fn add<'a>(map: &ColumnMap, name: &'static str, text: &'a str, values: &mut RowValues<'a>) -> Result<(), RowError> {
-    values.extend(map.value(name, text)?.map(|value| (name, value)));
+    values.extend(map.convert_cell(name, text)?.map(|value| (name, value)));
     Ok(())
 }
 
@@ -256,7 +256,7 @@ fn accept(map: &ColumnMap, values: RowValues<'_>, line: u64, bytes: usize, rows:
     for (name, value) in values {
         draft = match name {
             RATIO => {
-                let (from, to) = split_ratio::parse(&value).ok_or_else(|| {
+                let (from, to) = split_ratio::parse_ratio(&value).ok_or_else(|| {
                     let message =
                         format_args!("ratio {value:?} is none: write new to old, such as 4:1 or 4.0");
                     RowError::new("bad_number", message)
@@ -295,7 +295,7 @@ fn read_json(
             .and_then(|values| accept(map, values, line, object.raw().len(), rows));
         if let Err(fault) = read {
             rows.stats.records += 1;
-            rows.reject(line, object.raw().as_bytes(), fault);
+            rows.add_reject(line, object.raw().as_bytes(), fault);
         }
     };
     // Exported rejects are not inside a page.
@@ -356,7 +356,7 @@ fn object_values<'a>(
     for (name, path) in paths {
         let found = member(object, path).or_else(|| member(wrapper?, path)).and_then(RawJson::text);
         if let Some(text) = found {
-            let value = map.value(name, &text)?;
+            let value = map.convert_cell(name, &text)?;
             values.extend(value.map(|value| (*name, Cow::Owned(value.into_owned()))));
         }
     }

@@ -23,8 +23,8 @@ impl ColumnMap {
     /// The first mistake, with its line and the allowed values.
     pub fn parse(text: &str) -> Result<Self, MapError> {
         let definition = MapDefinition::parse(text)?;
-        let said: toml::Table = toml::from_str(text).map_err(MapError::whole)?;
-        let said = serde_json::to_string(&said).map_err(MapError::whole)?;
+        let said: toml::Table = toml::from_str(text).map_err(MapError::without_line)?;
+        let said = serde_json::to_string(&said).map_err(MapError::without_line)?;
         let digest = blake3::hash(said.as_bytes()).to_hex()[..32].to_owned();
         MapValidator::new(text, definition)?.map(digest)
     }
@@ -44,13 +44,13 @@ impl<'a> MapValidator<'a> {
         let layout = word.parse().ok().and_then(KindLayout::for_kind).ok_or_else(|| {
             let kinds: Vec<&str> = kind_layout::ALL.iter().map(|layout| layout.kind.as_str()).collect();
             let message = format!("kind {word:?} is none; allowed: {}", kinds.join(", "));
-            MapError::at(text, definition.kind.span(), message)
+            MapError::at_position(text, definition.kind.span(), message)
         })?;
         Ok(Self { text, definition, kind: layout.kind, layout })
     }
 
     fn at(&self, span: Range<usize>, message: impl fmt::Display) -> MapError {
-        MapError::at(self.text, span, message)
+        MapError::at_position(self.text, span, message)
     }
 
     fn map(self, digest: String) -> Result<ColumnMap, MapError> {
@@ -246,7 +246,7 @@ impl<'a> MapValidator<'a> {
         let retracting = given("action");
         let required = self.layout.key.iter().chain(if retracting { &[] } else { self.layout.required });
         let mut missing: Vec<&str> =
-            required.copied().filter(|name| Some(*name) != map.owner() && !given(name)).collect();
+            required.copied().filter(|name| Some(*name) != map.symbol_column() && !given(name)).collect();
         if self.kind == Kind::Dividend && !given("ex_date") && !given("record_date") {
             missing.push("ex_date (or record_date)");
         }
@@ -259,6 +259,6 @@ impl<'a> MapValidator<'a> {
             missing.join(", "),
             if missing.len() == 1 { "it" } else { "them" }
         );
-        Err(MapError::whole(message))
+        Err(MapError::without_line(message))
     }
 }

@@ -9,7 +9,7 @@ use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::raw_trading_day::{SeriesDates, RawTradingDay, split_shares};
+use crate::format::raw_trading_day::{SeriesDates, RawTradingDay, parse_split_shares};
 use crate::format::file_head::FileHead;
 use crate::format::raw_json::RawJson;
 use crate::format::file_format::{ReaderOptions, FeedReadError, VendorFile, VendorFormat, SymbolScope};
@@ -30,26 +30,26 @@ const DAILY: [&str; 6] = ["timestamp", "open", "high", "low", "close", "volume"]
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.encoding == Encoding::Csv {
-        let daily = DAILY.iter().all(|name| head.has(&[name]))
-            && (head.columns.len() == DAILY.len() || head.has(&["adjustedclose"]));
-        let named = head.has(&["symbol"]);
-        let events = head.has(&["exdividenddate"]) && head.has(&["amount"])
-            || head.has(&["effectivedate"]) && head.has(&["splitfactor"]);
+        let daily = DAILY.iter().all(|name| head.has_column(&[name]))
+            && (head.columns.len() == DAILY.len() || head.has_column(&["adjustedclose"]));
+        let named = head.has_column(&["symbol"]);
+        let events = head.has_column(&["exdividenddate"]) && head.has_column(&["amount"])
+            || head.has_column(&["effectivedate"]) && head.has_column(&["splitfactor"]);
         return ((daily || events) && !named).then_some(Ok(SymbolScope::File));
     }
     let series = head.columns.iter().find(|name| name.contains("Time Series"));
-    if let Some(series) = series.filter(|_| head.has(&["metadata"])) {
+    if let Some(series) = series.filter(|_| head.has_column(&["metadata"])) {
         let daily = *series == "Time Series (Daily)";
         let refused = || format!("is {series:?} of Alpha Vantage: only daily rows are loaded");
         return Some(daily.then_some(SymbolScope::Rows).ok_or_else(refused));
     }
     let record = head.record_keys();
     let has = |name: &str| record.iter().any(|key| key == name);
-    let events = head.has(&["symbol"])
-        && head.has(&["data"])
+    let events = head.has_column(&["symbol"])
+        && head.has_column(&["data"])
         && (record.is_empty() || has("ex_dividend_date") || has("effective_date"));
     let overview =
-        head.has(&["symbol"]) && head.has(&["assettype"]) && head.has(&["latestquarter", "exdividenddate"]);
+        head.has_column(&["symbol"]) && head.has_column(&["assettype"]) && head.has_column(&["latestquarter", "exdividenddate"]);
     (events || overview).then_some(Ok(SymbolScope::Rows))
 }
 
@@ -136,7 +136,7 @@ fn read_row(
         return overview(row, &symbol, rows);
     }
     if row.has(&["effectivedate"]) {
-        let shares = split_shares("split_factor", row.bytes(&["splitfactor"]))?;
+        let shares = parse_split_shares("split_factor", row.bytes(&["splitfactor"]))?;
         let (from, to) = shares.ok_or_else(|| RowError::missing_value("split_factor"))?;
         return RecordBuilder::new(Kind::Split)
             .with_value("symbol", Some(symbol))

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::raw_trading_day::{SeriesDates, split_shares};
+use crate::format::raw_trading_day::{SeriesDates, parse_split_shares};
 use crate::format::file_head::FileHead;
 use crate::format::raw_json::RawJson;
 use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
@@ -30,21 +30,21 @@ const EXCHANGE: [&str; 3] = ["exchangeshortname", "exchange", "ex"];
 const DIVIDEND: [&str; 3] = ["unadjustedvalue", "value", "dividend"];
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    if head.has(&["general"]) && head.has(&["highlights", "valuation", "sharesstats", "etfdata"]) {
+    if head.has_column(&["general"]) && head.has_column(&["highlights", "valuation", "sharesstats", "etfdata"]) {
         return Some(Ok(SymbolScope::Rows));
     }
-    if !head.has(&["date"]) {
+    if !head.has_column(&["date"]) {
         return None;
     }
     let kinds = ["close", "split", "dividend", "dividends", "stocksplits"];
-    if head.has(&CODE) && head.has(&EXCHANGE) && head.has(&kinds) {
+    if head.has_column(&CODE) && head.has_column(&EXCHANGE) && head.has_column(&kinds) {
         return Some(Ok(SymbolScope::Rows));
     }
     // Other vendors' tables also have an Adjusted Close, with prices that are adjusted for splits.
     let adjusted = head.columns.iter().any(|column| column.eq_ignore_ascii_case("adjusted_close"));
-    let prices = head.has(&["close"]) && adjusted;
-    let dividends = head.has(&["unadjustedvalue"]) || head.has(&["value"]) && head.has(&["currency"]);
-    let splits = head.has(&["split"]) && head.columns.len() <= 3;
+    let prices = head.has_column(&["close"]) && adjusted;
+    let dividends = head.has_column(&["unadjustedvalue"]) || head.has_column(&["value"]) && head.has_column(&["currency"]);
+    let splits = head.has_column(&["split"]) && head.columns.len() <= 3;
     (prices || dividends || splits).then_some(Ok(SymbolScope::File))
 }
 
@@ -108,7 +108,7 @@ fn read_row(
         return Ok(());
     }
     if row.has(&["split", "stocksplits"]) {
-        let shares = split_shares("split", row.bytes(&["split", "stocksplits"]))?;
+        let shares = parse_split_shares("split", row.bytes(&["split", "stocksplits"]))?;
         let (from, to) = shares.ok_or_else(|| RowError::missing_value("split"))?;
         return RecordBuilder::new(Kind::Split)
             .with_value("symbol", symbol)

@@ -96,7 +96,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
         }
         rows.stats.records += 1;
         if let Err(fault) = holding(columns, &fund, as_of, &record, rows) {
-            rows.reject(record.line, record.raw, fault);
+            rows.add_reject(record.line, record.raw, fault);
         }
     }
     match table {

@@ -25,8 +25,8 @@ const SYMBOL: [&str; 3] = ["symbol", "actsymbol", "nasdaqsymbol"];
 const NAME: [&str; 2] = ["securityname", "companyname"];
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    let nasdaq = head.has(&["symbol"]) && head.has(&["securityname"]);
-    let other = head.has(&["actsymbol"]) && head.has(&NAME);
+    let nasdaq = head.has_column(&["symbol"]) && head.has_column(&["securityname"]);
+    let other = head.has_column(&["actsymbol"]) && head.has_column(&NAME);
     (head.encoding == Encoding::Csv && (nasdaq || other)).then_some(Ok(SymbolScope::Rows))
 }
 

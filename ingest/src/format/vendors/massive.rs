@@ -26,15 +26,15 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let found = match head.encoding {
-        Encoding::Csv => head.has(&["ticker"]) && head.has(&["windowstart"]) && head.has(&["close"]),
+        Encoding::Csv => head.has_column(&["ticker"]) && head.has_column(&["windowstart"]) && head.has_column(&["close"]),
         _ => {
             let record = head.record_keys();
             let has = |name: &str| record.iter().any(|key| key == name);
-            let page = head.has(&["results", "requestid"]) && head.has(&["status", "requestid"]);
+            let page = head.has_column(&["results", "requestid"]) && head.has_column(&["status", "requestid"]);
             has("ticker")
                 && (has("cash_amount") || has("split_from") || has("primary_exchange") || has("locale"))
                 || page && has("t") && has("o") && has("c")
-                || page && (record.is_empty() || head.has(&["resultscount"]))
+                || page && (record.is_empty() || head.has_column(&["resultscount"]))
         }
     };
     found.then_some(Ok(SymbolScope::Rows))

@@ -47,7 +47,7 @@ const SHARES: [(&str, &str); 2] =
     [("dei", "EntityCommonStockSharesOutstanding"), ("us-gaap", "CommonStockSharesOutstanding")];
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    let found = head.encoding != Encoding::Csv && head.has(&["entityname"]) && head.has(&["facts", "cik"]);
+    let found = head.encoding != Encoding::Csv && head.has_column(&["entityname"]) && head.has_column(&["facts", "cik"]);
     found.then_some(Ok(SymbolScope::File))
 }
 
@@ -71,7 +71,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
             }
             let text = format!("{as_of} {figures:?}");
             if let Err(fault) = draft.validate_into(number, text.len(), rows) {
-                rows.reject(number, text.as_bytes(), fault);
+                rows.add_reject(number, text.as_bytes(), fault);
             }
         }
     })

@@ -9,7 +9,7 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
 use crate::format::file_head::FileHead;
 use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::vendor_row::{VendorRow, read_rows, scaled};
+use crate::format::vendor_row::{VendorRow, read_rows, scale_number};
 use crate::normalize::RowError;
 use crate::source::feed_files::Encoding;
 
@@ -26,11 +26,11 @@ const SMALLEST_COMPANY: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0)
 const BILLION: Decimal = Decimal::from_parts(1_000_000_000, 0, 0, false, 0);
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    if head.encoding != Encoding::Csv || !head.has(&["symbol"]) {
+    if head.encoding != Encoding::Csv || !head.has_column(&["symbol"]) {
         return None;
     }
-    let constituents = head.has(&["gicssector"]);
-    let financials = head.has(&["priceearnings"]) && head.has(&["marketcap"]);
+    let constituents = head.has_column(&["gicssector"]);
+    let financials = head.has_column(&["priceearnings"]) && head.has_column(&["marketcap"]);
     (constituents || financials).then_some(Ok(if financials { SymbolScope::Dated } else { SymbolScope::Rows }))
 }
 
@@ -62,7 +62,7 @@ fn financials(row: &VendorRow<'_>, date: Option<NaiveDate>, rows: &mut RowAccumu
     let as_of = date.unwrap_or_else(|| rows.observed_at().date_naive());
     let market_cap = row.text(&["marketcap"]).map(|text| {
         let small = market::decimal::parse_figure(text).is_ok_and(|cap| cap.value < SMALLEST_COMPANY);
-        if small { scaled(text, BILLION) } else { text.to_owned() }
+        if small { scale_number(text, BILLION) } else { text.to_owned() }
     });
     RecordBuilder::new(Kind::Fundamentals)
         .with_value("symbol", row.text(&["symbol"]))

@@ -25,10 +25,10 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
 const TICKER: [&str; 1] = ["ticker"];
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    let prices = head.has(&["date"]) && head.has(&["close"]) && head.has(&["divcash", "adjopen"]);
-    let actions = head.has(&["exdate"]) && head.has(&["distribution", "splitfrom"]) && head.has(&TICKER);
-    let described = head.has(&["exchangecode"]) && head.has(&["enddate"]) && head.has(&TICKER);
-    let whose = if head.has(&TICKER) { SymbolScope::Rows } else { SymbolScope::File };
+    let prices = head.has_column(&["date"]) && head.has_column(&["close"]) && head.has_column(&["divcash", "adjopen"]);
+    let actions = head.has_column(&["exdate"]) && head.has_column(&["distribution", "splitfrom"]) && head.has_column(&TICKER);
+    let described = head.has_column(&["exchangecode"]) && head.has_column(&["enddate"]) && head.has_column(&TICKER);
+    let whose = if head.has_column(&TICKER) { SymbolScope::Rows } else { SymbolScope::File };
     (prices || actions || described).then_some(Ok(whose))
 }
 

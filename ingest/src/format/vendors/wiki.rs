@@ -25,8 +25,8 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let needed = ["date", "close", "exdividend", "splitratio"];
-    let found = head.encoding == Encoding::Csv && needed.iter().all(|name| head.has(&[name]));
-    found.then_some(Ok(if head.has(&TICKER) { SymbolScope::Rows } else { SymbolScope::File }))
+    let found = head.encoding == Encoding::Csv && needed.iter().all(|name| head.has_column(&[name]));
+    found.then_some(Ok(if head.has_column(&TICKER) { SymbolScope::Rows } else { SymbolScope::File }))
 }
 
 struct WikiColumns {
@@ -42,13 +42,13 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     let VendorFile { source, symbol, options, .. } = reading;
     let table = HeaderedTable::open(source, normalize_column_name)?;
     let columns = WikiColumns {
-        ticker: table.column(&TICKER),
-        date: table.column(&["date"]),
-        prices: PriceColumns::of(&table),
-        dividend: table.column(&["exdividend"]),
-        ratio: table.column(&["splitratio"]),
+        ticker: table.position_of(&TICKER),
+        date: table.position_of(&["date"]),
+        prices: PriceColumns::find_in(&table),
+        dividend: table.position_of(&["exdividend"]),
+        ratio: table.position_of(&["splitratio"]),
     };
-    table.read(rows, |record, rows| {
+    table.for_each_record(rows, |record, rows| {
         let named;
         let symbol = match symbol {
             Some(symbol) => symbol,

@@ -12,7 +12,7 @@ use market::event::ShareBasis;
 use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::raw_trading_day::{amount, split_shares};
+use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
 use crate::format::file_head::{FileHead, normalize_column_name};
 use crate::format::newest_basis::{AdjustedDay, NewestBasis};
 use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
@@ -39,11 +39,11 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if yahoo_chart::is_yahoo_chart(head) {
         return Some(Ok(SymbolScope::Rows));
     }
-    if head.encoding != Encoding::Csv || !head.has(&DATE) {
+    if head.encoding != Encoding::Csv || !head.has_column(&DATE) {
         return None;
     }
-    let prices = ["open", "high", "low", "close", "volume"].iter().all(|name| head.has(&[name]));
-    if prices && !head.has(&["adjclose"]) && head.has(&["stocksplits"]) {
+    let prices = ["open", "high", "low", "close", "volume"].iter().all(|name| head.has_column(&[name]));
+    if prices && !head.has_column(&["adjclose"]) && head.has_column(&["stocksplits"]) {
         let message = "has no Adj Close: its prices are adjusted for dividends too; download it again unadjusted (auto_adjust=False)";
         return Some(Err(message.to_owned()));
     }
@@ -51,9 +51,9 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
         let name = normalize_column_name(column);
         name.is_empty() || [&DATE[..], &TICKER, &EVENTS].iter().any(|names| names.contains(&name.as_str()))
     };
-    let events = head.has(&EVENTS) && head.columns.iter().all(known);
-    if !head.has(&TICKER) {
-        return (events || prices && head.has(&["adjclose"])).then_some(Ok(SymbolScope::File));
+    let events = head.has_column(&EVENTS) && head.columns.iter().all(known);
+    if !head.has_column(&TICKER) {
+        return (events || prices && head.has_column(&["adjclose"])).then_some(Ok(SymbolScope::File));
     }
     // Tables of other vendors may have both closes; only Yahoo spells the column this way.
     let downloaded = prices && head.columns.iter().any(|column| column == "Adj Close");
@@ -72,16 +72,16 @@ struct YahooColumns {
 
 impl YahooColumns {
     fn of<R: Read>(table: &HeaderedTable<R>) -> Self {
-        let prices = PriceColumns::of(table);
-        let adjusted_close = table.column(&["adjclose"]);
+        let prices = PriceColumns::find_in(table);
+        let adjusted_close = table.position_of(&["adjclose"]);
         let raw = prices.volume < adjusted_close && adjusted_close != NONE;
         Self {
-            ticker: table.column(&TICKER),
-            date: table.column(&DATE),
+            ticker: table.position_of(&TICKER),
+            date: table.position_of(&DATE),
             prices,
-            dividends: table.column(&["dividends"]),
-            splits: table.column(&["stocksplits"]),
-            capital_gains: table.column(&["capitalgains"]),
+            dividends: table.position_of(&["dividends"]),
+            splits: table.position_of(&["stocksplits"]),
+            capital_gains: table.position_of(&["capitalgains"]),
             basis: if raw { ShareBasis::Raw } else { ShareBasis::SplitAdjusted },
         }
     }
@@ -100,9 +100,9 @@ impl YahooColumns {
             symbol,
             date: parse_session_date("Date", trim_blanks(record.field(self.date)))?,
             prices: (self.prices.close != NONE).then(|| self.prices.cells(record)),
-            dividend: amount("Dividends", record.field(self.dividends))?,
-            capital_gain: amount("Capital Gains", record.field(self.capital_gains))?,
-            split: split_shares("Stock Splits", record.field(self.splits))?,
+            dividend: parse_cash_amount("Dividends", record.field(self.dividends))?,
+            capital_gain: parse_cash_amount("Capital Gains", record.field(self.capital_gains))?,
+            split: parse_split_shares("Stock Splits", record.field(self.splits))?,
             line: record.line,
             bytes: record.raw.len(),
         })
@@ -118,7 +118,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     let table = HeaderedTable::open(reading.source, normalize_column_name)?;
     let columns = YahooColumns::of(&table);
     let mut days = NewestBasis::new(file.is_some(), columns.basis, options);
-    table.read(rows, |record, rows| {
+    table.for_each_record(rows, |record, rows| {
         let named = if file.is_some() { None } else { Some(columns.symbol(record)?) };
         let symbol = file.or(named.as_ref()).ok_or_else(|| RowError::missing_value("Ticker"))?;
         days.add(&columns.day(symbol, record)?, rows)

@@ -13,7 +13,7 @@ use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::raw_trading_day::{amount, split_shares};
+use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
 use crate::format::file_head::FileHead;
 use crate::format::raw_json::RawJson;
 use crate::format::newest_basis::{AdjustedDay, NewestBasis};
@@ -28,7 +28,7 @@ const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];
 
 /// True if a file is such an answer.
 pub(crate) fn is_yahoo_chart(head: &FileHead) -> bool {
-    head.encoding != Encoding::Csv && head.has(&["chart"])
+    head.encoding != Encoding::Csv && head.has_column(&["chart"])
 }
 
 /// Reads all rows; the command line's symbol goes before the answer's.
@@ -93,7 +93,7 @@ fn read_result(
         let raw = day.canonical(symbol, date, newest);
         let added = day.read(symbol, date, line, raw.len()).and_then(|day| basis.add(&day, rows));
         if let Err(fault) = added {
-            rows.reject(line, raw.as_bytes(), fault);
+            rows.add_reject(line, raw.as_bytes(), fault);
         }
     }
     basis.finish(rows)
@@ -164,9 +164,9 @@ impl ChartDay<'_> {
             symbol,
             date,
             prices,
-            dividend: amount("amount", self.dividend.as_bytes())?,
-            capital_gain: amount("amount", self.capital_gain.as_bytes())?,
-            split: split_shares("split", self.split.as_bytes())?,
+            dividend: parse_cash_amount("amount", self.dividend.as_bytes())?,
+            capital_gain: parse_cash_amount("amount", self.capital_gain.as_bytes())?,
+            split: parse_split_shares("split", self.split.as_bytes())?,
             line,
             bytes,
         })
