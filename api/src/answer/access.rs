@@ -33,7 +33,7 @@ pub(crate) struct Access<G, P> {
     pub(crate) app: App,
     /// Generation of the response. The parameters were parsed under its rules, so it never changes within a request.
     pub(crate) generation: Result<Arc<ServedGeneration>, QueryError>,
-    pub(crate) account: i64,
+    pub(crate) account_id: i64,
     pub(crate) tier: Tier,
     /// Current day of the service.
     pub(crate) today: NaiveDate,
@@ -85,7 +85,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
         Ok(Self {
             app: app.clone(),
             generation,
-            account: admitted.account,
+            account_id: admitted.account,
             tier: admitted.tier,
             today,
             parameters: read.parameters,

@@ -22,7 +22,7 @@ pub(super) struct PendingResponse {
     pub(super) handle: CacheHandle,
     pub(super) app: App,
     pub(super) generation: Arc<ServedGeneration>,
-    pub(super) account: i64,
+    pub(super) account_id: i64,
     /// True if the client accepts a streamed response, which may be truncated.
     pub(super) accepts_streaming: bool,
 }
@@ -40,7 +40,7 @@ pub(super) fn prepare<G: RequiredTier, P: Parameters>(access: Access<G, P>) -> R
     let Access {
         app,
         generation,
-        account,
+        account_id,
         tier,
         today,
         parameters,
@@ -62,7 +62,7 @@ pub(super) fn prepare<G: RequiredTier, P: Parameters>(access: Access<G, P>) -> R
     // A truncated CSV is still well-formed, and its `Link` header precedes the body. So only JSON is streamed.
     let accepts_streaming = detects_truncation && format == ResponseFormat::Json;
     let handle = CacheHandle { key, if_none_match };
-    let asked = PendingResponse { handle, app: app.clone(), generation: Arc::clone(&generation), account, accepts_streaming };
+    let asked = PendingResponse { handle, app: app.clone(), generation: Arc::clone(&generation), account_id, accepts_streaming };
     Ok((asked, HandlerContext { app, generation, tier, today, parameters }))
 }
 

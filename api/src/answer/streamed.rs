@@ -29,7 +29,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
     }
-    let Permit { render, slot } = asked.app.fair_queue.acquire(asked.account).await?;
+    let Permit { render, slot } = asked.app.fair_queue.acquire(asked.account_id).await?;
     // Another request may have cached the same response while this one waited.
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
@@ -76,7 +76,7 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
         // After the response head is sent, the receiver is gone.
         match finish.send(outcome) {
             Ok(()) | Err(Ok(_) | Err(ApiError::ClientDisconnected(_))) => {}
-            Err(Err(error)) => tracing::error!(request_id = id.as_str(), "an answer broke off: {error}"),
+            Err(Err(error)) => tracing::error!(request_id = id.as_str(), %error, "a streamed response was truncated"),
         }
     })?;
     Ok(finished)

@@ -39,7 +39,7 @@ impl CursorSigner {
         Ok(Self { mac: Hmac::new_from_slice(key)?, previous: previous.transpose()? })
     }
 
-    /// Cursor after the row with these key values.
+    /// Encodes and signs a cursor that continues after the row with these key values.
     pub(crate) fn seal(&self, key: &[Option<String>], filters: &str) -> String {
         let payload = serde_json::json!(key).to_string().into_bytes();
         let mut bytes = sign(&self.mac, &payload, filters).to_vec();
@@ -47,7 +47,7 @@ impl CursorSigner {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Key values of a cursor for these filters; `None` for any other text.
+    /// Verifies and decodes a cursor. Returns its key values, or `None` for a text that is no cursor of these filters.
     pub(crate) fn open(&self, cursor: &str, filters: &str) -> Option<Vec<Option<String>>> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
         let (signature, payload) = bytes.split_at_checked(SIGNATURE)?;

@@ -19,7 +19,7 @@ pub(crate) struct OtherDateRanges {
     pub(crate) record: DateRange,
 }
 
-/// Documents the windows of a dividend's other days.
+/// OpenAPI documentation of the declaration and record date parameters.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Reader::other_days reads")]

@@ -1,4 +1,4 @@
-//! Filters by name: matches a client's words to served names.
+//! Name filters (sector, industry, exchange): reads their parameters as served names.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Names for the filters: matches a client's word to served names, and suggests similar names for an unknown word.
+//! Facet index: the names that each filter accepts. Matches a client's word to them, and suggests similar names.
 //!
 //! Comparison ignores case and punctuation, so a name and its slug are equal.
 
@@ -16,18 +16,18 @@ const COMMAS: usize = 4;
 const SUGGESTED: usize = 20;
 
 text_enum! {
-    /// What a filter's names are names of.
+    /// Filter whose values are names.
     pub enum FilterField {
         Sector = "sector", Industry = "industry", Exchange = "exchange", Country = "country", Index = "index",
         Issuer = "issuer", AssetClass = "asset_class", Category = "category", Strategy = "strategy",
     }
 }
 
-/// Names in one version of the data.
+/// Served names of every filter in one version of the data.
 #[derive(Debug, Default)]
 pub(crate) struct FacetIndex(BTreeMap<FilterField, FacetNames>);
 
-/// Unknown word, with similar names.
+/// Error for a filter value that is no served name, with similar names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnknownFacet {
     pub(crate) word: String,
@@ -45,13 +45,13 @@ impl FacetIndex {
         self.0.entry(field).or_default().insert(name);
     }
 
-    /// The names of a field, with additional names.
+    /// Names of a filter together with additional names.
     pub(crate) fn names_with(&self, field: FilterField, others: FacetNames) -> FacetNames {
         let known = self.0.get(&field).into_iter().flat_map(FacetNames::names);
         known.chain(others.names()).cloned().collect()
     }
 
-    /// Served names for a comma-separated list.
+    /// Resolves a comma-separated list to served names.
     pub(crate) fn resolve(&self, field: FilterField, text: &str) -> Result<Vec<String>, UnknownFacet> {
         static NONE: FacetNames = FacetNames(BTreeMap::new());
         self.0.get(&field).unwrap_or(&NONE).resolve(standard(field), text)
@@ -82,7 +82,7 @@ impl FacetNames {
         }
     }
 
-    /// Served names for a comma-separated list, including the names of a standard.
+    /// Resolves a comma-separated list to served names. Names of a standard are accepted too.
     pub(crate) fn resolve(&self, standard: StandardNames, text: &str) -> Result<Vec<String>, UnknownFacet> {
         let parts: Vec<&str> = text.split(',').collect();
         let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
@@ -162,7 +162,7 @@ fn standard(field: FilterField) -> StandardNames {
     }
 }
 
-/// Sorts words by similarity to the client's word.
+/// Sorts words by similarity to the client's text, most similar first.
 pub(crate) fn sort_by_similarity(mut words: Vec<String>, text: &str) -> Vec<String> {
     let wanted = trigrams(&text.to_lowercase());
     words.sort_unstable_by(|a, b| similarity_key(&wanted, a).cmp(&similarity_key(&wanted, b)));

@@ -42,7 +42,7 @@ impl SortValue<'_> {
     }
 }
 
-/// Row of a list.
+/// Row that pages can sort by: values of its sort keys, and a unique tie-breaker.
 pub(crate) trait Sortable {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>>;
     /// Unique value of the row within the list.

@@ -40,7 +40,7 @@ impl Bounds {
 }
 
 impl ParameterReader<'_> {
-    /// An integer within bounds, or the default.
+    /// Reads an integer within bounds, or the default.
     pub(crate) fn read_integer(&mut self, name: &'static str, bounds: RangeInclusive<i64>, default: i64) -> i64 {
         let (low, high) = bounds.clone().into_inner();
         let schema = || json!({ "type": "integer", "minimum": low, "maximum": high, "default": default });
@@ -52,7 +52,7 @@ impl ParameterReader<'_> {
         number.unwrap_or(default)
     }
 
-    /// A decimal within bounds, parsed exactly.
+    /// Reads a decimal within bounds, parsed exactly.
     pub(crate) fn read_decimal(&mut self, name: &'static str, bounds: Bounds) -> Option<Decimal> {
         let (low, high) = bounds.range();
         let schema = || json!({ "type": "number", "format": "decimal", "minimum": low, "maximum": high });
@@ -65,7 +65,7 @@ impl ParameterReader<'_> {
         number
     }
 
-    /// Lower and upper bound of one figure.
+    /// Reads the lower and the upper bound of one figure.
     pub(crate) fn read_bounds(
         &mut self,
         low: &'static str,

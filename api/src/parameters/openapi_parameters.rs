@@ -19,7 +19,7 @@ use super::date_range::OtherDateParameters;
 use super::{Parameters, ParameterReader};
 use crate::parameters::cursor::CursorSigner;
 
-/// Documents the parameters of `P`.
+/// OpenAPI documentation of the parameter set `P`.
 #[derive(Debug)]
 pub(crate) struct DocumentedParameters<P>(PhantomData<P>);
 

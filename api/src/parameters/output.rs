@@ -29,9 +29,9 @@ pub(crate) struct Output {
 pub(crate) struct OutputParameters {
     /// Names of the fields to return, comma-separated. Default: all.
     fields: Option<String>,
-    /// Media type of the answer. Default: what the Accept header prefers, else json.
+    /// Media type of the response. Default: the one that the Accept header prefers, else json.
     format: Option<String>,
-    /// How JSON writes decimals: as exact numbers (the default) or as strings. CSV has no such difference.
+    /// Form of decimals in JSON: exact numbers (default) or strings. Without effect in CSV.
     decimals: Option<String>,
 }
 

@@ -53,11 +53,11 @@ pub(crate) struct Page {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Reader::page reads")]
 pub(crate) struct PagingParameters {
-    /// Rows a page holds at most.
+    /// Maximum number of rows on a page.
     limit: Option<i64>,
-    /// `next_cursor` of the page before, with the same filters and order.
+    /// `next_cursor` of the previous page; requires the same filters and order.
     cursor: Option<String>,
-    /// Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+    /// Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
     sort: Option<String>,
 }
 
@@ -129,24 +129,24 @@ impl Page {
     }
 
     /// The limit as a row count.
-    #[expect(clippy::cast_possible_truncation, reason = "the limit was read within bounds far below")]
+    #[expect(clippy::cast_possible_truncation, reason = "the limit is bounded far below")]
     pub(crate) fn row_limit(&self) -> usize {
         debug_assert!(self.limit > 0, "the least limit is 1");
         self.limit.unsigned_abs() as usize
     }
 
-    /// Value in the cursor at this position.
+    /// Key value of the cursor at this position.
     pub(crate) fn after_value(&self, position: usize) -> Option<&str> {
         self.after.as_ref()?.get(position)?.as_deref()
     }
 
-    /// Cursor after a row with these values.
+    /// Signed cursor of the page after a row with these key values.
     pub(crate) fn cursor(&self, key: &[Option<String>], signer: &CursorSigner) -> String {
         let sealed: Vec<Option<String>> = key.iter().cloned().chain([self.sync_from.clone()]).collect();
         signer.seal(&sealed, &self.filters)
     }
 
-    /// The page with the `sync_from` of its list's first page, which may be this one.
+    /// Copy of the page with the `sync_from` of the list's first page, or with this one on the first page.
     pub(crate) fn with_sync_from(&self, sync_from: Option<String>) -> Self {
         Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }

@@ -1,4 +1,4 @@
-//! Trait of an endpoint's parameter set.
+//! Parameter set of an endpoint: the trait that every endpoint's parameters implement.
 
 use chrono::NaiveDate;
 

@@ -77,7 +77,7 @@ impl<'a> ParameterReader<'a> {
         }
     }
 
-    /// Adds the names for the filters.
+    /// Adds the index of filter names.
     pub(crate) fn with_facet_index(self, facet_index: Option<&'a FacetIndex>) -> Self {
         Self { facet_index, ..self }
     }
@@ -162,7 +162,7 @@ impl<'a> ParameterReader<'a> {
         }
     }
 
-    /// Decoded path segment.
+    /// Reads a decoded path segment.
     pub(crate) fn read_path(&mut self, name: &'static str) -> String {
         self.record_spec(ParameterLocation::Path, name, || json!({ "type": "string", "minLength": 1 }));
         self.path
@@ -187,7 +187,7 @@ impl<'a> ParameterReader<'a> {
         self.require(given, name, &format!("is required without {other}"));
     }
 
-    /// Value of a parameter described by `schema`. An empty value is an error.
+    /// Reads a parameter described by `schema`. An empty value is an error.
     pub(super) fn read_value(&mut self, name: &'static str, schema: impl FnOnce() -> Value) -> Option<String> {
         self.asked.push(name);
         self.record_spec(ParameterLocation::Query, name, schema);
@@ -204,7 +204,7 @@ impl<'a> ParameterReader<'a> {
         Some(value)
     }
 
-    /// Text of at most `most` characters.
+    /// Reads a text of at most `most` characters.
     pub(crate) fn read_text(&mut self, name: &'static str, most: usize) -> Option<String> {
         let schema = || json!({ "type": "string", "minLength": 1, "maxLength": most, "pattern": TEXT });
         let value = self.read_value(name, schema)?;
@@ -215,7 +215,7 @@ impl<'a> ParameterReader<'a> {
         Some(value)
     }
 
-    /// Boolean, `true` or `false`.
+    /// Reads a boolean, `true` or `false`.
     pub(crate) fn read_bool(&mut self, name: &'static str) -> Option<bool> {
         let value = self.read_value(name, || json!({ "type": "boolean" }))?;
         let found = ["true", "false"].into_iter().find(|word| *word == value);
@@ -225,7 +225,7 @@ impl<'a> ParameterReader<'a> {
         found.map(|word| word == "true")
     }
 
-    /// Calendar day, `YYYY-MM-DD`.
+    /// Reads a calendar day, `YYYY-MM-DD`.
     pub(crate) fn read_date(&mut self, name: &'static str) -> Option<NaiveDate> {
         let value = self.read_value(name, || json!({ "type": "string", "format": "date" }))?;
         let date = parse_date(&value);
@@ -235,7 +235,7 @@ impl<'a> ParameterReader<'a> {
         date
     }
 
-    /// One of these words.
+    /// Reads one of these words.
     pub(crate) fn read_word<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<T> {
         let value = self.read_value(name, || json!({ "type": "string", "enum": strings(words) }))?;
         let found = words.iter().copied().find(|word| word.to_string() == value);
@@ -245,7 +245,7 @@ impl<'a> ParameterReader<'a> {
         found
     }
 
-    /// Comma-separated words from this list, in any case.
+    /// Reads comma-separated words from this list, in any case.
     pub(crate) fn read_words<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<Vec<T>> {
         let items = || json!({ "type": "string", "enum": strings(words) });
         let value = self.read_value(name, || json!({ "type": "array", "minItems": 1, "items": items() }))?;

@@ -1,6 +1,6 @@
-//! Media types of responses.
+//! Response format: JSON or CSV.
 
-/// Media type of a response.
+/// Format of a response: JSON or CSV.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum ResponseFormat {
     #[default]

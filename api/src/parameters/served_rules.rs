@@ -1,4 +1,4 @@
-//! Rules of the served figures.
+//! Served rules: rule parameters behind the figures of the served generation.
 
 use std::collections::BTreeMap;
 

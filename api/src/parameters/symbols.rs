@@ -68,7 +68,7 @@ impl SymbolList {
 }
 
 impl ParameterReader<'_> {
-    /// `{symbol}` of the path.
+    /// Reads `{symbol}` of the path.
     pub(crate) fn read_symbol(&mut self) -> PathSymbol {
         let mut text = self.read_path("symbol");
         let symbol = Symbol::parse(&text).ok();
@@ -78,7 +78,7 @@ impl ParameterReader<'_> {
         PathSymbol { text, symbol }
     }
 
-    /// `symbols`, deduplicated, at most `most`.
+    /// Reads `symbols`: at most `most`, deduplicated.
     pub(crate) fn read_symbols(&mut self, most: usize) -> Option<SymbolList> {
         let item = || json!({ "type": "string", "minLength": 1, "maxLength": LONGEST, "pattern": ITEM });
         let schema = || json!({ "type": "array", "minItems": 1, "maxItems": most, "items": item() });
@@ -109,7 +109,7 @@ impl ParameterReader<'_> {
         Some(SymbolList(list))
     }
 
-    /// `symbols` as a required parameter.
+    /// Reads `symbols` as a required parameter.
     pub(crate) fn read_required_symbols(&mut self, most: usize) -> SymbolList {
         let symbols = self.read_symbols(most);
         self.require_given("symbols");

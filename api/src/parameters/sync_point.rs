@@ -45,14 +45,14 @@ impl ParameterReader<'_> {
             self.require(
                 !conflicts,
                 filter,
-                "conflicts with updated_since, which tells of every row that changed",
+                "conflicts with updated_since, which returns every changed row",
             );
         }
         let since = SyncPoint::read(&text);
         self.require(
             since.is_some(),
             "updated_since",
-            "is neither the sync_from of an answer nor an RFC 3339 instant",
+            "is neither the sync_from of a response nor an RFC 3339 instant",
         );
         since
     }

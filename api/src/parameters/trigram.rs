@@ -1,4 +1,4 @@
-//! Trigram similarity of two names.
+//! Trigram similarity: share of three-letter sequences that two names have in common.
 
 /// Sorted distinct trigrams of the words.
 pub(crate) fn trigrams(text: &str) -> Vec<u32> {

@@ -34,6 +34,6 @@ pub(super) fn truncate_for_message(text: &str) -> String {
 pub(crate) enum ParameterErrors {
     #[error("invalid parameter")]
     Parameters(Vec<ParameterError>),
-    #[error("the cursor is not one of this request's")]
+    #[error("the cursor belongs to another request or is damaged")]
     Cursor,
 }

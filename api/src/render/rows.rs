@@ -126,7 +126,7 @@ fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
 
 /// JSON object with only these members and unchanged digits.
 fn choose(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
-    let members: ObjectMembers<'_> = serde_json::from_slice(row)?;
+    let members: JsonMembers<'_> = serde_json::from_slice(row)?;
     let mut text = String::with_capacity(row.len());
     text.push('{');
     for field in fields {
@@ -155,7 +155,7 @@ fn records(
     sheet(|writer| {
         for row in rows {
             let row = row?;
-            let members: ObjectMembers<'_> = serde_json::from_slice(&row)?;
+            let members: JsonMembers<'_> = serde_json::from_slice(&row)?;
             for column in columns(output) {
                 writer.write_field(cell(members.get(column))?)?;
             }
@@ -184,19 +184,19 @@ fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
 }
 
 /// Ordered members of a JSON object, with unparsed values.
-struct ObjectMembers<'a>(Vec<(String, &'a RawValue)>);
+struct JsonMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'a> ObjectMembers<'a> {
+impl<'a> JsonMembers<'a> {
     fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 }
 
-impl<'de> Deserialize<'de> for ObjectMembers<'de> {
+impl<'de> Deserialize<'de> for JsonMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MemberVisitor;
         impl<'de> Visitor<'de> for MemberVisitor {
-            type Value = ObjectMembers<'de>;
+            type Value = JsonMembers<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
@@ -205,7 +205,7 @@ impl<'de> Deserialize<'de> for ObjectMembers<'de> {
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(ObjectMembers(members))
+                Ok(JsonMembers(members))
             }
         }
         deserializer.deserialize_map(MemberVisitor)

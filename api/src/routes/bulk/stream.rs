@@ -64,6 +64,7 @@ pub(crate) struct BulkError {
 
 /// Counts of symbols.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Summary)]
 pub(crate) struct BulkSummary {
     /// Number of distinct requested symbols.
     requested: usize,

@@ -51,7 +51,7 @@ pub(crate) struct ScreenerParameters {
     min_growth_10y: Option<ExactDecimal>,
     /// Maximum dividend growth a year over ten, percent.
     max_growth_10y: Option<ExactDecimal>,
-    /// Minimum `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
+    /// Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
     min_streak: Option<i64>,
     /// Maximum `increase_streak_years`; non-payers have 0.
     max_streak: Option<i64>,

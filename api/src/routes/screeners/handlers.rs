@@ -129,7 +129,7 @@ pub(crate) async fn screener(access: Access<Free, ScreenFilters<Generic>>) -> Re
 
 /// High yield
 ///
-/// Stocks, ADRs, REITs and MLPs: `min_yield` 4 unless given, a price at most 5 sessions old, no suspect yield (above 25 %).
+/// Stocks, ADRs, REITs and MLPs with a price at most 5 sessions old and no suspect yield (above 25 %). Default: `min_yield` 4.
 #[utoipa::path(
     get, path = "/v1/screener/high-yield", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<HighYield>>),
@@ -141,7 +141,7 @@ pub(crate) async fn high_yield(access: Access<Free, ScreenFilters<HighYield>>) -
 
 /// Dividend growth
 ///
-/// `min_growth_5y` 10 and `min_yield` 2 unless given.
+/// Defaults: `min_growth_5y` 10 and `min_yield` 2.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-growth", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<DividendGrowth>>),
@@ -153,7 +153,7 @@ pub(crate) async fn dividend_growth(access: Access<Free, ScreenFilters<DividendG
 
 /// Dividend Aristocrats
 ///
-/// By rule (R15); the floor of 25 years, or what the served rules have in its place, cannot be lowered.
+/// By rule (R15). The floor of 25 years, or the number in the served rules, cannot be lowered.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-aristocrats", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<Aristocrats>>),
@@ -165,7 +165,7 @@ pub(crate) async fn dividend_aristocrats(access: Access<Free, ScreenFilters<Aris
 
 /// Dividend Kings
 ///
-/// By rule (R15); the floor of 50 years, or what the served rules have in its place, cannot be lowered.
+/// By rule (R15). The floor of 50 years, or the number in the served rules, cannot be lowered.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-kings", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<Kings>>),

@@ -92,7 +92,7 @@ impl Parameters for MetricsParameters {
 
 /// Dividend metrics
 ///
-/// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is against the benchmark the projector is configured with.
+/// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is against the projector's benchmark.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/metrics", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<MetricsParameters>),

@@ -32,4 +32,4 @@ pub use stock::{
     Company, Coverage, Identifiers, LastDividend, Pricing, ScreenerFigures, Stock, StockDividends,
     StockFigures, StockRow,
 };
-pub use table::{ColumnReader, TableRow, joined, length};
+pub use table::{ColumnReader, TableRow, count_columns, join_columns};

@@ -40,7 +40,7 @@ macro_rules! table_row {
         impl $crate::row::TableRow for $name {
             const COLUMNS: &'static [&'static str] = {
                 const PARTS: &[&[&str]] = &[$(<$row as $crate::row::TableRow>::COLUMNS,)* &[$($column),*]];
-                &$crate::row::joined::<{ $crate::row::length(PARTS) }>(PARTS)
+                &$crate::row::join_columns::<{ $crate::row::count_columns(PARTS) }>(PARTS)
             };
             fn types() -> &'static [postgres_types::Type] {
                 static TYPES: std::sync::LazyLock<Vec<postgres_types::Type>> = std::sync::LazyLock::new(|| {
@@ -74,7 +74,7 @@ macro_rules! table_row {
 }
 
 /// Total number of columns of the parts of a row.
-pub const fn length(parts: &[&[&str]]) -> usize {
+pub const fn count_columns(parts: &[&[&str]]) -> usize {
     let (mut length, mut at) = (0, 0);
     while at < parts.len() {
         length += parts[at].len();
@@ -83,8 +83,8 @@ pub const fn length(parts: &[&[&str]]) -> usize {
     length
 }
 
-/// Columns of the parts of a row, in order; `N` is their [`length`].
-pub const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] {
+/// Columns of the parts of a row, in order; `N` is their [`count_columns`].
+pub const fn join_columns<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] {
     let (mut joined, mut filled, mut part) = ([""; N], 0, 0);
     while part < parts.len() {
         let mut at = 0;

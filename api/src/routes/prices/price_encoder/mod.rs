@@ -1,4 +1,5 @@
-//! Price encoder: price points to JSON or CSV, directly from the columns. Structs and serde take five times as long for ten years of days.
+//! Price encoder: price points to JSON or CSV, directly from the columns. Structs and serde take
+//! five times as long for ten years of days.
 //!
 //! Invariant: the bytes equal those of [`market::price::PricePoint`] under serde, for every basis and interval.
 
