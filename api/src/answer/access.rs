@@ -74,11 +74,11 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
         };
         let generation = app.projection.pin();
         let served_rules = generation.as_ref().map_or_else(|_| Arc::default(), |generation| generation.served_rules());
-        let mut read = parse_parameters(&path, parts, app, today, &served_rules, None);
+        let mut read = parse_parameters::<P>(&path, parts, app, today, &served_rules, None);
         if read.needs_facet_index {
             // Boxed, because few requests need it, and a future reserves space for everything it awaits.
             let facet_index = Box::pin(app.facet_index()).await;
-            read = parse_parameters(&path, parts, app, today, &served_rules, Some(&facet_index));
+            read = parse_parameters::<P>(&path, parts, app, today, &served_rules, Some(&facet_index));
         }
         let admitted = admit(parts, app, &read.requirements::<G>(today)).await?;
         read.mistakes?;
