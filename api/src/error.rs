@@ -42,9 +42,9 @@ pub(crate) enum ApiError {
     Refused { status: StatusCode, message: String },
     #[error("invalid parameter")]
     Parameters(Vec<ParameterError>),
-    #[error("the cursor is not one of this request's")]
+    #[error("the cursor is damaged or belongs to another request")]
     InvalidCursor,
-    #[error("the service cannot answer now: {0}")]
+    #[error("the service cannot respond now: {0}")]
     Unavailable(String),
     #[error(transparent)]
     ClientDisconnected(#[from] Disconnected),

@@ -17,7 +17,7 @@ use telemetry::listener::DURATION_BUCKETS;
 /// Histogram buckets of calls per batch.
 const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2048.0, 4096.0];
 
-/// Metric handles.
+/// Handles of all metrics of the API.
 #[derive(Debug)]
 pub(crate) struct ApiMetrics {
     registry: Registry,
@@ -31,7 +31,7 @@ pub(crate) struct ApiMetrics {
     pool_in_use: IntGaugeVec,
 }
 
-/// Metrics of the admission.
+/// Metrics of admission decisions, by outcome.
 #[derive(Debug, Clone)]
 pub(crate) struct AdmissionMetrics {
     pub(crate) passed: IntCounter,
@@ -85,38 +85,38 @@ impl ApiMetrics {
         Ok(Self {
             requests: register_histogram_vec_with_registry!(
                 "dds_http_request_duration_seconds",
-                "Time from a request's head to its answer's head.",
+                "Time from the request head to the response head.",
                 &["route", "method", "status"],
                 DURATION_BUCKETS.to_vec(),
                 registry
             )?,
             throttled: register_int_counter_with_registry!(
                 "dds_address_throttled_total",
-                "Requests refused because their address called, or failed, too often.",
+                "Requests refused by the throttle of their client address.",
                 registry
             )?,
             admission: AdmissionMetrics::new(&registry)?,
             cache: CacheMetrics::new(&registry)?,
             queue: register_int_gauge_with_registry!(
                 "dds_admission_queue_calls",
-                "Calls that wait for a decision.",
+                "Calls waiting for an admission decision.",
                 registry
             )?,
             connections: register_int_gauge_vec_with_registry!(
                 "dds_connections",
-                "Open client connections: idle, sending a head, or being answered (working).",
+                "Open client connections by state: idle, receiving a request head (head), or with a request in progress (working).",
                 &["state"],
                 registry
             )?,
             pool_waiting: register_int_gauge_vec_with_registry!(
                 "dds_pool_waiting",
-                "Answers that wait for a connection to Postgres.",
+                "Requests waiting for a Postgres connection.",
                 &["pool"],
                 registry
             )?,
             pool_in_use: register_int_gauge_vec_with_registry!(
                 "dds_pool_in_use",
-                "Connections to Postgres that answers use.",
+                "Postgres connections in use.",
                 &["pool"],
                 registry
             )?,
@@ -136,12 +136,12 @@ impl ApiMetrics {
         self.requests.with_label_values(&[route, method_label(method), status.as_str()]).observe(seconds);
     }
 
-    /// Records a refusal before the request was parsed.
+    /// Records the reply to a protocol error, before the request was parsed.
     pub(crate) fn record_protocol_error(&self, status: StatusCode) {
         self.requests.with_label_values(&["none", "other", status.as_str()]).observe(0.0);
     }
 
-    /// All metrics, with these gauge values.
+    /// Sets the gauges and returns all metrics.
     pub(crate) fn gather(&self, gauges: &GaugeValues) -> Vec<MetricFamily> {
         self.queue.set(gauge(gauges.queue));
         let ConnectionCounts { idle, head, working } = gauges.connections;
@@ -160,7 +160,7 @@ impl AdmissionMetrics {
     fn new(registry: &Registry) -> prometheus::Result<Self> {
         let decided: IntCounterVec = register_int_counter_vec_with_registry!(
             "dds_admission_decided_total",
-            "Calls with a key by what was decided; undecided ones were answered 503.",
+            "Calls with a key, by admission outcome. Undecided calls got a 503.",
             &["outcome"],
             registry
         )?;
@@ -174,13 +174,13 @@ impl AdmissionMetrics {
             undecided: of("undecided"),
             batch: register_histogram_with_registry!(
                 "dds_admission_batch_calls",
-                "Calls decided together.",
+                "Calls per admission batch.",
                 CALLS.to_vec(),
                 registry
             )?,
             statement: register_histogram_with_registry!(
                 "dds_admission_statement_duration_seconds",
-                "Time of one round with the store of limits.",
+                "Time of one admission round with the database.",
                 DURATION_BUCKETS.to_vec(),
                 registry
             )?,
@@ -193,12 +193,12 @@ impl CacheMetrics {
         Ok(Self {
             hits: register_int_counter_with_registry!(
                 "dds_cache_hits_total",
-                "Answers that were in memory.",
+                "Responses served from the cache.",
                 registry
             )?,
             misses: register_int_counter_with_registry!(
                 "dds_cache_misses_total",
-                "Answers that had to be made.",
+                "Responses that were not in the cache.",
                 registry
             )?,
         })
@@ -224,7 +224,7 @@ fn method_label(method: &Method) -> &'static str {
 /// Gauge value of a count of objects in memory.
 fn gauge(count: usize) -> i64 {
     let count = (count as u64).cast_signed();
-    debug_assert!(count >= 0, "no more than fit into memory");
+    debug_assert!(count >= 0, "a count of objects in memory fits into i64");
     count
 }
 

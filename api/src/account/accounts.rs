@@ -41,7 +41,7 @@ pub(crate) struct AccountDetails {
 }
 
 impl AccountDetails {
-    fn read(row: &Row) -> Result<Self, Error> {
+    fn from_row(row: &Row) -> Result<Self, Error> {
         Ok(Self {
             id: row.try_get("id")?,
             email: row.try_get("email")?,
@@ -85,13 +85,13 @@ pub(crate) async fn create_account(
 /// Account of an address in lower case.
 pub(crate) async fn find_account(client: &Client, email: &str) -> Result<AccountDetails, AccountError> {
     let row = client.query_opt(SHOW, &[&email]).await?;
-    Ok(AccountDetails::read(&row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?)?)
+    Ok(AccountDetails::from_row(&row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?)?)
 }
 
 /// All accounts, ordered by address.
 pub(crate) async fn list_accounts(client: &Client) -> Result<Vec<AccountDetails>, AccountError> {
     let rows = client.query(LIST, &[]).await?;
-    Ok(rows.iter().map(AccountDetails::read).collect::<Result<_, _>>()?)
+    Ok(rows.iter().map(AccountDetails::from_row).collect::<Result<_, _>>()?)
 }
 
 /// Disables an account from the next request on, or enables it again. Disabling also ends its sessions and links.

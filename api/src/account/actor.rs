@@ -44,6 +44,7 @@ pub(crate) struct Subscription {
 }
 
 impl AccountActor<'_> {
+    /// Locks the row of the actor's account until the transaction ends.
     pub(crate) async fn lock(self, transaction: &Transaction<'_>) -> Result<LockedAccount, AccountError> {
         let (row, actor) = match self {
             Self::Operator(email) => (transaction.query_opt(BY_ADDRESS, &[&email]).await?, None),
@@ -55,7 +56,7 @@ impl AccountActor<'_> {
             id: row.try_get("id")?,
             email: row.try_get("email")?,
             active_keys: row.try_get("active_keys")?,
-            subscription: Subscription::read(&row)?,
+            subscription: Subscription::from_row(&row)?,
             actor,
         })
     }
@@ -94,7 +95,7 @@ impl LockedAccount {
 }
 
 impl Subscription {
-    pub(crate) fn read(row: &Row) -> Result<Self, Error> {
+    pub(crate) fn from_row(row: &Row) -> Result<Self, Error> {
         Ok(Self {
             tier: row.try_get("tier")?,
             paid_until: row.try_get("paid_until")?,

@@ -23,7 +23,7 @@ pub(crate) struct AuditEntry {
 }
 
 impl AuditEntry {
-    fn read(row: &Row) -> Result<Self, Error> {
+    fn from_row(row: &Row) -> Result<Self, Error> {
         Ok(Self {
             at: row.try_get("at")?,
             actor: row.try_get("actor")?,
@@ -36,11 +36,11 @@ impl AuditEntry {
 /// Changes of all accounts that an address ever had, oldest first.
 pub(crate) async fn list_address_history(client: &Client, email: &str) -> Result<Vec<AuditEntry>, AccountError> {
     let rows = client.query(HISTORY, &[&email]).await?;
-    Ok(rows.iter().map(AuditEntry::read).collect::<Result<_, _>>()?)
+    Ok(rows.iter().map(AuditEntry::from_row).collect::<Result<_, _>>()?)
 }
 
 /// Latest entries of one account, newest first.
-pub(crate) async fn list_recent_entries(client: &Client, account: i64) -> Result<Vec<AuditEntry>, AccountError> {
-    let rows = client.query(LOG, &[&account, &SHOWN]).await?;
-    Ok(rows.iter().map(AuditEntry::read).collect::<Result<_, _>>()?)
+pub(crate) async fn list_recent_entries(client: &Client, account_id: i64) -> Result<Vec<AuditEntry>, AccountError> {
+    let rows = client.query(LOG, &[&account_id, &SHOWN]).await?;
+    Ok(rows.iter().map(AuditEntry::from_row).collect::<Result<_, _>>()?)
 }

@@ -7,7 +7,7 @@ pub(crate) enum AccountError {
     Email(String),
     #[error("there is no account {0}")]
     NoAccount(String),
-    #[error("there is an account {0} already")]
+    #[error("an account {0} already exists")]
     Taken(String),
     /// Message for the caller.
     #[error("{0}")]

@@ -58,7 +58,7 @@ pub(crate) struct NewKey<'a> {
 }
 
 text_enum! {
-    /// How long a replaced key goes on to work.
+    /// Time for which a replaced key still works.
     pub enum Overlap { None = "0", Hour = "1h", Day = "24h", Week = "7d" }
 }
 
@@ -74,7 +74,7 @@ impl Overlap {
 }
 
 impl ApiKey {
-    fn read(row: &Row) -> Result<Self, Error> {
+    fn from_row(row: &Row) -> Result<Self, Error> {
         Ok(Self {
             id: row.try_get("id")?,
             name: row.try_get("name")?,
@@ -96,17 +96,17 @@ pub(crate) async fn create_key(
     let name = new.name.trim();
     let has_control = name.chars().any(char::is_control);
     if !(1..=64).contains(&name.chars().count()) || has_control {
-        return Err(refused("a key's name has 1 to 64 characters"));
+        return Err(refused("cannot create the key: its name must have 1 to 64 characters"));
     }
     if new.expires_at.is_some_and(|expires| expires <= Utc::now()) {
-        return Err(refused("the key would have expired already"));
+        return Err(refused("cannot create the key: its expiry is in the past"));
     }
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
     refuse_full(&account, "delete one first")?;
     if transaction.query_one(IS_NAMED, &[&account.id, &name]).await?.try_get("named")? {
         return Err(refused(format!(
-            "there is an active key named {name} already; if nobody kept its secret, replace it"
+            "cannot create the key: an active key is already named {name}; if its secret is lost, replace that key"
         )));
     }
     let drawn = insert_key(&transaction, &account, &NewKey { name, ..*new }).await?;
@@ -136,7 +136,7 @@ pub(crate) async fn replace_key(
     if overlap == Overlap::None {
         transaction.execute(DELETE, &[&id]).await?;
     } else {
-        refuse_full(&account, "delete one first, or let the old one end at once (--overlap 0)")?;
+        refuse_full(&account, "delete one first, or replace the key without an overlap (--overlap 0)")?;
         transaction.execute(EXPIRE, &[&id, &overlap.hours()]).await?;
     }
     let drawn = insert_key(&transaction, &account, &new).await?;
@@ -166,15 +166,15 @@ pub(crate) async fn delete_key(
 }
 
 /// Key with this id, if it belongs to the account.
-pub(crate) async fn find_key(client: &Client, account: i64, id: i64) -> Result<Option<ApiKey>, AccountError> {
-    let row = client.query_opt(ONE, &[&account, &id]).await?;
-    Ok(row.as_ref().map(ApiKey::read).transpose()?)
+pub(crate) async fn find_key(client: &Client, account_id: i64, key_id: i64) -> Result<Option<ApiKey>, AccountError> {
+    let row = client.query_opt(ONE, &[&account_id, &key_id]).await?;
+    Ok(row.as_ref().map(ApiKey::from_row).transpose()?)
 }
 
 /// Keys of an account in order of creation, at most 200. Keys deleted more than 30 days ago are left out.
-pub(crate) async fn list_keys(client: &Client, account: i64) -> Result<Vec<ApiKey>, AccountError> {
-    let rows = client.query(LIST, &[&account]).await?;
-    Ok(rows.iter().map(ApiKey::read).collect::<Result<_, _>>()?)
+pub(crate) async fn list_keys(client: &Client, account_id: i64) -> Result<Vec<ApiKey>, AccountError> {
+    let rows = client.query(LIST, &[&account_id]).await?;
+    Ok(rows.iter().map(ApiKey::from_row).collect::<Result<_, _>>()?)
 }
 
 fn refused(message: impl Into<String>) -> AccountError {
@@ -185,7 +185,7 @@ fn refuse_full(account: &LockedAccount, otherwise: &str) -> Result<(), AccountEr
     if account.active_keys < MOST_ACTIVE {
         return Ok(());
     }
-    Err(refused(format!("{MOST_ACTIVE} active keys are the most: {otherwise}")))
+    Err(refused(format!("an account can have at most {MOST_ACTIVE} active keys: {otherwise}")))
 }
 
 /// Refuses a key that already has a replacement. Its expiry is now the end of its overlap, which a new key must not
@@ -194,14 +194,14 @@ async fn refuse_replaced(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
     name: &str,
-    id: i64,
+    key_id: i64,
 ) -> Result<(), AccountError> {
-    let Some(newer) = transaction.query_opt(REPLACEMENT, &[&account.id, &name, &id]).await? else {
+    let Some(newer) = transaction.query_opt(REPLACEMENT, &[&account.id, &name, &key_id]).await? else {
         return Ok(());
     };
     let last_four: &str = newer.try_get("last_four")?;
     Err(refused(format!(
-        "the key was replaced already, by …{last_four}; if nobody kept the secret of that one, replace that one"
+        "the key was replaced already, by …{last_four}; if the secret of the new key is lost, replace the new key"
     )))
 }
 
@@ -214,7 +214,7 @@ async fn insert_key(
     if account.is_own() {
         let made: i64 = transaction.query_one(MADE, &[&account.id]).await?.try_get("made")?;
         if made >= MOST_MADE {
-            return Err(refused(format!("{MOST_MADE} keys a day are the most")));
+            return Err(refused(format!("cannot create the key: at most {MOST_MADE} keys can be created per day; try again tomorrow")));
         }
     }
     let secret = GeneratedKey::generate();
@@ -225,7 +225,7 @@ async fn insert_key(
             &[&account.id, &hash, &new.name, &secret.last_four, &new.expires_at, &new.rate_per_minute],
         )
         .await?;
-    Ok(CreatedKey { key: ApiKey::read(&row)?, secret: secret.text })
+    Ok(CreatedKey { key: ApiKey::from_row(&row)?, secret: secret.text })
 }
 
 /// Active key with this id or name; an error if several match.
@@ -236,6 +236,6 @@ async fn find_active_key(transaction: &Transaction<'_>, account: &LockedAccount,
         0 => Err(refused(format!("there is no active key {key}"))),
         1 => Ok(found.remove(0)),
         _ if by_id.is_some_and(|id| id.to_string() == key) => Ok(found.remove(0)),
-        count => Err(refused(format!("{count} active keys are named {key}: give the id"))),
+        count => Err(refused(format!("{count} active keys are named {key}: use the id instead of the name"))),
     }
 }

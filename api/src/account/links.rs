@@ -21,7 +21,7 @@ const USE: &str = include_str!("../../queries/accounts/use_link.sql");
 const SET_PASSWORD: &str = include_str!("../../queries/accounts/set_password.sql");
 
 text_enum! {
-    /// What a link is for.
+    /// Purpose of a one-time link.
     pub enum LinkPurpose { Invitation = "invitation", Reset = "reset" }
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct OneTimeLink {
 }
 
 impl OneTimeLink {
-    fn read(row: &Row) -> Result<Self, AccountError> {
+    fn from_row(row: &Row) -> Result<Self, AccountError> {
         let purpose: &str = row.try_get("purpose")?;
         Ok(Self {
             purpose: purpose.parse().map_err(AccountError::Refused)?,
@@ -53,7 +53,7 @@ impl OneTimeLink {
     }
 }
 
-/// Creates an invitation: an address without an account gets one with this tier.
+/// Creates an invitation link. An address without an account gets an account of this tier when the link is used.
 pub(crate) async fn create_invitation(
     client: &Client,
     email: &str,
@@ -88,7 +88,7 @@ pub(crate) async fn create_reset_link(client: &mut Client, actor: AccountActor<'
 /// Usable link with this secret.
 pub(crate) async fn find_link(client: &Client, secret: &str) -> Result<Option<OneTimeLink>, AccountError> {
     let row = client.query_opt(FIND, &[&&Token::hash(secret)[..]]).await?;
-    row.as_ref().map(OneTimeLink::read).transpose()
+    row.as_ref().map(OneTimeLink::from_row).transpose()
 }
 
 /// Uses up a link: its address gets an account with this password. Open sessions and other links end. `None` for an
@@ -99,7 +99,7 @@ pub(crate) async fn redeem_link(
     password_hash: &str,
 ) -> Result<Option<LockedAccount>, AccountError> {
     let Some(row) = transaction.query_opt(USE, &[&&Token::hash(secret)[..]]).await? else { return Ok(None) };
-    let link = OneTimeLink::read(&row)?;
+    let link = OneTimeLink::from_row(&row)?;
     let account = match link.account {
         Some(id) => AccountActor::Holder(id).lock(transaction).await?,
         None => accounts::create_account(transaction, &link.email, link.tier, None, true).await?,

@@ -38,7 +38,7 @@ static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| h
 /// Errors of hashing and comparison.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PasswordError {
-    #[error("too many passwords are being checked")]
+    #[error("cannot check the password: too many checks are in progress; try again in a few seconds")]
     Busy,
     #[error("cannot hash a password: {0}")]
     Parameters(#[source] argon2::Error),
@@ -50,7 +50,7 @@ pub(crate) enum PasswordError {
     Placeholder(#[source] &'static PasswordError),
 }
 
-/// Password hashing with a concurrency limit.
+/// Argon2 hasher with a limit of concurrent hashes.
 #[derive(Debug, Clone)]
 pub(crate) struct PasswordHashing {
     at_once: Arc<Semaphore>,
@@ -73,13 +73,13 @@ impl PasswordHashing {
         self.work(move || hash_now(password.expose_secret())).await?
     }
 
-    /// True if this is the account's password. The comparison takes equally long without an account.
+    /// Compares a password with the stored one. The comparison takes equally long without an account.
     pub(crate) async fn verify(
         &self,
         password: SecretString,
-        known: Option<&StoredPassword>,
+        stored: Option<&StoredPassword>,
     ) -> Result<bool, PasswordError> {
-        let hash = known.map(|known| known.hash.clone());
+        let hash = stored.map(|stored| stored.hash.clone());
         self.work(move || {
             let placeholder = PLACEHOLDER.as_ref().map_err(PasswordError::Placeholder)?;
             let right = compare(password.expose_secret(), hash.as_deref().unwrap_or(placeholder));
@@ -124,13 +124,13 @@ pub(crate) async fn store_hash(
 /// account was disabled or deleted.
 pub(crate) async fn lock_verified_account(
     transaction: &Transaction<'_>,
-    known: &StoredPassword,
+    stored: &StoredPassword,
 ) -> Result<Option<LockedAccount>, AccountError> {
-    let account = match AccountActor::Holder(known.account).lock(transaction).await {
+    let account = match AccountActor::Holder(stored.account).lock(transaction).await {
         Err(AccountError::NoAccount(_)) => return Ok(None),
         locked => locked?,
     };
-    let holds = transaction.query_one(HOLDS, &[&known.account, &known.hash]).await?.try_get("holds")?;
+    let holds = transaction.query_one(HOLDS, &[&stored.account, &stored.hash]).await?.try_get("holds")?;
     Ok(Some(account).filter(|_| holds))
 }
 
@@ -150,19 +150,19 @@ pub(crate) fn check_strength(password: &SecretString, email: &str) -> Result<(),
     let refused = |message: &str| Err(AccountError::Refused(message.to_owned()));
     let text = password.expose_secret();
     if !LENGTH.contains(&text.chars().count()) {
-        return refused("a password has 12 to 128 characters; a few words in a row are good");
+        return refused("a password must have 12 to 128 characters; several words in a row are a good choice");
     }
     let lower = text.to_lowercase();
     let name = email.split('@').next().unwrap_or_default();
     if lower.contains(email) || (name.len() > 3 && lower.contains(name)) {
-        return refused("the password contains your address; take another");
+        return refused("the password contains your address; choose another one");
     }
     let plain: String = lower.chars().filter(|c| c.is_alphanumeric()).collect();
     let mut kinds: Vec<char> = lower.chars().collect();
     kinds.sort_unstable();
     kinds.dedup();
     if kinds.len() < 5 || COMMON.lines().any(|common| common == lower || common == plain) {
-        return refused("that password is one of the first that are guessed; take another");
+        return refused("this password is too common; choose another one");
     }
     Ok(())
 }
@@ -216,9 +216,9 @@ mod tests {
         let hashing = PasswordHashing::new(1);
         let hash = hashing.hash("correct horse battery".into()).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        let known = StoredPassword { account: 1, hash };
-        assert!(hashing.verify("correct horse battery".into(), Some(&known)).await.unwrap());
-        assert!(!hashing.verify("correct horse".into(), Some(&known)).await.unwrap());
+        let stored = StoredPassword { account: 1, hash };
+        assert!(hashing.verify("correct horse battery".into(), Some(&stored)).await.unwrap());
+        assert!(!hashing.verify("correct horse".into(), Some(&stored)).await.unwrap());
         assert!(!hashing.verify("no one's password".into(), None).await.unwrap());
     }
 }

@@ -47,7 +47,7 @@ pub(crate) async fn cancel_subscription(
     Ok(transaction.commit().await?)
 }
 
-/// Sets the tier after the paid period.
+/// Sets the tier that applies after the paid period.
 pub(crate) async fn set_next_tier(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -79,7 +79,7 @@ pub(crate) async fn request_tier(client: &mut Client, actor: AccountActor<'_>, t
     let transaction = client.transaction().await?;
     let account = lock_settled_account(&transaction, actor).await?;
     if tier == account.subscription.tier {
-        return Err(AccountError::Refused("that is the present plan already".to_owned()));
+        return Err(AccountError::Refused("this is already your plan".to_owned()));
     }
     transaction.execute(ASK, &[&account.id, &tier]).await?;
     account.record(&transaction, "account.ask", json!({ "tier": tier })).await?;
@@ -105,6 +105,6 @@ async fn record_change(
 ) -> Result<(), AccountError> {
     let mut all: Vec<&(dyn ToSql + Sync)> = vec![&account.id];
     all.extend(parameters);
-    let after = Subscription::read(&transaction.query_one(statement, &all).await?)?;
+    let after = Subscription::from_row(&transaction.query_one(statement, &all).await?)?;
     account.record(transaction, action, json!({ "before": account.subscription, "after": after })).await
 }

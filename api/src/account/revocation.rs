@@ -10,18 +10,18 @@ use super::error::AccountError;
 const END_LINKS: &str = include_str!("../../queries/accounts/end_links.sql");
 const END_SESSIONS: &str = include_str!("../../queries/accounts/end_sessions.sql");
 
-pub(super) async fn end_links(transaction: &Transaction<'_>, account: i64) -> Result<(), AccountError> {
-    transaction.execute(END_LINKS, &[&account]).await?;
+pub(super) async fn end_links(transaction: &Transaction<'_>, account_id: i64) -> Result<(), AccountError> {
+    transaction.execute(END_LINKS, &[&account_id]).await?;
     Ok(())
 }
 
 /// Ends an account's sessions. Returns their number.
-pub(super) async fn end_sessions(transaction: &Transaction<'_>, account: i64) -> Result<u64, AccountError> {
-    Ok(transaction.execute(END_SESSIONS, &[&account]).await?)
+pub(super) async fn end_sessions(transaction: &Transaction<'_>, account_id: i64) -> Result<u64, AccountError> {
+    Ok(transaction.execute(END_SESSIONS, &[&account_id]).await?)
 }
 
 /// Ends an account's links and sessions. Returns the number of sessions.
-pub(super) async fn end_links_and_sessions(transaction: &Transaction<'_>, account: i64) -> Result<u64, AccountError> {
-    end_links(transaction, account).await?;
-    end_sessions(transaction, account).await
+pub(super) async fn end_links_and_sessions(transaction: &Transaction<'_>, account_id: i64) -> Result<u64, AccountError> {
+    end_links(transaction, account_id).await?;
+    end_sessions(transaction, account_id).await
 }

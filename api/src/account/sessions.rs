@@ -34,7 +34,7 @@ pub(crate) struct SessionOrigin {
     pub(crate) agent: String,
 }
 
-/// Session of a request.
+/// Browser session that a request's cookie belongs to.
 #[derive(Debug, Clone)]
 pub(crate) struct BrowserSession {
     pub(crate) id: i64,
@@ -87,7 +87,7 @@ pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> 
 }
 
 /// Sessions of an account, newest first.
-pub(crate) async fn list_sessions(client: &Client, account: i64) -> Result<Vec<SessionSummary>, AccountError> {
+pub(crate) async fn list_sessions(client: &Client, account_id: i64) -> Result<Vec<SessionSummary>, AccountError> {
     let read = |row: &Row| -> Result<SessionSummary, Error> {
         Ok(SessionSummary {
             id: row.try_get("id")?,
@@ -97,16 +97,16 @@ pub(crate) async fn list_sessions(client: &Client, account: i64) -> Result<Vec<S
             seen_at: row.try_get("seen_at")?,
         })
     };
-    Ok(client.query(LIST, &[&account]).await?.iter().map(read).collect::<Result<_, _>>()?)
+    Ok(client.query(LIST, &[&account_id]).await?.iter().map(read).collect::<Result<_, _>>()?)
 }
 
-pub(crate) async fn end_session(client: &mut Client, actor: AccountActor<'_>, id: i64) -> Result<(), AccountError> {
+pub(crate) async fn end_session(client: &mut Client, actor: AccountActor<'_>, session_id: i64) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
-    if transaction.execute(END, &[&account.id, &id]).await? == 0 {
-        return Err(AccountError::Refused(format!("there is no session {id}")));
+    if transaction.execute(END, &[&account.id, &session_id]).await? == 0 {
+        return Err(AccountError::Refused(format!("there is no session {session_id}")));
     }
-    account.record(&transaction, "session.end", json!({ "id": id })).await?;
+    account.record(&transaction, "session.end", json!({ "id": session_id })).await?;
     Ok(transaction.commit().await?)
 }
 
@@ -114,9 +114,9 @@ pub(crate) async fn end_session(client: &mut Client, actor: AccountActor<'_>, id
 pub(crate) async fn end_replaced_session(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
-    id: i64,
+    session_id: i64,
 ) -> Result<(), AccountError> {
-    transaction.execute(END, &[&account.id, &id]).await?;
+    transaction.execute(END, &[&account.id, &session_id]).await?;
     Ok(())
 }
 

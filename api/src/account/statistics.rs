@@ -12,7 +12,7 @@ const BY_ENDPOINT: &str = include_str!("../../queries/accounts/calls_by_endpoint
 const REFUSALS: &str = include_str!("../../queries/accounts/refusals.sql");
 
 text_enum! {
-    /// What came of a call, as statistics count it.
+    /// Result of a call in the usage statistics.
     pub enum CallOutcome {
         /// 2xx and 304
         Answered = "answered",
@@ -31,7 +31,7 @@ text_enum! {
     }
 }
 
-/// Number of calls on a day with one outcome.
+/// Number of an account's calls on one day with one outcome.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct DailyCalls {
     pub(crate) day: NaiveDate,
@@ -59,26 +59,26 @@ pub(crate) struct RefusedCalls {
     pub(crate) last_at: DateTime<Utc>,
 }
 
-/// Calls by day and outcome, from `since` on.
+/// Counts an account's calls by day and outcome, from `since` on.
 pub(crate) async fn count_by_day(
     client: &Client,
-    account: i64,
+    account_id: i64,
     since: NaiveDate,
 ) -> Result<Vec<DailyCalls>, AccountError> {
-    let rows = client.query(BY_DAY, &[&account, &since]).await?;
+    let rows = client.query(BY_DAY, &[&account_id, &since]).await?;
     let read = |row: &Row| {
         Ok(DailyCalls { day: row.try_get("day")?, outcome: parse_outcome(row)?, calls: row.try_get("calls")? })
     };
     rows.iter().map(read).collect()
 }
 
-/// Calls by endpoint and key, from `since` on, the highest count first.
+/// Counts an account's calls by endpoint and key, from `since` on. The highest count comes first.
 pub(crate) async fn count_by_endpoint(
     client: &Client,
-    account: i64,
+    account_id: i64,
     since: NaiveDate,
 ) -> Result<Vec<EndpointCalls>, AccountError> {
-    let rows = client.query(BY_ENDPOINT, &[&account, &since]).await?;
+    let rows = client.query(BY_ENDPOINT, &[&account_id, &since]).await?;
     let read = |row: &Row| {
         Ok(EndpointCalls {
             endpoint: row.try_get("endpoint")?,
@@ -92,13 +92,13 @@ pub(crate) async fn count_by_endpoint(
     rows.iter().map(read).collect()
 }
 
-/// Refused and failed calls from `since` on, newest first.
+/// Counts an account's refused and failed calls by endpoint, from `since` on, newest first.
 pub(crate) async fn count_refused(
     client: &Client,
-    account: i64,
+    account_id: i64,
     since: NaiveDate,
 ) -> Result<Vec<RefusedCalls>, AccountError> {
-    let rows = client.query(REFUSALS, &[&account, &since]).await?;
+    let rows = client.query(REFUSALS, &[&account_id, &since]).await?;
     let read = |row: &Row| {
         Ok(RefusedCalls {
             outcome: parse_outcome(row)?,
@@ -112,5 +112,5 @@ pub(crate) async fn count_refused(
 
 fn parse_outcome(row: &Row) -> Result<CallOutcome, AccountError> {
     let word: &str = row.try_get("outcome")?;
-    word.parse().map_err(|reason| AccountError::Refused(format!("an outcome in the statistics {reason}")))
+    word.parse().map_err(|reason| AccountError::Refused(format!("cannot read the usage statistics: an outcome {reason}")))
 }

@@ -1,4 +1,4 @@
-//! Accounts and keys, read from the store and charged in memory.
+//! Admission batch: cached accounts and keys of one round, charged in memory.
 
 use chrono::{DateTime, Utc};
 use tokio_postgres::{Error, Row};
@@ -88,7 +88,7 @@ impl AdmissionBatch {
         account.demand.uses_key_bucket |= key.key_bucket.is_some();
     }
 
-    /// Chooses the write method of each account: `Taken` if all calls pass by the cached values, else `Charged`. A
+    /// Chooses the write method of each account: `Decrement` if all calls pass by the cached values, else `CompareAndSet`. A
     /// charge also writes a new month or another bucket size to the row.
     pub(crate) fn choose_write_modes(&mut self) {
         for account in &mut self.list {
@@ -153,7 +153,7 @@ impl AdmissionBatch {
 
 impl CachedAccount {
     /// Reads an account from a row.
-    pub(crate) fn read(row: &Row, now: DateTime<Utc>) -> Result<Self, Error> {
+    pub(crate) fn from_row(row: &Row, now: DateTime<Utc>) -> Result<Self, Error> {
         let bucket = Bucket {
             rate_per_minute: row.try_get("rate_per_minute")?,
             burst: row.try_get("burst")?,
@@ -186,9 +186,9 @@ impl CachedAccount {
 
 impl CachedKey {
     /// Reads a key from its account's row.
-    pub(crate) fn read(row: &Row, now: DateTime<Utc>, account: &CachedAccount) -> Result<Self, Error> {
+    pub(crate) fn from_row(row: &Row, now: DateTime<Utc>, account: &CachedAccount) -> Result<Self, Error> {
         let key_bucket = match row.try_get::<_, Option<i32>>("key_rate")? {
-            Some(rate) => Some(KeyBucket::read(row, rate, now, account.version)?),
+            Some(rate) => Some(KeyBucket::from_row(row, rate, now, account.version)?),
             None => None,
         };
         let expires_at = row.try_get("expires_at")?;
@@ -198,7 +198,7 @@ impl CachedKey {
 }
 
 impl KeyBucket {
-    fn read(row: &Row, rate: i32, now: DateTime<Utc>, version: RowVersion) -> Result<Self, Error> {
+    fn from_row(row: &Row, rate: i32, now: DateTime<Utc>, version: RowVersion) -> Result<Self, Error> {
         // An unused key has a full bucket.
         let tokens = row.try_get::<_, Option<f64>>("key_tokens")?.unwrap_or(f64::from(rate));
         let at = row.try_get::<_, Option<DateTime<Utc>>>("key_at")?.unwrap_or(now);

@@ -148,7 +148,7 @@ async fn decide_queues(
 ) {
     let (mut queue, mut cache) = (Vec::with_capacity(BATCH), AccountCache::new());
     // Opens the connection before the first call. An unresponsive server delays no call.
-    let _ = timeout(connection.response_timeout, connection.store()).await;
+    let _ = timeout(connection.response_timeout, connection.open_store()).await;
     // Undecided calls go into the next batch without waiting for new calls.
     while !queue.is_empty() || wait_for_calls(&mut connection, &mut waiting, &mut queue).await {
         gather(&mut waiting, &mut queue).await;
@@ -179,7 +179,7 @@ async fn wait_for_calls(
             tokio::time::sleep(REOPEN).await;
             if !connection.is_open() {
                 // A call that arrives during the attempt waits for it or makes a new one.
-                let _ = connection.store().await;
+                let _ = connection.open_store().await;
             }
         };
         tokio::select! {
@@ -234,10 +234,10 @@ async fn decide_reconnecting(
     calls: &[AdmissionRequest],
 ) -> Result<Vec<AdmissionOutcome>, AdmissionError> {
     let was_open = connection.is_open();
-    match connection.store().await?.decide(cache, calls).await {
+    match connection.open_store().await?.decide(cache, calls).await {
         Err(AdmissionError::ConnectionLost(_)) if was_open => {
             connection.close();
-            connection.store().await?.decide(cache, calls).await
+            connection.open_store().await?.decide(cache, calls).await
         }
         decided => decided,
     }
@@ -259,7 +259,7 @@ impl WaitingCall {
 async fn write_refunds(mut connection: StoreConnection, mut refunding: mpsc::Receiver<QuotaRefund>) {
     while let Some(refund) = refunding.recv().await {
         let response_timeout = connection.response_timeout;
-        let giving = async { connection.store().await?.refund(refund.account, refund.month).await };
+        let giving = async { connection.open_store().await?.refund(refund.account, refund.month).await };
         let _ = timeout(response_timeout, giving).await;
     }
 }

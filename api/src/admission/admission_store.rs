@@ -105,8 +105,8 @@ impl AdmissionStore {
         for (key, row) in keys.iter().zip(found) {
             let Some(row) = row else { continue };
             let now = row.try_get("now")?;
-            let account = CachedAccount::read(row, now)?;
-            cache.insert(key, CachedKey::read(row, now, &account)?, account);
+            let account = CachedAccount::from_row(row, now)?;
+            cache.insert(key, CachedKey::from_row(row, now, &account)?, account);
         }
         Ok(outcomes)
     }
@@ -168,8 +168,8 @@ impl AdmissionStore {
     }
 
     /// Refunds a counted call in its month.
-    pub(crate) async fn refund(&self, account: i64, month: NaiveDate) -> Result<(), AdmissionError> {
-        self.client.execute(&self.refund, &[&account, &month]).await?;
+    pub(crate) async fn refund(&self, account_id: i64, month: NaiveDate) -> Result<(), AdmissionError> {
+        self.client.execute(&self.refund, &[&account_id, &month]).await?;
         Ok(())
     }
 

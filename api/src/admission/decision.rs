@@ -8,7 +8,7 @@ use crate::admission::token_bucket::{Bucket, LimitUsage};
 use crate::auth::credential::PresentedKey;
 use crate::auth::tier::Tier;
 
-/// Admission request of one call.
+/// Request to admit one call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AdmissionRequest {
     pub(crate) key: PresentedKey,
@@ -61,15 +61,15 @@ pub(crate) enum AdmissionOutcome {
 /// Reasons for a missing decision. One failure concerns a whole queue, so the type is `Clone`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AdmissionError {
-    #[error("the queue is full")]
+    #[error("the admission queue is full")]
     QueueFull,
-    #[error("the worker ended")]
+    #[error("the admission worker has stopped")]
     Ended,
-    #[error("the store does not answer in time")]
+    #[error("the database did not respond in time")]
     Silent,
-    #[error("others kept changing the account")]
+    #[error("concurrent changes of the account prevented a decision")]
     Contended,
-    #[error("a row names no key that was asked for")]
+    #[error("the database returned a key that was not requested")]
     Misplaced,
     #[error("{0}")]
     ConnectionLost(Arc<str>),

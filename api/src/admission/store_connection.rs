@@ -37,7 +37,7 @@ impl StoreConnection {
     }
 
     /// Open connection; opens a new one if necessary.
-    pub(crate) async fn store(&mut self) -> Result<&AdmissionStore, AdmissionError> {
+    pub(crate) async fn open_store(&mut self) -> Result<&AdmissionStore, AdmissionError> {
         let open = self.store.take().filter(AdmissionStore::is_open);
         let store = match open {
             Some(store) => store,

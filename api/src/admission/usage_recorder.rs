@@ -181,11 +181,11 @@ impl UsageWriter {
     }
 
     async fn add_to_store(&mut self, chunk: &BTreeMap<UsageKey, UsageTotals>) -> Result<(), AdmissionError> {
-        self.connection.store().await?.add_usage(chunk).await
+        self.connection.open_store().await?.add_usage(chunk).await
     }
 
     async fn forget(&mut self, today: NaiveDate) -> Result<(), AdmissionError> {
-        self.connection.store().await?.delete_old_usage(today).await
+        self.connection.open_store().await?.delete_old_usage(today).await
     }
 }
 

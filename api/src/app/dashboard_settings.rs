@@ -6,28 +6,28 @@ use market::text_enum;
 use crate::app::site_address::PublicUrl;
 
 text_enum! {
-    /// Whether something is there.
+    /// Switch of an optional part of the service.
     pub enum DashboardSwitch { On = "on", Off = "off" }
 }
 
 text_enum! {
-    /// Who may sign up.
+    /// Access to sign-up in the dashboard.
     pub enum SignUp {
-        /// Everybody
+        /// Any visitor
         Open = "open",
-        /// Whoever has a link of the operator's
+        /// Only visitors with an invitation link from the operator
         Invited = "invited",
-        /// Nobody
+        /// No visitor
         Closed = "closed",
     }
 }
 
 text_enum! {
-    /// Who changes plans.
+    /// Control of plan changes.
     pub enum Billing {
-        /// The operator; holders can ask
+        /// The operator; account holders can request a change
         Off = "off",
-        /// Holders, without a payment
+        /// Account holders, without a payment
         SelfService = "self_service",
     }
 }
@@ -35,27 +35,26 @@ text_enum! {
 /// Settings of the dashboard.
 #[derive(Debug, Clone, Args)]
 pub struct DashboardSettings {
-    /// The account dashboard and the landing page at /: on or off
+    /// Account dashboard and landing page at /: on or off
     #[arg(long, env = "DASHBOARD", default_value = "on")]
     pub dashboard: DashboardSwitch,
-    /// Postgres of the dashboard's role; without it DATABASE_URL with the user dds_dashboard
+    /// Postgres URL of the dashboard's role. Default: DATABASE_URL with the user dds_dashboard
     #[arg(long, env = "DASHBOARD_DATABASE_URL", hide_env_values = true)]
     pub dashboard_database_url: Option<String>,
-    /// Who may sign up in the dashboard: open (everybody), invited (whoever has a link of `api account invite`) or
-    /// closed (nobody)
+    /// Sign-up in the dashboard: open (any visitor), invited (visitors with a link of `api account invite`) or closed
     #[arg(long, env = "SIGN_UP", default_value = "closed")]
     pub sign_up: SignUp,
-    /// Who changes plans: off (the operator; holders can ask) or self_service (holders, without a payment)
+    /// Plan changes: off (by the operator, on request) or self_service (by account holders, without a payment)
     #[arg(long, env = "BILLING", default_value = "off")]
     pub billing: Billing,
-    /// Address at which people reach the service, https://host; without it what a proxy of TRUSTED_PROXIES says in
-    /// X-Forwarded-Proto
+    /// Public address of the service, https://host. Default: the X-Forwarded-Proto header of a proxy in
+    /// TRUSTED_PROXIES
     #[arg(long, env = "PUBLIC_URL")]
     pub public_url: Option<PublicUrl>,
-    /// Connections to Postgres for the dashboard
+    /// Postgres connections of the dashboard
     #[arg(long, env = "DASHBOARD_CONNECTIONS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub dashboard_connections: u32,
-    /// Passwords that are hashed at once, each 19 MiB and one processor
+    /// Concurrent password hashes, each with 19 MiB and one processor
     #[arg(long, env = "PASSWORDS_AT_ONCE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub passwords_at_once: u32,
 }

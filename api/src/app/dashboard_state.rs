@@ -45,12 +45,12 @@ impl DashboardState {
             .create_timeout(Some(DATABASE_TIMEOUT))
             .recycle_timeout(Some(DATABASE_TIMEOUT))
             .build()
-            .context("the dashboard's connections")?;
+            .context("cannot create the connection pool of the dashboard")?;
         let hashing = PasswordHashing::new(usize::try_from(settings.passwords_at_once)?);
         Ok(Self { settings, hashing, confirmation_hashing: PasswordHashing::new(1), login_throttle: LoginThrottle::new(), pool })
     }
 
-    pub(crate) async fn client(&self) -> Result<Object, PoolError> {
+    pub(crate) async fn database_client(&self) -> Result<Object, PoolError> {
         self.pool.get().await
     }
 }

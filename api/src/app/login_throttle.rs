@@ -1,4 +1,4 @@
-//! Login throttle per account and address: delays, never a lock-out.
+//! Login throttle per account and address. It delays attempts and never locks an account.
 //!
 //! Invariants: attempts per minute are limited to 5 per account and address, 30 per address, and 20 per account. An
 //! IPv6 /48 has 300. Guesses from other addresses delay neither confirmations by the account's user nor sign-ins from
@@ -45,7 +45,7 @@ enum ThrottledSubject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooManyAttempts(pub(crate) u64);
 
-/// State of the login throttle.
+/// Throttle of password attempts, per account and client address.
 #[derive(Debug)]
 pub(crate) struct LoginThrottle {
     start: Instant,
@@ -117,7 +117,7 @@ impl LoginThrottle {
         self.places.update((account, network), now, |until| (until, until > now))
     }
 
-    /// Waits until this address may have another password hashed.
+    /// Waits until this address may submit another new password, which costs a hash.
     pub(crate) async fn wait_for_hashing(&self, client: IpAddr) -> Result<(), TooManyAttempts> {
         self.wait(ClientNetwork::containing(client).0, &of_place(client).collect::<Vec<_>>()).await
     }

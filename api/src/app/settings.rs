@@ -25,7 +25,7 @@ const OTHER_FILES: usize = 128;
 const MOST_CALLS: u64 = 60_000_000;
 
 text_enum! {
-    /// Which calls count against the monthly quota.
+    /// Calls that count against the monthly quota.
     pub enum QuotaCheck { All = "all", MinTier = "min_tier" }
 }
 
@@ -39,104 +39,102 @@ impl QuotaCheck {
 /// Settings of the server.
 #[derive(Debug, Clone, Args)]
 pub struct ServeSettings {
-    /// Address to listen on
+    /// Address on which the server listens
     #[arg(long, env = "API_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// Postgres of the API's role; without it DATABASE_URL with the user dds_api
+    /// Postgres URL of the API's role. Default: DATABASE_URL with the user dds_api
     #[arg(long, env = "API_DATABASE_URL", hide_env_values = true)]
     pub api_database_url: Option<String>,
-    /// Postgres replicas that reads go to, comma-separated; keys and limits stay with the primary
+    /// Postgres replicas for reads, comma-separated. Keys and limits stay on the primary. Default: the primary
     #[arg(long, env = "DATABASE_READ_URLS", hide_env_values = true, value_delimiter = ',')]
     pub database_read_urls: Vec<String>,
-    /// NATS server whose stream the lag in /v1/health is measured against; reads are served without it
+    /// NATS server of the log, for the lag in /v1/health. Reads do not need it
     #[arg(long, env = "NATS_URL", hide_env_values = true)]
     pub nats_url: Option<String>,
-    /// JetStream stream that is the log
+    /// JetStream stream of the log
     #[arg(long, env = "NATS_STREAM", default_value = "MARKET")]
     pub nats_stream: String,
-    /// Where the server tells its figures.
+    /// Address of the metrics endpoint.
     #[command(flatten)]
     pub metrics: MetricsSettings,
-    /// Secret that cursors are signed with, the same for all instances; without it a random one, and cursors
-    /// end with the process
+    /// Secret that signs cursors, equal on all instances. Default: random, so cursors end with the process
     #[arg(long, env = "CURSOR_SECRET", hide_env_values = true)]
     pub cursor_secret: Option<SecretString>,
-    /// The secret before a change: cursors signed with it are still accepted, none is signed with it
+    /// Previous cursor secret. Its cursors are still accepted; new cursors use CURSOR_SECRET
     #[arg(long, env = "CURSOR_SECRET_PREVIOUS", hide_env_values = true)]
     pub cursor_secret_previous: Option<SecretString>,
-    /// The day that counts as today; without it the New York date
+    /// Date that counts as today. Default: the New York date
     #[arg(long, env = "SERVICE_DATE")]
     pub service_date: Option<NaiveDate>,
-    /// Web origins that may call the API from a browser, comma-separated; none by default
+    /// Web origins that may call the API from a browser, comma-separated. Default: none
     #[arg(long, env = "CORS_ALLOWED_ORIGINS", value_delimiter = ',')]
     pub cors_allowed_origins: Vec<String>,
-    /// Networks of reverse proxies whose X-Forwarded-For is believed, comma-separated
+    /// Networks of trusted reverse proxies, comma-separated. Only their X-Forwarded-For is used. Default: none
     #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
-    /// Calls a minute of one address, keys or not
+    /// Limit per client address, in calls per minute, with and without a key
     #[arg(long, env = "ADDRESS_CALLS_PER_MINUTE", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
     pub address_calls_per_minute: u64,
-    /// Calls of one address at once
+    /// Burst per client address, in calls
     #[arg(long, env = "ADDRESS_CALLS_BURST", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
     pub address_calls_burst: u64,
-    /// Failed credentials a minute of one address
+    /// Limit per client address, in failed credentials per minute
     #[arg(long, env = "ADDRESS_FAILURES_PER_MINUTE", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
     pub address_failures_per_minute: u64,
-    /// Failed credentials of one address at once
+    /// Burst per client address, in failed credentials
     #[arg(long, env = "ADDRESS_FAILURES_BURST", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
     pub address_failures_burst: u64,
-    /// Which calls count against the monthly quota: all with a key, or min_tier: those of endpoints that need a paid
-    /// tier
+    /// Calls that count against the monthly quota: all (every call with a key) or min_tier (only endpoints that need a
+    /// paid tier)
     #[arg(long, env = "QUOTA_CHECK", default_value = "all")]
     pub quota_check: QuotaCheck,
-    /// Threads that answer; instances beside each other on one machine answer more with their share of its cores each than
-    /// with all of them each
+    /// Worker threads. With several instances on one host, divide the cores between them
     #[arg(long, env = "API_WORKERS", default_value_t = cores(), value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub workers: usize,
-    /// Rendered answers kept in memory, in MiB
+    /// Size of the response cache, in MiB
     #[arg(long, env = "API_CACHE_MIB", default_value_t = 64)]
     pub cache_mib: u64,
-    /// Connections to Postgres for reads
+    /// Postgres connections for reads
     #[arg(long, env = "API_READ_CONNECTIONS", default_value_t = 8)]
     pub read_connections: usize,
-    /// Connections to Postgres for answers that cost much (bulk, long ranges), and how many are rendered at once; without
-    /// it half as many as there are cores, so that the others are for everybody else
+    /// Postgres connections for expensive responses (bulk, long ranges), and the number of them that are rendered at
+    /// once. Default: half the cores, so that the other half serves the remaining requests
     #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = (cores() / 2).max(1))]
     pub costly_connections: usize,
-    /// Longest wait of a call that costs much for its account's turn, in milliseconds; then 503
+    /// Maximum wait of an expensive request in the fair queue, in milliseconds. Afterwards the response is 503
     #[arg(long, env = "API_TURN_TIMEOUT_MS", default_value_t = 20_000)]
     pub turn_timeout_ms: u64,
-    /// Longest wait for a connection or one statement, in milliseconds
+    /// Timeout of a Postgres connection attempt and of a statement, in milliseconds
     #[arg(long, env = "API_READ_TIMEOUT_MS", default_value_t = 5_000)]
     pub read_timeout_ms: u64,
-    /// Longest wait for the decision on a key and its limits, in milliseconds; then 503
+    /// Timeout of the admission decision on a key and its limits, in milliseconds. Afterwards the response is 503
     #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
     pub admission_timeout_ms: u64,
-    /// Longest time for one request, its wait for a turn aside, in milliseconds; then 503
+    /// Timeout of a request without its wait in the fair queue, in milliseconds. Afterwards the response is 503
     #[arg(long, env = "API_REQUEST_TIMEOUT_MS", default_value_t = 10_000)]
     pub request_timeout_ms: u64,
-    /// Longest time to finish open requests when asked to stop, in milliseconds
+    /// Timeout for open requests after a stop signal, in milliseconds
     #[arg(long, env = "API_DRAIN_TIMEOUT_MS", default_value_t = 10_000)]
     pub drain_timeout_ms: u64,
-    /// Open client connections at most; fewer where the process may not open so many files
+    /// Maximum number of client connections. The limit of open files can lower it
     #[arg(long, env = "API_MAX_CONNECTIONS", default_value_t = 10_000)]
     pub max_connections: usize,
-    /// Open connections of one address at most; trusted proxies may have more
+    /// Maximum number of connections per client address. It does not apply to trusted proxies
     #[arg(long, env = "API_ADDRESS_CONNECTIONS", default_value_t = 4_096)]
     pub address_connections: usize,
-    /// Open connections of one address at most, among those that have not shown a valid key
+    /// Maximum number of connections per client address before a request with a valid key
     #[arg(long, env = "API_ADDRESS_CONNECTIONS_WITHOUT_KEY", default_value_t = 256)]
     pub address_connections_without_key: usize,
-    /// Longest time for a request's head, from its first byte, in milliseconds
+    /// Timeout of a request head, from its first byte, in milliseconds
     #[arg(long, env = "API_HEAD_TIMEOUT_MS", default_value_t = 10_000)]
     pub head_timeout_ms: u64,
-    /// Longest time between requests of a connection, in milliseconds
+    /// Timeout of an idle connection, in milliseconds
     #[arg(long, env = "API_IDLE_TIMEOUT_MS", default_value_t = 75_000)]
     pub idle_timeout_ms: u64,
-    /// Longest time in which a client takes 64 KiB of an answer, or all of a smaller one, in milliseconds
+    /// Time limit for a client to read 64 KiB of a response, or all of a smaller one, in milliseconds
     #[arg(long, env = "API_WRITE_TIMEOUT_MS", default_value_t = 30_000)]
     pub write_timeout_ms: u64,
-    /// Settings of the dashboard, which the same server offers.
+    /// Settings of the dashboard, which the same server provides.
     #[command(flatten)]
     pub dashboard: DashboardSettings,
 }

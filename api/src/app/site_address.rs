@@ -34,7 +34,7 @@ impl FromStr for PublicUrl {
         let found = secure.or_else(|| text.strip_prefix("http://").map(|host| (host, false)));
         let (host, is_secure) = found
             .filter(|(host, _)| is_plain(host))
-            .ok_or("must be http:// or https:// and a host, like https://data.example.com")?;
+            .ok_or("must be http:// or https:// with a host, for example https://data.example.com")?;
         Ok(Self { host: host.to_owned(), is_secure })
     }
 }

@@ -14,36 +14,36 @@ use super::sessions::{self, SessionArguments};
 use crate::account::{AccountActor, accounts, parse_email, plan};
 use crate::auth::tier::Tier;
 
-/// Accounts: who may use the service, on which tier.
+/// Accounts: create, change, disable and delete.
 #[derive(Debug, Subcommand)]
 pub enum AccountCommand {
-    /// Makes an account
+    /// Create an account
     Create(CreateAccount),
-    /// Makes a one-time link by which a person gets an account, and prints it
+    /// Print a one-time link with which a person creates an account
     Invite(InviteAccount),
-    /// Makes a one-time link by which an account's holder sets a new password, and prints it
+    /// Print a one-time link with which an account's holder sets a new password
     Reset(LinkArguments),
-    /// Shows an account: tier, keys, use of the month, which tier its holder asks for
+    /// Show an account: tier, keys, usage of the month, requested tier
     Show(AccountArguments),
-    /// Changes the tier from the next request on, or after the paid period; what is used stays used
+    /// Change the tier, from the next request on or after the paid period. Used calls stay counted
     SetTier(SetAccountTier),
-    /// Ends the subscription: the paid tier holds until the end of the period, then free
+    /// Cancel the subscription. The paid tier stays until the end of the period, then free applies
     Cancel(CancelSubscription),
-    /// Gives an account another address
+    /// Change the email address of an account
     Rename(RenameAccount),
-    /// Takes an account out of use from the next request on: its keys, its password, its sessions
+    /// Disable an account from the next request on, with its keys, password and sessions
     Disable(AccountArguments),
-    /// Gives a disabled account back
+    /// Enable a disabled account
     Enable(AccountArguments),
-    /// Lists the sessions of an account's holder, and ends them
+    /// List the dashboard sessions of an account, or end them
     Sessions(SessionArguments),
-    /// Deletes an account with all its keys, from the next request on
+    /// Delete an account with all its keys, from the next request on
     Delete(AccountArguments),
-    /// Lists all accounts
+    /// List all accounts
     List(ListAccounts),
 }
 
-/// One account.
+/// Arguments of the commands that take only an account.
 #[derive(Debug, Args)]
 pub struct AccountArguments {
     /// Email address of the account
@@ -53,15 +53,15 @@ pub struct AccountArguments {
     json: bool,
 }
 
-/// A new account.
+/// Arguments of `api account create`.
 #[derive(Debug, Args)]
 pub struct CreateAccount {
     /// Email address of the account
     email: String,
-    /// free, starter, premium or professional (or pro)
+    /// Tier: free, starter, premium or professional (or pro)
     #[arg(long, default_value = "free", value_parser = tier)]
     tier: Tier,
-    /// End of the paid period: a day (its end, UTC) or an instant; without it until changed
+    /// Last day of the paid period (inclusive, UTC), or an RFC 3339 time. Default: no end
     #[arg(long, value_parser = parse_instant)]
     paid_until: Option<DateTime<Utc>>,
     /// Print JSON
@@ -69,7 +69,7 @@ pub struct CreateAccount {
     json: bool,
 }
 
-/// An account that a person is to make.
+/// Arguments of `api account invite`.
 #[derive(Debug, Args)]
 pub struct InviteAccount {
     #[command(flatten)]
@@ -79,18 +79,18 @@ pub struct InviteAccount {
     tier: Tier,
 }
 
-/// A change of tier.
+/// Arguments of `api account set-tier`.
 #[derive(Debug, Args)]
 pub struct SetAccountTier {
-    /// When the paid period ends, instead of now
+    /// Change the tier at the end of the paid period instead of now
     #[arg(long, conflicts_with = "paid_until")]
     after_period: bool,
     /// Email address of the account
     email: String,
-    /// free, starter, premium or professional (or pro)
+    /// Tier: free, starter, premium or professional (or pro)
     #[arg(value_parser = tier)]
     tier: Tier,
-    /// End of the paid period: a day (its end, UTC) or an instant; without it until changed
+    /// Last day of the paid period (inclusive, UTC), or an RFC 3339 time. Default: no end
     #[arg(long, value_parser = parse_instant)]
     paid_until: Option<DateTime<Utc>>,
     /// Print JSON
@@ -98,12 +98,12 @@ pub struct SetAccountTier {
     json: bool,
 }
 
-/// The end of a subscription.
+/// Arguments of `api account cancel`.
 #[derive(Debug, Args)]
 pub struct CancelSubscription {
     /// Email address of the account
     email: String,
-    /// End of the paid period, when it is not known: default the end of the paid month, else of the calendar's, UTC
+    /// End of the paid period, if the account has none. Default: end of the paid month, else of the calendar month, UTC
     #[arg(long, value_parser = parse_instant)]
     paid_until: Option<DateTime<Utc>>,
     /// Print JSON
@@ -111,19 +111,19 @@ pub struct CancelSubscription {
     json: bool,
 }
 
-/// A change of address.
+/// Arguments of `api account rename`.
 #[derive(Debug, Args)]
 pub struct RenameAccount {
     /// Email address of the account
     email: String,
-    /// Its new address
+    /// New email address
     to: String,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// A listing.
+/// Arguments of `api account list`.
 #[derive(Debug, Args)]
 pub struct ListAccounts {
     /// Print JSON

@@ -9,10 +9,10 @@ use super::output;
 use crate::account::audit::list_address_history;
 use crate::account::parse_email;
 
-/// The audit log of an account.
+/// Arguments of `api audit`.
 #[derive(Debug, Args)]
 pub struct AuditArguments {
-    /// Email address of the account, which may be deleted
+    /// Email address of the account, also of a deleted one
     email: String,
     /// Print JSON
     #[arg(long)]

@@ -25,28 +25,28 @@ struct ApiArguments {
 
 #[derive(Debug, Subcommand)]
 enum ApiCommand {
-    /// Answers requests until asked to stop
+    /// Run the server until a stop signal
     Serve(Box<ServeSettings>),
-    /// Ask the server that runs here how it is; for containers' health checks
+    /// Check the health of the local server, for the health check of a container
     ///
-    /// Exits with 0 when reads are served, with 1 when not, with 3 when nobody answers.
+    /// Exit code 0: reads are served. 1: reads are not served. 3: no server replies.
     Health(HealthArguments),
-    /// Accounts: who may use the service, on which tier
+    /// Accounts: create, change, disable and delete
     #[command(subcommand)]
     Account(AccountCommand),
-    /// Keys: what requests are signed with
+    /// API keys: create, list, replace and delete
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Shows what an account has used of its month and its minute
+    /// Show the usage of an account: monthly quota and rate limit
     Usage(UsageArguments),
-    /// Shows what was done to an account and its keys, by whom
+    /// Show the audit log of an account: changes and their actors
     Audit(AuditArguments),
 }
 
-/// Where the server is asked.
+/// Arguments of `api health`.
 #[derive(Debug, clap::Args)]
 struct HealthArguments {
-    /// Address the server listens on
+    /// Address on which the server listens
     #[arg(long, env = "API_LISTEN", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
 }

@@ -2,13 +2,13 @@
 
 use chrono::{DateTime, Utc};
 
-/// Parses an RFC 3339 instant, or a day, which means its end in UTC.
+/// Parses a command-line time: an RFC 3339 time, or a day, which means its end in UTC.
 pub(crate) fn parse_instant(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
         return Ok(instant.to_utc());
     }
     let day: chrono::NaiveDate =
-        text.parse().map_err(|_| "is neither YYYY-MM-DD nor an RFC 3339 instant".to_owned())?;
+        text.parse().map_err(|_| "must be a day (YYYY-MM-DD) or an RFC 3339 time".to_owned())?;
     let next = day.succ_opt().and_then(|next| next.and_hms_opt(0, 0, 0)).ok_or("is out of range")?;
     Ok(next.and_utc())
 }

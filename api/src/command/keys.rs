@@ -13,31 +13,31 @@ use super::output;
 use crate::account::keys::{self, CreatedKey, NewKey, Overlap};
 use crate::account::{AccountActor, accounts, parse_email};
 
-/// Keys: what requests are signed with.
+/// API keys: create, list, replace and delete.
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
-    /// Makes a key and prints its secret, once
+    /// Create a key and print its secret, which cannot be shown again
     Create(CreateKey),
-    /// Lists an account's keys, without their secrets
+    /// List an account's keys, without their secrets
     List(ListKeys),
-    /// Gives a key a new secret and prints it, once
+    /// Replace the secret of a key and print the new one, which cannot be shown again
     ReRoll(ReplaceKey),
-    /// Deletes a key, from the next request on
+    /// Delete a key; the next request with it is refused
     Delete(DeleteKey),
 }
 
-/// A new key.
+/// Arguments of `api key create`.
 #[derive(Debug, Args)]
 pub struct CreateKey {
     /// Email address of the account
     email: String,
-    /// Name of the key, 1 to 64 characters; no other active key of the account may have it
+    /// Name of the key, 1 to 64 characters, unique among the active keys of the account
     #[arg(long)]
     name: String,
-    /// Last day of the key (to its end, UTC), or an instant; without it the key does not expire
+    /// Last day of the key (inclusive, UTC), or an RFC 3339 time. Default: the key does not expire
     #[arg(long, value_parser = parse_instant)]
     expires: Option<DateTime<Utc>>,
-    /// Calls a minute, and at once, of this key alone; it has its share of the account's as well
+    /// Limit of this key in calls per minute, also its burst. The account's limit applies too
     #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
     rate_per_minute: Option<i32>,
     /// Print JSON
@@ -45,7 +45,7 @@ pub struct CreateKey {
     json: bool,
 }
 
-/// The keys of an account.
+/// Arguments of `api key list`.
 #[derive(Debug, Args)]
 pub struct ListKeys {
     /// Email address of the account
@@ -55,7 +55,7 @@ pub struct ListKeys {
     json: bool,
 }
 
-/// A key to delete.
+/// Arguments of `api key delete`.
 #[derive(Debug, Args)]
 pub struct DeleteKey {
     /// Email address of the account
@@ -67,14 +67,14 @@ pub struct DeleteKey {
     json: bool,
 }
 
-/// A key to replace.
+/// Arguments of `api key re-roll`.
 #[derive(Debug, Args)]
 pub struct ReplaceKey {
     /// Email address of the account
     email: String,
     /// Id or name of the key
     key: String,
-    /// How long the old secret goes on to work: 0, 1h, 24h or 7d, never longer than it would have
+    /// Time for which the old secret still works: 0, 1h, 24h or 7d, at most until its expiry
     #[arg(long, default_value = "0")]
     overlap: Overlap,
     /// Print JSON
@@ -114,7 +114,7 @@ fn show_once(email: &str, drawn: &CreatedKey, json: bool) {
     key["account"] = email.into();
     output::print_object(&key, json);
     if !json {
-        tracing::info!("the secret cannot be shown again");
+        tracing::info!("save the secret now: it cannot be shown again");
     }
 }
 

@@ -10,15 +10,15 @@ use super::output;
 use crate::account::{AccountActor, parse_email, links};
 use crate::auth::tier::Tier;
 
-/// A link for a person.
+/// One-time link for a person.
 #[derive(Debug, Args)]
 pub struct LinkArguments {
-    /// Email address
+    /// Email address of the person
     email: String,
-    /// How long the link can be used
+    /// Lifetime of the link, in hours
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(i32).range(1..=336))]
     hours: i32,
-    /// Address of the service that the link begins with
+    /// Public address of the service, which the link begins with
     #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
     url: String,
     /// Print JSON
@@ -50,7 +50,7 @@ fn print(arguments: &LinkArguments, email: &str, made: &links::CreatedLink) {
     }
     outln!("{link}");
     tracing::info!(
-        "for {email}, usable once until {}; it cannot be shown again",
+        "link for {email}, usable once until {}; it cannot be shown again",
         made.expires_at.format("%F %R UTC")
     );
 }

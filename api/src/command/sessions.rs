@@ -7,15 +7,15 @@ use tokio_postgres::Client;
 use super::output;
 use crate::account::{AccountActor, accounts, parse_email, sessions};
 
-/// The sessions of an account's holder in the dashboard.
+/// Arguments of `api account sessions`.
 #[derive(Debug, Args)]
 pub struct SessionArguments {
     /// Email address of the account
     email: String,
-    /// End this one
+    /// Id of a session to end
     #[arg(long, value_name = "ID", conflicts_with = "end_all")]
     end: Option<i64>,
-    /// End all of them
+    /// End all sessions
     #[arg(long)]
     end_all: bool,
     /// Print JSON

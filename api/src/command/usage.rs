@@ -13,12 +13,12 @@ use crate::account::usage::find_usage;
 use crate::account::{accounts, parse_email};
 use crate::error::quota_percentage;
 
-/// What an account has used.
+/// Usage of an account: month, rate limit and calls.
 #[derive(Debug, Args)]
 pub struct UsageArguments {
     /// Email address of the account
     email: String,
-    /// List the calls of so many days by endpoint and key instead, as they were counted
+    /// Days of calls to list by endpoint and key, instead of the usage of the limits
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=400))]
     calls: Option<i64>,
     /// Print JSON

@@ -23,9 +23,9 @@ static POOL: LazyLock<Result<ThreadPool, ThreadPoolBuildError>> = LazyLock::new(
 /// Errors of a computation in the pool.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CpuPoolError {
-    #[error("cannot start the threads for long computations")]
+    #[error("cannot start the CPU pool")]
     Start(#[source] &'static ThreadPoolBuildError),
-    #[error("a long computation panicked")]
+    #[error("a computation in the CPU pool panicked")]
     Panicked,
 }
 

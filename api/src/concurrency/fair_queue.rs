@@ -18,9 +18,9 @@ const MAX_QUEUED: usize = 60;
 /// Errors of a request for a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QueueError {
-    #[error("too many costly calls of the account wait")]
+    #[error("too many expensive requests of the account are waiting")]
     Full,
-    #[error("a costly call waited too long")]
+    #[error("the wait for a permit timed out")]
     Timeout,
 }
 

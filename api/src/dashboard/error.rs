@@ -18,9 +18,9 @@ const BUSY: u64 = 5;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
     /// Sign-in is required. The value is the requested path.
-    #[error("nobody is signed in")]
+    #[error("the request has no session")]
     SignIn(String),
-    #[error("nothing is here")]
+    #[error("page not found")]
     NotFound,
     /// The form does not come from a page of this session.
     #[error("the form was not sent from a page of this session")]
@@ -34,7 +34,7 @@ pub(crate) enum PageError {
     #[error("too many attempts")]
     TooMany(u64),
     /// The hashing queue is full.
-    #[error("too many people sign in at once")]
+    #[error("too many sign-ins at once")]
     Busy,
     #[error("{0}")]
     Unavailable(String),
@@ -68,10 +68,10 @@ impl PageError {
             Self::Refused(sentence) => ("That did not work", layout::to_sentence(sentence)),
             Self::TooMany(seconds) => (
                 "Too many attempts",
-                format!("Wait {seconds} seconds, then try again. Whoever is signed in already stays so."),
+                format!("Wait {seconds} seconds, then try again. Existing sessions stay signed in."),
             ),
             Self::Busy => {
-                ("Not now", format!("Too many people sign in at once. Wait {BUSY} seconds, then try again."))
+                ("Not now", format!("Too many sign-ins at once. Wait {BUSY} seconds, then try again."))
             }
             Self::Unavailable(_) => (
                 "Not now",

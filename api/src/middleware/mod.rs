@@ -108,7 +108,7 @@ fn protocol_error(status: StatusCode) -> ApiError {
         StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => ApiError::Refused {
             status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             message: format!(
-                "The request's head may have {} KiB, its address 64; give fewer symbols a call",
+                "The request head may have at most {} KiB, its URL 64 KiB; send fewer symbols per call",
                 HEAD_BYTES / 1024
             ),
         },

@@ -51,7 +51,7 @@ pub async fn serve(
     mut shutdown: Shutdown,
 ) -> anyhow::Result<()> {
     let listener = listen(settings.listen).with_context(|| {
-        format!("cannot listen on {}: is another instance running there?", settings.listen)
+        format!("cannot listen on {}; another program may use this address", settings.listen)
     })?;
     let metrics = settings.metrics.bind().await?;
     let drain = settings.drain_timeout();
@@ -81,14 +81,14 @@ pub async fn serve(
     }
     drop(listener);
     if tokio::time::timeout(drain, clients.graceful.shutdown()).await.is_err() {
-        tracing::warn!("some requests did not end in time");
+        tracing::warn!("open requests did not finish before the drain timeout");
     }
     clients.registry.abort_all();
     clients.tasks.stop(drain).await;
     // The last handles of the workers are dropped, so the workers finish their queues.
     drop((app, router));
     if !tasks.stop(drain).await {
-        tracing::warn!("some work beside the requests did not end in time");
+        tracing::warn!("background tasks did not finish before the drain timeout");
     }
     tracing::info!("stopped");
     Ok(())
@@ -126,7 +126,7 @@ async fn refuse_newer_database(settings: &ServeSettings, database: &DatabaseSett
 fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &BackgroundTasks) -> anyhow::Result<App> {
     if settings.cursor_secret.is_none() {
         tracing::warn!(
-            "CURSOR_SECRET is not set: cursors end with this process and other instances refuse them"
+            "CURSOR_SECRET is not set: cursors end with this process, and other instances refuse them"
         );
     }
     let config = primary(&settings, database)?;
@@ -168,7 +168,7 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Backgroun
         response_cache: ResponseCache::new(settings.cache_mib * 1024 * 1024, metrics.cache.clone()),
         memory_tables: MemoryTables::default(),
         signer: CursorSigner::new(settings.cursor_secret.as_ref(), settings.cursor_secret_previous.as_ref())
-            .context("CURSOR_SECRET cannot be used")?,
+            .context("cannot use CURSOR_SECRET")?,
         projection,
         lag,
         metrics,
@@ -191,7 +191,7 @@ fn dashboard(
         DASHBOARD_ROLE,
         "DASHBOARD_DATABASE_URL",
     )
-    .context("the dashboard has no database; DASHBOARD=off serves without it")?;
+    .context("cannot configure the dashboard database; set DASHBOARD=off to run without the dashboard")?;
     Ok(Some(Arc::new(DashboardState::new(settings.clone(), config)?)))
 }
 

@@ -35,7 +35,7 @@ pub(crate) async fn show_account(holder: AccountHolder) -> Result<Response, Page
 }
 
 async fn page(holder: &AccountHolder, mistaken: Option<(AccountForm, String)>) -> Result<Response, PageError> {
-    let open = sessions::list_sessions(&*holder.client().await?, holder.account()).await?;
+    let open = sessions::list_sessions(&*holder.database_client().await?, holder.account_id()).await?;
     let message = |place| mistaken.as_ref().filter(|(its, _)| *its == place).map(|(_, text)| text.as_str());
     let body = html! {
         h1 { "Account" }
@@ -161,7 +161,7 @@ async fn confirmed(holder: &AccountHolder, form: &Form) -> Result<Option<StoredP
     let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirmation_hashing);
     visitor.dashboard.login_throttle.wait_for_confirmation(holder.email(), visitor.client).await?;
     let known = check_credentials(visitor, hashing, holder.email(), form.secret("present")).await?;
-    Ok(known.filter(|known| known.account == holder.account()))
+    Ok(known.filter(|known| known.account == holder.account_id()))
 }
 
 /// Locks the account if the verified password is still current.
@@ -172,7 +172,7 @@ async fn locked(transaction: &Transaction<'_>, known: &StoredPassword) -> Result
 
 pub(crate) async fn end_session(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
     let id: i64 = form.text("id").parse().map_err(|_| PageError::NotFound)?;
-    sessions::end_session(&mut *holder.client().await?, holder.actor(), id).await?;
+    sessions::end_session(&mut *holder.database_client().await?, holder.actor(), id).await?;
     Ok(Redirect::to(&PageNotice::SessionEnded.add_to_path(PATH)).into_response())
 }
 
@@ -186,7 +186,7 @@ pub(crate) async fn change_password(AuthenticatedForm { holder, form }: Authenti
         return page(&holder, again(to_form_message(error)?)).await;
     }
     let hash = holder.visitor.dashboard.confirmation_hashing.hash(chosen).await?;
-    let begun = set_password(&mut *holder.client().await?, &holder, &known, &hash).await;
+    let begun = set_password(&mut *holder.database_client().await?, &holder, &known, &hash).await;
     match begun {
         Ok(session) => Ok(redirect_signed_in(&holder.visitor, &session, &PageNotice::PasswordChanged.add_to_path(PATH))),
         Err(error) => page(&holder, again(to_form_message(error)?)).await,
@@ -213,7 +213,7 @@ pub(crate) async fn change_address(AuthenticatedForm { holder, form }: Authentic
     let Some(known) = confirmed(&holder, &form).await? else {
         return page(&holder, again(WRONG.to_owned())).await;
     };
-    let begun = set_address(&mut *holder.client().await?, &holder, &known, form.text("email")).await;
+    let begun = set_address(&mut *holder.database_client().await?, &holder, &known, form.text("email")).await;
     match begun {
         Ok(session) => Ok(redirect_signed_in(&holder.visitor, &session, &PageNotice::AddressChanged.add_to_path(PATH))),
         Err(error) => page(&holder, again(to_form_message(error)?)).await,
@@ -240,7 +240,7 @@ pub(crate) async fn delete_account(AuthenticatedForm { holder, form }: Authentic
     if confirmed(&holder, &form).await?.is_none() {
         return page(&holder, Some((AccountForm::End, WRONG.to_owned()))).await;
     }
-    accounts::delete_account(&mut *holder.client().await?, holder.actor()).await?;
+    accounts::delete_account(&mut *holder.database_client().await?, holder.actor()).await?;
     let mut response = Redirect::to("/").into_response();
     if let Some(cookie) = session_cookie::session_cookie_header(None, holder.visitor.site.is_local) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);

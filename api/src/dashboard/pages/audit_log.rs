@@ -10,10 +10,10 @@ use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, format_time};
 
 pub(crate) async fn show_audit_log(holder: AccountHolder) -> Result<Response, PageError> {
-    let entries = audit::list_recent_entries(&*holder.client().await?, holder.account()).await?;
+    let entries = audit::list_recent_entries(&*holder.database_client().await?, holder.account_id()).await?;
     let body = html! {
         h1 { "Log" }
-        p.lead { "What was done to this account, its keys and its plan. Nobody can change it." }
+        p.lead { "Changes of this account, its keys and its plan. The log cannot be changed." }
         div.scroll tabindex="0" role="region" aria-label="Log" {
             table.stack {
                 thead { tr { th scope="col" { "What" } th scope="col" { "When" } th scope="col" { "By" } th scope="col" { "Details" } } }

@@ -105,8 +105,8 @@ pub(crate) async fn show_replace_form(KeyId(id): KeyId, holder: AccountHolder) -
 
 pub(crate) async fn replace_key(KeyId(id): KeyId, AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
     let overlap: Overlap = form.text("overlap").parse().map_err(PageError::Refused)?;
-    let client = &mut *holder.client().await?;
-    let key = keys::find_key(client, holder.account(), id).await?.ok_or(PageError::NotFound)?;
+    let client = &mut *holder.database_client().await?;
+    let key = keys::find_key(client, holder.account_id(), id).await?.ok_or(PageError::NotFound)?;
     if key.status != "active" {
         return Err(PageError::Refused(ENDED.to_owned()));
     }
@@ -133,13 +133,13 @@ pub(crate) async fn show_delete_form(KeyId(id): KeyId, holder: AccountHolder) ->
 
 pub(crate) async fn delete_key(KeyId(id): KeyId, AuthenticatedForm { holder, .. }: AuthenticatedForm) -> Result<Response, PageError> {
     let key = find_own_key(&holder, id).await?;
-    keys::delete_key(&mut *holder.client().await?, holder.actor(), &key.id.to_string()).await?;
+    keys::delete_key(&mut *holder.database_client().await?, holder.actor(), &key.id.to_string()).await?;
     Ok(Redirect::to(&PageNotice::KeyDeleted.add_to_path("/dashboard/keys")).into_response())
 }
 
 /// Active key of the holder with this id. Other keys are not found.
 async fn find_own_key(holder: &AccountHolder, id: i64) -> Result<ApiKey, PageError> {
-    let key = keys::find_key(&*holder.client().await?, holder.account(), id).await?;
+    let key = keys::find_key(&*holder.database_client().await?, holder.account_id(), id).await?;
     key.filter(|key| key.status == "active").ok_or(PageError::NotFound)
 }
 

@@ -45,7 +45,7 @@ async fn page(
     message: Option<&str>,
     typed: KeyFormValues<'_>,
 ) -> Result<Response, PageError> {
-    let all = list_keys(&*holder.client().await?, holder.account()).await?;
+    let all = list_keys(&*holder.database_client().await?, holder.account_id()).await?;
     let shown: Vec<&ApiKey> = all.iter().filter(|key| key.status != "deleted").collect();
     let body = html! {
         h1 { "Keys" }
@@ -92,7 +92,7 @@ pub(crate) async fn create_key(AuthenticatedForm { holder, form }: Authenticated
     let made = match expiry(&form) {
         Ok(expires_at) => {
             let new = NewKey { name: form.text("name"), expires_at, rate_per_minute: None };
-            keys::create_key(&mut *holder.client().await?, holder.actor(), &new).await
+            keys::create_key(&mut *holder.database_client().await?, holder.actor(), &new).await
         }
         Err(message) => Err(AccountError::Refused(message)),
     };

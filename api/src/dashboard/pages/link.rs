@@ -47,7 +47,7 @@ pub(crate) async fn redeem_link(secret: LinkSecret, PublicForm { visitor, form }
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
     let hash = visitor.dashboard.hashing.hash(chosen).await?;
-    let mut client = visitor.dashboard.client().await?;
+    let mut client = visitor.dashboard.database_client().await?;
     let transaction = client.transaction().await?;
     let Some(account) = links::redeem_link(&transaction, &secret.0, &hash).await? else {
         return Ok(expired(&visitor));
@@ -61,7 +61,7 @@ pub(crate) async fn redeem_link(secret: LinkSecret, PublicForm { visitor, form }
 async fn usable(visitor: &Visitor, secret: &LinkSecret) -> Result<Option<OneTimeLink>, PageError> {
     visitor.dashboard.login_throttle.wait_for_hashing(visitor.client).await?;
     let find = async {
-        let client = visitor.dashboard.client().await?;
+        let client = visitor.dashboard.database_client().await?;
         Ok::<_, PageError>(links::find_link(&client, &secret.0).await?)
     };
     let link = run_within(PAGE_DEADLINE, find).await?;

@@ -19,12 +19,12 @@ use crate::dashboard::view::layout::{Section, format_count};
 const DAYS: i64 = 14;
 
 pub(crate) async fn show_overview(holder: AccountHolder) -> Result<Response, PageError> {
-    let client = holder.client().await?;
+    let client = holder.database_client().await?;
     let used = find_usage(&client, holder.email()).await?;
-    let keys = list_keys(&client, holder.account()).await?;
+    let keys = list_keys(&client, holder.account_id()).await?;
     let active: Vec<&ApiKey> = keys.iter().filter(|key| key.status == "active").collect();
     let since = Utc::now().date_naive() - TimeDelta::days(DAYS - 1);
-    let calls = statistics::count_by_day(&client, holder.account(), since).await?;
+    let calls = statistics::count_by_day(&client, holder.account_id(), since).await?;
     let body = html! {
         h1 { "Overview" }
         @if active.is_empty() { (first_step(&holder, keys.is_empty())) }
@@ -36,7 +36,7 @@ pub(crate) async fn show_overview(holder: AccountHolder) -> Result<Response, Pag
             section.panel aria-labelledby="calls" {
                 div.heading { h2 id="calls" { "Calls, last " (DAYS) " days" } a href="/dashboard/usage" { "All usage" } }
                 @if calls.is_empty() {
-                    p { "No call yet. Every key's page tells a call that works." }
+                    p { "No call yet. The page of a new key shows a call that works." }
                 } @else {
                     (chart::render_calls_chart(&calls, since, DAYS))
                 }

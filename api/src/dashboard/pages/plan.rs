@@ -18,7 +18,7 @@ use crate::dashboard::view::layout::{Section, format_day, success_message};
 const PATH: &str = "/dashboard/plan";
 
 pub(crate) async fn show_plan(holder: AccountHolder) -> Result<Response, PageError> {
-    let account = accounts::find_account(&*holder.client().await?, holder.email()).await?;
+    let account = accounts::find_account(&*holder.database_client().await?, holder.email()).await?;
     let tiers = holder.visitor.app.projection.tiers();
     let body = html! {
         h1 { "Plan" }
@@ -104,7 +104,7 @@ pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: Authenticate
     if tier == Tier::Free {
         return Err(PageError::Refused("cancel the plan to go back to Free".to_owned()));
     }
-    let mut client = holder.client().await?;
+    let mut client = holder.database_client().await?;
     let before = accounts::find_account(&client, holder.email()).await?.effective_tier;
     let notice = match holder.visitor.dashboard.settings.billing {
         Billing::SelfService => {
@@ -121,7 +121,7 @@ pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: Authenticate
 
 /// Cancels the plan, or asks the operator to cancel it.
 pub(crate) async fn cancel_subscription(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> Result<Response, PageError> {
-    let client = &mut *holder.client().await?;
+    let client = &mut *holder.database_client().await?;
     let notice = match holder.visitor.dashboard.settings.billing {
         Billing::SelfService => {
             plan::cancel_subscription(client, holder.actor(), None).await?;

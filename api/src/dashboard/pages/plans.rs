@@ -31,7 +31,7 @@ pub(crate) async fn show_plans(visitor: Visitor) -> Response {
     let current = match &visitor.signed {
         Some(signed) => {
             let show = async {
-                let client = visitor.dashboard.client().await?;
+                let client = visitor.dashboard.database_client().await?;
                 Ok::<_, PageError>(accounts::find_account(&client, &signed.session.email).await?.effective_tier)
             };
             run_within(VISITOR_LOOKUP_LIMIT, show).await.ok()

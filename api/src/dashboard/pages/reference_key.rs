@@ -29,7 +29,7 @@ pub(crate) async fn create_reference_key(
     Extension(reference): Extension<Arc<ReferencePage>>,
     AuthenticatedForm { holder, .. }: AuthenticatedForm,
 ) -> Result<Response, PageError> {
-    let mut client = holder.client().await?;
+    let mut client = holder.database_client().await?;
     match draw(&mut client, &holder).await {
         Ok(drawn) => {
             let key_box = KeyFieldState::New(drawn.secret.expose_secret());
@@ -52,7 +52,7 @@ async fn draw(client: &mut Client, holder: &AccountHolder) -> Result<CreatedKey,
 
 /// Deletes the key, if it exists.
 pub(crate) async fn delete_reference_key(client: &mut Client, holder: &AccountHolder) -> Result<(), AccountError> {
-    let keys = list_keys(client, holder.account()).await?;
+    let keys = list_keys(client, holder.account_id()).await?;
     for key in keys.iter().filter(|key| key.status == "active" && key.name == NAME) {
         keys::delete_key(client, holder.actor(), &key.id.to_string()).await?;
     }

@@ -53,7 +53,7 @@ pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
 /// Creates an account and signs its holder in.
 pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
     if visitor.dashboard.settings.sign_up != SignUp::Open {
-        return Err(PageError::Refused("nobody can sign up here without an invitation".to_owned()));
+        return Err(PageError::Refused("sign-up needs an invitation from the operator".to_owned()));
     }
     let given = form.text("email");
     let again = |message: String| {
@@ -69,7 +69,7 @@ pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<
     }
     visitor.dashboard.login_throttle.wait_for_hashing(visitor.client).await?;
     let hash = visitor.dashboard.hashing.hash(secret).await?;
-    let mut client = visitor.dashboard.client().await?;
+    let mut client = visitor.dashboard.database_client().await?;
     match create(&mut client, &visitor, &address, &hash).await {
         Ok(session) => Ok(redirect_signed_in(&visitor, &session, "/dashboard")),
         Err(AccountError::Taken(_)) => {
@@ -124,7 +124,7 @@ pub(crate) async fn check_credentials(
     let known = match parse_email(given) {
         Ok(address) => {
             let find = async {
-                let client = visitor.dashboard.client().await?;
+                let client = visitor.dashboard.database_client().await?;
                 Ok::<_, PageError>(password::find_password(&client, &address).await?)
             };
             run_within(PAGE_DEADLINE, find).await?
@@ -140,7 +140,7 @@ pub(crate) async fn check_credentials(
 
 /// Starts a session if the verified password is still current.
 async fn begin(visitor: &Visitor, known: &StoredPassword) -> Result<Option<SecretString>, PageError> {
-    let mut client = visitor.dashboard.client().await?;
+    let mut client = visitor.dashboard.database_client().await?;
     let transaction = client.transaction().await?;
     let Some(account) = password::lock_verified_account(&transaction, known).await? else { return Ok(None) };
     let session = renew_session(&transaction, visitor, &account).await?;
@@ -173,7 +173,7 @@ pub(crate) fn redirect_signed_in(visitor: &Visitor, session: &SecretString, next
 
 /// Ends the session in the database, even if the browser keeps its cookie.
 pub(crate) async fn sign_out(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> Result<Response, PageError> {
-    let mut client = holder.client().await?;
+    let mut client = holder.database_client().await?;
     reference_key::delete_reference_key(&mut client, &holder).await?;
     sessions::end_session_of_cookie(&mut client, &holder.signed.secret).await?;
     let mut response = Redirect::to("/").into_response();

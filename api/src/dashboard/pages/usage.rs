@@ -15,10 +15,10 @@ use crate::dashboard::view::layout::{Section, format_grouped, format_time};
 const DAYS: i64 = 30;
 
 pub(crate) async fn show_usage(holder: AccountHolder) -> Result<Response, PageError> {
-    let client = holder.client().await?;
+    let client = holder.database_client().await?;
     let used = find_usage(&client, holder.email()).await?;
     let since = Utc::now().date_naive() - TimeDelta::days(DAYS - 1);
-    let account = holder.account();
+    let account = holder.account_id();
     let days = statistics::count_by_day(&client, account, since).await?;
     let endpoints = statistics::count_by_endpoint(&client, account, since).await?;
     let refusals = statistics::count_refused(&client, account, since).await?;

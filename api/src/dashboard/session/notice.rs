@@ -5,7 +5,7 @@ use market::text_enum;
 use crate::dashboard::session::form::Form;
 
 text_enum! {
-    /// What was just done.
+    /// Action that was just completed.
     pub enum PageNotice {
         KeyDeleted = "key-deleted",
         Upgraded = "upgraded",

@@ -86,7 +86,7 @@ impl Visitor {
 
     async fn session(&self, parts: &Parts) -> Result<Option<SignedInSession>, PageError> {
         let Some(secret) = session_cookie::read_session_secret(&parts.headers, self.site.is_local) else { return Ok(None) };
-        let session = sessions::find_session(&*self.dashboard.client().await?, &secret).await?;
+        let session = sessions::find_session(&*self.dashboard.database_client().await?, &secret).await?;
         Ok(session.map(|session| SignedInSession { session, secret }))
     }
 
@@ -131,8 +131,8 @@ impl AccountHolder {
         layout::csrf_field(&self.signed.secret)
     }
 
-    pub(crate) async fn client(&self) -> Result<Object, PageError> {
-        Ok(self.visitor.dashboard.client().await?)
+    pub(crate) async fn database_client(&self) -> Result<Object, PageError> {
+        Ok(self.visitor.dashboard.database_client().await?)
     }
 
     /// Holder as the actor of an account change.
@@ -140,7 +140,7 @@ impl AccountHolder {
         AccountActor::Holder(self.signed.session.account)
     }
 
-    pub(crate) fn account(&self) -> i64 {
+    pub(crate) fn account_id(&self) -> i64 {
         self.signed.session.account
     }
 
