@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+/// Current time, truncated to microseconds.
 pub(crate) fn now() -> DateTime<Utc> {
     DateTime::from_timestamp_micros(Utc::now().timestamp_micros()).unwrap_or_default()
 }

@@ -24,25 +24,25 @@ const NAMES: [(&str, Encoding); 5] = [
 ];
 
 /// Reads a file of any format; `choice` selects the format and the file name.
-pub fn file(choice: u8, bytes: &[u8]) {
+pub fn parse_file(choice: u8, bytes: &[u8]) {
     let choices = FormatChoice::value_variants();
     let choice = usize::from(choice);
     let name = NAMES[choice % NAMES.len()];
-    read(ReaderOptions { choice: choices[choice / NAMES.len() % choices.len()], ..options() }, name, bytes);
+    parse_with(ReaderOptions { choice: choices[choice / NAMES.len() % choices.len()], ..options() }, name, bytes);
 }
 
 /// Reads a file under a map, if the map is valid.
-pub fn mapped(map: &str, bytes: &[u8]) {
+pub fn parse_mapped_file(map: &str, bytes: &[u8]) {
     if let Ok(map) = ColumnMap::parse(map) {
         let map = Arc::new(map);
         for name in [NAMES[0], NAMES[3]] {
-            read(ReaderOptions { map: Some(map.clone()), ..options() }, name, bytes);
+            parse_with(ReaderOptions { map: Some(map.clone()), ..options() }, name, bytes);
         }
     }
 }
 
 /// Reads lines and records.
-pub fn records(bytes: &[u8]) {
+pub fn parse_records(bytes: &[u8]) {
     if let Ok(mut lines) = LineReader::new(bytes) {
         while let Ok(Some(_)) = lines.next_line() {}
     }
@@ -66,14 +66,14 @@ fn options() -> ReaderOptions {
     }
 }
 
-fn read(options: ReaderOptions, (label, encoding): (&str, Encoding), bytes: &[u8]) {
+fn parse_with(options: ReaderOptions, (label, encoding): (&str, Encoding), bytes: &[u8]) {
     let file = FeedFile { path: PathBuf::new(), label: label.to_owned(), packing: Packing::Alone, encoding };
     let Ok(head) = FileHead::read(&file, &mut &*bytes) else { return };
     let Ok(format) = FileFormat::detect(&file, &head, &options) else { return };
     let (sender, pieces) = sync_channel(1);
     let mut rows = RowAccumulator::new(label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     std::thread::scope(|scope| {
-        // The collector blocks until its pieces are received.
+        // The accumulator blocks until its chunks are received.
         scope.spawn(move || {
             for piece in pieces {
                 if let RowChunk::Prices(batch, symbols) = piece {

@@ -1,4 +1,4 @@
-//! Metrics and health of a watch or a pull: rows loaded, and connection to the log.
+//! IngestMetrics and health of a watch or a pull: rows loaded, and connection to the log.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,17 +11,17 @@ use prometheus::{
 };
 use telemetry::listener::MetricsSource;
 
-use crate::load::report::Summary;
+use crate::load::report::LoadSummary;
 use crate::pull::PullReport;
 
 /// Kind label of rejects, which have no kind.
 const REJECT: &str = "reject";
 /// Time without a connection to the log after which the program is unhealthy.
-const PATIENCE: Duration = Duration::from_secs(30);
+const UNREACHABLE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Metric handles, and the time of the lost connection.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct IngestMetrics {
     registry: Registry,
     rows: IntCounterVec,
     rejects: IntCounterVec,
@@ -32,7 +32,7 @@ pub struct Metrics {
     away_since: Mutex<Option<Instant>>,
 }
 
-impl Metrics {
+impl IngestMetrics {
     /// Creates the metrics with zero values.
     pub fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
@@ -40,30 +40,30 @@ impl Metrics {
         Ok(Self {
             rows: register_int_counter_vec_with_registry!(
                 "dds_feed_rows_total",
-                "Rows of the feed that this program loaded.",
+                "Rows of the feed loaded by this program.",
                 &feeds,
                 registry
             )?,
             rejects: register_int_counter_vec_with_registry!(
                 "dds_feed_rejects_total",
-                "Rows of the feed that this program refused.",
+                "Rejects of the feed in loads of this program.",
                 &feeds,
                 registry
             )?,
             loaded: register_int_gauge_vec_with_registry!(
                 "dds_feed_last_load_timestamp_seconds",
-                "When this program loaded the feed last.",
+                "Time of this program's last load of the feed.",
                 &feeds,
                 registry
             )?,
             refused: register_int_counter_with_registry!(
                 "dds_feed_refused_files_total",
-                "Files of which nothing was loaded.",
+                "Files refused as a whole.",
                 registry
             )?,
             calls: register_int_counter_vec_with_registry!(
                 "dds_pull_calls_total",
-                "Calls made to the vendor, as its budget counts them.",
+                "Calls made to the vendor, in units of its budget.",
                 &["connector"],
                 registry
             )?,
@@ -79,33 +79,33 @@ impl Metrics {
     }
 
     /// Counts a load.
-    pub fn loaded(&self, summary: &Summary) {
-        self.reached(true);
+    pub fn count_load(&self, summary: &LoadSummary) {
+        self.set_log_reachable(true);
         if !summary.already_loaded {
-            self.count(&summary.source, summary.rows.iter(), summary.rejects_total);
+            self.count_rows(&summary.source, summary.rows.iter(), summary.rejects_total);
         }
     }
 
     /// Counts a round of a pull.
-    pub fn pulled(&self, pulled: &PullReport) {
-        self.reached(true);
-        self.count(&pulled.source, pulled.rows.iter(), pulled.rejects);
+    pub fn count_pull(&self, pulled: &PullReport) {
+        self.set_log_reachable(true);
+        self.count_rows(&pulled.source, pulled.rows.iter(), pulled.rejects);
         self.refused.inc_by(pulled.refused.len() as u64);
         self.calls.with_label_values(&[&pulled.connector]).inc_by(pulled.calls);
         self.failed.with_label_values(&[&pulled.connector]).inc_by(pulled.failed.len() as u64);
     }
 
     /// Counts a refused file.
-    pub fn refused(&self) {
+    pub fn count_refused_file(&self) {
         self.refused.inc();
     }
 
     /// Records that the log is unreachable.
-    pub fn away(&self) {
-        self.reached(false);
+    pub fn set_log_unreachable(&self) {
+        self.set_log_reachable(false);
     }
 
-    fn count<'a>(&self, source: &str, rows: impl Iterator<Item = (&'a String, &'a u64)>, rejects: u64) {
+    fn count_rows<'a>(&self, source: &str, rows: impl Iterator<Item = (&'a String, &'a u64)>, rejects: u64) {
         for (kind, rows) in rows {
             self.rows.with_label_values(&[source, kind.as_str()]).inc_by(*rows);
             self.loaded.with_label_values(&[source, kind.as_str()]).set(Utc::now().timestamp());
@@ -113,21 +113,21 @@ impl Metrics {
         self.rejects.with_label_values(&[source, REJECT]).inc_by(rejects);
     }
 
-    fn reached(&self, is_there: bool) {
+    fn set_log_reachable(&self, is_there: bool) {
         let mut since = self.away_since.lock().unwrap_or_else(PoisonError::into_inner);
         *since = if is_there { None } else { since.or_else(|| Some(Instant::now())) };
     }
 }
 
-impl MetricsSource for Metrics {
+impl MetricsSource for IngestMetrics {
     fn metrics(&self) -> Vec<MetricFamily> {
         self.registry.gather()
     }
 
     fn health(&self) -> Result<(), String> {
         let since = *self.away_since.lock().unwrap_or_else(PoisonError::into_inner);
-        match since.filter(|since| since.elapsed() > PATIENCE) {
-            Some(since) => Err(format!("the log was not reached for {} s", since.elapsed().as_secs())),
+        match since.filter(|since| since.elapsed() > UNREACHABLE_LIMIT) {
+            Some(since) => Err(format!("cannot reach the log for {} s", since.elapsed().as_secs())),
             None => Ok(()),
         }
     }

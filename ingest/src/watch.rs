@@ -16,8 +16,8 @@ use telemetry::listener::MetricsSettings;
 use telemetry::{Shutdown, failpoint};
 
 use crate::load::error::LoadError;
-use crate::load::report::Summary;
-use crate::load::{LoadArgs, load, parse_source};
+use crate::load::report::LoadSummary;
+use crate::load::{LoadArgs, load, parse_source_name};
 use crate::normalize::parse_duration;
 use crate::source::dir_lock;
 
@@ -31,31 +31,31 @@ const AWAY: Duration = Duration::from_secs(5);
 
 /// Loads every file that arrives in a folder.
 ///
-/// A file is taken once it has not changed for a while, and moved to done/, or to refused/ with the reason beside it.
-/// Names that begin with a dot are left alone, so that a sender can write under such a name and rename. One process
-/// watches a folder. While the log cannot be reached, files stay where they are.
+/// A file is loaded after it was unchanged for --settle. Then it is moved to done/, or to refused/ together with a file
+/// that has the reason. Names that begin with a dot are ignored, so a sender can write under such a name and rename. Only
+/// one process can watch a folder. While the log is unreachable, the files stay in the folder.
 ///
 /// Options of `ingest load` follow `--`: ingest watch in --source eod -- --format yahoo
 ///
-/// Exit codes: 0 ended by a signal or, with --once, all files taken; 2 the folder cannot be watched.
+/// Exit codes: 0 ended by a signal or, with --once, all files processed; 2 the folder cannot be watched.
 #[derive(Debug, Clone, Args)]
 pub struct WatchArgs {
-    /// The folder
+    /// Folder to watch
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Name of the feed
-    #[arg(long, value_parser = parse_source)]
+    #[arg(long, value_parser = parse_source_name)]
     pub source: String,
-    /// How long a file must stay as it is before it is taken
+    /// Time without a change after which a file is loaded
     #[arg(long, default_value = "5s", value_parser = parse_duration)]
     pub settle: Duration,
-    /// How often to look
+    /// Interval of polling the folder
     #[arg(long, default_value = "1s", value_parser = parse_duration)]
     pub every: Duration,
-    /// End when every file was taken
+    /// End after every file was processed
     #[arg(long)]
     pub once: bool,
-    /// Where the running watch tells its figures and its health
+    /// Address of metrics and health.
     #[command(flatten)]
     pub metrics: MetricsSettings,
     /// Options of `ingest load`
@@ -67,19 +67,19 @@ pub struct WatchArgs {
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    #[error("{} cannot be watched: {source}", folder.display())]
+    #[error("cannot watch {}: {source}", folder.display())]
     Folder { folder: PathBuf, source: io::Error },
-    #[error("{} is watched by another process", folder.display())]
+    #[error("cannot watch {}: another process watches it", folder.display())]
     Locked { folder: PathBuf },
-    #[error("these are no options of ingest load: {0}")]
+    #[error("cannot parse the options of ingest load: {0}")]
     Options(#[from] clap::Error),
 }
 
 /// Event of a watch.
 #[derive(Debug, Clone, Copy)]
-pub enum Told<'a> {
+pub enum WatchEvent<'a> {
     /// The rows of a file are in the log.
-    Loaded(&'a Summary),
+    Loaded(&'a LoadSummary),
     /// A file was refused; none of its rows are in the log.
     Refused,
     /// The log is unreachable.
@@ -87,28 +87,28 @@ pub enum Told<'a> {
 }
 
 /// Loads files until shutdown.
-pub async fn watch(
+pub async fn watch_folder(
     args: &WatchArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
-    tell: impl Fn(Told<'_>),
+    report_event: impl Fn(WatchEvent<'_>),
 ) -> Result<(), WatchError> {
     load_args(args, Path::new("any.csv"))?;
     let unusable = |source| WatchError::Folder { folder: args.folder.clone(), source };
     for folder in [DONE, REFUSED] {
         fs::create_dir_all(args.folder.join(folder)).map_err(unusable)?;
     }
-    let _lock = lock(&args.folder)?;
-    let mut waiting = Waiting::default();
+    let _lock = lock_folder(&args.folder)?;
+    let mut waiting = PendingFiles::default();
     while !shutdown.requested() {
-        let settled = waiting.look(&args.folder, args.settle).map_err(unusable)?;
+        let settled = waiting.poll_folder(&args.folder, args.settle).map_err(unusable)?;
         let mut pause = args.every;
         for path in settled {
-            match take(args, &path, &waiting, settings, shutdown, &tell).await.map_err(unusable)? {
-                Taken::Moved => waiting.forget(&path),
-                Taken::Changed => waiting.restart(&path),
-                Taken::Away => {
-                    tell(Told::Away);
+            match load_file(args, &path, &waiting, settings, shutdown, &report_event).await.map_err(unusable)? {
+                FileResult::Moved => waiting.forget(&path),
+                FileResult::Changed => waiting.restart(&path),
+                FileResult::Away => {
+                    report_event(WatchEvent::Away);
                     pause = AWAY;
                     break;
                 }
@@ -123,8 +123,8 @@ pub async fn watch(
     Ok(())
 }
 
-fn lock(folder: &Path) -> Result<File, WatchError> {
-    let held = dir_lock::hold(&folder.join(LOCK));
+fn lock_folder(folder: &Path) -> Result<File, WatchError> {
+    let held = dir_lock::try_lock(&folder.join(LOCK));
     let held = held.map_err(|source| WatchError::Folder { folder: folder.to_owned(), source })?;
     held.ok_or_else(|| WatchError::Locked { folder: folder.to_owned() })
 }
@@ -133,11 +133,11 @@ fn load_args(args: &WatchArgs, path: &Path) -> Result<LoadArgs, clap::Error> {
     let file = path.display().to_string();
     let mut command = vec!["load".to_owned(), file, "--source".to_owned(), args.source.clone()];
     command.extend(args.options.iter().cloned());
-    LoadArgs::of_command(&command)
+    LoadArgs::parse_command(&command)
 }
 
 /// Outcome of processing a file.
-enum Taken {
+enum FileResult {
     Moved,
     /// The file is still being written.
     Changed,
@@ -145,47 +145,47 @@ enum Taken {
     Away,
 }
 
-async fn take(
+async fn load_file(
     args: &WatchArgs,
     path: &Path,
-    waiting: &Waiting,
+    waiting: &PendingFiles,
     settings: &StreamSettings,
     shutdown: &Shutdown,
-    tell: &impl Fn(Told<'_>),
-) -> io::Result<Taken> {
+    report_event: &impl Fn(WatchEvent<'_>),
+) -> io::Result<FileResult> {
     let load_args = load_args(args, path).map_err(io::Error::other)?;
     match load(&load_args, settings, shutdown).await {
         Ok(summary) if summary.exit_code() == 2 => {
-            tell(Told::Refused);
-            refuse(path, &summary.text())?;
+            report_event(WatchEvent::Refused);
+            move_to_refused(path, &summary.text())?;
         }
         Ok(summary) => {
-            tell(Told::Loaded(&summary));
+            report_event(WatchEvent::Loaded(&summary));
             failpoint!("watch.loaded");
             let report = (summary.exit_code() == 1).then(|| summary.text());
-            put_away(path, DONE, report.as_deref())?;
+            move_file(path, DONE, report.as_deref())?;
         }
-        Err(LoadError::Interrupted) => return Ok(Taken::Away),
+        Err(LoadError::Interrupted) => return Ok(FileResult::Away),
         Err(error @ (LoadError::Log(_) | LoadError::Publish(_))) => {
-            tracing::warn!("{error}; the files stay where they are meanwhile");
-            return Ok(Taken::Away);
+            tracing::warn!(%error, "cannot load: the log is unreachable; the files stay in the folder");
+            return Ok(FileResult::Away);
         }
-        Err(_) if waiting.has_changed(path) => return Ok(Taken::Changed),
+        Err(_) if waiting.has_changed(path) => return Ok(FileResult::Changed),
         Err(error) => {
-            tell(Told::Refused);
-            refuse(path, &error.to_string())?;
+            report_event(WatchEvent::Refused);
+            move_to_refused(path, &error.to_string())?;
         }
     }
-    Ok(Taken::Moved)
+    Ok(FileResult::Moved)
 }
 
-fn refuse(path: &Path, reason: &str) -> io::Result<()> {
-    tracing::warn!("{} is refused: {}", path.display(), reason.trim_end());
-    put_away(path, REFUSED, Some(reason))
+fn move_to_refused(path: &Path, reason: &str) -> io::Result<()> {
+    tracing::warn!(file = %path.display(), reason = reason.trim_end(), "file refused");
+    move_file(path, REFUSED, Some(reason))
 }
 
 /// Moves a file to a subfolder, under an unused name. The report is written first, so that no file lacks its report.
-fn put_away(path: &Path, folder: &str, report: Option<&str>) -> io::Result<()> {
+fn move_file(path: &Path, folder: &str, report: Option<&str>) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
     let name = name.to_string_lossy();
     let folder = parent.join(folder);
@@ -193,40 +193,40 @@ fn put_away(path: &Path, folder: &str, report: Option<&str>) -> io::Result<()> {
     let free = names.map(|name| folder.join(name)).find(|path| !path.exists());
     let Some(target) = free else { return Ok(()) };
     if let Some(report) = report {
-        let mut beside = target.clone().into_os_string();
-        beside.push(".reason.txt");
-        fs::write(beside, report)?;
+        let mut report_path = target.clone().into_os_string();
+        report_path.push(".reason.txt");
+        fs::write(report_path, report)?;
     }
     fs::rename(path, target)
 }
 
 /// Size and modification time of a file, and the time since which they are unchanged.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct FileState {
     state: (u64, Option<SystemTime>),
     since: Instant,
 }
 
 /// Files that arrived and are not yet processed.
 #[derive(Debug, Default)]
-struct Waiting {
-    files: HashMap<PathBuf, Seen>,
+struct PendingFiles {
+    files: HashMap<PathBuf, FileState>,
 }
 
-impl Waiting {
+impl PendingFiles {
     /// Polls the folder. Returns the files that stayed unchanged long enough, in name order.
-    fn look(&mut self, folder: &Path, settle: Duration) -> io::Result<Vec<PathBuf>> {
+    fn poll_folder(&mut self, folder: &Path, settle: Duration) -> io::Result<Vec<PathBuf>> {
         let mut files = HashMap::new();
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
             // A file may disappear between listing and reading.
-            let Ok(state) = state(&path) else { continue };
+            let Ok(state) = read_state(&path) else { continue };
             if hidden || !path.is_file() {
                 continue;
             }
             let seen = self.files.get(&path).copied().filter(|seen| seen.state == state);
-            files.insert(path, seen.unwrap_or(Seen { state, since: Instant::now() }));
+            files.insert(path, seen.unwrap_or(FileState { state, since: Instant::now() }));
         }
         self.files = files;
         let settled = self.files.iter().filter(|(_, seen)| seen.since.elapsed() >= settle);
@@ -237,7 +237,7 @@ impl Waiting {
 
     fn has_changed(&self, path: &Path) -> bool {
         let seen = self.files.get(path).map(|seen| seen.state);
-        seen != state(path).ok()
+        seen != read_state(path).ok()
     }
 
     fn forget(&mut self, path: &Path) {
@@ -256,7 +256,7 @@ impl Waiting {
     }
 }
 
-fn state(path: &Path) -> io::Result<(u64, Option<SystemTime>)> {
+fn read_state(path: &Path) -> io::Result<(u64, Option<SystemTime>)> {
     let metadata = fs::metadata(path)?;
     Ok((metadata.len(), metadata.modified().ok()))
 }

@@ -1,4 +1,4 @@
-//! What fuzzing calls, with the corpus it begins from, with pieces of it exchanged, and with random bytes.
+//! Fuzz targets with their corpus, with damaged corpus entries, and with random bytes.
 
 use std::path::Path;
 

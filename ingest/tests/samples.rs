@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Parser;
 use event_log::stream::StreamSettings;
-use ingest::load::report::{FileReport, FileStatus, Summary};
+use ingest::load::report::{FileReport, FileStatus, LoadSummary};
 use ingest::load::{LoadArgs, load};
 use skipped::Requirement;
 use telemetry::Shutdown;
@@ -29,7 +29,7 @@ fn samples() -> Option<PathBuf> {
     None
 }
 
-async fn try_out(path: &Path, more: &[&str]) -> Result<Summary> {
+async fn try_out(path: &Path, more: &[&str]) -> Result<LoadSummary> {
     let path = path.display().to_string();
     let arguments = ["load", path.as_str(), "--source", "sample", "--dry-run"];
     let cli = Cli::parse_from(arguments.iter().chain(more));
@@ -161,7 +161,7 @@ async fn broken_yahoo_files_are_refused_whole_or_lose_their_bad_rows_only() -> R
         ("invalidColumnsSplitData.csv", "malformed_row"),
     ] {
         let path = samples.join("yahoo-scheb").join(name);
-        refuses(&path, "say --symbol").await?;
+        refuses(&path, "add --symbol").await?;
         let refused = try_out(&path, &["--symbol", "AAPL"]).await?;
         assert!(refused.files[0].rejects.contains_key(reason), "{}", refused.text());
         assert_eq!(refused.exit_code(), 2, "{}", refused.text());

@@ -68,7 +68,7 @@ async fn a_mistake_in_a_map_is_told_with_its_line() -> Result<()> {
     let map = map.display().to_string();
     let output = app.ingest(&["load", "x.csv", "--map", &map, "--source", "broker"]).await?;
     ensure!(output.code == 2, "{}", output.stderr);
-    ensure!(output.stderr.contains("line 4: columns.colse is no column of a price"), "{}", output.stderr);
+    ensure!(output.stderr.contains("line 4: columns.colse is not a column of a price"), "{}", output.stderr);
     let proposed = app.ingest(&["map", &fixture("feeds/mapped/daily/table_ko.csv")]).await?.success()?;
     for part in ["header = 0", "format = \"DD.MM.YYYY\"", "decimal = \",\"", "thousands = \".\""] {
         ensure!(proposed.stdout.contains(part), "{part} in {}", proposed.stdout);

@@ -13,8 +13,8 @@ const REFUSED: [(&str, &str); 6] = [
     ("QEEE.csv", "git lfs pull"),
     ("QFFF.csv", "is a throttle notice, not data: \"Exceeded the daily hits limit\""),
     ("QGGG.csv", "adjusted for dividends too: download it again unadjusted"),
-    ("SEP.csv", "under a map that says whether Close is raw or adjusted for splits"),
-    ("prices-split-adjusted.csv", "is called adjusted, and has no column basis"),
+    ("SEP.csv", "under a map that sets Close as raw or adjusted for splits"),
+    ("prices-split-adjusted.csv", "is named adjusted, and has no column basis"),
 ];
 
 async fn load(app: &TestApp) -> Result<Value> {

@@ -104,7 +104,7 @@ async fn a_wrong_load_that_is_taken_back_leaves_no_trace() -> Result<()> {
 
     // Once is enough, the same files are not loaded again by a job that does not know, and the undo can be undone.
     let again = app.ingest(&["undo", &run]).await?;
-    assert!(again.code == 2 && again.stderr.contains("was taken back before"), "{}", again.stderr);
+    assert!(again.code == 2 && again.stderr.contains("undid it before"), "{}", again.stderr);
     let folder = app.folder().join("wrong").display().to_string();
     let reload = app.ingest(&["load", &folder, "--source", "test"]).await?;
     assert!(reload.code == 2 && reload.stderr.contains("ingest undo"), "{}", reload.stderr);

@@ -45,7 +45,7 @@ async fn files_that_arrive_are_loaded_and_put_away() -> Result<()> {
     assert!(reason.contains("notes.txt"), "{reason}");
     // A second process leaves the folder alone.
     let second = app.ingest(&[&["watch", text(&folder)][..], &QUICK].concat()).await?;
-    assert!(second.code == 2 && second.stderr.contains("watched by another process"), "{}", second.stderr);
+    assert!(second.code == 2 && second.stderr.contains("another process watches it"), "{}", second.stderr);
     // The next day's file has the same name; one with a row that cannot be used says so beside it.
     arrival(&app, "prices.csv", "symbol,date,close\nKO,2024-03-15,61\n")?;
     eventually(PATIENCE, async || {
@@ -73,7 +73,7 @@ async fn a_file_survives_kills_and_the_absence_of_the_log() -> Result<()> {
     let absent = [&once[..], &["--nats-url", "nats://127.0.0.1:1"]].concat();
     let mut away = app.spawn(Program::Ingest, &absent).await?;
     eventually(PATIENCE, async || {
-        ensure!(away.log().contains("files stay where they are"), "{}", away.log());
+        ensure!(away.log().contains("files stay in the folder"), "{}", away.log());
         Ok(())
     })
     .await?;

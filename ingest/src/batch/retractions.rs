@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::batch::coverage::{LogCoverage, LoadCoverage};
 use crate::log::reader::{Log, LogError};
-use crate::suggest::nearest;
+use crate::suggest::find_nearest_name;
 
 /// Maximum number of retractions recorded per load, which limits memory. Further ones are not checked.
 const MAX_RETRACTIONS: usize = 1000;
@@ -177,17 +177,17 @@ impl KnownKeys {
     /// Nearest known key, as text.
     fn nearest_key(&self, retraction: &Retraction) -> String {
         if let Some(id) = &retraction.id {
-            let known = nearest(id, self.ids.iter().map(String::as_str));
-            return known.map_or("nothing has that id".to_owned(), |id| format!("known is id {id}"));
+            let known = find_nearest_name(id, self.ids.iter().map(String::as_str));
+            return known.map_or("no row has that id".to_owned(), |id| format!("known is id {id}"));
         }
         let symbol = retraction.symbol();
         let Some(days) = self.days.get(symbol) else {
-            let known = nearest(symbol, self.days.keys().map(String::as_str));
-            return known.map_or("nothing is known".to_owned(), |symbol| format!("known is {symbol}"));
+            let known = find_nearest_name(symbol, self.days.keys().map(String::as_str));
+            return known.map_or("no row is known".to_owned(), |symbol| format!("known is {symbol}"));
         };
         let far = |day: &NaiveDate| retraction.date.map(|wanted| (*day - wanted).num_days().abs());
         let day = days.iter().flatten().min_by_key(|day| far(day));
-        day.map_or("nothing is known".to_owned(), |day| format!("the nearest known is of {day}"))
+        day.map_or("no row is known".to_owned(), |day| format!("the nearest known is of {day}"))
     }
 }
 
@@ -196,7 +196,7 @@ impl UnmatchedRetractions {
         if self.count == 0 {
             return Ok(());
         }
-        writeln!(text, "warning: {} retractions touch nothing of source {source}:", self.count)?;
+        writeln!(text, "warning: {} retractions match no row of source {source}:", self.count)?;
         self.first.iter().try_for_each(|one| writeln!(text, "  {one}"))
     }
 }
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(told("KO", "2024-03-13", None).as_deref(), Some("the nearest known is of 2024-03-14"));
         assert_eq!(told("KOO", "2024-03-14", None).as_deref(), Some("known is KO"));
         assert_eq!(told("KO", "2024-03-13", Some("d-17")), None);
-        assert_eq!(told("KO", "2024-03-14", Some("d-71")).as_deref(), Some("nothing has that id"));
+        assert_eq!(told("KO", "2024-03-14", Some("d-71")).as_deref(), Some("no row has that id"));
         let many = Retractions(vec![retraction("KOO", "2024-03-14", None); NAMED + 1]).compare_with_keys(&known_keys);
         assert_eq!((many.count, many.first.len()), (NAMED + 1, NAMED));
         let prices = KnownKeys::on_any_day(&[Symbol::parse("KO").unwrap()]);

@@ -14,12 +14,11 @@ use crate::source::standard_input;
 
 /// Loads feed files into the log.
 ///
-/// PATH is a file or a folder (read recursively, in name order): CSV, NDJSON, a vendor's JSON, also compressed as gzip
-/// or zstd or in a .zip.
-/// A canonical CSV file is named by its kind: prices.csv, dividends-2024.csv.gz, securities.csv. Rows that cannot be
-/// used are kept as rejects, with file, line and reason (`ingest rejects`), and do not stop the others.
+/// PATH is a file or a folder (read recursively, in name order): CSV, NDJSON, or a vendor's JSON, optionally compressed
+/// as gzip, zstd or .zip. A canonical CSV file is named by its kind: prices.csv, dividends-2024.csv.gz, securities.csv.
+/// Invalid rows are stored as rejects with file, line and reason (`ingest rejects`); the other rows are loaded.
 ///
-/// Loading the same files again publishes nothing again; after an interruption the same command resumes.
+/// Loading the same files twice publishes them once. After an interruption, the same command resumes the load.
 ///
 /// Exit codes: 0 all loaded; 1 loaded, but some rows or files were refused; 2 nothing loaded; 3 NATS unreachable;
 /// 130 interrupted.
@@ -28,56 +27,56 @@ pub struct LoadArgs {
     /// Files and folders; `-` is standard input
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// File name that standard input is loaded as, which says how to read it: prices.csv, dividends.ndjson.gz
+    /// File name of standard input, which determines its format: prices.csv, dividends.ndjson.gz
     #[arg(long, value_name = "FILE")]
     pub name: Option<String>,
-    /// Kind of the rows of standard input, instead of a name: price, dividend, split …
+    /// Kind of the rows of standard input, if it has no name: price, dividend, split …
     #[arg(long, conflicts_with = "name", value_parser = parse_kind)]
     pub kind: Option<Kind>,
-    /// Name of the feed; facts are kept by source, and a source policy says which one wins
-    #[arg(long, value_parser = parse_source)]
+    /// Name of the feed. Facts are stored by source; the source policy ranks the sources
+    #[arg(long, value_parser = parse_source_name)]
     pub source: String,
     /// Format of the files
     #[arg(long, value_enum, default_value_t)]
     pub format: FormatChoice,
-    /// Map that says how to read files of no format here: a TOML file, or the name of one that `ingest map` lists
+    /// Column map for files of another layout: a TOML file, or the name of a shipped map (see `ingest map`)
     #[arg(long, value_name = "FILE", value_parser = MapFile::open, conflicts_with = "format")]
     pub map: Option<MapFile>,
-    /// Symbol of files that hold one symbol and do not name it
+    /// Symbol of files with one symbol that they do not name
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
-    /// Where the symbol stands in the names of files that hold one symbol, such as 'div_{symbol}.csv'
+    /// Pattern of the names of files with one symbol, such as 'div_{symbol}.csv'
     #[arg(long, value_parser = SymbolPattern::parse, value_name = "PATTERN", conflicts_with = "symbol")]
     pub symbol_from: Option<SymbolPattern>,
-    /// Currency of amounts in vendor files, which do not name it (ISO 4217, or a minor unit such as GBX)
-    #[arg(long, default_value = "USD", value_parser = checked_currency)]
+    /// Currency of amounts in vendor files without a currency (ISO 4217, or a minor unit such as GBX)
+    #[arg(long, default_value = "USD", value_parser = parse_currency)]
     pub currency: Currency,
-    /// Parse everything and print the summary, publish nothing
+    /// Parse all files and print the summary; publish nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// When rows that do not say so were observed (RFC 3339); default: the time of the load
-    #[arg(long, value_parser = checked_time)]
+    /// Observation time of rows without one (RFC 3339); default: the time of the load
+    #[arg(long, value_parser = parse_observation_time)]
     pub observed_at: Option<DateTime<Utc>>,
-    /// Read past columns and fields of unknown names instead of refusing them
+    /// Ignore columns and fields with unknown names instead of refusing the file
     #[arg(long)]
     pub ignore_unknown: bool,
-    /// Refuse a file whole when more than this share of its rows cannot be used
+    /// Maximum share of rejects; a file above it is refused as a whole
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
     pub max_reject_percent: f64,
-    /// Publish while reading, without looking at the whole file first
+    /// Publish while reading, without a check of the whole file first
     #[arg(long)]
     pub no_precheck: bool,
     /// Print the summary as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Publish what the log has lost of files that were loaded completely (see `ingest verify`)
+    /// Republish record batches of completed loads that the log lost (see `ingest verify`)
     #[arg(long, conflicts_with = "dry_run")]
     pub repair: bool,
-    /// Load the files as new, though the log may have them: what they say counts again. The name tells one such load from
-    /// another, such as a date
+    /// Load the files again although the log has them; their rows count as new. NAME identifies the repeated load, for
+    /// example a date
     #[arg(long, value_name = "NAME", conflicts_with = "repair")]
     pub again: Option<String>,
-    /// Today, for historical data (YYYY-MM-DD); default: the date in New York
+    /// Date that counts as today, for historical data (YYYY-MM-DD); default: the date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
 }
@@ -85,7 +84,7 @@ pub struct LoadArgs {
 impl LoadArgs {
     /// Command line that repeats this load from any folder and on any day. Empty for standard input, which cannot be
     /// repeated.
-    pub(crate) fn command(&self, options: &ReaderOptions) -> Vec<String> {
+    pub(crate) fn repeat_command(&self, options: &ReaderOptions) -> Vec<String> {
         if self.reads_standard_input() {
             return Vec::new();
         }
@@ -118,7 +117,7 @@ impl LoadArgs {
     }
 
     /// Reader options of the command line.
-    pub(crate) fn reading(&self) -> ReaderOptions {
+    pub(crate) fn reader_options(&self) -> ReaderOptions {
         let new_york = Utc::now().with_timezone(&chrono_tz::America::New_York).date_naive();
         ReaderOptions {
             choice: self.format,
@@ -135,8 +134,8 @@ impl LoadArgs {
         self.paths.iter().any(|path| standard_input::is_standard_input(path))
     }
 
-    /// Parses the output of [`LoadArgs::command`].
-    pub(crate) fn of_command(command: &[String]) -> Result<Self, clap::Error> {
+    /// Parses the output of [`LoadArgs::repeat_command`].
+    pub(crate) fn parse_command(command: &[String]) -> Result<Self, clap::Error> {
         #[derive(clap::Parser)]
         struct Load {
             #[command(flatten)]
@@ -146,7 +145,7 @@ impl LoadArgs {
     }
 }
 
-pub(crate) fn parse_source(text: &str) -> Result<String, String> {
+pub(crate) fn parse_source_name(text: &str) -> Result<String, String> {
     let valid = (1..=64).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     valid.then(|| text.to_owned()).ok_or_else(|| "1 to 64 letters, digits, '-', '_' and '.'".to_owned())
@@ -160,10 +159,10 @@ fn parse_kind(text: &str) -> Result<Kind, String> {
     })
 }
 
-fn checked_currency(text: &str) -> Result<Currency, String> {
+fn parse_currency(text: &str) -> Result<Currency, String> {
     Currency::parse(text).ok_or_else(|| "an ISO 4217 code such as USD, or GBX, ZAc, ILA".to_owned())
 }
 
-pub(crate) fn checked_time(text: &str) -> Result<DateTime<Utc>, String> {
+pub(crate) fn parse_observation_time(text: &str) -> Result<DateTime<Utc>, String> {
     parse_time(text).ok_or_else(|| "an RFC 3339 time such as 2024-03-15T21:00:00Z".to_owned())
 }

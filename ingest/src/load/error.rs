@@ -14,18 +14,18 @@ pub enum LoadError {
     Log(#[from] LogError),
     #[error("{0}; run the same command again to resume")]
     Publish(#[from] PublishFailure),
-    #[error("interrupted; what was acknowledged is kept, run the same command again to resume")]
+    #[error("interrupted; published rows are kept, run the same command again to resume")]
     Interrupted,
     #[error(
-        "run {run} loaded some of these files before and run {undo} took it back: what is in the log is not published again; `ingest undo {undo}` brings it back"
+        "cannot load: run {run} loaded some of these files before, and run {undo} undid it; `ingest undo {undo}` restores its rows"
     )]
-    TakenBack { run: String, undo: String },
+    RunUndone { run: String, undo: String },
     /// Any other error; the text is the whole message.
     #[error("{0}")]
     Failed(String),
     #[error("a task of the load ended unexpectedly: {0}")]
     Task(#[source] tokio::task::JoinError),
-    #[error("a frame cannot be encoded: {0}")]
+    #[error("cannot encode a record batch: {0}")]
     Encode(#[from] FrameError),
 }
 
@@ -35,7 +35,7 @@ impl LoadError {
         match self {
             Self::Log(_) | Self::Publish(_) => 3,
             Self::Interrupted => 130,
-            Self::TakenBack { .. } | Self::Failed(_) | Self::Task(_) | Self::Encode(_) => 2,
+            Self::RunUndone { .. } | Self::Failed(_) | Self::Task(_) | Self::Encode(_) => 2,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The log as ingest uses it: reader, publisher and run status.
+//! Access of ingest to the log: reader, publisher and run status.
 
 pub(crate) mod publisher;
 pub mod reader;

@@ -23,24 +23,24 @@ const GIVE_UP: Duration = Duration::from_secs(30);
 /// Errors of publishing a record batch.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishFailure {
-    #[error("the log did not accept a frame within {} s: {reason}", GIVE_UP.as_secs())]
+    #[error("cannot publish: the log did not acknowledge a record batch within {} s: {reason}", GIVE_UP.as_secs())]
     Unreachable { reason: String },
     #[error(
-        "the log has no room ({reason}): make room where NATS stores it, then restart NATS, which looks at the free space when it starts"
+        "cannot publish: no space for the log ({reason}); free disk space for NATS, then restart NATS, which measures the free space at start"
     )]
     Full { reason: String },
     #[error(
-        "the log answers but stores nothing: its disk is full or broken, the log file of NATS says which; make room, then restart NATS"
+        "cannot publish: NATS answers but stores nothing; its disk is full or broken (see its log file): free disk space, then restart NATS"
     )]
     StoresNothing,
-    #[error("a frame of {0} bytes is larger than the server takes: raise max_payload in its configuration")]
+    #[error("cannot publish a message of {0} bytes: raise max_payload in the configuration of NATS")]
     TooLarge(usize),
     #[error("publishing stopped unexpectedly: {0}")]
     Internal(#[source] tokio::task::JoinError),
 }
 
 #[derive(Clone)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingMessage {
     pub subject: String,
     pub headers: HeaderMap,
     pub body: Bytes,
@@ -59,28 +59,28 @@ impl Publisher {
     }
 
     /// Sends a message as soon as the window has room. Returns the error of an earlier message, if one failed.
-    pub(crate) async fn send(&mut self, message: Outgoing) -> Result<(), PublishFailure> {
+    pub(crate) async fn send(&mut self, message: OutgoingMessage) -> Result<(), PublishFailure> {
         while let Some(settled) = self.on_the_way.try_join_next() {
             outcome(settled)?;
         }
         while self.on_the_way.len() >= WINDOW {
-            self.settle_one().await?;
+            self.await_oldest().await?;
         }
         let sent = publish(&self.context, &message).await;
         failpoint!("ingest.sent");
-        self.on_the_way.spawn(deliver(self.context.clone(), self.stream.clone(), message, sent));
+        self.on_the_way.spawn(deliver_with_retries(self.context.clone(), self.stream.clone(), message, sent));
         Ok(())
     }
 
     /// Waits until all sent messages are on disk.
-    pub(crate) async fn drain(&mut self) -> Result<(), PublishFailure> {
+    pub(crate) async fn wait_until_stored(&mut self) -> Result<(), PublishFailure> {
         while !self.on_the_way.is_empty() {
-            self.settle_one().await?;
+            self.await_oldest().await?;
         }
         Ok(())
     }
 
-    async fn settle_one(&mut self) -> Result<(), PublishFailure> {
+    async fn await_oldest(&mut self) -> Result<(), PublishFailure> {
         self.on_the_way.join_next().await.map_or(Ok(()), outcome)
     }
 }
@@ -91,12 +91,12 @@ fn outcome(
     settled.map_err(PublishFailure::Internal)?
 }
 
-async fn publish(context: &Context, message: &Outgoing) -> Result<PublishAckFuture, PublishError> {
+async fn publish(context: &Context, message: &OutgoingMessage) -> Result<PublishAckFuture, PublishError> {
     context.publish_with_headers(message.subject.clone(), message.headers.clone(), message.body.clone()).await
 }
 
 /// Backoff between retries.
-fn pauses() -> ExponentialBackoff {
+fn retry_pauses() -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))
         .with_max_delay(Duration::from_secs(2))
@@ -105,13 +105,13 @@ fn pauses() -> ExponentialBackoff {
 }
 
 /// Sends a message and awaits its acknowledgement, with retries until the deadline.
-async fn deliver(
+async fn deliver_with_retries(
     context: Context,
     stream: Stream,
-    message: Outgoing,
+    message: OutgoingMessage,
     sent: Result<PublishAckFuture, PublishError>,
 ) -> Result<(), PublishFailure> {
-    let (deadline, mut pauses) = (Instant::now() + GIVE_UP, pauses());
+    let (deadline, mut pauses) = (Instant::now() + GIVE_UP, retry_pauses());
     let (mut attempt, mut stood_at) = (sent, None);
     loop {
         let acknowledged = match attempt {
@@ -137,7 +137,7 @@ async fn deliver(
         let Some(pause) = pauses.next().filter(|pause| Instant::now() + *pause < deadline) else {
             return Err(PublishFailure::Unreachable { reason: error.to_string() });
         };
-        tracing::debug!(%error, "a frame is sent again");
+        tracing::debug!(%error, "resending a message");
         tokio::time::sleep(pause).await;
         attempt = publish(&context, &message).await;
     }

@@ -1,4 +1,4 @@
-//! Log reader: manifests, batch ids, rejects and single messages.
+//! Connection to the log for ingest: reads manifests, batch ids, rejects and single messages.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -21,7 +21,7 @@ mod error;
 
 pub use error::LogError;
 
-use crate::log::publisher::{Outgoing, PublishFailure, Publisher};
+use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher};
 
 /// Number of read attempts and pause between them: a cluster that lost a node elects another leader.
 const ATTEMPTS: usize = 5;
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Time without an expected message after which the reader looks for unreadable messages.
 const STALLED: Duration = Duration::from_secs(1);
 
-/// Open log.
+/// Connection to the log: reads its messages and publishes manifests.
 pub struct Log {
     /// JetStream context for publishing.
     pub context: Context,
@@ -47,9 +47,9 @@ impl Log {
     }
 
     /// Connects and opens the stream. Fails if it does not exist: a lost log must not look like an empty one.
-    pub async fn existing(settings: &StreamSettings) -> Result<Self, LogError> {
+    pub async fn open_existing(settings: &StreamSettings) -> Result<Self, LogError> {
         let context = settings.connect("ingest").await?;
-        let stream = settings.existing(&context).await?;
+        let stream = settings.open_existing(&context).await?;
         genesis(&stream)?;
         Ok(Self { context, stream, settings: settings.clone() })
     }
@@ -68,8 +68,8 @@ impl Log {
     ) -> Result<bool, PublishFailure> {
         let Some(after) = after else {
             let mut publisher = self.publisher();
-            publisher.send(Outgoing { subject: self.subject(Kind::Run), headers, body }).await?;
-            return publisher.drain().await.map(|()| true);
+            publisher.send(OutgoingMessage { subject: self.subject(Kind::Run), headers, body }).await?;
+            return publisher.wait_until_stored().await.map(|()| true);
         };
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, after.to_string());
         let unreachable = |error: PublishError| PublishFailure::Unreachable { reason: error.to_string() };
@@ -103,11 +103,11 @@ impl Log {
     /// Calls `each` for every manifest from a sequence on, with its sequence and storage time, in order.
     pub(crate) async fn each_manifest(
         &self,
-        from: u64,
+        from_sequence: u64,
         mut each: impl FnMut(u64, DateTime<Utc>, RunManifest),
     ) -> Result<(), LogError> {
-        self.scan(vec![self.subject(Kind::Run)], from, false, |sequence, message| {
-            for frame in decode(sequence, message)? {
+        self.scan(vec![self.subject(Kind::Run)], from_sequence, false, |sequence, message| {
+            for frame in decode_frames(sequence, message)? {
                 let Body::Run(run) = frame.body else { continue };
                 let info = message.info().map_err(LogError::Read)?;
                 let taken =
@@ -121,12 +121,12 @@ impl Log {
         .await
     }
 
-    /// Contents of the log for some runs, from a sequence on.
-    pub(crate) async fn in_log(&self, from: u64, runs: &HashSet<String>) -> Result<InLog, LogError> {
-        let mut found = InLog::default();
+    /// Finds the batches of some runs that the log has from a sequence on.
+    pub(crate) async fn find_batches(&self, from_sequence: u64, runs: &HashSet<String>) -> Result<StoredBatches, LogError> {
+        let mut found = StoredBatches::default();
         let kinds =
             Kind::ALL.iter().filter(|kind| **kind != Kind::Run).map(|kind| self.subject(*kind)).collect();
-        self.scan(kinds, from, true, |_, message| {
+        self.scan(kinds, from_sequence, true, |_, message| {
             // `ingest verify` reports damaged messages. Here they count as missing.
             let envelopes = Envelope::read_all(message.headers.as_ref()).unwrap_or_default();
             if let Some(first) = envelopes.first().filter(|first| runs.contains(&first.run)) {
@@ -140,16 +140,16 @@ impl Log {
     }
 
     /// Calls `each` for the envelope of every batch of some kinds before a sequence.
-    pub(crate) async fn envelopes(
+    pub(crate) async fn each_envelope(
         &self,
         kinds: &[Kind],
-        before: u64,
+        before_sequence: u64,
         mut each: impl FnMut(&Envelope),
     ) -> Result<(), LogError> {
         let subjects = kinds.iter().map(|kind| self.subject(*kind)).collect();
         self.scan(subjects, 1, true, |sequence, message| {
-            if sequence < before {
-                envelopes(sequence, message)?.iter().for_each(&mut each);
+            if sequence < before_sequence {
+                read_envelopes(sequence, message)?.iter().for_each(&mut each);
             }
             Ok(())
         })
@@ -158,16 +158,16 @@ impl Log {
 
     /// Calls `each` for every batch of a kind before a sequence whose envelope is `wanted`. `wanted` may only check
     /// run and source, which all batches of a shared message have in common.
-    pub(crate) async fn frames(
+    pub(crate) async fn each_frame(
         &self,
         kind: Kind,
-        before: u64,
+        before_sequence: u64,
         wanted: impl Fn(&Envelope) -> bool,
         mut each: impl FnMut(Frame),
     ) -> Result<(), LogError> {
         self.scan(vec![self.subject(kind)], 1, false, |sequence, message| {
-            if sequence < before && envelopes(sequence, message)?.iter().any(&wanted) {
-                decode(sequence, message)?.into_iter().for_each(&mut each);
+            if sequence < before_sequence && read_envelopes(sequence, message)?.iter().any(&wanted) {
+                decode_frames(sequence, message)?.into_iter().for_each(&mut each);
             }
             Ok(())
         })
@@ -175,9 +175,9 @@ impl Log {
     }
 
     /// Calls `each` for every reject, with the batch that has its run and source.
-    pub async fn rejects(&self, mut each: impl FnMut(&Frame, &Reject)) -> Result<(), LogError> {
+    pub async fn each_reject(&self, mut each: impl FnMut(&Frame, &Reject)) -> Result<(), LogError> {
         self.scan(vec![self.subject(Kind::Reject)], 1, false, |sequence, message| {
-            for frame in decode(sequence, message)? {
+            for frame in decode_frames(sequence, message)? {
                 if let Body::Rejects(rejects) = &frame.body {
                     rejects.iter().for_each(|reject| each(&frame, reject));
                 }
@@ -188,13 +188,13 @@ impl Log {
     }
 
     /// First and last sequence at the time of opening; `None` while the log is empty.
-    pub fn range(&self) -> Option<std::ops::RangeInclusive<u64>> {
+    pub fn sequence_range(&self) -> Option<std::ops::RangeInclusive<u64>> {
         let state = &self.stream.cached_info().state;
         (state.messages > 0).then(|| state.first_sequence.max(1)..=state.last_sequence)
     }
 
     /// Identity of the stream.
-    pub fn genesis(&self) -> Result<String, LogError> {
+    pub fn identity(&self) -> Result<String, LogError> {
         Ok(genesis(&self.stream)?)
     }
 
@@ -223,7 +223,7 @@ impl Log {
     }
 
     /// Calls `each` for every present message, in order, as stored.
-    pub async fn messages(
+    pub async fn each_message(
         &self,
         each: impl FnMut(u64, &Message) -> Result<(), LogError>,
     ) -> Result<(), LogError> {
@@ -232,7 +232,7 @@ impl Log {
     }
 
     /// Decodes the batches of the message at a sequence.
-    pub async fn frames_at(&self, sequence: u64) -> Result<Vec<Frame>, LogError> {
+    pub async fn decode_frames_at(&self, sequence: u64) -> Result<Vec<Frame>, LogError> {
         let message =
             self.stream.get_raw_message(sequence).await.map_err(|_| LogError::NoMessage(sequence))?;
         Frame::decode(Some(&message.headers), &message.payload)
@@ -244,11 +244,11 @@ impl Log {
     async fn scan(
         &self,
         subjects: Vec<String>,
-        from: u64,
+        from_sequence: u64,
         headers_only: bool,
         mut each: impl FnMut(u64, &Message) -> Result<(), LogError>,
     ) -> Result<(), LogError> {
-        let (mut next, mut failures) = (from, 0);
+        let (mut next, mut failures) = (from_sequence, 0);
         loop {
             let read = self.scan_once(&subjects, next, headers_only, |sequence, message| {
                 next = sequence + 1;
@@ -259,7 +259,7 @@ impl Log {
                 Ok(Some(readable)) => next = readable,
                 Err(LogError::Read(reason)) if failures + 1 < ATTEMPTS => {
                     failures += 1;
-                    tracing::debug!(%reason, next, "reading the log is tried again");
+                    tracing::debug!(%reason, next, "retrying a read of the log");
                     tokio::time::sleep(PAUSE).await;
                 }
                 Err(error) => return Err(error),
@@ -270,13 +270,13 @@ impl Log {
     /// Sequence at which to continue after the server delivered nothing for a while. Unreadable messages, which the
     /// server never skips by itself, are passed over. If only the delivery stalled, it is the same sequence. `None`
     /// if no message of these subjects is left.
-    async fn beyond_the_unreadable(&self, from: u64, subjects: &[String]) -> Result<Option<u64>, LogError> {
+    async fn next_readable(&self, from_sequence: u64, subjects: &[String]) -> Result<Option<u64>, LogError> {
         tokio::time::sleep(STALLED).await;
         let (mut unreadable, mut undelivered) = (0, false);
-        for sequence in from..=self.range().map_or(0, |range| *range.end()) {
+        for sequence in from_sequence..=self.sequence_range().map_or(0, |range| *range.end()) {
             match self.stream.get_raw_message(sequence).await {
                 Ok(_) if unreadable > 0 => {
-                    tracing::warn!(messages = unreadable, before = sequence, "messages cannot be read");
+                    tracing::warn!(messages = unreadable, before = sequence, "cannot read messages of the log: skipped");
                     return Ok(Some(sequence));
                 }
                 Ok(message) => undelivered |= subjects.contains(&message.subject.to_string()),
@@ -284,7 +284,7 @@ impl Log {
                 Err(error) => return Err(LogError::Read(error.into())),
             }
         }
-        Ok(undelivered.then_some(from))
+        Ok(undelivered.then_some(from_sequence))
     }
 
     /// Reads up to the last message or until the delivery stalls. In the second case, returns the sequence at which
@@ -292,12 +292,12 @@ impl Log {
     async fn scan_once(
         &self,
         subjects: &[String],
-        from: u64,
+        from_sequence: u64,
         headers_only: bool,
         mut each: impl FnMut(u64, &Message) -> Result<(), LogError>,
     ) -> Result<Option<u64>, LogError> {
         let config = pull::Config {
-            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: from.max(1) },
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: from_sequence.max(1) },
             ack_policy: AckPolicy::None,
             filter_subjects: subjects.to_vec(),
             headers_only,
@@ -316,13 +316,13 @@ impl Log {
             .messages()
             .await
             .map_err(|error| LogError::Read(error.into()))?;
-        let mut next = from;
+        let mut next = from_sequence;
         while pending > 0 {
             // After minutes without reads, the server first scans a large log, and then delivers.
             let message = tokio::select! {
                 biased;
                 message = messages.next() => message,
-                beyond = self.beyond_the_unreadable(next, subjects) => return beyond,
+                beyond = self.next_readable(next, subjects) => return beyond,
             };
             let Some(message) = message else { break };
             let message = message.map_err(|error| LogError::Read(error.into()))?;
@@ -335,18 +335,18 @@ impl Log {
     }
 }
 
-fn envelopes(sequence: u64, message: &Message) -> Result<Vec<Envelope>, LogError> {
+fn read_envelopes(sequence: u64, message: &Message) -> Result<Vec<Envelope>, LogError> {
     Envelope::read_all(message.headers.as_ref()).map_err(|source| LogError::Frame { sequence, source })
 }
 
-fn decode(sequence: u64, message: &Message) -> Result<Vec<Frame>, LogError> {
+fn decode_frames(sequence: u64, message: &Message) -> Result<Vec<Frame>, LogError> {
     Frame::decode(message.headers.as_ref(), &message.payload)
         .map_err(|source| LogError::Frame { sequence, source })
 }
 
-/// Contents of the log for some runs.
+/// Batches of some runs that the log already has.
 #[derive(Debug, Default)]
-pub(crate) struct InLog {
+pub(crate) struct StoredBatches {
     pub frames: HashSet<FrameId>,
     /// Number of messages of each run.
     pub messages: HashMap<String, u64>,
@@ -354,7 +354,7 @@ pub(crate) struct InLog {
 
 /// Earlier runs of a load's inputs, from the manifests.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct EarlierRuns {
     /// Completed run that loaded all inputs.
     pub completed: Option<RunManifest>,
     /// Start manifest of this same run, if it was interrupted.
@@ -364,8 +364,8 @@ pub struct Known {
 }
 
 /// Finds the earlier runs of a source's inputs.
-pub fn known(manifests: Vec<(u64, RunManifest)>, run: &str, source: &str, inputs: &[String]) -> Known {
-    let mut known = Known::default();
+pub fn find_earlier_runs(manifests: Vec<(u64, RunManifest)>, run: &str, source: &str, inputs: &[String]) -> EarlierRuns {
+    let mut known = EarlierRuns::default();
     let wanted: HashSet<&str> = inputs.iter().map(String::as_str).collect();
     for (sequence, manifest) in manifests.into_iter().filter(|(_, manifest)| manifest.source == source) {
         let there: HashSet<&str> = manifest.inputs.iter().map(String::as_str).collect();
@@ -399,9 +399,9 @@ mod tests {
         RunManifest { state, inputs: inputs.iter().map(|input| (*input).to_owned()).collect(), ..begun }
     }
 
-    fn find(run: &str, inputs: &[&str], manifests: &[(u64, RunManifest)]) -> Known {
+    fn find(run: &str, inputs: &[&str], manifests: &[(u64, RunManifest)]) -> EarlierRuns {
         let inputs: Vec<String> = inputs.iter().map(|input| (*input).to_owned()).collect();
-        known(manifests.to_vec(), run, "eod", &inputs)
+        find_earlier_runs(manifests.to_vec(), run, "eod", &inputs)
     }
 
     #[test]
@@ -417,7 +417,7 @@ mod tests {
         assert!(find("mine", &["a"], &log).completed.is_some());
         assert!(find("mine", &["a", "b"], &log).completed.is_none());
         assert!(find("both", &["a", "b"], &log).started.is_some());
-        assert_eq!(find("mine", &["c"], &log), Known::default());
+        assert_eq!(find("mine", &["c"], &log), EarlierRuns::default());
         // Without the start manifest, the batches may be anywhere before.
         assert_eq!(find("mine", &["a"], &log[2..]).earlier, Some((1, HashSet::from(["both".to_owned()]))));
     }

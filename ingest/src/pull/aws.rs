@@ -23,7 +23,7 @@ impl RequestSigner<'_> {
     /// Signs a request: adds the headers of the signature, which covers the present headers.
     pub(super) fn sign(&self, url: &Url, headers: &mut HeaderMap, now: DateTime<Utc>) -> Result<(), String> {
         let (time, day) = (now.format("%Y%m%dT%H%M%SZ").to_string(), now.format("%Y%m%d").to_string());
-        let host = url.host_str().ok_or("an address without a host cannot be signed")?;
+        let host = url.host_str().ok_or("cannot sign a URL without a host")?;
         let host = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
         insert_header(headers, "x-amz-content-sha256", NO_BODY)?;
         insert_header(headers, "x-amz-date", &time)?;
@@ -62,7 +62,7 @@ fn canonical_query(url: &Url) -> String {
 
 fn insert_header(headers: &mut HeaderMap, name: &'static str, value: &str) -> Result<(), String> {
     let mut value =
-        HeaderValue::from_str(value).map_err(|_| format!("{name} cannot be written as a header"))?;
+        HeaderValue::from_str(value).map_err(|_| format!("cannot write {name} as a header"))?;
     value.set_sensitive(name == "authorization");
     headers.insert(HeaderName::from_static(name), value);
     Ok(())

@@ -75,7 +75,7 @@ impl VendorClient<'_> {
                 Err(error @ CallError::Unauthorised(_)) => {
                     return Ok(PageResult::Stop(EarlyStop { reason: error.to_string(), wait: None }));
                 }
-                Err(CallError::Throttled { said, wait }) => (format!("asked too much: {said}"), Some(wait)),
+                Err(CallError::Throttled { said, wait }) => (format!("too many requests: {said}"), Some(wait)),
                 Err(CallError::Transient(reason)) => (reason, None),
             };
             let pause = retry_pause(attempts, wait.flatten());
@@ -84,7 +84,7 @@ impl VendorClient<'_> {
                 let stop = EarlyStop { reason: reason.clone(), wait: Some(pause) };
                 return Ok(if wait.is_some() { PageResult::Stop(stop) } else { PageResult::Silent(reason) });
             }
-            tracing::info!("{}: {reason}; asks again in {} s", self.connector.name, pause.as_secs());
+            tracing::info!(connector = self.connector.name, reason, pause_s = pause.as_secs(), "retrying a call");
             self.sleep(pause).await?;
         }
     }
@@ -104,16 +104,16 @@ impl VendorClient<'_> {
                     .map(|budget| format!("{} a {}", budget.calls, budget.per.as_str()))
                     .collect();
                 let reason = format!(
-                    "the budget of calls ({}) is used up until {}",
+                    "the call budget ({}) is used up until {}",
                     budgets.join(", "),
                     moment.format("%Y-%m-%d %H:%M:%S UTC")
                 );
                 return Ok(Some(EarlyStop { reason, wait: Some(wait) }));
             }
             tracing::info!(
-                "{}: the budget of calls is used up, waits {} s",
-                self.connector.name,
-                wait.as_secs() + 1
+                connector = self.connector.name,
+                wait_s = wait.as_secs() + 1,
+                "waiting: the call budget is used up"
             );
             self.sleep(wait + Duration::from_millis(1)).await?;
         }

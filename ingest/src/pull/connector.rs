@@ -13,7 +13,7 @@ use super::budget::CallBudget;
 use super::credential::CredentialSpec;
 use super::error::PullError;
 use super::schedule::PullSchedule;
-use crate::load::{LoadArgs, parse_source};
+use crate::load::{LoadArgs, parse_source_name};
 
 /// Shipped manifests, by name.
 pub(super) const SHIPPED: [(&str, &str); 6] = [
@@ -162,17 +162,17 @@ impl Connector {
     }
 
     fn validate(&self) -> Result<(), String> {
-        parse_source(&self.name).map_err(|expected| format!("name: {expected}"))?;
-        parse_source(self.source()).map_err(|expected| format!("source: {expected}"))?;
+        parse_source_name(&self.name).map_err(|expected| format!("name: {expected}"))?;
+        parse_source_name(self.source()).map_err(|expected| format!("source: {expected}"))?;
         self.parse_symbols()?;
         let local = matches!(self.base_url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
         match self.base_url.scheme() {
             "https" => {}
             "http" if local || self.credential.is_none() => {}
-            _ => return Err("base_url: https is needed where a credential is sent".to_owned()),
+            _ => return Err("base_url: must be https if a credential is sent".to_owned()),
         }
         if self.requests.is_empty() {
-            return Err("there is no [[request]]".to_owned());
+            return Err("request: at least one [[request]] is required".to_owned());
         }
         if let Some(budget) = self.budgets.iter().find(|budget| budget.calls == 0) {
             return Err(format!("budget: no call a {} is allowed", budget.per.as_str()));
@@ -191,7 +191,7 @@ impl Connector {
     pub(super) fn load_args(&self, path: &str, more: &[String]) -> Result<LoadArgs, clap::Error> {
         let mut command = ["load", path, "--source", self.source()].map(str::to_owned).to_vec();
         command.extend(self.options.iter().chain(more).cloned());
-        LoadArgs::of_command(&command)
+        LoadArgs::parse_command(&command)
     }
 }
 
@@ -206,7 +206,7 @@ fn check_options(args: &LoadArgs) -> Result<(), String> {
     ];
     match said.iter().find(|(said, _)| *said) {
         Some((_, option)) => {
-            Err(format!("{option} is not for a manifest: a pull says it of what it fetched"))
+            Err(format!("{option} is not allowed in a manifest: a pull sets it for the fetched files"))
         }
         None => Ok(()),
     }
@@ -226,10 +226,10 @@ impl RequestTemplate {
     fn validate(&self, budgets: &[CallBudget]) -> Result<(), String> {
         let named = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         if self.name.is_empty() || !self.name.chars().all(named) {
-            return Err("its name is not of letters, digits, '-' and '_'".to_owned());
+            return Err("its name must have only letters, digits, '-' and '_'".to_owned());
         }
         if !self.path.starts_with('/') {
-            return Err("its path does not begin with /".to_owned());
+            return Err("its path must begin with /".to_owned());
         }
         let known = |ending: &str| ENDINGS.contains(&ending);
         let plain = [".gz", ".zst"].iter().find_map(|packed| self.ending.strip_suffix(packed));
@@ -239,13 +239,13 @@ impl RequestTemplate {
         for template in self.templates() {
             for place in template.split('{').skip(1).map(|rest| rest.split('}').next().unwrap_or_default()) {
                 if !PLACES.contains(&place) {
-                    return Err(format!("{{{place}}} is no place; there are {}", PLACES.join(", ")));
+                    return Err(format!("{{{place}}} is not a placeholder; use one of {}", PLACES.join(", ")));
                 }
             }
         }
         let smallest = budgets.iter().map(|budget| budget.calls).min();
         if self.cost == 0 || smallest.is_some_and(|calls| self.cost > calls) {
-            return Err("its cost is none, or more than the budget".to_owned());
+            return Err("its cost must be at least 1 and at most the budget".to_owned());
         }
         Ok(())
     }
@@ -277,19 +277,19 @@ mod tests {
         let told = |text: &str| Connector::parse(text).map(drop).unwrap_err();
         let with = |from: &str, to: &str| told(&SMALL.replace(from, to));
         assert!(Connector::parse(SMALL).is_ok());
-        assert!(with("{symbol}", "{sybmol}").contains("{sybmol} is no place"));
+        assert!(with("{symbol}", "{sybmol}").contains("{sybmol} is not a placeholder"));
         assert!(with("path", "pth").contains("unknown field `pth`"));
-        assert!(with("\"/{", "\"{").contains("does not begin with /"));
+        assert!(with("\"/{", "\"{").contains("must begin with /"));
         assert!(told(&format!("{SMALL}\nending = \"xlsx\"")).contains("ending: one of csv"));
         assert!(told(&format!("options = [\"--fromat\"]\n{SMALL}")).contains("--fromat"));
         for option in ["--dry-run", "more.csv", "--observed-at=2024-03-15T00:00:00Z", "--again=x"] {
             assert!(
-                told(&format!("options = [{option:?}]\n{SMALL}")).contains("not for a manifest"),
+                told(&format!("options = [{option:?}]\n{SMALL}")).contains("not allowed in a manifest"),
                 "{option}"
             );
         }
         let open = "base_url = \"http://example.com\"\ncredential = { kind = \"query\", variable = \"X\", parameter = \"k\" }";
-        assert!(with("base_url = \"https://example.com\"", open).contains("https is needed"));
+        assert!(with("base_url = \"https://example.com\"", open).contains("must be https"));
         assert!(
             told(&format!("budget = [{{ calls = 5, per = \"day\" }}]\n{SMALL}\ncost = 6")).contains("cost")
         );

@@ -46,11 +46,11 @@ pub(super) enum Credential {
 
 /// Reads an environment variable; fails if it is empty or not set.
 fn read_variable(name: &str) -> Result<SecretString, String> {
-    #[expect(clippy::disallowed_methods, reason = "which variables hold credentials is said by manifests")]
+    #[expect(clippy::disallowed_methods, reason = "the manifest names the variables of its credentials")]
     let value = std::env::var(name).unwrap_or_default();
     let value = value.trim();
     if value.is_empty() {
-        Err(format!("the variable {name} is not set: it holds the credential"))
+        Err(format!("{name} is not set: set this variable to the credential"))
     } else {
         Ok(value.into())
     }
@@ -63,7 +63,7 @@ impl Credential {
             Some(CredentialSpec::Header { variable: name, header, prefix }) => {
                 let secret = read_variable(name)?;
                 let value = format!("{prefix}{}", secret.expose_secret()).into();
-                let header = header.parse().map_err(|_| format!("{header:?} is no name of a header"))?;
+                let header = header.parse().map_err(|_| format!("{header:?} is not a header name"))?;
                 Self::Header { header, value, secret }
             }
             Some(CredentialSpec::Query { variable: name, parameter }) => {
@@ -89,7 +89,7 @@ impl Credential {
             }
             Self::Header { header, value, .. } => {
                 let mut value = HeaderValue::from_str(value.expose_secret())
-                    .map_err(|_| "the credential has characters that no header can have".to_owned())?;
+                    .map_err(|_| "the credential has characters that are invalid in a header".to_owned())?;
                 value.set_sensitive(true);
                 headers.insert(header.clone(), value);
             }

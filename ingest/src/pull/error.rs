@@ -10,20 +10,20 @@ use crate::log::reader::LogError;
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
-    #[error("the manifest {name} cannot be used: {reason}")]
+    #[error("cannot use the manifest {name}: {reason}")]
     Manifest { name: String, reason: String },
     /// A credential is missing, or a symbol, a request or an option is invalid.
     #[error("{connector}: {reason}")]
     Unusable { connector: String, reason: String },
-    #[error("{} is used by another pull", folder.display())]
+    #[error("cannot lock {}: another pull uses it", folder.display())]
     Locked { folder: PathBuf },
-    #[error("{} cannot be used: {source}", path.display())]
+    #[error("cannot use {}: {source}", path.display())]
     Folder { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Log(#[from] LogError),
     #[error(transparent)]
     Load(#[from] LoadError),
-    #[error("interrupted; what was fetched is kept, run the same command again to go on")]
+    #[error("interrupted; fetched answers are kept, run the same command again to resume")]
     Interrupted,
 }
 

@@ -61,7 +61,7 @@ pub(super) enum VendorAnswer {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
     /// Transient error: too many requests.
-    #[error("asked too much: {said}")]
+    #[error("too many requests: {said}")]
     Throttled { said: String, wait: Option<Duration> },
     #[error("{0}")]
     Transient(String),
@@ -109,7 +109,7 @@ impl<'a> HttpClient<'a> {
             self.credential.add_to_request(&mut asked, &mut headers).map_err(CallError::Failed)?;
         } else if self.credential.appears_in(url.as_str().as_bytes()) {
             let said =
-                "leads, with the credential in its address, to a host that may not see it: name it in hosts";
+                "cannot follow a redirect with the credential in its URL: its host is not trusted; add it to hosts";
             return Err(CallError::Failed(said.to_owned()));
         }
         let sent = self.client.get(asked).headers(headers).send().await;
@@ -140,7 +140,7 @@ impl<'a> HttpClient<'a> {
         if response.content_length().is_some_and(|length| length > self.limits.bytes) {
             return Err(too_large());
         }
-        let kept = |error: std::io::Error| CallError::Failed(format!("the answer cannot be kept: {error}"));
+        let kept = |error: std::io::Error| CallError::Failed(format!("cannot store the answer: {error}"));
         let mut file =
             File::options().read(true).write(true).create(true).truncate(true).open(target).map_err(kept)?;
         let mut bytes = 0;
@@ -225,7 +225,7 @@ fn redirect_target(from: &Url, response: &Response) -> Result<VendorAnswer, Call
             Ok(VendorAnswer::Elsewhere(to))
         }
         _ => {
-            Err(CallError::Failed(format!("{} leads to no address that may be followed", response.status())))
+            Err(CallError::Failed(format!("cannot follow the redirect ({}): it has no valid or safe target", response.status())))
         }
     }
 }

@@ -98,10 +98,10 @@ async fn report_dry_run(
     report: impl Fn(Result<&PullReport, &PullError>),
 ) -> Result<u8, PullError> {
     for connector in connectors {
-        let bookmarks = match Log::existing(settings).await {
+        let bookmarks = match Log::open_existing(settings).await {
             Ok(log) => StateLog::open(log, &connector.name, connector.source()).await?.bookmarks().clone(),
             Err(error) => {
-                tracing::warn!("the bookmarks cannot be read: {error}");
+                tracing::warn!(%error, "cannot read the bookmarks: planning without them");
                 BTreeMap::new()
             }
         };
@@ -171,16 +171,16 @@ impl ConnectorRun<'_> {
                 Err(PullError::Interrupted) => return Ok(()),
                 Err(error) if error.exit_code() == 3 => {
                     report(Err(&error));
-                    tracing::warn!("{error}; what was fetched is kept meanwhile");
+                    tracing::warn!(%error, "sync run failed: fetched answers are kept");
                     Some(Utc::now() + AWAY)
                 }
                 Err(error) => return Err(error),
             };
             let Some(again) = again else { return Ok(()) };
             tracing::info!(
-                "{}: pulls again at {}",
-                self.connector.name,
-                again.format("%Y-%m-%d %H:%M:%S UTC")
+                connector = self.connector.name,
+                at = %again.format("%Y-%m-%d %H:%M:%S UTC"),
+                "next sync run scheduled"
             );
             let mut shutdown = self.shutdown.clone();
             let wait = (again - Utc::now()).to_std().unwrap_or_default().max(AWAY);

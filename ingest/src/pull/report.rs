@@ -6,7 +6,7 @@ use std::fmt::Write;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::load::report::Summary;
+use crate::load::report::LoadSummary;
 
 /// Maximum number of requests and reasons named in a report.
 const NAMED: usize = 10;
@@ -71,7 +71,7 @@ pub struct PlannedCall {
 
 impl PullReport {
     /// Adds the result of a load.
-    pub(super) fn add_load(&mut self, summary: &Summary) {
+    pub(super) fn add_load(&mut self, summary: &LoadSummary) {
         // If all files are refused by their heads, there is no run.
         if summary.run.is_empty() {
             return;

@@ -103,7 +103,7 @@ impl SyncRun<'_> {
                 }
             }
             if failures >= MOST_FAILURES && index + 1 < units.len() {
-                let reason = format!("{MOST_FAILURES} requests one after another got no answer");
+                let reason = format!("{MOST_FAILURES} consecutive requests got no answer");
                 self.stop_early(EarlyStop { reason, wait: None }, units.len() - index - 1);
                 break;
             }
@@ -170,12 +170,12 @@ impl SyncRun<'_> {
                 VendorAnswer::Missing if page > 1 && matches!(request.paging, Some(PagingMethod::Number(_))) => break,
                 VendorAnswer::Missing if page > 1 => {
                     return Ok(FetchOutcome::Failed(format!(
-                        "page {page} is not there, though the page before names it"
+                        "page {page} does not exist, although the previous page names it"
                     )));
                 }
                 VendorAnswer::Missing => return Ok(self.handle_missing(unit, bookmark)),
                 VendorAnswer::Elsewhere(to) => {
-                    return Ok(FetchOutcome::Failed(format!("leads in circles, to {}", host(&to))));
+                    return Ok(FetchOutcome::Failed(format!("too many redirects, the last one to {}", host(&to))));
                 }
             }
             let blank = paging::has_no_records(&path, first.as_deref(), request.paging.as_ref());
@@ -185,7 +185,7 @@ impl SyncRun<'_> {
                 && paging::is_repeated_page(&path, &before).map_err(|error| self.folder_error(error))?
             {
                 return Ok(FetchOutcome::Failed(format!(
-                    "page {page} is page {} again: the vendor does not page by {parameter}",
+                    "page {page} equals page {}: the vendor ignores the parameter {parameter}",
                     page - 1
                 )));
             }
@@ -221,7 +221,7 @@ impl SyncRun<'_> {
 
     fn handle_missing(&mut self, unit: &RequestUnit, bookmark: Bookmark) -> FetchOutcome {
         match unit.missing {
-            NotFoundMeaning::Wrong => FetchOutcome::Failed("the vendor has no such thing (404)".to_owned()),
+            NotFoundMeaning::Wrong => FetchOutcome::Failed("the vendor does not have it (404)".to_owned()),
             NotFoundMeaning::NotYet => FetchOutcome::Missing,
             NotFoundMeaning::Never => {
                 self.pulled.missing += 1;
@@ -287,7 +287,7 @@ impl SyncRun<'_> {
         let refused = summary.files.iter().filter(|file| file.status == FileStatus::Refused);
         let reasons = refused.map(|file| (&file.file, file.reason.clone().unwrap_or_default()));
         let reasons: Vec<_> = reasons
-            .chain(summary.skipped.iter().map(|file| (file, "is no feed by its name".to_owned())))
+            .chain(summary.skipped.iter().map(|file| (file, "its name is not a feed name".to_owned())))
             .collect();
         let reason = |file: &String| reasons.iter().find(|(label, _)| label.starts_with(file.as_str()));
         Ok(files().filter_map(|file| Some((file.clone(), reason(file)?.1.clone()))).collect())

@@ -11,9 +11,9 @@ use crate::format::canonical::kind_of_file_name;
 use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
 use crate::source::csv_reader::detect_delimiter;
 
-/// Reject with its id and provenance.
+/// Reject of the log with its id, run, source and state.
 #[derive(Debug, Clone)]
-pub(super) struct Refused {
+pub(super) struct ListedReject {
     pub id: String,
     pub run: String,
     pub source: String,
@@ -24,28 +24,28 @@ pub(super) struct Refused {
 /// Errors of exporting rejects.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    #[error("{path} cannot be written: {source}")]
+pub enum RejectExportError {
+    #[error("cannot write {path}: {source}")]
     File { path: String, source: io::Error },
-    #[error("{0}: name the file .ndjson, which takes every row, or .csv, for rows of one table")]
+    #[error("cannot tell the format of {0}: name the file .ndjson for rows of any kind, or .csv for rows of one table")]
     Ending(String),
     #[error(
-        "the rows are of {0} tables with other columns: name the file .ndjson, or choose rows with --run or --reason"
+        "cannot write rows of {0} tables with different columns as CSV: name the file .ndjson, or select rows with --run or --reason"
     )]
     Tables(usize),
-    #[error("the rows came from no table: name the file .ndjson")]
+    #[error("cannot write rows without columns as CSV: name the file .ndjson")]
     NoTable,
 }
 
 /// Writes rejects to a new file.
-pub(super) fn export(path: &Path, rows: &[Refused]) -> Result<(), ExportError> {
+pub(super) fn export_rejects(path: &Path, rows: &[ListedReject]) -> Result<(), RejectExportError> {
     let name = path.display().to_string();
     let lines = match path.extension().and_then(|ending| ending.to_str()) {
-        Some("ndjson" | "jsonl") => rows.iter().map(|row| record(row).to_string()).collect(),
-        Some("csv") => table(rows)?,
-        _ => return Err(ExportError::Ending(name)),
+        Some("ndjson" | "jsonl") => rows.iter().map(|row| json_record(row).to_string()).collect(),
+        Some("csv") => csv_lines(rows)?,
+        _ => return Err(RejectExportError::Ending(name)),
     };
-    let failed = |source| ExportError::File { path: name.clone(), source };
+    let failed = |source| RejectExportError::File { path: name.clone(), source };
     // A file that may already have corrections is not overwritten.
     let mut file = BufWriter::new(File::create_new(path).map_err(failed)?);
     lines.iter().try_for_each(|line| writeln!(file, "{line}")).map_err(failed)?;
@@ -53,14 +53,14 @@ pub(super) fn export(path: &Path, rows: &[Refused]) -> Result<(), ExportError> {
 }
 
 /// Rejects as CSV lines below their original header. All rows need the same header.
-fn table(rows: &[Refused]) -> Result<Vec<String>, ExportError> {
+fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
     let mut headers: Vec<&str> =
         rows.iter().map(|row| row.reject.columns.as_deref().unwrap_or_default()).collect();
     headers.sort_unstable();
     headers.dedup();
-    let [header] = headers.as_slice() else { return Err(ExportError::Tables(headers.len())) };
+    let [header] = headers.as_slice() else { return Err(RejectExportError::Tables(headers.len())) };
     if header.is_empty() {
-        return Err(ExportError::NoTable);
+        return Err(RejectExportError::NoTable);
     }
     let sign = char::from(detect_delimiter(header.as_bytes()));
     let mut lines = vec![format!("{header}{sign}{ID_FIELD}{sign}{REASON_FIELD}")];
@@ -72,19 +72,19 @@ fn table(rows: &[Refused]) -> Result<Vec<String>, ExportError> {
 }
 
 /// Reject as a JSON object of its fields. A row that cannot be split is a single field.
-fn record(row: &Refused) -> Value {
-    let Refused { id, reject, .. } = row;
+fn json_record(row: &ListedReject) -> Value {
+    let ListedReject { id, reject, .. } = row;
     let mut members = match (&reject.columns, serde_json::from_str::<Value>(&reject.row)) {
         (None, Ok(Value::Object(members))) => members,
-        (Some(columns), _) => cells(columns, reject).unwrap_or_else(|| whole(reject)),
-        _ => whole(reject),
+        (Some(columns), _) => cells(columns, reject).unwrap_or_else(|| unsplit_row(reject)),
+        _ => unsplit_row(reject),
     };
     members.insert(ID_FIELD.to_owned(), json!(id));
     members.insert(REASON_FIELD.to_owned(), json!(reject.message));
     Value::Object(members)
 }
 
-fn whole(reject: &Reject) -> Map<String, Value> {
+fn unsplit_row(reject: &Reject) -> Map<String, Value> {
     Map::from_iter([("row".to_owned(), json!(reject.row))])
 }
 
@@ -109,12 +109,12 @@ fn cells(columns: &str, reject: &Reject) -> Option<Map<String, Value>> {
 mod tests {
     use super::*;
 
-    fn refused(file: &str, columns: Option<&str>, row: &str) -> Refused {
+    fn refused(file: &str, columns: Option<&str>, row: &str) -> ListedReject {
         let [reason, message] = ["bad_date", "date \"x\" is no date"].map(str::to_owned);
         let (file, row, columns) = (file.to_owned(), row.to_owned(), columns.map(str::to_owned));
         let reject = Reject { file, line: 2, reason, message, row, columns };
         let [id, run, source] = ["rj-1", "r", "eod"].map(str::to_owned);
-        Refused { id, run, source, open: true, reject }
+        ListedReject { id, run, source, open: true, reject }
     }
 
     #[test]
@@ -122,26 +122,26 @@ mod tests {
         let row = refused("2024/prices.csv.gz", Some("symbol,date,close"), "KO,x,58.10");
         let expected = json!({ "kind": "price", "symbol": "KO", "date": "x", "close": "58.10",
             "reject_id": "rj-1", "reject_reason": "date \"x\" is no date" });
-        assert_eq!(record(&row), expected);
+        assert_eq!(json_record(&row), expected);
         let json = refused("feed.ndjson", None, r#"{"kind":"split","to":2}"#);
-        assert_eq!((&record(&json)["to"], &record(&json)["reject_id"]), (&json!(2), &json!("rj-1")));
+        assert_eq!((&json_record(&json)["to"], &json_record(&json)["reject_id"]), (&json!(2), &json!("rj-1")));
         let broken = refused("prices.csv", Some("symbol,date,close"), "KO,\"x");
-        assert_eq!(record(&broken)["row"], "KO,\"x");
+        assert_eq!(json_record(&broken)["row"], "KO,\"x");
     }
 
     #[test]
     fn a_table_keeps_its_header() {
         let row = refused("prices.csv", Some("symbol,date,close"), "KO,x,58.10");
-        let lines = table(std::slice::from_ref(&row)).unwrap();
+        let lines = csv_lines(std::slice::from_ref(&row)).unwrap();
         let expected =
             ["symbol,date,close,reject_id,reject_reason", "KO,x,58.10,rj-1,\"date \"\"x\"\" is no date\""];
         assert_eq!(lines, expected);
         let german = refused("kurse.csv", Some("Datum;Schluss"), "x;58,10");
-        let lines = table(std::slice::from_ref(&german)).unwrap();
+        let lines = csv_lines(std::slice::from_ref(&german)).unwrap();
         assert_eq!(lines[0], "Datum;Schluss;reject_id;reject_reason");
         assert_eq!(lines[1], "x;58,10;rj-1;\"date \"\"x\"\" is no date\"");
-        assert_eq!(record(&german)["Schluss"], "58,10");
+        assert_eq!(json_record(&german)["Schluss"], "58,10");
         let other = refused("splits.csv", Some("symbol,ex_date,from,to"), "KO,x,1,2");
-        assert!(matches!(table(&[row, other]), Err(ExportError::Tables(2))));
+        assert!(matches!(csv_lines(&[row, other]), Err(RejectExportError::Tables(2))));
     }
 }

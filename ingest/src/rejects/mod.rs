@@ -11,41 +11,41 @@ use crate::log::reader::{Log, LogError};
 mod export;
 mod open;
 
-pub use export::ExportError;
-use export::{Refused, export};
-use open::id_of;
-pub(crate) use open::{IdSearch, OpenRejects};
+pub use export::RejectExportError;
+use export::{ListedReject, export_rejects};
+use open::reject_id;
+pub(crate) use open::{RejectIdSearch, OpenRejects};
 
-/// Lists the rows that could not be used and that nobody mended, and writes them as a feed to mend.
+/// Lists the open rejects: rows that could not be loaded and are not corrected yet. Exports them as a feed to correct.
 ///
 ///   ingest rejects --source eod --export mend.ndjson
-///   (edit mend.ndjson; leave reject_id where it is, take out rows that are not worth mending)
+///   (edit mend.ndjson; keep reject_id, and delete rows that need no correction)
 ///   ingest load mend.ndjson --source eod
 ///
-/// A row is closed when a row that bears its reject_id is loaded, in whatever format, and open again when that load is
-/// taken back. The rows of a run that was taken back are closed.
+/// A reject is closed by loading a row with its reject_id, in any format. It is open again if that load is undone. The
+/// rejects of an undone run are closed.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RejectsArgs {
-    /// Only those of this run
+    /// Run id; default: all runs
     #[arg(long)]
     pub run: Option<String>,
-    /// Only those of this feed
+    /// Name of the feed; default: all feeds
     #[arg(long)]
     pub source: Option<String>,
-    /// Only those with this reason code
+    /// Reason code; default: all reasons
     #[arg(long)]
     pub reason: Option<String>,
-    /// Only those that nobody mended; this is what is listed without being asked for
+    /// Open rejects only; this is the default
     #[arg(long, conflicts_with = "all")]
     pub open: bool,
-    /// Also those that were mended or taken back
+    /// Closed rejects too: corrected ones, and those of undone runs
     #[arg(long)]
     pub all: bool,
-    /// Write them to a new file, .ndjson or .csv, as they came and with the reason
+    /// New file, .ndjson or .csv, for the original rows with their reject_id and reason; nothing is printed
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
-    /// Print each as one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -58,31 +58,31 @@ pub enum RejectsError {
     Log(#[from] LogError),
     /// The rows could not be written to the file.
     #[error(transparent)]
-    Export(#[from] ExportError),
+    Export(#[from] RejectExportError),
 }
 
 /// Prints rejects or exports them to a file.
-pub async fn rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<(), RejectsError> {
+pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<(), RejectsError> {
     let log = Log::open(settings).await?;
     let manifests = log.manifests().await?;
-    let open = OpenRejects::of(manifests.iter().map(|(_, run)| run));
+    let open = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
     let mut rows = Vec::new();
-    log.rejects(|frame, reject| {
-        let id = id_of(&frame.run, reject);
+    log.each_reject(|frame, reject| {
+        let id = reject_id(&frame.run, reject);
         let (run, source) = (frame.run.clone(), frame.source.clone());
-        let row = Refused { open: open.is_open(&run, &id), id, run, source, reject: reject.clone() };
-        if args.wants(&row) {
+        let row = ListedReject { open: open.is_open(&run, &id), id, run, source, reject: reject.clone() };
+        if args.matches(&row) {
             match &args.export {
                 Some(_) => rows.push(row),
-                None => print(&row, args.json),
+                None => print_reject(&row, args.json),
             }
         }
     })
     .await?;
     if let Some(path) = &args.export {
-        export(path, &rows)?;
+        export_rejects(path, &rows)?;
         outln!(
-            "{} rows are in {}: mend them, leave their reject_id, and load the file",
+            "{} rows are in {}: correct them, keep their reject_id, and load the file",
             rows.len(),
             path.display()
         );
@@ -91,7 +91,7 @@ pub async fn rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<()
 }
 
 impl RejectsArgs {
-    fn wants(&self, row: &Refused) -> bool {
+    fn matches(&self, row: &ListedReject) -> bool {
         let wanted =
             |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
         wanted(&self.run, &row.run)
@@ -101,8 +101,8 @@ impl RejectsArgs {
     }
 }
 
-fn print(row: &Refused, json: bool) {
-    let Refused { id, run, source, open, reject } = row;
+fn print_reject(row: &ListedReject, json: bool) {
+    let ListedReject { id, run, source, open, reject } = row;
     if json {
         let mut value = serde_json::to_value(reject).unwrap_or_default();
         (value["run"], value["source"]) = (run.as_str().into(), source.as_str().into());

@@ -17,7 +17,7 @@ const HASH_DIGITS: usize = 16;
 const ID_LENGTH: usize = MARK.len() + RUN_DIGITS + 1 + HASH_DIGITS;
 
 /// Id of a reject of a run.
-pub(crate) fn id_of(run: &str, reject: &Reject) -> String {
+pub(crate) fn reject_id(run: &str, reject: &Reject) -> String {
     // A row of a wide table is rejected once for each invalid cell, so the reason is part of the hash.
     let place = format!("{}\n{}\n{}\n{}", reject.file, reject.line, reject.reason, reject.message);
     format!("{MARK}{run}-{}", &blake3::hash(place.as_bytes()).to_hex()[..HASH_DIGITS])
@@ -25,25 +25,25 @@ pub(crate) fn id_of(run: &str, reject: &Reject) -> String {
 
 /// Search for reject ids in a text that arrives in pieces.
 #[derive(Debug, Default)]
-pub(crate) struct IdSearch {
+pub(crate) struct RejectIdSearch {
     pub ids: BTreeSet<String>,
     /// End of the previous piece, which may contain the beginning of an id.
     seam: Vec<u8>,
 }
 
-impl IdSearch {
+impl RejectIdSearch {
     /// Searches the next piece.
-    pub(crate) fn look(&mut self, piece: &[u8]) {
+    pub(crate) fn search_piece(&mut self, piece: &[u8]) {
         self.seam.extend_from_slice(&piece[..piece.len().min(ID_LENGTH)]);
         for text in [self.seam.as_slice(), piece] {
-            self.ids.extend(memmem::find_iter(text, MARK).filter_map(|at| id_at(&text[at..])));
+            self.ids.extend(memmem::find_iter(text, MARK).filter_map(|at| parse_id_at(&text[at..])));
         }
         let end = if piece.len() < ID_LENGTH { self.seam.as_slice() } else { piece };
         self.seam = end[end.len().saturating_sub(ID_LENGTH - 1)..].to_vec();
     }
 }
 
-fn id_at(text: &[u8]) -> Option<String> {
+fn parse_id_at(text: &[u8]) -> Option<String> {
     let id = std::str::from_utf8(text.get(..ID_LENGTH)?).ok()?;
     let (run, hash) = id.strip_prefix(MARK)?.split_once('-')?;
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -57,20 +57,20 @@ pub(crate) struct OpenRejects {
     refused: BTreeMap<String, (String, u64)>,
     /// Ids of corrected rejects, by the run that rejected them.
     mended: BTreeMap<String, BTreeSet<String>>,
-    standing: RunStatus,
+    status: RunStatus,
 }
 
 impl OpenRejects {
     /// Builds the index from the manifests of a log.
-    pub(crate) fn of<'a>(manifests: impl DoubleEndedIterator<Item = &'a RunManifest> + Clone) -> Self {
-        let mut open = Self { standing: RunStatus::from_manifests(manifests.clone()), ..Self::default() };
-        manifests.filter(|run| run.state == RunState::Completed).for_each(|run| open.add(run));
+    pub(crate) fn from_manifests<'a>(manifests: impl DoubleEndedIterator<Item = &'a RunManifest> + Clone) -> Self {
+        let mut open = Self { status: RunStatus::from_manifests(manifests.clone()), ..Self::default() };
+        manifests.filter(|run| run.state == RunState::Completed).for_each(|run| open.add_run(run));
         open
     }
 
     /// Adds a completed run, unless it was undone.
-    pub(crate) fn add(&mut self, run: &RunManifest) {
-        if self.standing.undone_by(&run.run).is_some() {
+    pub(crate) fn add_run(&mut self, run: &RunManifest) {
+        if self.status.undone_by(&run.run).is_some() {
             return;
         }
         self.refused.insert(run.run.clone(), (run.source.clone(), run.rejects));
@@ -82,11 +82,11 @@ impl OpenRejects {
 
     /// True if a reject of a run is open.
     pub(crate) fn is_open(&self, run: &str, id: &str) -> bool {
-        self.standing.undone_by(run).is_none() && !self.mended.get(run).is_some_and(|ids| ids.contains(id))
+        self.status.undone_by(run).is_none() && !self.mended.get(run).is_some_and(|ids| ids.contains(id))
     }
 
     /// Number of open rejects of a source.
-    pub(crate) fn of_source(&self, source: &str) -> u64 {
+    pub(crate) fn count_open(&self, source: &str) -> u64 {
         let of_source = self.refused.iter().filter(|(_, (of, _))| of == source);
         let open = |(run, (_, refused)): (&String, &(String, u64))| {
             let mended = self.mended.get(run).map_or(0, BTreeSet::len) as u64;
@@ -116,19 +116,19 @@ mod tests {
     #[test]
     fn a_row_is_open_until_it_is_mended_and_again_when_that_is_taken_back() {
         let [a, b, u] = ["a", "b", "c"].map(|digit| digit.repeat(RUN_DIGITS));
-        let (first, second) = (id_of(&a, &reject(2)), id_of(&a, &reject(3)));
+        let (first, second) = (reject_id(&a, &reject(2)), reject_id(&a, &reject(3)));
         let text =
             format!("KO,2024-01-02,1,{first},\"why\"\n{{\"reject_id\":\"{second}\"}} rj-x {MARK}{a}-zz\n");
         for pieces in [1, 7, ID_LENGTH - 1, ID_LENGTH, 1000] {
-            let mut search = IdSearch::default();
-            text.as_bytes().chunks(pieces).for_each(|piece| search.look(piece));
+            let mut search = RejectIdSearch::default();
+            text.as_bytes().chunks(pieces).for_each(|piece| search.search_piece(piece));
             assert_eq!(search.ids, BTreeSet::from([first.clone(), second.clone()]), "in pieces of {pieces}");
         }
         let mut log = vec![run(&a, 2, &[]), run(&b, 0, std::slice::from_ref(&first))];
-        let open = OpenRejects::of(log.iter());
+        let open = OpenRejects::from_manifests(log.iter());
         assert!(!open.is_open(&a, &first) && open.is_open(&a, &second));
-        assert_eq!((open.of_source("eod"), open.of_source("other")), (1, 0));
+        assert_eq!((open.count_open("eod"), open.count_open("other")), (1, 0));
         log.push(RunManifest { format: "undo".to_owned(), files: vec![b.clone()], ..run(&u, 0, &[]) });
-        assert_eq!(OpenRejects::of(log.iter()).of_source("eod"), 2);
+        assert_eq!(OpenRejects::from_manifests(log.iter()).count_open("eod"), 2);
     }
 }

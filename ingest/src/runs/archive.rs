@@ -11,30 +11,30 @@ use serde::Serialize;
 
 use crate::log::reader::{Log, LogError};
 
-/// Writes the log to a file, whole: the second copy
+/// Writes a complete copy of the log to a file
 #[derive(Debug, Clone, Args)]
-pub struct ExportArgs {
-    /// File to write (zstd); it must not exist yet
+pub struct ExportLogArgs {
+    /// New file for the copy (compressed with zstd)
     pub file: PathBuf,
-    /// Print the figures as one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
-/// Writes an exported log into an empty stream, with its identity and its sequence numbers; goes on with an
+/// Imports an exported log into an empty stream, with its identity and sequence numbers. The same command resumes an
 /// interrupted import
 #[derive(Debug, Clone, Args)]
-pub struct ImportArgs {
-    /// File that `ingest export` wrote
+pub struct ImportLogArgs {
+    /// File written by `ingest export`
     pub file: PathBuf,
-    /// Print the figures as one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
 /// Errors of copying the log.
 #[derive(Debug, thiserror::Error)]
-pub enum CopyError {
+pub enum LogCopyError {
     /// The log could not be opened or read.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -45,7 +45,7 @@ pub enum CopyError {
 
 /// Result of an export or import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Copied {
+pub struct LogCopyReport {
     /// Messages in the file, including those that the stream already had.
     pub messages: u64,
     /// Sequences missing in the original. Messages after them got other numbers.
@@ -56,16 +56,16 @@ pub struct Copied {
     pub file: String,
 }
 
-impl Copied {
+impl LogCopyReport {
     /// Result as text.
     pub fn text(&self) -> String {
         let mut text = format!("{} messages, {}\n", self.messages, self.file);
         if self.there_before > 0 {
-            text.push_str(&format!("{} of them were there before\n", self.there_before));
+            text.push_str(&format!("{} of them were in the stream already\n", self.there_before));
         }
         if self.gaps > 0 {
             text.push_str(&format!(
-                "{} sequences were lost in the original: sequences after them are smaller in a copy, so facts must be folded anew from it\n",
+                "{} sequences are missing in the original: later messages get smaller sequences in a copy, so facts must be rebuilt from it\n",
                 self.gaps
             ));
         }
@@ -74,12 +74,12 @@ impl Copied {
 }
 
 /// Writes the log to a file, which gets its name only when it is complete.
-pub async fn export(args: &ExportArgs, settings: &StreamSettings) -> Result<Copied, CopyError> {
-    let log = Log::existing(settings).await?;
-    let mut archive = Writer::create(&args.file, log.genesis()?)?;
-    let bar = ProgressBar::new(log.range().map_or(0, |range| *range.end()));
+pub async fn export_log(args: &ExportLogArgs, settings: &StreamSettings) -> Result<LogCopyReport, LogCopyError> {
+    let log = Log::open_existing(settings).await?;
+    let mut archive = Writer::create(&args.file, log.identity()?)?;
+    let bar = ProgressBar::new(log.sequence_range().map_or(0, |range| *range.end()));
     let (mut next, mut gaps) = (1, 0);
-    log.messages(|sequence, message| {
+    log.each_message(|sequence, message| {
         gaps += sequence - next;
         next = sequence + 1;
         bar.set_position(sequence);
@@ -88,13 +88,13 @@ pub async fn export(args: &ExportArgs, settings: &StreamSettings) -> Result<Copi
     })
     .await?;
     bar.finish_and_clear();
-    Ok(Copied { messages: archive.finish()?, gaps, there_before: 0, file: args.file.display().to_string() })
+    Ok(LogCopyReport { messages: archive.finish()?, gaps, there_before: 0, file: args.file.display().to_string() })
 }
 
 /// Imports an exported log into the stream. The stream must be empty or contain the beginning of the same log.
-pub async fn import(args: &ImportArgs, settings: &StreamSettings) -> Result<Copied, CopyError> {
+pub async fn import_log(args: &ImportLogArgs, settings: &StreamSettings) -> Result<LogCopyReport, LogCopyError> {
     let imported = restore::import(&args.file, settings).await?;
-    Ok(Copied {
+    Ok(LogCopyReport {
         messages: imported.messages,
         gaps: imported.gaps,
         there_before: imported.there_before,

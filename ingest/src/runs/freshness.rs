@@ -14,35 +14,35 @@ use market::event::{Kind, RunManifest, RunState};
 use market::metrics::calendar::{is_session, new_york_date, sessions_between};
 use serde::Serialize;
 
-use crate::load::checked_time;
+use crate::load::parse_observation_time;
 use crate::log::reader::{Log, LogError};
 use crate::log::run_status::{RunStatus, is_undo};
 use crate::normalize::parse_duration;
 
-/// Says how old the newest data of every feed is.
+/// Reports the age of the newest data of every feed.
 ///
-/// Prices and sessions are judged by their newest day, all other kinds by their last load. Only hours of session days
-/// count: a price of Friday is none old on Sunday, and ten hours old on Monday at ten in New York. Runs that were taken
-/// back do not count.
+/// The age of prices and sessions is that of their newest day; the age of other kinds is that of their last load. Only
+/// hours of session days count: a price of Friday has age 0 on Sunday, and 10 hours on Monday at 10:00 in New York.
+/// Undone runs do not count.
 ///
 /// Exit codes: 0 all fresh; 1 some are older than --warn; 2 some are older than --error, or nothing was loaded; 3 NATS
 /// unreachable.
 #[derive(Debug, Clone, Args)]
 pub struct FreshnessArgs {
-    /// Only this feed
+    /// Name of the feed; default: all feeds
     #[arg(long)]
     pub source: Option<String>,
-    /// Kinds that the exit code is about
+    /// Kinds that affect the exit code
     #[arg(long = "kind", value_name = "KIND", default_values = ["price", "session"])]
     pub kinds: Vec<Kind>,
-    /// Age that is worth a look: 26h, 90m, 2d
+    /// Age above which a feed gets a warning: 26h, 90m, 2d
     #[arg(long, default_value = "26h", value_parser = parse_duration)]
     pub warn: Duration,
-    /// Age that is too much
+    /// Age above which a feed is an error
     #[arg(long, default_value = "50h", value_parser = parse_duration)]
     pub error: Duration,
-    /// The moment to judge at (RFC 3339); default: now
-    #[arg(long, value_parser = checked_time)]
+    /// Reference time (RFC 3339); default: now
+    #[arg(long, value_parser = parse_observation_time)]
     pub at: Option<DateTime<Utc>>,
     /// Print one JSON object
     #[arg(long)]
@@ -52,7 +52,7 @@ pub struct FreshnessArgs {
 /// Freshness verdict of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum FreshnessVerdict {
     /// No older than `--warn`.
     Fresh,
     /// Older than `--warn`, no older than `--error`.
@@ -63,7 +63,7 @@ pub enum Verdict {
 
 /// Newest data of one source and kind.
 #[derive(Debug, Clone, Serialize)]
-pub struct Feed {
+pub struct FeedAge {
     /// Name of the source.
     pub source: String,
     /// Kind of the rows; rejects do not count as a feed.
@@ -78,41 +78,41 @@ pub struct Feed {
     /// Number of sessions that began since then.
     pub age_sessions: i32,
     /// Verdict by age in hours, also for kinds that do not affect the exit code.
-    pub verdict: Verdict,
+    pub verdict: FreshnessVerdict,
     /// True if the feed affects the exit code.
     pub judged: bool,
 }
 
 /// Newest data of every feed.
 #[derive(Debug, Clone, Serialize)]
-pub struct Freshness {
+pub struct FreshnessReport {
     /// Reference time.
     pub at: DateTime<Utc>,
     /// One entry per source and kind, in this order. Empty if no run matches the arguments.
-    pub feeds: Vec<Feed>,
+    pub feeds: Vec<FeedAge>,
     /// All sources of the log, if the requested one does not exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub known_sources: Vec<String>,
 }
 
 /// Evaluates every feed of the log.
-pub async fn freshness(args: &FreshnessArgs, settings: &StreamSettings) -> Result<Freshness, LogError> {
-    let manifests = match Log::existing(settings).await {
+pub async fn check_freshness(args: &FreshnessArgs, settings: &StreamSettings) -> Result<FreshnessReport, LogError> {
+    let manifests = match Log::open_existing(settings).await {
         Err(error) if error.is_absence() => Vec::new(),
         log => log?.dated_manifests().await?,
     };
-    Ok(judge(args, &manifests, args.at.unwrap_or_else(Utc::now)))
+    Ok(evaluate_feeds(args, &manifests, args.at.unwrap_or_else(Utc::now)))
 }
 
 /// Newest day of a feed's rows, and time of its last run.
-type Newest = (Option<NaiveDate>, DateTime<Utc>);
+type NewestData = (Option<NaiveDate>, DateTime<Utc>);
 
-fn judge(args: &FreshnessArgs, manifests: &[(DateTime<Utc>, RunManifest)], at: DateTime<Utc>) -> Freshness {
+fn evaluate_feeds(args: &FreshnessArgs, manifests: &[(DateTime<Utc>, RunManifest)], at: DateTime<Utc>) -> FreshnessReport {
     let standing = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let runs = manifests.iter().filter(|(_, run)| {
         run.state == RunState::Completed && !is_undo(run) && standing.undone_by(&run.run).is_none()
     });
-    let mut newest: BTreeMap<(&str, Kind), Newest> = BTreeMap::new();
+    let mut newest: BTreeMap<(&str, Kind), NewestData> = BTreeMap::new();
     for (loaded, run) in runs {
         for kind in run.frames.iter().map(|frames| frames.kind).filter(|kind| *kind != Kind::Reject) {
             let feed = newest.entry((run.source.as_str(), kind)).or_insert((None, *loaded));
@@ -120,18 +120,18 @@ fn judge(args: &FreshnessArgs, manifests: &[(DateTime<Utc>, RunManifest)], at: D
         }
     }
     let wanted = |source: &str| args.source.as_deref().is_none_or(|wanted| wanted == source);
-    let feeds: Vec<Feed> = newest
+    let feeds: Vec<FeedAge> = newest
         .iter()
         .filter(|((source, _), _)| wanted(source))
-        .map(|((source, kind), (newest, loaded))| Feed::of(args, source, *kind, *newest, *loaded, at))
+        .map(|((source, kind), (newest, loaded))| FeedAge::new(args, source, *kind, *newest, *loaded, at))
         .collect();
     let mut known_sources: Vec<String> = newest.keys().map(|(source, _)| (*source).to_owned()).collect();
     known_sources.dedup();
-    Freshness { at, known_sources: if feeds.is_empty() { known_sources } else { Vec::new() }, feeds }
+    FreshnessReport { at, known_sources: if feeds.is_empty() { known_sources } else { Vec::new() }, feeds }
 }
 
-impl Feed {
-    fn of(
+impl FeedAge {
+    fn new(
         args: &FreshnessArgs,
         source: &str,
         kind: Kind,
@@ -143,9 +143,9 @@ impl Feed {
         let since = session.map_or(loaded, end_of);
         let age = session_time(since, at);
         let verdict = match age.to_std().unwrap_or_default() {
-            age if age > args.error => Verdict::Error,
-            age if age > args.warn => Verdict::Warn,
-            _ => Verdict::Fresh,
+            age if age > args.error => FreshnessVerdict::Error,
+            age if age > args.warn => FreshnessVerdict::Warn,
+            _ => FreshnessVerdict::Fresh,
         };
         #[expect(clippy::cast_precision_loss, reason = "an age for people")]
         let age_hours = age.num_minutes() as f64 / 60.0;
@@ -162,14 +162,14 @@ impl Feed {
     }
 }
 
-impl Freshness {
+impl FreshnessReport {
     /// Exit code: 0 fresh, 1 warning, 2 error or no feed to evaluate.
     pub fn exit_code(&self) -> u8 {
         let judged = self.feeds.iter().filter(|feed| feed.judged);
         match judged.map(|feed| feed.verdict).max() {
-            Some(Verdict::Fresh) => 0,
-            Some(Verdict::Warn) => 1,
-            Some(Verdict::Error) | None => 2,
+            Some(FreshnessVerdict::Fresh) => 0,
+            Some(FreshnessVerdict::Warn) => 1,
+            Some(FreshnessVerdict::Error) | None => 2,
         }
     }
 
@@ -186,16 +186,16 @@ impl Freshness {
             let known = self.known_sources.join(", ");
             let known =
                 if known.is_empty() { "the log is empty".to_owned() } else { format!("known: {known}") };
-            return writeln!(text, "nothing was loaded of this source; {known}");
+            return writeln!(text, "no run of this source is in the log; {known}");
         }
         let width = self.feeds.iter().map(|feed| feed.source.len()).max().unwrap_or_default();
         for feed in &self.feeds {
             let newest = feed.newest.map_or_else(|| "-".to_owned(), |date| date.to_string());
             let verdict = match (feed.judged, feed.verdict) {
                 (false, _) => "",
-                (true, Verdict::Fresh) => "fresh",
-                (true, Verdict::Warn) => "LATE",
-                (true, Verdict::Error) => "TOO LATE",
+                (true, FreshnessVerdict::Fresh) => "fresh",
+                (true, FreshnessVerdict::Warn) => "LATE",
+                (true, FreshnessVerdict::Error) => "TOO LATE",
             };
             let loaded = feed.loaded.format("%Y-%m-%d %H:%M");
             writeln!(

@@ -9,13 +9,13 @@ use telemetry::outln;
 
 use crate::log::reader::{Log, LogError};
 
-/// Lists the runs of the log, the oldest first
+/// Lists the runs of the log, oldest first
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
-    /// Also what `ingest pull` notes: calls charged to a budget, and bookmarks
+    /// Records of `ingest pull` too: calls charged to a budget, and bookmarks
     #[arg(long)]
     pub all: bool,
-    /// Print each manifest as one JSON object a line
+    /// Print one JSON object per manifest and line
     #[arg(long)]
     pub json: bool,
 }
@@ -23,16 +23,16 @@ pub struct RunsArgs {
 /// Shows a message of the log as JSON
 #[derive(Debug, Clone, Args)]
 pub struct ShowArgs {
-    /// Its sequence number
+    /// Sequence number of the message
     pub sequence: u64,
 }
 
 /// Prints the manifests of all runs.
-pub async fn runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogError> {
+pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogError> {
     let manifests = Log::open(settings).await?.manifests().await?;
     for (sequence, run) in manifests.into_iter().filter(|(_, run)| args.all || run.pull.is_none()) {
         if args.json {
-            outln!("{}", with_sequence(sequence, &run));
+            outln!("{}", run_to_json(sequence, &run));
             continue;
         }
         let figures = match run.state {
@@ -52,17 +52,17 @@ pub async fn runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogE
     Ok(())
 }
 
-fn with_sequence(sequence: u64, run: &market::event::RunManifest) -> Value {
+fn run_to_json(sequence: u64, run: &market::event::RunManifest) -> Value {
     let mut value = serde_json::to_value(run).unwrap_or_default();
     value["sequence"] = sequence.into();
     value
 }
 
 /// Prints the record batches of one message.
-pub async fn show(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogError> {
-    let frames = Log::open(settings).await?.frames_at(args.sequence).await?;
+pub async fn show_message(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogError> {
+    let frames = Log::open(settings).await?.decode_frames_at(args.sequence).await?;
     let shown: Result<Vec<Value>, FrameError> =
-        frames.iter().map(|frame| frame_json(args.sequence, frame)).collect();
+        frames.iter().map(|frame| frame_to_json(args.sequence, frame)).collect();
     let mut shown = shown.map_err(|source| LogError::Frame { sequence: args.sequence, source })?;
     // A single record batch is one object, compatible with logs before shared messages.
     let shown = if shown.len() == 1 { shown.remove(0) } else { Value::Array(shown) };
@@ -71,7 +71,7 @@ pub async fn show(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogE
 }
 
 /// Record batch with its envelope as JSON. Columns are shown as rows.
-pub fn frame_json(sequence: u64, frame: &Frame) -> Result<Value, FrameError> {
+pub fn frame_to_json(sequence: u64, frame: &Frame) -> Result<Value, FrameError> {
     Ok(json!({
         "sequence": sequence,
         "id": frame.id.to_string(),

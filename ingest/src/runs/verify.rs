@@ -18,49 +18,49 @@ use crate::load::report::LoadSummary;
 use crate::load::{LoadArgs, load};
 use crate::log::reader::{Log, LogError};
 use crate::log::run_status::RunStatus;
-use crate::runs::undo::{UndoArgs, Undone, undo};
+use crate::runs::undo::{UndoArgs, UndoReport, undo_run};
 
-/// Compares the log with the manifests of its runs, and publishes again what is missing.
+/// Compares the log with the manifests of its runs, and republishes missing record batches.
 ///
-/// Every message is read and decoded, so that damage shows. Missing frames are cut again from the files the run was
-/// loaded from, when those are where they were. Runs that were interrupted are named; `ingest resume` ends them.
-/// Messages are read from the stream's leader. Replicas on other servers are named when they are not current.
+/// Every message is read and decoded, so damaged messages are found. Missing batches are read again from the files of
+/// the run, if these are still at their paths. Interrupted runs are listed; `ingest resume` completes them. Messages are
+/// read from the leader of the stream. Replicas that are not current are listed.
 ///
-/// Exit codes: 0 the log is whole, or is again; 1 something is missing or damaged, a replica is not current, or there is
-/// no log; 3 NATS unreachable.
+/// Exit codes: 0 the log is complete, or was repaired; 1 messages are missing or damaged, a replica is not current, or
+/// the log does not exist; 3 NATS unreachable.
 #[derive(Debug, Clone, Args)]
 pub struct VerifyArgs {
-    /// Only report, publish nothing
+    /// Report only; publish nothing
     #[arg(long)]
     pub check_only: bool,
-    /// Print the findings as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
-/// Goes on with interrupted runs, from the files they were loading.
+/// Resumes interrupted runs from their original files.
 ///
-/// Exit codes: as for `ingest load`; 0 when no run was interrupted.
+/// Exit codes: those of `ingest load`; 0 if no run was interrupted.
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArgs {
-    /// Only this run
+    /// Run id; default: all interrupted runs
     pub run: Option<String>,
-    /// Print each run's summary as one JSON object a line
+    /// Print one JSON object per run and line
     #[arg(long)]
     pub json: bool,
 }
 
 /// Result of a verification.
 #[derive(Debug, Default, Serialize)]
-pub struct Findings {
+pub struct VerifyReport {
     /// Messages read, damaged ones included.
     pub messages: u64,
     /// Sequences missing in the stream.
     pub gaps: Vec<u64>,
     /// Messages that cannot be decoded.
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<DamagedMessage>,
     /// Completed runs with missing record batches.
-    pub incomplete: Vec<Incomplete>,
+    pub incomplete: Vec<IncompleteRun>,
     /// Runs with a start manifest but without a completion.
     pub interrupted: Vec<String>,
     /// Lost messages that belong to no known batch. They may be whole runs with lost manifests.
@@ -75,7 +75,7 @@ pub struct Findings {
 
 /// Message that cannot be decoded.
 #[derive(Debug, Serialize)]
-pub struct Damaged {
+pub struct DamagedMessage {
     /// Sequence in the stream.
     pub sequence: u64,
     /// Cause, as text.
@@ -84,7 +84,7 @@ pub struct Damaged {
 
 /// Completed run with missing record batches.
 #[derive(Debug, Serialize)]
-pub struct Incomplete {
+pub struct IncompleteRun {
     /// Run id, as `ingest runs` lists it.
     pub run: String,
     /// Source of the run.
@@ -105,14 +105,14 @@ pub struct Incomplete {
 /// Interrupted run that was completed.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum Resumed {
+pub enum ResumedRun {
     /// A load.
     Loaded(Box<LoadSummary>),
     /// An undo.
-    Undone(Undone),
+    Undone(UndoReport),
 }
 
-impl Resumed {
+impl ResumedRun {
     /// Result of the run as text.
     pub fn text(&self) -> String {
         match self {
@@ -138,22 +138,22 @@ impl Resumed {
 }
 
 /// Ids of the record batches that a completed run published.
-fn promised(run: &RunManifest) -> impl Iterator<Item = FrameId> {
+fn expected_frame_ids(run: &RunManifest) -> impl Iterator<Item = FrameId> {
     run.frames.iter().flat_map(move |cut| {
         let schema = schema_name(cut.kind);
         (0..cut.frames).map(move |chunk| FrameId::of(&run.source, &cut.input, chunk, &schema))
     })
 }
 
-async fn examine(log: &Log) -> Result<Findings, LogError> {
-    let mut findings = Findings::default();
+async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
+    let mut findings = VerifyReport::default();
     let manifests = log.manifests().await?;
     let completed = completions(&manifests);
     let mut seen: HashMap<&str, u64> = HashMap::new();
     // An undone run need not be completed.
     let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let (mut ids, mut next) = (HashSet::new(), 1);
-    log.messages(|sequence, message| {
+    log.each_message(|sequence, message| {
         findings.gaps.extend(next..sequence);
         (next, findings.messages) = (sequence + 1, findings.messages + 1);
         match Frame::decode(message.headers.as_ref(), &message.payload) {
@@ -167,18 +167,18 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
                 }
                 ids.extend(frames.iter().map(|frame| frame.id));
             }
-            Err(error) => findings.damaged.push(Damaged { sequence, reason: error.to_string() }),
+            Err(error) => findings.damaged.push(DamagedMessage { sequence, reason: error.to_string() }),
         }
         Ok(())
     })
     .await?;
-    if let Some(range) = log.range() {
+    if let Some(range) = log.sequence_range() {
         findings.gaps.extend(next..=*range.end());
     }
     for (_, run) in &manifests {
-        let missing = promised(run).filter(|id| !ids.contains(id)).count();
+        let missing = expected_frame_ids(run).filter(|id| !ids.contains(id)).count();
         if run.state == RunState::Completed && missing > 0 {
-            findings.incomplete.push(Incomplete {
+            findings.incomplete.push(IncompleteRun {
                 run: run.run.clone(),
                 source: run.source.clone(),
                 files: run.files.clone(),
@@ -218,16 +218,16 @@ fn completions(manifests: &[(u64, RunManifest)]) -> HashMap<&str, &(u64, RunMani
 }
 
 /// Verifies the log, and repairs it unless `--check-only` is set.
-pub async fn verify(
+pub async fn verify_log(
     args: &VerifyArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
-) -> Result<Findings, LogError> {
-    let log = Log::existing(settings).await?;
-    let mut findings = examine(&log).await?;
+) -> Result<VerifyReport, LogError> {
+    let log = Log::open_existing(settings).await?;
+    let mut findings = compare_with_manifests(&log).await?;
     if !args.check_only {
         for incomplete in &mut findings.incomplete {
-            match again(&incomplete.command, settings, shutdown, true).await {
+            match repeat_command(&incomplete.command, settings, shutdown, true).await {
                 Ok(repaired) => {
                     incomplete.published_again = repaired.frames();
                     let lacking = repaired.frames() < incomplete.missing as u64;
@@ -239,7 +239,7 @@ pub async fn verify(
     }
     findings.compressed = log.is_compressed();
     findings.lagging_replicas = log.lagging_replicas().await?;
-    let restored = |run: &Incomplete| run.published_again >= run.missing as u64;
+    let restored = |run: &IncompleteRun| run.published_again >= run.missing as u64;
     findings.whole = findings.damaged.is_empty()
         && findings.interrupted.is_empty()
         && findings.unaccounted == 0
@@ -249,43 +249,43 @@ pub async fn verify(
 }
 
 /// Runs the command of a manifest again, which publishes the missing batches. `repair` also checks completed runs.
-async fn again(
+async fn repeat_command(
     command: &[String],
     settings: &StreamSettings,
     shutdown: &Shutdown,
     repair: bool,
-) -> Result<Resumed, LoadError> {
+) -> Result<ResumedRun, LoadError> {
     if command.is_empty() {
-        let message = "it was read from standard input: give the same to `ingest load -` again";
+        let message = "it was read from standard input: run `ingest load -` again with the same input";
         return Err(LoadError::Failed(message.to_owned()));
     }
-    if let Some(args) = UndoArgs::of_command(command) {
-        return Ok(Resumed::Undone(undo(&args, settings, repair).await?));
+    if let Some(args) = UndoArgs::parse_command(command) {
+        return Ok(ResumedRun::Undone(undo_run(&args, settings, repair).await?));
     }
-    let args = LoadArgs::of_command(command).map_err(|error| {
-        LoadError::Failed(format!("its manifest does not say how to load it again: {error}"))
+    let args = LoadArgs::parse_command(command).map_err(|error| {
+        LoadError::Failed(format!("cannot read the command in its manifest: {error}"))
     })?;
     let summary = load(&LoadArgs { repair, ..args }, settings, shutdown).await?;
-    Ok(Resumed::Loaded(Box::new(summary)))
+    Ok(ResumedRun::Loaded(Box::new(summary)))
 }
 
-impl Findings {
+impl VerifyReport {
     /// Exit code: 0 complete, 1 incomplete.
     pub fn exit_code(&self) -> u8 {
         u8::from(!self.whole)
     }
 
-    /// Findings as text.
+    /// Report as text.
     pub fn text(&self) -> String {
         let mut lines = vec![format!("{} messages read", self.messages)];
         if let (Some(first), Some(last)) = (self.gaps.first(), self.gaps.last()) {
             lines.push(format!(
-                "{} sequences are gone, from {first} to {last}: the numbering keeps the gap; `ingest export` and `ingest import` make a log without it",
+                "{} sequences are missing, from {first} to {last}: the numbering keeps the gap; `ingest export` and `ingest import` make a log without it",
                 self.gaps.len()
             ));
         }
         lines.extend(
-            self.damaged.iter().map(|d| format!("message {} cannot be read: {}", d.sequence, d.reason)),
+            self.damaged.iter().map(|d| format!("cannot read message {}: {}", d.sequence, d.reason)),
         );
         lines.extend(self.incomplete.iter().map(|run| {
             let files = run.files.join(", ");
@@ -301,14 +301,14 @@ impl Findings {
         );
         if self.unaccounted > 0 {
             lines.push(format!(
-                "{} lost messages belong to no run that is named here: load the feeds of that time again, or import the second copy",
+                "{} lost messages belong to none of these runs: load the feeds of that time again, or import the second copy of the log",
                 self.unaccounted
             ));
         }
         lines.extend(
             self.lagging_replicas
                 .iter()
-                .map(|replica| format!("{replica}: start its server, or see its log; then verify again")),
+                .map(|replica| format!("{replica}: start its server or read its log, then verify again")),
         );
         if self.compressed {
             lines.push(format!(
@@ -321,11 +321,11 @@ impl Findings {
 }
 
 /// Completes interrupted runs; reports the result of each.
-pub async fn resume(
+pub async fn resume_runs(
     args: &ResumeArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
-) -> Result<Vec<Resumed>, LoadError> {
+) -> Result<Vec<ResumedRun>, LoadError> {
     let manifests = Log::open(settings).await?.manifests().await?;
     let completed: HashSet<String> = manifests
         .iter()
@@ -334,13 +334,13 @@ pub async fn resume(
         .collect();
     let wanted = |run: &RunManifest| args.run.as_ref().is_none_or(|wanted| *wanted == run.run);
     if let Some(unknown) = args.run.as_ref().filter(|_| !manifests.iter().any(|(_, run)| wanted(run))) {
-        return Err(LoadError::Failed(format!("the log has no run {unknown}; see: ingest runs")));
+        return Err(LoadError::Failed(format!("cannot find run {unknown} in the log; see: ingest runs")));
     }
     let mut seen = HashSet::new();
     let mut resumed = Vec::new();
     for (_, run) in manifests.iter().filter(|(_, run)| wanted(run) && !completed.contains(&run.run)) {
         if seen.insert(run.run.as_str()) {
-            resumed.push(again(&run.command, settings, shutdown, false).await?);
+            resumed.push(repeat_command(&run.command, settings, shutdown, false).await?);
         }
     }
     Ok(resumed)
@@ -363,7 +363,7 @@ mod tests {
             frames: vec![cut(Kind::Price, 2), cut(Kind::Dividend, 1)],
             ..begun
         };
-        let ids: Vec<FrameId> = promised(&run).collect();
+        let ids: Vec<FrameId> = expected_frame_ids(&run).collect();
         let of = |chunk, schema: &str| FrameId::of("eod", "a", chunk, schema);
         assert_eq!(ids, [of(0, "price.v1"), of(1, "price.v1"), of(0, "dividend.v1")]);
     }

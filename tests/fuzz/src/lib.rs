@@ -10,7 +10,7 @@ use market::records::{self, Records};
 /// A file of any format: the first byte chooses the format and the name, the others are the content.
 pub fn formats(bytes: &[u8]) {
     if let Some((choice, content)) = bytes.split_first() {
-        ingest::fuzz_targets::file(*choice, content);
+        ingest::fuzz_targets::parse_file(*choice, content);
     }
 }
 
@@ -18,12 +18,12 @@ pub fn formats(bytes: &[u8]) {
 pub fn maps(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (map, file) = text.split_once("\n----\n").unwrap_or((&text, ""));
-    ingest::fuzz_targets::mapped(map, file.as_bytes());
+    ingest::fuzz_targets::parse_mapped_file(map, file.as_bytes());
 }
 
 /// Lines and CSV records.
 pub fn records(bytes: &[u8]) {
-    ingest::fuzz_targets::records(bytes);
+    ingest::fuzz_targets::parse_records(bytes);
 }
 
 /// A message of the log: headers as `name: value` lines, an empty line, the body.

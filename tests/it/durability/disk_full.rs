@@ -72,7 +72,7 @@ async fn a_load_beyond_the_room_nats_allows_itself_says_so_and_is_resumed() -> R
     let servers = Servers::private_with_nats_on(&disk).await?;
     let app = TestApp::builder().servers(&servers).start().await?;
     let feed = market(&app, SYMBOLS, YEARS).await?;
-    let before = fails_for_room(&app, &feed, "no room").await?;
+    let before = fails_for_room(&app, &feed, "no space for the log").await?;
     disk.make_room()?;
     servers.nats.restart().await?;
     goes_on_from(&app, before).await

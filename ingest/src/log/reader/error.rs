@@ -10,9 +10,9 @@ use event_log::stream::StreamError;
 pub enum LogError {
     #[error(transparent)]
     Stream(#[from] StreamError),
-    #[error("the log cannot be read: {0}")]
+    #[error("cannot read the log: {0}")]
     Read(#[source] async_nats::Error),
-    #[error("message {sequence} of the log cannot be read: {source}")]
+    #[error("cannot read message {sequence} of the log: {source}")]
     Frame { sequence: u64, source: FrameError },
     #[error("cannot write the log to the file: {0}")]
     Archive(#[source] ArchiveError),

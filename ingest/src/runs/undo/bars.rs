@@ -19,13 +19,13 @@ const PART: u64 = 1_500_000;
 const BARS: usize = 3_000;
 
 /// Computes the changes of the run's bars. Their new versions are added to `frames`.
-pub(super) async fn changes(scope: &Scope<'_>, bars: u64, frames: &mut Frames) -> Result<Changes, LoadError> {
-    let mut changes = Changes::default();
+pub(super) async fn compute_changes(scope: &UndoScope<'_>, bars: u64, frames: &mut EncodedFrames) -> Result<UndoChanges, LoadError> {
+    let mut changes = UndoChanges::default();
     let parts = bars.div_ceil(PART);
     for part in 0..parts {
-        let mut table = Table { part, parts, ..Table::default() };
-        scope.own(Kind::Price, |frame| series(&frame).for_each(|series| table.put(series))).await?;
-        scope.others(Kind::Price, |frame| series(&frame).for_each(|series| table.compare(series))).await?;
+        let mut table = BarTable { part, parts, ..BarTable::default() };
+        scope.each_own_frame(Kind::Price, |frame| series(&frame).for_each(|series| table.add_own(series))).await?;
+        scope.each_other_frame(Kind::Price, |frame| series(&frame).for_each(|series| table.add_other(series))).await?;
         for series in table.undo(&mut changes).map_err(|error| LoadError::Failed(error.to_string()))? {
             frames.push(Body::Prices(vec![series]))?;
         }
@@ -40,7 +40,7 @@ fn series(frame: &Frame) -> impl Iterator<Item = &PriceSeries> {
 
 /// Bars of one symbol: the run's bars, and the other bars of the same days.
 #[derive(Debug, Default)]
-struct Touched {
+struct SymbolBars {
     own: Vec<Bars>,
     days: HashSet<i32>,
     other: Vec<Bars>,
@@ -48,14 +48,14 @@ struct Touched {
 
 /// Bars of all symbols of one part.
 #[derive(Debug, Default)]
-struct Table {
+struct BarTable {
     part: u64,
     parts: u64,
-    touched: BTreeMap<Symbol, Touched>,
+    touched: BTreeMap<Symbol, SymbolBars>,
 }
 
-impl Table {
-    fn put(&mut self, series: &PriceSeries) {
+impl BarTable {
+    fn add_own(&mut self, series: &PriceSeries) {
         if part_of(&series.symbol, self.parts) == self.part {
             let touched = self.touched.entry(series.symbol.clone()).or_default();
             touched.days.extend(&series.bars.day);
@@ -64,7 +64,7 @@ impl Table {
     }
 
     /// Adds bars of another run, restricted to the days of the run's bars.
-    fn compare(&mut self, series: &PriceSeries) {
+    fn add_other(&mut self, series: &PriceSeries) {
         let Some(touched) = self.touched.get_mut(&series.symbol) else { return };
         let bars = &series.bars;
         let same_days = (0..bars.len()).filter(|index| touched.days.contains(&bars.day[*index]));
@@ -76,7 +76,7 @@ impl Table {
     }
 
     /// New bars that undo the run, as series of one record batch each.
-    fn undo(self, changes: &mut Changes) -> Result<Vec<PriceSeries>, BarsError> {
+    fn undo(self, changes: &mut UndoChanges) -> Result<Vec<PriceSeries>, BarsError> {
         let mut all = Vec::new();
         for (symbol, touched) in self.touched {
             let mut own = Bars::merge_all(touched.own)?;
@@ -101,7 +101,7 @@ fn part_of(symbol: &Symbol, parts: u64) -> u64 {
 }
 
 /// New versions of a symbol's bars. Both sets must be sorted by day and have the same scale.
-fn undo_symbol(symbol: &Symbol, own: &Bars, other: &Bars, changes: &mut Changes) -> Vec<(Bar, BarVersion)> {
+fn undo_symbol(symbol: &Symbol, own: &Bars, other: &Bars, changes: &mut UndoChanges) -> Vec<(Bar, BarVersion)> {
     let mut undone = Vec::new();
     for index in 0..own.len() {
         let (bar, version) = (own.bar(index), own.version_of(index));
@@ -114,7 +114,7 @@ fn undo_symbol(symbol: &Symbol, own: &Bars, other: &Bars, changes: &mut Changes)
                 continue;
             }
             (_, Some((before, stood)))
-                if version.retracted || !says_the_same(bar, version, before, stood) =>
+                if version.retracted || !is_same_bar(bar, version, before, stood) =>
             {
                 changes.restored += 1;
                 (
@@ -128,26 +128,26 @@ fn undo_symbol(symbol: &Symbol, own: &Bars, other: &Bars, changes: &mut Changes)
             }
             (_, None) if !version.retracted => {
                 changes.retracted += 1;
-                (void(bar.day), BarVersion { retracted: true, ..version.clone() })
+                (retracted_bar(bar.day), BarVersion { retracted: true, ..version.clone() })
             }
             _ => {
                 changes.unchanged += 1;
                 continue;
             }
         };
-        let what = if change.1.retracted { "retracted" } else { "as it stood before" };
-        changes.example(|| format!("{symbol}|{}: {what}", date_of(bar.day)));
+        let what = if change.1.retracted { "retracted" } else { "restored to the earlier version" };
+        changes.add_example(|| format!("{symbol}|{}: {what}", date_of(bar.day)));
         undone.push(change);
     }
     undone
 }
 
-fn says_the_same(bar: Bar, version: &BarVersion, before: Bar, stood: &BarVersion) -> bool {
+fn is_same_bar(bar: Bar, version: &BarVersion, before: Bar, stood: &BarVersion) -> bool {
     bar == before && version.basis_day == stood.basis_day
 }
 
 /// Bar of a retraction, without values. Its close is a difference of zero, which costs no space.
-fn void(day: i32) -> Bar {
+fn retracted_bar(day: i32) -> Bar {
     let none = MISSING;
     Bar { day, open: none, high: none, low: none, close: 0, volume: none, vwap: none, trade_count: none }
 }

@@ -7,7 +7,7 @@ const EXAMPLES: usize = 10;
 
 /// Number of changes to the rows of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Changes {
+pub struct UndoChanges {
     /// Rows replaced by the version from before the run.
     pub restored: u64,
     /// Rows that the run introduced, now retracted.
@@ -21,8 +21,8 @@ pub struct Changes {
     pub examples: Vec<String>,
 }
 
-impl Changes {
-    pub(super) fn example(&mut self, describe: impl FnOnce() -> String) {
+impl UndoChanges {
+    pub(super) fn add_example(&mut self, describe: impl FnOnce() -> String) {
         if self.examples.len() < EXAMPLES {
             self.examples.push(describe());
         }

@@ -10,13 +10,13 @@ pub(super) const ROWS: usize = 500;
 
 /// Encoded record batches in order.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub(super) struct EncodedFrames {
     encoder: ChunkEncoder,
     pub encoded: Vec<EncodedBatch>,
     pub rows: u64,
 }
 
-impl Frames {
+impl EncodedFrames {
     /// Encodes and adds a record batch.
     pub(super) fn push(&mut self, body: Body) -> Result<(), FrameError> {
         let line = self.rows + 1;

@@ -18,7 +18,7 @@ use crate::clock::now;
 use crate::load::error::LoadError;
 use crate::load::publication::Publication;
 use crate::log::reader::Log;
-use crate::suggest::nearest;
+use crate::suggest::find_nearest_name;
 
 mod bars;
 mod changes;
@@ -30,29 +30,29 @@ pub use changes::Changes;
 use frames::Frames;
 use scope::Scope;
 
-/// Takes back what a run put into the log.
+/// Undoes a run: reverts its rows.
 ///
-/// For every row of the run that nobody has corrected since, the version that stood before it is published again; a row
-/// that the run introduced is retracted. What would change is said first. Undoing the undo brings the run back.
+/// Every row of the run without a later correction is reverted: its earlier version is published again, or the row is
+/// retracted if the run introduced it. The changes are printed first. Undoing the undo restores the run.
 ///
-/// Rows that are loaded later count again if they are observed later or have a greater revision than the run's.
+/// Rows loaded later count if their observation time or revision is above that of the run's rows.
 ///
-/// Exit codes: 0 taken back; 2 there is no such run, or it was taken back before; 3 NATS unreachable.
+/// Exit codes: 0 undone; 2 the run does not exist, or was undone before; 3 NATS unreachable.
 #[derive(Debug, Clone, Args)]
 pub struct UndoArgs {
-    /// The run, as `ingest runs` lists it
+    /// Run id, as listed by `ingest runs`
     pub run: String,
-    /// Say what would change, publish nothing
+    /// Print the changes; publish nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Print what changed as one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
 impl UndoArgs {
     /// Parses the command in an undo's manifest; `None` for another command.
-    pub(crate) fn of_command(command: &[String]) -> Option<Self> {
+    pub(crate) fn parse_command(command: &[String]) -> Option<Self> {
         match command {
             [name, run] if name == UNDO_FORMAT => {
                 Some(Self { run: run.clone(), dry_run: false, json: false })
@@ -64,7 +64,7 @@ impl UndoArgs {
 
 /// Result of an undo.
 #[derive(Debug, Default, Serialize)]
-pub struct Undone {
+pub struct UndoReport {
     /// Run that is undone.
     pub run: String,
     /// Run of the undo.
@@ -74,14 +74,14 @@ pub struct Undone {
     /// True if nothing was published, and the counts are a forecast.
     pub dry_run: bool,
     /// Changes to the run's rows, by kind. Kinds without rows are absent.
-    pub kinds: BTreeMap<Kind, Changes>,
+    pub kinds: BTreeMap<Kind, UndoChanges>,
     /// Record batches published.
     pub frames: u64,
     /// Record batches that were already in the log.
     pub frames_in_log: u64,
 }
 
-impl Undone {
+impl UndoReport {
     /// Result as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -91,21 +91,21 @@ impl Undone {
     }
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        let verb = if self.dry_run { "would be taken back" } else { "is taken back" };
+        let verb = if self.dry_run { "would be undone" } else { "is undone" };
         writeln!(text, "run {} of source {} {verb} by run {}:", self.run, self.source, self.undo)?;
         if self.kinds.is_empty() {
-            writeln!(text, "  it put no rows into the log")?;
+            writeln!(text, "  the run has no rows")?;
         }
         if !self.kinds.is_empty()
             && self.kinds.values().all(|changes| changes.restored + changes.retracted == 0)
         {
-            writeln!(text, "  warning: nothing changes, for nothing of it counts any more")?;
+            writeln!(text, "  warning: no row changes, because later runs corrected every row")?;
         }
         for (kind, changes) in &self.kinds {
-            let Changes { restored, retracted, corrected_since, unchanged, examples } = changes;
+            let UndoChanges { restored, retracted, corrected_since, unchanged, examples } = changes;
             writeln!(
                 text,
-                "  {kind}: {restored} as they stood before, {retracted} retracted, {corrected_since} corrected since stay, {unchanged} that changed nothing stay"
+                "  {kind}: {restored} restored to the earlier version, {retracted} retracted, {corrected_since} corrected since (kept), {unchanged} equal to the earlier version (kept)"
             )?;
             examples.iter().try_for_each(|example| writeln!(text, "    {example}"))?;
         }
@@ -114,27 +114,27 @@ impl Undone {
 }
 
 /// Undoes a run. `repair` republishes batches that the log lost of a completed undo.
-pub async fn undo(args: &UndoArgs, settings: &StreamSettings, repair: bool) -> Result<Undone, LoadError> {
-    let log = Log::existing(settings).await?;
+pub async fn undo_run(args: &UndoArgs, settings: &StreamSettings, repair: bool) -> Result<UndoReport, LoadError> {
+    let log = Log::open_existing(settings).await?;
     let manifests: Vec<RunManifest> = log.manifests().await?.into_iter().map(|(_, run)| run).collect();
     let Some(run) = manifests.iter().find(|run| run.run == args.run && run.pull.is_none()) else {
         let known = manifests.iter().filter(|run| run.pull.is_none()).map(|run| run.run.as_str());
         let begun = known.clone().find(|run| args.run.len() > 3 && run.starts_with(&args.run));
-        let near = begun.or_else(|| nearest(&args.run, known));
+        let near = begun.or_else(|| find_nearest_name(&args.run, known));
         let near = near.map(|run| format!(", perhaps {run}")).unwrap_or_default();
-        return Err(LoadError::Failed(format!("the log has no run {}{near}; see: ingest runs", args.run)));
+        return Err(LoadError::Failed(format!("cannot find run {} in the log{near}; see: ingest runs", args.run)));
     };
     let id = undo_id(&run.run);
     let of_undo = |state| manifests.iter().find(|run| run.run == id && run.state == state);
     if of_undo(RunState::Completed).is_some() && !repair {
         let message =
-            format!("run {} was taken back before, by run {id}: `ingest undo {id}` brings it back", run.run);
+            format!("cannot undo run {}: run {id} undid it before; `ingest undo {id}` restores it", run.run);
         return Err(LoadError::Failed(message));
     }
     let started = of_undo(RunState::Started).map(|started| started.observed_at);
-    let undoing = Undoing { log: &log, run, id: &id };
+    let undoing = UndoRun { log: &log, run, id: &id };
     if args.dry_run {
-        return Ok(undoing.changes(u64::MAX).await?.1);
+        return Ok(undoing.compute_changes(u64::MAX).await?.1);
     }
     undoing.publish(started, of_undo(RunState::Completed).is_some()).await
 }
@@ -144,32 +144,32 @@ fn undo_id(run: &str) -> String {
     blake3::hash(format!("undo {run}").as_bytes()).to_hex()[..32].to_owned()
 }
 
-struct Undoing<'a> {
+struct UndoRun<'a> {
     log: &'a Log,
     run: &'a RunManifest,
     id: &'a str,
 }
 
-impl Undoing<'_> {
-    async fn publish(&self, started: Option<DateTime<Utc>>, completed: bool) -> Result<Undone, LoadError> {
-        let known = self.log.in_log(1, &[self.id.to_owned()].into()).await?;
+impl UndoRun<'_> {
+    async fn publish(&self, started: Option<DateTime<Utc>>, completed: bool) -> Result<UndoReport, LoadError> {
+        let known = self.log.find_batches(1, &[self.id.to_owned()].into()).await?;
         let manifest = self.manifest(started.unwrap_or_else(now));
         let mut publication = Publication::new(self.log, manifest, known);
         if started.is_none() {
-            publication.announce(RunState::Started).await?;
+            publication.publish_manifest(RunState::Started).await?;
         }
         failpoint!("ingest.begun");
-        let (frames, mut undone) = self.changes(self.start().await?).await?;
+        let (frames, mut undone) = self.compute_changes(self.start_sequence().await?).await?;
         tracing::info!("{}", undone.text().trim_end());
         let digest = publication.manifest.inputs.concat();
         publication.manifest.rows = frames.rows;
         for frame in frames.encoded {
-            publication.frame(&digest, "", frame).await?;
+            publication.publish_frame(&digest, "", frame).await?;
         }
-        publication.drain().await?;
+        publication.wait_until_stored().await?;
         failpoint!("ingest.drained");
         if !completed {
-            publication.announce(RunState::Completed).await?;
+            publication.publish_manifest(RunState::Completed).await?;
         }
         failpoint!("ingest.completed");
         (undone.dry_run, undone.frames, undone.frames_in_log) =
@@ -193,25 +193,25 @@ impl Undoing<'_> {
     }
 
     /// Sequence of this undo's start manifest.
-    async fn start(&self) -> Result<u64, LoadError> {
+    async fn start_sequence(&self) -> Result<u64, LoadError> {
         let manifests = self.log.manifests().await?;
         let start = manifests.iter().find(|(_, run)| run.run == self.id).map(|(sequence, _)| *sequence);
-        start.ok_or_else(|| LoadError::Failed("the start of the undo is not in the log".to_owned()))
+        start.ok_or_else(|| LoadError::Failed("cannot find the start manifest of the undo in the log".to_owned()))
     }
 
     /// Computes the changes from the messages before a sequence.
-    async fn changes(&self, before: u64) -> Result<(Frames, Undone), LoadError> {
-        let scope = Scope { log: self.log, run: self.run, before };
-        let mut frames = Frames::default();
+    async fn compute_changes(&self, end: u64) -> Result<(EncodedFrames, UndoReport), LoadError> {
+        let scope = UndoScope { log: self.log, run: self.run, end };
+        let mut frames = EncodedFrames::default();
         let mut kinds = BTreeMap::new();
-        for (kind, rows) in scope.rows_put().await? {
+        for (kind, rows) in scope.count_own_rows().await? {
             let changes = match kind {
-                Kind::Price => bars::changes(&scope, rows, &mut frames).await?,
-                kind => records::changes_of(kind, &scope, &mut frames).await?,
+                Kind::Price => bars::compute_changes(&scope, rows, &mut frames).await?,
+                kind => records::compute_changes(kind, &scope, &mut frames).await?,
             };
             kinds.insert(kind, changes);
         }
         let (run, undo, source) = (self.run.run.clone(), self.id.to_owned(), self.run.source.clone());
-        Ok((frames, Undone { run, undo, source, dry_run: true, kinds, frames: 0, frames_in_log: 0 }))
+        Ok((frames, UndoReport { run, undo, source, dry_run: true, kinds, frames: 0, frames_in_log: 0 }))
     }
 }

@@ -12,7 +12,7 @@ use market::metrics::merge::{dividend_preference, split_preference};
 use market::observation::VersionRank;
 
 use super::changes::Changes;
-use super::frames::{Frames, ROWS};
+use super::frames::{EncodedFrames, ROWS};
 use super::scope::Scope;
 use crate::load::error::LoadError;
 
@@ -98,29 +98,29 @@ fn dividend_key(row: &Dividend) -> String {
 }
 
 /// Computes the changes of a kind's records. Their new versions are added to `frames`.
-pub(super) async fn changes_of(
+pub(super) async fn compute_changes(
     kind: Kind,
-    scope: &Scope<'_>,
-    frames: &mut Frames,
-) -> Result<Changes, LoadError> {
+    scope: &UndoScope<'_>,
+    frames: &mut EncodedFrames,
+) -> Result<UndoChanges, LoadError> {
     match kind {
-        Kind::Security => changes::<Security>(scope, frames).await,
-        Kind::Dividend => changes::<Dividend>(scope, frames).await,
-        Kind::Split => changes::<Split>(scope, frames).await,
-        Kind::Fundamentals => changes::<Fundamentals>(scope, frames).await,
-        Kind::Etf => changes::<Etf>(scope, frames).await,
-        Kind::Holding => changes::<HoldingSnapshot>(scope, frames).await,
-        Kind::Session => changes::<MarketSession>(scope, frames).await,
-        Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => Ok(Changes::default()),
+        Kind::Security => compute_changes_of::<Security>(scope, frames).await,
+        Kind::Dividend => compute_changes_of::<Dividend>(scope, frames).await,
+        Kind::Split => compute_changes_of::<Split>(scope, frames).await,
+        Kind::Fundamentals => compute_changes_of::<Fundamentals>(scope, frames).await,
+        Kind::Etf => compute_changes_of::<Etf>(scope, frames).await,
+        Kind::Holding => compute_changes_of::<HoldingSnapshot>(scope, frames).await,
+        Kind::Session => compute_changes_of::<MarketSession>(scope, frames).await,
+        Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => Ok(UndoChanges::default()),
     }
 }
 
-async fn changes<T: Undoable>(scope: &Scope<'_>, frames: &mut Frames) -> Result<Changes, LoadError> {
-    let mut table = Table::<T>::default();
-    let own = |frame: Frame| T::rows(&frame.body).iter().for_each(|row| table.put(row, frame.id));
-    scope.own(T::KIND, own).await?;
-    let others = |frame: Frame| T::rows(&frame.body).iter().for_each(|row| table.compare(row, frame.id));
-    scope.others(T::KIND, others).await?;
+async fn compute_changes_of<T: Undoable>(scope: &UndoScope<'_>, frames: &mut EncodedFrames) -> Result<UndoChanges, LoadError> {
+    let mut table = RecordTable::<T>::default();
+    let own = |frame: Frame| T::rows(&frame.body).iter().for_each(|row| table.add_own(row, frame.id));
+    scope.each_own_frame(T::KIND, own).await?;
+    let others = |frame: Frame| T::rows(&frame.body).iter().for_each(|row| table.add_other(row, frame.id));
+    scope.each_other_frame(T::KIND, others).await?;
     let (rows, changes) = table.undo();
     for rows in rows.chunks(ROWS) {
         frames.push(T::body(rows.to_vec()))?;
@@ -130,12 +130,12 @@ async fn changes<T: Undoable>(scope: &Scope<'_>, frames: &mut Frames) -> Result<
 
 /// Row and its record batch.
 #[derive(Debug, Clone)]
-struct Seen<T> {
+struct RecordVersion<T> {
     row: EventRow<T>,
     frame: FrameId,
 }
 
-impl<T: Undoable> Seen<T> {
+impl<T: Undoable> RecordVersion<T> {
     fn is_put(&self) -> bool {
         self.row.action == Action::Put
     }
@@ -162,68 +162,68 @@ impl<T: Undoable> Seen<T> {
 }
 
 /// Replaces the version in `slot` if the new one ranks higher.
-fn keep<T: Undoable>(slot: &mut Option<Seen<T>>, seen: Seen<T>) {
+fn keep_higher<T: Undoable>(slot: &mut Option<RecordVersion<T>>, seen: RecordVersion<T>) {
     if slot.as_ref().is_none_or(|kept| kept.version() < seen.version()) {
         *slot = Some(seen);
     }
 }
 
-/// Versions of one key: the run's highest version, and the highest of all other runs.
+/// KeyVersions of one key: the run's highest version, and the highest of all other runs.
 #[derive(Debug)]
-struct Versions<T> {
-    own: Option<Seen<T>>,
-    other: Option<Seen<T>>,
+struct KeyVersions<T> {
+    own: Option<RecordVersion<T>>,
+    other: Option<RecordVersion<T>>,
 }
 
 /// Other runs' rows with the natural key of one of the run's rows. A retraction without an id withdraws them too.
 #[derive(Debug)]
-struct Neighbours<T> {
+struct KeyNeighbours<T> {
     /// Highest version of each id.
-    ids: BTreeMap<String, Seen<T>>,
+    ids: BTreeMap<String, RecordVersion<T>>,
     /// Highest retraction without an id.
-    withdrawn: Option<Seen<T>>,
+    withdrawn: Option<RecordVersion<T>>,
 }
 
-/// Versions of every key in the run.
+/// KeyVersions of every key in the run.
 #[derive(Debug)]
-struct Table<T> {
-    touched: BTreeMap<String, Versions<T>>,
+struct RecordTable<T> {
+    touched: BTreeMap<String, KeyVersions<T>>,
     /// Rows with ids by natural key, for kinds with `BY_NATURAL_KEY`.
-    neighbours: BTreeMap<String, Neighbours<T>>,
+    neighbours: BTreeMap<String, KeyNeighbours<T>>,
 }
 
-impl<T> Default for Table<T> {
+impl<T> Default for RecordTable<T> {
     fn default() -> Self {
         Self { touched: BTreeMap::new(), neighbours: BTreeMap::new() }
     }
 }
 
 /// Revision and time of a retraction without an id. It withdraws rows with ids that are not newer.
-type Moment = (i64, DateTime<Utc>);
+type RetractionTime = (i64, DateTime<Utc>);
 
-impl<T: Undoable> Table<T> {
-    fn put(&mut self, row: &EventRow<T>, frame: FrameId) {
+impl<T: Undoable> RecordTable<T> {
+    fn add_own(&mut self, row: &EventRow<T>, frame: FrameId) {
         if T::BY_NATURAL_KEY {
-            let none = || Neighbours { ids: BTreeMap::new(), withdrawn: None };
+            let none = || KeyNeighbours { ids: BTreeMap::new(), withdrawn: None };
             self.neighbours.entry(row.record.natural_key()).or_insert_with(none);
         }
-        let versions = self.touched.entry(T::key(row)).or_insert(Versions { own: None, other: None });
-        keep(&mut versions.own, Seen { row: row.clone(), frame });
+        let versions = self.touched.entry(T::key(row)).or_insert(KeyVersions { own: None, other: None });
+        keep_higher(&mut versions.own, RecordVersion { row: row.clone(), frame });
     }
 
     /// Adds a row of another run, if its key is in the run.
-    fn compare(&mut self, row: &EventRow<T>, frame: FrameId) {
+    fn add_other(&mut self, row: &EventRow<T>, frame: FrameId) {
         let key = T::key(row);
-        let seen = || Seen { row: row.clone(), frame };
+        let seen = || RecordVersion { row: row.clone(), frame };
         let touched = self.touched.get_mut(&key);
         let is_touched = touched.is_some();
-        touched.into_iter().for_each(|versions| keep(&mut versions.other, seen()));
+        touched.into_iter().for_each(|versions| keep_higher(&mut versions.other, seen()));
         if !T::BY_NATURAL_KEY {
             return;
         }
         let Some(neighbours) = self.neighbours.get_mut(&row.record.natural_key()) else { return };
         match (&row.id, row.action) {
-            (None, Action::Retract) => keep(&mut neighbours.withdrawn, seen()),
+            (None, Action::Retract) => keep_higher(&mut neighbours.withdrawn, seen()),
             (Some(_), _) if !is_touched => {
                 let kept = neighbours.ids.entry(key).or_insert_with(seen);
                 if kept.version() < seen().version() {
@@ -235,9 +235,9 @@ impl<T: Undoable> Table<T> {
     }
 
     /// Rows that undo the run, and the number of changes.
-    fn undo(self) -> (Vec<EventRow<T>>, Changes) {
-        let (mut rows, mut changes) = (Vec::new(), Changes::default());
-        let mut withdrawn: BTreeMap<String, Moment> = BTreeMap::new();
+    fn undo(self) -> (Vec<EventRow<T>>, UndoChanges) {
+        let (mut rows, mut changes) = (Vec::new(), UndoChanges::default());
+        let mut withdrawn: BTreeMap<String, RetractionTime> = BTreeMap::new();
         for (key, versions) in &self.touched {
             let Some(own) = &versions.own else { continue };
             let row = undo_key(key, own, versions.other.as_ref(), &mut changes);
@@ -251,16 +251,16 @@ impl<T: Undoable> Table<T> {
             rows.extend(row);
         }
         for (natural, moment) in withdrawn {
-            rows.extend(self.spared(&natural, moment));
+            rows.extend(self.rows_to_republish(&natural, moment));
         }
         rows.iter_mut().zip(1..).for_each(|(row, line)| row.line = line);
         (rows, changes)
     }
 
     /// Rows with other ids that a retraction of their natural key withdraws, with a time just after the retraction.
-    fn spared(&self, natural: &str, (revision, observed_at): Moment) -> Vec<EventRow<T>> {
+    fn rows_to_republish(&self, natural: &str, (revision, observed_at): RetractionTime) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
-        let moment = |seen: &Seen<T>| (seen.row.revision, seen.row.observed_at);
+        let moment = |seen: &RecordVersion<T>| (seen.row.revision, seen.row.observed_at);
         let withdrawn_before = neighbours.withdrawn.as_ref().map(moment);
         let concerned = neighbours.ids.values().filter(|seen| {
             seen.is_put() && moment(seen) <= (revision, observed_at) && Some(moment(seen)) > withdrawn_before
@@ -278,20 +278,20 @@ impl<T: Undoable> Table<T> {
 /// Row that undoes the run's version of a key; `None` if the key needs no change.
 fn undo_key<T: Undoable>(
     key: &str,
-    own: &Seen<T>,
-    other: Option<&Seen<T>>,
-    changes: &mut Changes,
+    own: &RecordVersion<T>,
+    other: Option<&RecordVersion<T>>,
+    changes: &mut UndoChanges,
 ) -> Option<EventRow<T>> {
     match other {
         Some(other) if own.version() < other.version() => changes.corrected_since += 1,
-        Some(other) if other.is_put() && !says_the_same(own, other) => {
+        Some(other) if other.is_put() && !has_same_record(own, other) => {
             changes.restored += 1;
-            changes.example(|| format!("{key}: as it stood before"));
+            changes.add_example(|| format!("{key}: restored to the earlier version"));
             return Some(restored(own, other));
         }
-        other if own.is_put() && !other.is_some_and(Seen::is_put) => {
+        other if own.is_put() && !other.is_some_and(RecordVersion::is_put) => {
             changes.retracted += 1;
-            changes.example(|| format!("{key}: retracted"));
+            changes.add_example(|| format!("{key}: retracted"));
             return Some(retracted(own));
         }
         _ => changes.unchanged += 1,
@@ -305,7 +305,7 @@ fn is_withdrawal<T>(row: &EventRow<T>) -> bool {
 
 /// Retraction of a row at its own observation time, so that later observations count again. It uses the natural key
 /// if the kind allows it: a retraction by id outranks later rows of the same revision.
-fn retracted<T: Undoable>(own: &Seen<T>) -> EventRow<T> {
+fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
     EventRow { id, action: Action::Retract, ..own.row.clone() }
 }
@@ -314,12 +314,12 @@ fn just_after(moment: DateTime<Utc>) -> DateTime<Utc> {
     moment + TimeDelta::microseconds(1)
 }
 
-fn says_the_same<T: Undoable>(own: &Seen<T>, other: &Seen<T>) -> bool {
+fn has_same_record<T: Undoable>(own: &RecordVersion<T>, other: &RecordVersion<T>) -> bool {
     own.row.action == other.row.action && own.row.record == other.row.record
 }
 
 /// Version from before the run, ranked just above the run's version.
-fn restored<T: Undoable>(own: &Seen<T>, before: &Seen<T>) -> EventRow<T> {
+fn restored<T: Undoable>(own: &RecordVersion<T>, before: &RecordVersion<T>) -> EventRow<T> {
     let revision = own.row.revision.max(before.row.revision);
     let outranked = own.row.id.is_some() && before.preference() < own.preference();
     EventRow {

@@ -9,16 +9,16 @@ use crate::log::reader::{Log, LogError};
 
 /// Run to undo, and the part of the log that counts.
 #[derive(Clone, Copy)]
-pub(super) struct Scope<'a> {
+pub(super) struct UndoScope<'a> {
     pub log: &'a Log,
     pub run: &'a RunManifest,
     /// First sequence that is ignored, because it is later than the undo.
-    pub before: u64,
+    pub end: u64,
 }
 
-impl Scope<'_> {
+impl UndoScope<'_> {
     /// Number of the run's rows, by kind.
-    pub(super) async fn rows_put(&self) -> Result<BTreeMap<Kind, u64>, LogError> {
+    pub(super) async fn count_own_rows(&self) -> Result<BTreeMap<Kind, u64>, LogError> {
         let mut rows: BTreeMap<Kind, u64> = BTreeMap::new();
         let kinds: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| is_data(*kind)).collect();
         let count = |envelope: &Envelope| {
@@ -26,19 +26,19 @@ impl Scope<'_> {
                 *rows.entry(envelope.kind).or_default() += envelope.rows;
             }
         };
-        self.log.envelopes(&kinds, self.before, count).await?;
+        self.log.each_envelope(&kinds, self.end, count).await?;
         Ok(rows)
     }
 
     /// Calls `each` for every record batch of the run and a kind.
-    pub(super) async fn own(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
-        self.log.frames(kind, self.before, |envelope| self.is_own(envelope), each).await
+    pub(super) async fn each_own_frame(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
+        self.log.each_frame(kind, self.end, |envelope| self.is_own(envelope), each).await
     }
 
     /// Calls `each` for every record batch of a kind by other runs of the source.
-    pub(super) async fn others(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
+    pub(super) async fn each_other_frame(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
         let wanted = |envelope: &Envelope| envelope.source == self.run.source && !self.is_own(envelope);
-        self.log.frames(kind, self.before, wanted, each).await
+        self.log.each_frame(kind, self.end, wanted, each).await
     }
 
     fn is_own(&self, envelope: &Envelope) -> bool {

@@ -39,17 +39,17 @@ fn retraction(id: Option<&str>, seconds: i64) -> EventRow<Dividend> {
 }
 
 /// Rows that undo `own`, given the rows of other runs: id, action, seconds, cents, revision.
-fn undone(own: &[EventRow<Dividend>], others: &[EventRow<Dividend>]) -> (Vec<String>, Changes) {
-    let mut table = Table::default();
-    own.iter().for_each(|row| table.put(row, FrameId([1; 16])));
-    others.iter().for_each(|row| table.compare(row, FrameId([2; 16])));
+fn undone(own: &[EventRow<Dividend>], others: &[EventRow<Dividend>]) -> (Vec<String>, UndoChanges) {
+    let mut table = RecordTable::default();
+    own.iter().for_each(|row| table.add_own(row, FrameId([1; 16])));
+    others.iter().for_each(|row| table.add_other(row, FrameId([2; 16])));
     let (rows, changes) = table.undo();
     let line = |row: &EventRow<Dividend>| {
         let (id, after) = (row.id.as_deref().unwrap_or("-"), row.observed_at.timestamp_subsec_micros());
         let seconds = row.observed_at.timestamp();
         format!("{id} {} {seconds}+{after} {} r{}", row.action, row.record.amount, row.revision)
     };
-    (rows.iter().map(line).collect(), Changes { examples: Vec::new(), ..changes })
+    (rows.iter().map(line).collect(), UndoChanges { examples: Vec::new(), ..changes })
 }
 
 fn check(own: &[EventRow<Dividend>], others: &[EventRow<Dividend>], expected: &[&str]) {
