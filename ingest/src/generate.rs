@@ -34,13 +34,14 @@ use telemetry::outln;
 use market_writer::RowCounts;
 use synthetic_market::SyntheticMarket;
 
-/// Writes a synthetic market as canonical CSV files: no real company, no real price.
+/// Writes a synthetic market as canonical CSV files, without real companies or prices.
 ///
-/// The same arguments give the same bytes everywhere. From 60 symbols on, every case of the domain is there: all
-/// payment frequencies, kings and aristocrats, cuts, suspensions, specials, splits, funds with holdings, renames.
+/// The same arguments give the same bytes on every machine. With 60 symbols or more, the market has every case of the
+/// domain: all payment frequencies, kings and aristocrats, cuts, suspensions, specials, splits, funds with holdings,
+/// renames.
 #[derive(Debug, Clone, clap::Args)]
 pub struct GenerateArgs {
-    /// Number of securities, the benchmark SPY included; 60 show every case once.
+    /// Number of securities, including the benchmark SPY; 60 have every case once.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=naming::MAX_SYMBOLS as i64))]
     pub symbols: u32,
     /// Years of daily prices.
@@ -49,7 +50,7 @@ pub struct GenerateArgs {
     /// Seed of all random numbers.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Folder to write to: new, empty, or of an earlier run, which is replaced.
+    /// Output folder: new, empty, or from an earlier run, whose files are replaced.
     #[arg(long)]
     pub out: PathBuf,
     /// Last day of the history (YYYY-MM-DD); default: today in New York.

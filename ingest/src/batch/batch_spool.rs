@@ -60,7 +60,7 @@ fn no_space(error: io::Error) -> io::Error {
     io::Error::new(
         error.kind(),
         format!(
-            "cannot keep the file's frames in {}: {error}; free space there, set TMPDIR, or say --no-precheck",
+            "cannot store the file's record batches in {}: {error}; free space there, set TMPDIR, or add --no-precheck",
             folder.display()
         ),
     )

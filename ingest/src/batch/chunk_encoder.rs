@@ -19,7 +19,7 @@ pub(crate) struct EncodedBatch {
     pub body: Bytes,
 }
 
-/// Encodes the pieces of one file in order.
+/// Encoder for the row chunks of one file, in order.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkEncoder {
     /// Next chunk number of each kind.
@@ -29,7 +29,7 @@ pub(crate) struct ChunkEncoder {
 }
 
 impl ChunkEncoder {
-    /// Encodes a piece as one or more record batches. Returns the empty price batch for reuse.
+    /// Encodes a chunk as one or more record batches. Returns the empty price batch for reuse.
     pub(crate) fn encode(
         &mut self,
         chunk: RowChunk,

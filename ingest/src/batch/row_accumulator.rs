@@ -27,12 +27,14 @@ const REJECT_BYTES: usize = 4096;
 /// Estimated overhead of a JSON row over its source text, in bytes.
 const ROW_BYTES: usize = 160;
 
+/// Accumulated rows of one file, to be encoded as one or more record batches.
 pub(crate) enum RowChunk {
     Prices(PriceBatch, Vec<Symbol>),
     /// Rows of another kind, and the line of the first one.
     Rows(Body, u64),
 }
 
+/// Provenance of a row: line, vendor's id, revision, action and observation time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RowProvenance {
     pub line: u64,
@@ -132,7 +134,8 @@ macro_rules! collect {
 }
 
 impl RowAccumulator {
-    /// Creates a collector for the file `label`. Pieces go to `out`; used price batches return through `spare`.
+    /// Creates an accumulator for the file `label`. Chunks go to `chunk_sender`; used price batches return through
+    /// `used_batches`.
     pub(crate) fn new(
         label: &str,
         observed_at: DateTime<Utc>,
@@ -176,7 +179,7 @@ impl RowAccumulator {
         self.observed_at
     }
 
-    /// Origin of a row in a format without versions.
+    /// Provenance of a row in a format without versions.
     pub(crate) fn default_provenance(&self, line: u64) -> RowProvenance {
         let observed_at = self.observed_at;
         RowProvenance { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
@@ -221,7 +224,7 @@ impl RowAccumulator {
     ) -> Result<(), RowError> {
         if !self.holdings.has_room() {
             let message =
-                format_args!("a load holds at most {MAX_POSITIONS} positions: load the funds in parts");
+                format_args!("a load has at most {MAX_POSITIONS} positions: load the funds in parts");
             return Err(RowError::new("too_many_holdings", message));
         }
         *self.stats.rows.entry(Kind::Holding).or_default() += 1;

@@ -1,4 +1,4 @@
-//! Detection of responses without data: HTML pages, binary files, error messages and throttle notices.
+//! Detection of files with an error response instead of data: web pages, binary files, messages, throttle notices.
 
 use super::file_head::{FileHead, normalize_column_name};
 use super::raw_json::RawJson;
@@ -32,20 +32,20 @@ pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
         return Some(format!("is a web page, not data{}: fetch it again", title(text)));
     }
     if lower.starts_with("<?xml") {
-        return Some("is XML, which no format here is: fetch it as CSV or JSON".to_owned());
+        return Some("is XML, which is not supported: fetch it as CSV or JSON".to_owned());
     }
     if !text.contains('\n') && text.trim_end().contains('\r') {
         return Some(
-            "has lines that end as on old Macintosh computers (CR): write it with LF line ends".to_owned(),
+            "has CR line ends: write it with LF line ends".to_owned(),
         );
     }
     if text.starts_with("version https://git-lfs.") {
         return Some(
-            "is a pointer of Git LFS, not the file it stands for: fetch that with git lfs pull".to_owned(),
+            "is a Git LFS pointer, not the data: fetch the file with git lfs pull".to_owned(),
         );
     }
     if text.starts_with("PAR1") {
-        return Some("is Parquet, which this build does not read: build ingest with --features parquet, or write it as CSV; in an archive, unpack it first".to_owned());
+        return Some("is Parquet, which this build cannot read: build ingest with --features parquet, or write it as CSV; in an archive, unpack it first".to_owned());
     }
     if text.starts_with("PK\u{3}\u{4}") {
         return Some(
@@ -53,7 +53,7 @@ pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
         );
     }
     if text.contains('\0') {
-        return Some("is binary, neither text nor a packing that is known (.gz, .zst, .zip)".to_owned());
+        return Some("is binary, neither text nor a supported packing (.gz, .zst, .zip)".to_owned());
     }
     let ServiceMessage { said, throttled } = match head.encoding {
         Encoding::Csv => parse_single_line(text)?,
@@ -87,7 +87,7 @@ pub(crate) struct ServiceMessage {
     pub(crate) throttled: bool,
 }
 
-/// Message of a JSON answer without any other content.
+/// Parses a JSON response that has only a message; `None` for any other text.
 pub(crate) fn parse_service_message(text: &str) -> Option<ServiceMessage> {
     let answer = RawJson::parse(text).ok()?;
     let members = answer.members();

@@ -1,6 +1,6 @@
-//! Shared types of the format readers: format registry entry, reader options, read errors.
+//! Format of a feed file, its choice on the command line, and the options and errors of the readers.
 //!
-//! This module knows no vendor, so that a vendor's file can be understood without the others.
+//! The module is independent of all vendors, so that each vendor's file can be read alone.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::symbol_pattern::SymbolPattern;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::source::feed_files::Encoding;
 
-/// `--format`.
+/// Value of `--format`: the format of all files, or detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FormatChoice {
-    /// Recognise each file by its header or JSON shape.
+    /// Detection of each file's format by its header or JSON shape.
     #[default]
     Auto,
     /// This project's own CSV or NDJSON.
@@ -202,6 +202,6 @@ impl VendorFile<'_> {
     /// Symbol of a file whose rows name none; fails if it is unknown.
     pub(super) fn file_symbol(&self) -> Result<&Symbol, FeedReadError> {
         self.symbol
-            .ok_or_else(|| FeedReadError::Refused("does not say whose rows it holds: say --symbol".to_owned()))
+            .ok_or_else(|| FeedReadError::Refused("names no symbol: add --symbol SYMBOL".to_owned()))
     }
 }

@@ -88,7 +88,7 @@ impl FileHead {
         abbreviate(self.text.trim_start().as_bytes())
     }
 
-    /// Likely origin of a file without a known format, with a hint.
+    /// Guesses the origin of a file without a known format, with a hint for the user.
     pub fn guess_origin(&self) -> Option<String> {
         let dated = self.has_column(&["date", "day", "timestamp", "datetime"]);
         let prices = dated && ["open", "high", "low", "close"].iter().all(|name| self.has_column(&[name]));
@@ -98,15 +98,15 @@ impl FileHead {
         let guess = if let Some(table) = self.several_lines_of_names() {
             table
         } else if prices && self.has_column(&["dividend"]) && self.has_column(&["split"]) {
-            "a zipline csvdir file, whose prices are of no stated basis: convert it to canonical prices, dividends and splits, or write a map for each (ingest map FILE)"
+            "a zipline csvdir file without a share basis: convert it to canonical prices, dividends and splits, or write a map for each (ingest map FILE)"
         } else if prices && self.first_row.first().is_some_and(|date| has_named_month(date)) {
-            "a Google Finance prices file, which names neither symbol nor basis: read it under a map that says them (ingest map FILE)"
+            "a Google Finance prices file without symbol and share basis: read it under a map that sets both (ingest map FILE)"
         } else if prices && self.has_column(&["adjclose", "adjustedclose", "closeadj"]) {
-            "a table of prices with two closes: read it under a map that says whether Close is raw or adjusted for splits (ingest map FILE)"
+            "a table of prices with two closes: read it under a map that sets Close as raw or adjusted for splits (ingest map FILE)"
         } else if canonical(&["symbol", "date", "close"]) || canonical(&["symbol", "ex_date", "amount"]) {
             "a canonical table under another name: name it by its kind, such as prices.csv or dividends-2024.csv"
         } else if prices && self.has_column(&TICKERS) {
-            "a table of prices of many symbols: read it under a map that says which column names them, and whether prices are raw (ingest map FILE)"
+            "a table of prices of many symbols: read it under a map that sets the symbol column and the share basis (ingest map FILE)"
         } else if prices {
             "a table of prices without a symbol: add a symbol column and name it prices.csv, or read it under a map (ingest map FILE)"
         } else if self.columns.iter().any(|column| column.ends_with(".Open") || column.ends_with(".Close")) {
@@ -128,16 +128,16 @@ impl FileHead {
         match corner {
             ["Price", "Ticker"] | ["Ticker", "Price"] | ["", ""] if !has("Close") => None,
             ["Price", "Ticker"] | ["Ticker", "Price"] if !has("Adj Close") => Some(
-                "a yfinance table without Adj Close, whose prices are adjusted for dividends too: download it again unadjusted (auto_adjust=False)",
+                "a yfinance table without Adj Close; its prices are adjusted for dividends too: download it again unadjusted (auto_adjust=False)",
             ),
             ["Price", "Ticker"] => {
-                Some("a yfinance table with several lines of names: say --map yfinance-wide")
+                Some("a yfinance table with several header lines: add --map yfinance-wide")
             }
             ["", ""] if self.columns.iter().any(|name| name == "Close") => Some(
-                "a yfinance table with several lines of names: say --map yfinance-wide, if it was downloaded unadjusted (auto_adjust=False)",
+                "a yfinance table with several header lines: add --map yfinance-wide, if it was downloaded unadjusted (auto_adjust=False)",
             ),
             ["Ticker", "Price"] | ["", ""] => Some(
-                "a yfinance table with several lines of names: read it under a map (ingest map FILE), if it was downloaded unadjusted (auto_adjust=False)",
+                "a yfinance table with several header lines: read it under a map (ingest map FILE), if it was downloaded unadjusted (auto_adjust=False)",
             ),
             _ => None,
         }

@@ -57,7 +57,7 @@ pub(super) fn resolve_file_symbol(file: &FeedFile, scope: SymbolScope, options: 
         return pattern
             .extract_symbol(&file.label)
             .map(Some)
-            .ok_or_else(|| format!("has a name in which --symbol-from '{pattern}' finds no symbol"));
+            .ok_or_else(|| format!("has a name that does not match --symbol-from '{pattern}'"));
     }
     named.map(Some).map_err(|_| nameless(file))
 }
@@ -105,7 +105,7 @@ fn nameless(file: &FeedFile) -> String {
     });
     let part = in_capitals.or_else(|| parts().next());
     let (Some(part), true) = (part, stem.contains(['-', '_', ' ', '.'])) else {
-        return "does not say whose rows it holds: say --symbol, or name the file by the symbol (AAPL.csv)"
+        return "names no symbol: add --symbol, or name the file by the symbol (AAPL.csv)"
             .to_owned();
     };
     let symbol = part.to_ascii_uppercase();
@@ -114,7 +114,7 @@ fn nameless(file: &FeedFile) -> String {
     let name = file.label.rsplit(['/', '\\']).next().unwrap_or(&file.label);
     let pattern = name.replacen(part, "{symbol}", 1);
     format!(
-        "does not say for sure whose rows it holds, {symbol}{whole}: say --symbol {symbol}, or --symbol-from '{pattern}' for all files named so"
+        "has an ambiguous name, {symbol}{whole}: add --symbol {symbol}, or --symbol-from '{pattern}' for all files named so"
     )
 }
 
@@ -229,7 +229,7 @@ mod tests {
             let reason = nameless(&FeedFile::from_name(name));
             assert!(reason.contains(reading) && reason.contains(&format!("'{pattern}'")), "{reason}");
         }
-        assert!(nameless(&FeedFile::from_name("prices.csv")).contains("say --symbol"));
+        assert!(nameless(&FeedFile::from_name("prices.csv")).contains("add --symbol"));
     }
 
     #[test]

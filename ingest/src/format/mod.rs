@@ -135,19 +135,19 @@ fn refusal(head: &FileHead, choice: FormatChoice) -> String {
         return "is empty".to_owned();
     }
     let wanted = match choice {
-        FormatChoice::Auto => "is no format this program loads".to_owned(),
+        FormatChoice::Auto => "has no format that ingest loads".to_owned(),
         FormatChoice::Canonical => format!("is not canonical: {}", canonical::expectation(head)),
         FormatChoice::Vendor(vendor) => format!("is not {}: {}", vendor.name, vendor.needs),
     };
     if let Some(map) = column_map::find_shipped_map(&head.columns) {
         return format!(
-            "{wanted}; it looks like what a map reads that ships with the program: see `ingest map {map}`, then say --map {map}"
+            "{wanted}; a shipped map reads it: see `ingest map {map}`, then add --map {map}"
         );
     }
     let mut vendors = CHOICES.iter().filter_map(|choice| choice.vendor());
     if let Some(VendorFormat { name, .. }) = vendors.find(|vendor| matches!((vendor.detect)(head), Some(Ok(_))))
     {
-        return format!("{wanted}; it looks like {name}: leave --format out or say --format {name}");
+        return format!("{wanted}; it looks like {name}: omit --format or use --format {name}");
     }
     match (head.guess_origin(), head.encoding) {
         (Some(guess), _) => format!("{wanted}; it looks like {guess}"),
@@ -158,7 +158,7 @@ fn refusal(head: &FileHead, choice: FormatChoice) -> String {
             )
         }
         (None, _) => format!(
-            "{wanted}; it begins with: {}; a map says where its values stand (`ingest map nasdaq` shows one; in [columns] names of members, and in [file] records = \"data.rows\", the member that holds the records)",
+            "{wanted}; it begins with: {}; a map can locate its values (`ingest map nasdaq` shows one; in [columns] names of members, and in [file] records = \"data.rows\", the member that holds the records)",
             head.display_beginning()
         ),
     }

@@ -98,7 +98,7 @@ pub(super) fn parse_split_shares(column: &str, cell: &[u8]) -> Result<Option<(De
     if parsed.is_some_and(|ratio| ratio < Decimal::ZERO) {
         return Err(RowError::new("non_positive_ratio", format_args!("{column} {text} is not above zero")));
     }
-    let message = format_args!("{column} {text:?} is no ratio: write new to old, such as 4:1 or 4.0");
+    let message = format_args!("{column} {text:?} is not a ratio: write new to old, such as 4:1 or 4.0");
     split_ratio::parse_ratio(&text).map(Some).ok_or_else(|| RowError::new("bad_number", message))
 }
 

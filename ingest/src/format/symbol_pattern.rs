@@ -24,7 +24,7 @@ impl SymbolPattern {
                 Ok(Self { before: before.to_owned(), after: after.to_owned() })
             }
             _ => {
-                Err("write the file's name with {symbol} in the symbol's place: div_{symbol}.csv".to_owned())
+                Err("the pattern needs one {symbol} in the symbol's place: div_{symbol}.csv".to_owned())
             }
         }
     }

@@ -122,7 +122,7 @@ pub(super) fn scale_number(text: &str, factor: Decimal) -> String {
     product.map_or_else(|| text.to_owned(), |product| product.normalize().to_string())
 }
 
-/// Counts a record, and rejects it if `row` returns a fault.
+/// Counts a record, and rejects it if `row` returns an error.
 pub(super) fn count_row(
     row: &VendorRow<'_>,
     rows: &mut RowAccumulator,

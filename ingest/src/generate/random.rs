@@ -13,7 +13,7 @@ impl SplitMix64 {
         Self(mixer.next() ^ stream.wrapping_add(1).wrapping_mul(0xD134_2543_DE82_EF95))
     }
 
-    /// Next 64 random bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);

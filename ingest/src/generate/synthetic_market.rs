@@ -34,9 +34,9 @@ impl SyntheticMarket {
             .checked_sub_months(Months::new(years * 12))
             .and_then(|day| day.succ_opt())
             .filter(|day| day.year() >= 1955 && until.year() <= 2100)
-            .context("the history would leave the years 1955 to 2100, which the calendar knows")?;
-        let sessions = SessionPositions::new(start, until).context("the history holds no session")?;
-        ensure!(sessions.last - sessions.first >= 60, "the history holds too few sessions");
+            .context("the history is outside the calendar, which has the years 1955 to 2100")?;
+        let sessions = SessionPositions::new(start, until).context("the history has no session")?;
+        ensure!(sessions.last - sessions.first >= 60, "the history has too few sessions");
         let mut random = SplitMix64::new(seed, u64::MAX - 1);
         let returns =
             (0..=sessions.last).map(|_| bell(random.next()) * VOLATILITY / BELL_DEVIATION).collect();

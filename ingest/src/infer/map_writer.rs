@@ -64,9 +64,9 @@ fn write_map(out: &mut String, profile: &TableProfile, label: &str) -> std::fmt:
         writeln!(out, "\n[rows]\nabsent = {:?} # words for no value", profile.absent)?;
     }
     if kind == Kind::Price {
-        writeln!(out, "\n# Prices as traded are raw. Are they adjusted for splits, say so:")?;
+        writeln!(out, "\n# Prices are raw, as traded. For prices adjusted for splits, set the basis:")?;
         if is_adjusted(profile, label) {
-            writeln!(out, "[constants]\nbasis = \"split_adjusted\" # check: what is beside them says so")?;
+            writeln!(out, "[constants]\nbasis = \"split_adjusted\" # check: other columns suggest it")?;
         } else {
             writeln!(out, "# [constants]\n# basis = \"split_adjusted\"")?;
         }
@@ -101,7 +101,7 @@ fn write_file(out: &mut String, profile: &TableProfile) -> std::fmt::Result {
         writeln!(out, "encoding = \"windows-1252\" # the text is not UTF-8")?;
     }
     if profile.first_line > 1 {
-        writeln!(out, "first_line = {} # the lines above are no part of the table", profile.first_line)?;
+        writeln!(out, "first_line = {} # the lines above are not part of the table", profile.first_line)?;
     }
     match profile.header {
         0 => writeln!(out, "header = 0 # no line of names"),
@@ -166,7 +166,7 @@ fn by_content(profile: &TableProfile) -> Vec<(&'static str, String, String)> {
 
 fn write_not_taken(out: &mut String, profile: &TableProfile, kind: Kind, wide: Option<&WideGuess>) -> std::fmt::Result {
     if profile.header == 0 {
-        return writeln!(out, "# Names were given by what stands in the columns: check each.");
+        return writeln!(out, "# Columns were named by their contents: check each.");
     }
     let left = profile.names.iter().filter(|name| wide.is_none() && canonical_column(kind, name).is_none());
     let left: Vec<&str> = left.map(String::as_str).take(30).collect();
@@ -181,7 +181,7 @@ fn write_whose(
 ) -> std::fmt::Result {
     if let Some((_, _, sample)) = columns.iter().find(|(name, ..)| *name == "symbol") {
         if sample.ends_with(".US") {
-            writeln!(out, "\n# The home market is no part of a symbol; a row of another one is rejected.")?;
+            writeln!(out, "\n# The home market is not part of a symbol; rows of other markets are rejected.")?;
             writeln!(out, "[symbols]\ncell = \"{{symbol}}.US\"")?;
         }
         return Ok(());
@@ -200,7 +200,7 @@ fn write_whose(
     }
     writeln!(
         out,
-        "\n# Whose rows these are: the file's name is taken where the whole of it is a symbol (AAPL.csv)."
+        "\n# Symbol of the rows: the file's name, if the whole name is a symbol (AAPL.csv)."
     )?;
     writeln!(out, "# [symbols]\n# file_name = \"table_{{symbol}}.csv\"")
 }
@@ -247,7 +247,7 @@ fn write_signs(out: &mut String, profile: &TableProfile) -> std::fmt::Result {
             writeln!(out, "thousands = \"{sign}\"")?;
         }
         if !signs.strip.is_empty() {
-            writeln!(out, "strip = \"{}\" # signs that are no part of a number", signs.strip)?;
+            writeln!(out, "strip = \"{}\" # characters that are not part of a number", signs.strip)?;
         }
         if signs.suffixes {
             writeln!(out, "suffixes = true # 45.2M is 45200000")?;

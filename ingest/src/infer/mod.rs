@@ -32,20 +32,20 @@ use table_profile::{SAMPLE_BYTES, TableProfile};
 /// Number of rows printed under the proposed map.
 const SHOWN_ROWS: usize = 3;
 
-/// Writes a first map of a file that no format fits, for `ingest load --map`.
+/// Proposes a map for a file without a known format, for `ingest load --map`.
 ///
-/// A map is a TOML file: which column is what, how dates and numbers are written, where the symbol stands. Read what is
-/// proposed, correct it, and try it out: ingest map FILE > my.toml, then ingest load FILE --map my.toml --source NAME
-/// --dry-run
+/// A map is a TOML file with the meaning of the columns, the notation of dates and numbers, and the place of the symbol.
+/// Review the proposed map, correct it, and try it: ingest map FILE > my.toml, then ingest load FILE --map my.toml
+/// --source NAME --dry-run
 ///
-/// Without FILE it lists the maps that ship with the program; with the name of one it prints that map.
+/// Without FILE, it lists the shipped maps. With the name of a shipped map, it prints that map.
 #[derive(Debug, Clone, Args)]
 pub struct MapArgs {
-    /// File to look at (also packed, or a zip archive), or the name of a shipped map
+    /// File to examine (also packed, or a zip archive), or name of a shipped map
     pub file: Option<PathBuf>,
 }
 
-/// Errors of proposing a map.
+/// Errors of a map proposal.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum MapProposalError {
@@ -71,7 +71,7 @@ pub fn print_map(args: &MapArgs) -> Result<(), MapProposalError> {
     }
     let refused = |reason| MapProposalError::Refused { file: path.display().to_string(), reason };
     let found = feed_files::find_feed_files(std::slice::from_ref(path), None);
-    let unreadable = || found.refused.first().map_or("holds no file that is a table", |(_, reason)| reason);
+    let unreadable = || found.refused.first().map_or("contains no table file", |(_, reason)| reason);
     let file = found.files.first().ok_or_else(|| refused(unreadable().to_owned()))?;
     let text = propose_map(file).map_err(refused)?;
     out!("{text}");
@@ -94,9 +94,9 @@ fn propose_map(file: &FeedFile) -> Result<String, String> {
         Ok(rows) => format!("\n# The first rows, as this map reads them:\n{rows}"),
         Err(reason) => match first_rows(file, &lines, &text, placeholder.clone()) {
             Ok(rows) => {
-                format!("\n# Whose rows are these? The file {reason}\n# With --symbol SYMBOL:\n{rows}")
+                format!("\n# The symbol is unknown: the file {reason}\n# With --symbol SYMBOL:\n{rows}")
             }
-            Err(_) => format!("\n# Not whole yet: {reason}\n"),
+            Err(_) => format!("\n# Incomplete: {reason}\n"),
         },
     };
     let fitting = SHIPPED.iter().filter(|(_, map)| {
@@ -144,7 +144,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     let (sender, pieces) = sync_channel(64);
     let mut rows =
         RowAccumulator::new(&file.label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
-    // The collector blocks until its pieces are received.
+    // The accumulator blocks until its chunks are received.
     let (read, stats, pieces) = std::thread::scope(|scope| {
         let taken = scope.spawn(move || pieces.into_iter().collect::<Vec<RowChunk>>());
         let read = format.read(&mut &*bytes, &options, &mut rows);

@@ -73,7 +73,7 @@ impl TableProfile {
         }
         let beginning = text.trim_start_matches('\u{feff}').trim_start();
         if beginning.starts_with(['{', '[']) || text.contains('\0') {
-            let message = "is no table of columns; a map for JSON is written by hand: its columns are the members' names (quote.close), [file] records = \"data.rows\" the member that holds the records; see `ingest map nasdaq` for the other keys";
+            let message = "is not a table; a map for JSON is written by hand: its columns are the members' names (quote.close), [file] records = \"data.rows\" the member that holds the records; see `ingest map nasdaq` for the other keys";
             return Err(message.to_owned());
         }
         let DelimitedRecords { delimiter, records, .. } = split_at_best_delimiter(&text)?;
@@ -130,7 +130,7 @@ fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
         }
     }
     best.filter(|cut| cut.fit > 0)
-        .ok_or_else(|| "has no columns that a comma, a semicolon, a tab or a bar parts".to_owned())
+        .ok_or_else(|| "has no columns separated by a comma, a semicolon, a tab or a bar".to_owned())
 }
 
 fn read(text: &str, delimiter: u8) -> std::io::Result<Vec<NumberedLine>> {

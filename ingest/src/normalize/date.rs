@@ -1,4 +1,4 @@
-//! Dates and times.
+//! Parsers of dates, times and durations.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub(crate) fn parse_session_date(column: &str, text: &[u8]) -> Result<NaiveDate,
     }
 }
 
-/// Fault for an invalid date.
+/// Error for an invalid date.
 pub(super) fn invalid_date(column: &str, text: &[u8]) -> RowError {
     RowError::new("bad_date", format_args!("{column} {:?} is not a date: write YYYY-MM-DD", abbreviate(text)))
 }

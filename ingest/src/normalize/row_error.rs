@@ -1,4 +1,4 @@
-//! Reject reasons: code and message of an invalid row.
+//! Row error: reason code and message of an invalid row.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use market::decimal::DecimalError;
 use market::metrics::merge::RowFault;
 
-/// Reason for rejecting a row.
+/// Error of one row, with the reason code and the message of its reject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RowError {
     /// Stable code; part of the public interface.
@@ -19,17 +19,17 @@ impl RowError {
         Self { reason, message: message.to_string() }
     }
 
-    /// Fault from a row rule.
+    /// Error from a row rule.
     pub(crate) fn from_rule((reason, message): RowFault) -> Self {
         Self { reason: reason.as_str(), message }
     }
 
-    /// Fault for a missing required value.
+    /// Error for a missing required value.
     pub(crate) fn missing_value(column: &str) -> Self {
         Self::new("missing_field", format_args!("{column} is required and empty: fill it in"))
     }
 
-    /// Fault for an invalid or too large number.
+    /// Error for an invalid or too large number.
     pub(crate) fn invalid_number(column: &str, text: &[u8], error: DecimalError) -> Self {
         let reason = match error {
             DecimalError::Malformed => "bad_number",
@@ -38,12 +38,12 @@ impl RowError {
         Self::new(reason, format_args!("{column} {:?} {error}", abbreviate(text)))
     }
 
-    /// Fault for an invalid symbol.
+    /// Error for an invalid symbol.
     pub(crate) fn invalid_symbol(column: &str, text: &[u8]) -> Self {
         Self::new("bad_symbol", format_args!("{column} {:?} {}", abbreviate(text), market::symbol::SymbolError))
     }
 
-    /// Fault for a date later than the day after `today`.
+    /// Error for a date later than the day after `today`.
     pub(crate) fn future_date(column: &str, date: NaiveDate, today: NaiveDate) -> Self {
         let message = format_args!(
             "{column} {date} is later than the day after {today}: correct it, or load the row in a new file when that day has come"

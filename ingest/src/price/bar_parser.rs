@@ -93,7 +93,7 @@ impl ScaledBar {
     }
 }
 
-/// Maps 0 to absent: vendors write 0 for an unknown open, high or low. A close of 0 is a fault.
+/// Maps 0 to absent: vendors write 0 for an unknown open, high or low. A close of 0 is an error.
 fn unless_zero(price: FixedPoint) -> FixedPoint {
     if price.mantissa == 0 { ABSENT } else { price }
 }
@@ -104,7 +104,7 @@ fn at_scale(price: FixedPoint, scale: u8) -> Result<i64, RowError> {
     }
     price.mantissa.checked_mul(POW10[usize::from(scale - price.scale)]).ok_or_else(|| {
         let message =
-            "the row's prices differ so much in size and digits that no one scale holds them: round them";
+            "the row's prices differ so much in size and digits that no common scale fits them: round them";
         RowError::new("number_too_large", message)
     })
 }

@@ -78,7 +78,7 @@ fn names(schema: &SchemaDescriptor) -> io::Result<Vec<String>> {
     let fields = schema.root_schema().get_fields();
     match fields.iter().find(|field| field.is_group()) {
         Some(nested) => {
-            let message = format!("column {} holds rows of its own: write a flat table", nested.name());
+            let message = format!("column {} has nested rows: write a flat table", nested.name());
             Err(io::Error::new(io::ErrorKind::InvalidData, message))
         }
         None => Ok(fields.iter().map(|field| field.name().to_owned()).collect()),
@@ -139,5 +139,5 @@ fn beyond(name: &str) -> io::Error {
 }
 
 fn unreadable(error: ParquetError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("it is no readable Parquet: {error}"))
+    io::Error::new(io::ErrorKind::InvalidData, format!("cannot read Parquet: {error}"))
 }

@@ -23,7 +23,7 @@ pub(crate) fn is_standard_input(path: &Path) -> bool {
 pub enum StandardInputError {
     #[error("interrupted")]
     Interrupted,
-    #[error("standard input cannot be kept: {0}")]
+    #[error("cannot store standard input: {0}")]
     NotKept(io::Error),
     #[error(transparent)]
     NotReadAgain(io::Error),

@@ -34,7 +34,7 @@ pub(super) fn parse_cells(
                 continue;
             }
             let message =
-                format_args!("a {} has no field {name:?}: rename it, or say --ignore-unknown", layout.kind);
+                format_args!("a {} has no field {name:?}: rename it, or add --ignore-unknown", layout.kind);
             return Err(RowError::new("unknown_field", message));
         };
         if let Some(value) = scalar(layout.names[index], value.get())? {

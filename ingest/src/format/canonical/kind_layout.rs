@@ -137,7 +137,7 @@ impl KindLayout {
         }
         if !unknown.is_empty() && !ignore_unknown {
             return Err(format!(
-                "has columns a {} has not: {}. Rename or remove them, say --ignore-unknown, or read the file under a map (ingest map FILE); known are: {}",
+                "has unknown columns for a {}: {}. Rename or remove them, add --ignore-unknown, or read the file under a map (ingest map FILE); known are: {}",
                 self.kind,
                 unknown.join(", "),
                 self.names.join(", ")
@@ -154,7 +154,7 @@ impl KindLayout {
             Ok(columns)
         } else {
             Err(format!(
-                "lacks the required columns of a {}: {absent}; a map says which columns they are (ingest map FILE)",
+                "lacks the required columns of a {}: {absent}; a map can name their columns (ingest map FILE)",
                 self.kind
             ))
         }

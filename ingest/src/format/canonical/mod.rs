@@ -59,7 +59,7 @@ fn named_adjusted(stem: &str, layout: &KindLayout, columns: &[String]) -> Option
         return None;
     }
     Some(format!(
-        "is called adjusted, and has no column {basis}: add it (split_adjusted, or raw), or read the file under a map that says {basis} in [constants] (ingest map FILE); values that are adjusted for dividends too cannot be used"
+        "is named adjusted, and has no column {basis}: add it (split_adjusted, or raw), or read the file under a map that sets {basis} in [constants] (ingest map FILE); values that are adjusted for dividends too cannot be used"
     ))
 }
 
@@ -118,7 +118,7 @@ fn read_record(
 ) -> Result<(), RowError> {
     let cells = cells_of(layout, columns, record)?;
     if let Some(kind) = cells.text("kind").filter(|kind| *kind != layout.kind.as_str()) {
-        let message = format_args!("kind {kind:?} stands in a file of kind {}: one kind a file", layout.kind);
+        let message = format_args!("kind {kind:?} in a file of kind {}: use one file per kind", layout.kind);
         return Err(RowError::new("unknown_kind", message));
     }
     row_conversion::convert_record(layout.kind, &cells, record.line, record.raw.len(), rows)

@@ -78,7 +78,7 @@ fn read_record(
         *last_date = (cell.to_vec(), parse_session_date("date", trim_blanks(cell))?);
     }
     if places.kind != NONE && !matches!(record.field(places.kind), b"" | b"price") {
-        return Err(RowError::new("unknown_kind", "this is a file of kind price: one kind a file"));
+        return Err(RowError::new("unknown_kind", "this is a file of kind price: use one file per kind"));
     }
     let cells = places.prices.cells(record);
     rows.add_price(record.field(places.symbol), last_date.1, &cells, version.clone(), record.line)

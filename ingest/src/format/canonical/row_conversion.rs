@@ -125,7 +125,7 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
 fn note_website(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) {
     if let Some(text) = cells.text("website").filter(|text| parse_web_address(text).is_none()) {
         let message =
-            format_args!("website {:?} is no http or https address: left out", abbreviate(text.as_bytes()));
+            format_args!("website {:?} is not an http or https address: omitted", abbreviate(text.as_bytes()));
         rows.add_reject(line, text.as_bytes(), RowError::new("bad_website", message));
     }
 }

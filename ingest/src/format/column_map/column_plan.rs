@@ -67,7 +67,7 @@ fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, S
     }
     match found.as_slice() {
         [first, second, ..] => Err(format!(
-            "has the column {wanted:?} twice: say columns.{column} = {} or {}",
+            "has the column {wanted:?} twice: write columns.{column} = {} or {}",
             first + 1,
             second + 1
         )),
@@ -144,7 +144,7 @@ fn said(map: &ColumnMap, name: &str, parts: &NameParts<'_>) -> Result<Vec<(&'sta
         let mixed = text.contains(|c: char| c.is_lowercase()) && text.contains(|c: char| c.is_uppercase());
         let symbol = symbol.filter(|symbol| !mixed || symbol != text);
         constants.push((owner, symbol.ok_or_else(|| {
-            format!("has the column {name:?}, which is no symbol: name it in wide.skip = [{name:?}], or give its symbol in [aliases.{owner}]")
+            format!("has the column {name:?}, which is not a symbol: list it in wide.skip = [{name:?}], or give its symbol in [aliases.{owner}]")
         })?));
     }
     if let Some(text) = parts.date {

@@ -103,7 +103,7 @@ pub(super) fn read_date(formats: &[DateFormat], column: &str, text: &str) -> Res
         ),
         false => RowError::new(
             "bad_date",
-            format_args!("{column} {shown:?} is not written as the map's dates.format says"),
+            format_args!("{column} {shown:?} does not match the map's dates.format"),
         ),
     })
 }

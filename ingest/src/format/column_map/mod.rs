@@ -158,7 +158,7 @@ fn header<R: Read>(beginning: HeaderPosition, records: &mut CsvReader<R>) -> Res
     while lines < beginning.header {
         let line = records.next_record()?;
         let line =
-            line.ok_or_else(|| FeedReadError::Refused("ends before the header the map says".to_owned()))?;
+            line.ok_or_else(|| FeedReadError::Refused("ends before the map's header line".to_owned()))?;
         if beginning.line.is_some_and(|first| line.line < first) {
             continue;
         }
@@ -233,7 +233,7 @@ fn values<'a>(
 fn text<'a>(record: &CsvRecord<'a>, index: usize) -> Result<&'a str, RowError> {
     std::str::from_utf8(record.field(index)).map_err(|_| {
         let message = format_args!(
-            "column {} is not UTF-8: say file.encoding = \"windows-1252\" in the map",
+            "column {} is not UTF-8: add file.encoding = \"windows-1252\" to the map",
             index + 1
         );
         RowError::new("malformed_row", message)
@@ -258,7 +258,7 @@ fn accept(map: &ColumnMap, values: RowValues<'_>, line: u64, bytes: usize, rows:
             RATIO => {
                 let (from, to) = split_ratio::parse_ratio(&value).ok_or_else(|| {
                     let message =
-                        format_args!("ratio {value:?} is none: write new to old, such as 4:1 or 4.0");
+                        format_args!("ratio {value:?} is invalid: write new to old, such as 4:1 or 4.0");
                     RowError::new("bad_number", message)
                 })?;
                 draft.with_value("from", Some(from.to_string())).with_value("to", Some(to.to_string()))
@@ -284,7 +284,7 @@ fn read_json(
         paths.push(match place {
             ColumnLocation::Name(path) => (*name, Cow::Borrowed(path.as_str())),
             ColumnLocation::Number(_) if !mended => {
-                let message = format!("is JSON, whose values have names: columns.{name} is a number");
+                let message = format!("is JSON, which has no column numbers: columns.{name} must be a name");
                 return Err(FeedReadError::Refused(message));
             }
             ColumnLocation::Number(number) => (*name, Cow::Owned(number.to_string())),
@@ -312,7 +312,7 @@ fn read_json(
     })?;
     match number {
         0 => {
-            Err(FeedReadError::Refused(format!("has no records at {path:?}, where the map's file.records says")))
+            Err(FeedReadError::Refused(format!("has no records at {path:?}, the path of the map's file.records")))
         }
         _ => Ok(()),
     }

@@ -43,7 +43,7 @@ impl<'a> MapValidator<'a> {
         let word = definition.kind.get_ref();
         let layout = word.parse().ok().and_then(KindLayout::for_kind).ok_or_else(|| {
             let kinds: Vec<&str> = kind_layout::ALL.iter().map(|layout| layout.kind.as_str()).collect();
-            let message = format!("kind {word:?} is none; allowed: {}", kinds.join(", "));
+            let message = format!("unknown kind {word:?}; allowed: {}", kinds.join(", "));
             MapError::at_position(text, definition.kind.span(), message)
         })?;
         Ok(Self { text, definition, kind: layout.kind, layout })
@@ -90,7 +90,7 @@ impl<'a> MapValidator<'a> {
         allowed().find(|known| *known == name).ok_or_else(|| {
             let allowed: Vec<&str> = allowed().collect();
             let message =
-                format!("{section}{name} is no column of a {}; allowed: {}", self.kind, allowed.join(", "));
+                format!("{section}{name} is not a column of a {}; allowed: {}", self.kind, allowed.join(", "));
             self.at(span, message)
         })
     }
@@ -111,7 +111,7 @@ impl<'a> MapValidator<'a> {
             "windows-1252" => Ok(true),
             _ => Err(self.at(
                 encoding.span(),
-                "file.encoding is \"utf-8\" or \"windows-1252\"; UTF-16 is recognised by itself",
+                "file.encoding is \"utf-8\" or \"windows-1252\"; UTF-16 is detected",
             )),
         }
     }
@@ -122,7 +122,7 @@ impl<'a> MapValidator<'a> {
             let name = self.name("columns.", name, place.span())?;
             if header == 0 && matches!(place.get_ref(), ColumnLocation::Name(_)) {
                 let message =
-                    format!("columns.{name} is a name, but file.header = 0: say its number, from 1");
+                    format!("columns.{name} is a name, but file.header = 0: write its column number, from 1");
                 return Err(self.at(place.span(), message));
             }
             columns.push((name, place.get_ref().clone()));
@@ -207,7 +207,7 @@ impl<'a> MapValidator<'a> {
     fn pattern(&self, key: &str, pattern: Option<&Spanned<String>>) -> Result<Option<SymbolPattern>, MapError> {
         let Some(pattern) = pattern else { return Ok(None) };
         let parsed = SymbolPattern::parse(pattern.get_ref());
-        let message = format!("{key} has {{symbol}} once, in the symbol's place, such as \"{{symbol}}.US\"");
+        let message = format!("{key} needs one {{symbol}} in the symbol's place, such as \"{{symbol}}.US\"");
         parsed.map(Some).map_err(|_| self.at(pattern.span(), message))
     }
 
@@ -227,7 +227,7 @@ impl<'a> MapValidator<'a> {
             None => None,
         };
         if value.is_some() == pattern.has_field() {
-            let message = "say what the cells are: either {field} in wide.name, or wide.value = \"close\"";
+            let message = "the field of the cells is missing: write {field} in wide.name, or wide.value = \"close\"";
             return Err(self.at(span, message));
         }
         Ok(Some(WideNames { pattern, value, skip: wide.skip.clone() }))

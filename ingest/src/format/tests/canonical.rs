@@ -244,7 +244,7 @@ fn what_was_put_together_or_saved_by_a_spreadsheet_is_no_row() {
 fn headers_that_cannot_be_read_refuse_the_file() {
     assert!(
         refused("prices.csv", "symbol,date,price\nA,2024-03-14,1\n")
-            .contains("columns a price has not: price")
+            .contains("unknown columns for a price: price")
     );
     assert!(
         refused("prices.csv", "symbol,date,open\n").contains("lacks the required columns of a price: close")
@@ -322,7 +322,7 @@ fn records_are_of_the_file_s_kind_where_they_name_none() {
     ] {
         assert_eq!(read_text(name, &text), PRICE, "{name}: {text}");
     }
-    assert!(refused("feed.json", record).contains("is no format this program loads"));
+    assert!(refused("feed.json", record).contains("has no known format"));
     let other = read_text("prices.ndjson", &format!("{record}\n{{\"kind\":\"split\"}}\n"));
     assert!(other[1].contains("reject 2"), "{other:?}");
 }
@@ -331,7 +331,7 @@ fn records_are_of_the_file_s_kind_where_they_name_none() {
 fn a_layout_that_a_shipped_map_reads_is_named() {
     let stooq =
         "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>\nKO.US,D,20240314,0,1,1,1,1,1\n";
-    assert!(refused("ko.us.txt", stooq).contains("say --map stooq"));
+    assert!(refused("ko.us.txt", stooq).contains("add --map stooq"));
     let other = "ticker,date,open,high,low,close,volume\nKO,2024-03-14,1,1,1,1,1\n";
     assert!(!refused("all.csv", other).contains("--map stooq"));
 }

@@ -50,7 +50,7 @@ fn a_table_names_whose_its_rows_are() {
     let adjusted = "Date,Open,High,Low,Close,Volume,Ticker,Dividends,Stock Splits\n";
     assert!(refused("World.csv", adjusted).contains("auto_adjust"));
     let wide = "Price,Adj Close,Close\nTicker,TSLA,TSLA\nDate,,\n2024-01-02,248.4,248.4\n";
-    assert!(refused("TSLA.csv", wide).contains("say --map yfinance-wide"));
+    assert!(refused("TSLA.csv", wide).contains("add --map yfinance-wide"));
     assert!(refused("TSLA.csv", &wide.replace("Adj Close", "Open")).contains("download it again unadjusted"));
     assert!(refused("w.csv", ",Adj Close,Close\n,TSLA,TSLA\nDate,,\n").contains("--map yfinance-wide"));
     // Other vendors' columns of this name may be raw.
@@ -103,7 +103,7 @@ fn weekly_and_nameless_files_are_refused() {
     assert!(refused("table.csv", header).contains("--symbol"));
     assert!(
         refused("prices.csv", "symbol,date,open,high,low,close,adj_close,volume\n")
-            .contains("a price has not: adj_close")
+            .contains("unknown columns for a price: adj_close")
     );
     assert!(refused("A-1wk.csv", header).contains("daily"));
     assert!(

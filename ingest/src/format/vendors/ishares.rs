@@ -77,7 +77,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
             if normalize_column_name(&String::from_utf8_lossy(record.field(0))) == "ticker" {
                 let as_of = preamble.as_of.ok_or_else(|| {
                     FeedReadError::Refused(
-                        "says no date it can be read by after \"Fund Holdings as of\"".to_owned(),
+                        "has no readable date after \"Fund Holdings as of\"".to_owned(),
                     )
                 })?;
                 fund_rows(&fund, &preamble, as_of, record.line, rows)

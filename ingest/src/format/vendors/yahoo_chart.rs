@@ -80,7 +80,7 @@ fn read_result(
     let zone = said("exchangeTimezoneName").and_then(|name| name.parse::<Tz>().ok());
     let zone = zone.ok_or_else(|| refused("names no time zone (exchangeTimezoneName)"))?;
     let own = said("symbol").and_then(|text| Symbol::parse(&text).ok());
-    let symbol = symbol.or(own.as_ref()).ok_or_else(|| refused("names no symbol: say --symbol"))?;
+    let symbol = symbol.or(own.as_ref()).ok_or_else(|| refused("names no symbol: add --symbol SYMBOL"))?;
     let currency = said("currency").and_then(|text| Currency::parse(&text));
     let currency = currency.unwrap_or_else(|| options.currency.clone());
     let options = ReaderOptions { currency, ..options.clone() };
@@ -113,7 +113,7 @@ struct ChartDay<'a> {
 fn days_of(result: RawJson<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay<'_>>, String> {
     let day_of = |time: RawJson<'_>| -> Result<NaiveDate, String> {
         let seconds = time.raw().parse().ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
-        let moment = seconds.ok_or_else(|| format!("has the time {}, which is none", time.raw()))?;
+        let moment = seconds.ok_or_else(|| format!("has the invalid time {}", time.raw()))?;
         Ok(moment.with_timezone(&zone).date_naive())
     };
     let times = result.get("timestamp").map(RawJson::items).unwrap_or_default();
