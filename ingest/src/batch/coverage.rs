@@ -226,10 +226,10 @@ mod tests {
             run("b", "T", Kind::Dividend),
         ];
         let (before, mut load) = (LogCoverage::from_manifests(&runs), LoadCoverage::default());
-        load.priced(&Symbol::parse("VZ").unwrap());
+        load.add_priced_symbol(&Symbol::parse("VZ").unwrap());
         load.symbol(&Symbol::parse("XOM").unwrap());
         let priced = |source: &str| -> BTreeSet<&str> {
-            before.priced(source, &load).unwrap().map(Symbol::as_str).collect()
+            before.symbols_with_prices(source, &load).unwrap().map(Symbol::as_str).collect()
         };
         assert_eq!(priced("a"), BTreeSet::from(["KO", "MO", "PEP", "VZ"]));
         assert_eq!(priced("b"), BTreeSet::from(["KO", "PEP", "VZ"]));
