@@ -227,7 +227,7 @@ mod tests {
         ];
         let (before, mut load) = (LogCoverage::from_manifests(&runs), LoadCoverage::default());
         load.add_priced_symbol(&Symbol::parse("VZ").unwrap());
-        load.symbol(&Symbol::parse("XOM").unwrap());
+        load.add_symbol(&Symbol::parse("XOM").unwrap());
         let priced = |source: &str| -> BTreeSet<&str> {
             before.symbols_with_prices(source, &load).unwrap().map(Symbol::as_str).collect()
         };
