@@ -229,7 +229,7 @@ mod tests {
         let prices = KnownKeys::on_any_day(&[Symbol::parse("KO").unwrap()]);
         let price = |symbol| prices.contains(&retraction(symbol, "2024-03-14", None));
         assert!(price("KO") && !price("PEP"));
-        let text = retraction("KO", "2024-03-13", Some("d-1")).text();
+        let text = retraction("KO", "2024-03-13", Some("d-1")).describe();
         assert_eq!(text, "dividend KO 2024-03-13 id d-1");
     }
 }
