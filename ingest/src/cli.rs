@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
 use telemetry::Shutdown;
-use telemetry::listener::{MetricsSettings, parse_address};
+use telemetry::listener::{MetricsSettings, parse_listen_address};
 
 use crate::generate::{self, GenerateArgs};
 use crate::infer::{MapArgs, print_map};
@@ -69,7 +69,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct HealthArgs {
     /// Metrics address of the running watch or pull, if METRICS_LISTEN belongs to another program
-    #[arg(long, env = "INGEST_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_address)]
+    #[arg(long, env = "INGEST_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_listen_address)]
     address: Option<SocketAddr>,
     #[command(flatten)]
     metrics: MetricsSettings,
@@ -180,7 +180,7 @@ async fn run_with_metrics<T>(
 
 async fn run_health(args: HealthArgs) -> ExitCode {
     match args.address.or(args.metrics.metrics_listen) {
-        Some(address) => ExitCode::from(telemetry::health_check::check(address, "/health").await),
+        Some(address) => ExitCode::from(telemetry::health_check::check_health(address, "/health").await),
         None => fail(
             format_args!(
                 "cannot check health: no address is set\n\

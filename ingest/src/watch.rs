@@ -100,7 +100,7 @@ pub async fn watch_folder(
     }
     let _lock = lock_folder(&args.folder)?;
     let mut waiting = PendingFiles::default();
-    while !shutdown.requested() {
+    while !shutdown.is_requested() {
         let settled = waiting.poll_folder(&args.folder, args.settle).map_err(unusable)?;
         let mut pause = args.every;
         for path in settled {

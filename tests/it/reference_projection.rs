@@ -84,7 +84,7 @@ impl ReferenceProjection {
         let mut before = 0;
         for frame in frames {
             self.frame(sequence, before, frame)?;
-            before += i32::try_from(frame.body.items())?;
+            before += i32::try_from(frame.body.item_count())?;
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ impl DashboardState {
         );
         config.options(options.trim());
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let tls = tls::connector(&config)?;
+        let tls = tls::tls_connector(&config)?;
         let pool = Pool::builder(Manager::from_config(config, tls, recycling))
             .max_size(usize::try_from(settings.dashboard_connections)?)
             .runtime(Runtime::Tokio1)

@@ -79,7 +79,7 @@ async fn run(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
             serve(*settings, &arguments.database, telemetry::Shutdown::listen()?).await?
         }
         ApiCommand::Health(HealthArguments { listen }) => {
-            return Ok(ExitCode::from(telemetry::health_check::check(listen, "/v1/health").await));
+            return Ok(ExitCode::from(telemetry::health_check::check_health(listen, "/v1/health").await));
         }
         ApiCommand::Account(command) => command::run_account(command, &arguments.database).await?,
         ApiCommand::Key(command) => command::run_key(command, &arguments.database).await?,

@@ -2,7 +2,7 @@
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::{Method, StatusCode};
-use telemetry::spans::{SPAN_TARGET, continue_from, rename};
+use telemetry::spans::{SPAN_TARGET, rename_span, set_parent_from_headers};
 use tracing::Span;
 use tracing::field::Empty;
 
@@ -23,7 +23,7 @@ pub(super) fn request_span(request: &Request, id: &RequestId) -> Span {
         http.response.status_code = Empty,
         request_id = id.as_str(),
     );
-    continue_from(&span, request.headers());
+    set_parent_from_headers(&span, request.headers());
     span
 }
 
@@ -33,7 +33,7 @@ pub(super) fn record_response(span: &Span, method: &Method, route: Option<&Match
         return;
     }
     let route = route.map(MatchedPath::as_str);
-    rename(span, format!("{method} {}", route.unwrap_or_default()).trim_end().to_owned());
+    rename_span(span, format!("{method} {}", route.unwrap_or_default()).trim_end().to_owned());
     span.record("http.route", route);
     span.record("http.response.status_code", i64::from(status.as_u16()));
     if status.is_server_error() {

@@ -67,7 +67,7 @@ impl LagMonitor {
             let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
             let applied = Sequence::try_from(applied).map_err(|error| error.to_string())?;
             // The projector may have applied messages published after the stream's response.
-            let events = last.saturating_sub(applied.number());
+            let events = last.saturating_sub(applied.to_u64());
             if events == 0 {
                 level_at = Instant::now();
             }

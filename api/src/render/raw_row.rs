@@ -8,7 +8,7 @@ use chrono::{DateTime, Datelike, NaiveDate, Utc};
 use market::decimal::ExactDecimal;
 use market::row::TableRow;
 use serde::Serialize;
-use store::from_row::place;
+use store::from_row::column_position;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
@@ -39,7 +39,7 @@ impl<T: TableRow> JsonObject for RawRow<T> {
             body.extend_from_slice(if body.is_empty() { b"{\"" } else { b",\"" });
             body.extend_from_slice(name.as_bytes());
             body.extend_from_slice(b"\":");
-            let place = place(&self.row, name, expected).ok_or_else(|| RenderError::Column(name))?;
+            let place = column_position(&self.row, name, expected).ok_or_else(|| RenderError::Column(name))?;
             self.write(place, quote, &mut body)?;
             expected = place + 1;
         }

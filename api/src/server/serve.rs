@@ -114,7 +114,7 @@ fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Conf
 /// Refuses a newer database at the start only. A running instance continues to read a database that is upgraded.
 async fn refuse_newer_database(settings: &ServeSettings, database: &DatabaseSettings) -> anyhow::Result<()> {
     let config = primary(settings, database)?;
-    let asking = async { db::refuse_newer(&db::connect(&config).await?).await };
+    let asking = async { db::refuse_newer_schema(&db::connect(&config).await?).await };
     // An unreachable database must not prevent the start.
     match tokio::time::timeout(settings.read_timeout(), asking).await {
         Ok(Err(error)) if !error.is_unreachable() => Err(error.into()),
@@ -134,9 +134,9 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Backgroun
         true => config.clone(),
         false => replicas_config(&settings.database_read_urls, "DATABASE_READ_URLS")?,
     };
-    let tls = tls::connector(&config)?;
+    let tls = tls::tls_connector(&config)?;
     let connecting = ConnectionSettings {
-        tls: tls::connector(&reading)?,
+        tls: tls::tls_connector(&reading)?,
         config: reading,
         connections: settings.read_connections.max(1),
         bulk_connections: settings.costly_connections.max(1),

@@ -57,6 +57,6 @@ impl ChunkEncoder {
         let kind = body.kind();
         let next = &mut self.chunks[kind as usize];
         let chunk = std::mem::replace(next, *next + 1);
-        Ok(EncodedBatch { kind, codec, chunk, rows: body.rows() as u64, line, body: bytes })
+        Ok(EncodedBatch { kind, codec, chunk, rows: body.row_count() as u64, line, body: bytes })
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use event_log::frame::{BODY_VERSION, Body, Envelope, Frame, FrameId, schema_name};
-use event_log::shared::Shared;
+use event_log::shared::SharedMessage;
 use market::event::{InputFrames, Kind, RunManifest, RunState};
 
 use crate::batch::chunk_encoder::EncodedBatch;
@@ -17,7 +17,7 @@ pub(crate) struct Publication<'a> {
     log: &'a Log,
     publisher: Publisher,
     /// Small batches that wait for a shared message, by kind.
-    waiting: BTreeMap<Kind, Shared>,
+    waiting: BTreeMap<Kind, SharedMessage>,
     /// The next manifest, without the counts of this struct.
     pub manifest: RunManifest,
     /// Ids of the batches already in the log.
@@ -83,7 +83,7 @@ impl<'a> Publication<'a> {
             line,
         };
         let waiting = self.waiting.entry(kind).or_default();
-        waiting.add(envelope, body)?;
+        waiting.add_batch(envelope, body)?;
         if waiting.is_full() {
             self.send_waiting(kind).await?;
         }
@@ -92,7 +92,7 @@ impl<'a> Publication<'a> {
 
     /// Sends the waiting batches of a kind.
     async fn send_waiting(&mut self, kind: Kind) -> Result<(), LoadError> {
-        if let Some((headers, body)) = self.waiting.get_mut(&kind).and_then(Shared::take) {
+        if let Some((headers, body)) = self.waiting.get_mut(&kind).and_then(SharedMessage::take_message) {
             self.messages += 1;
             self.publisher.send(OutgoingMessage { subject: self.log.subject(kind), headers, body }).await?;
         }

@@ -11,7 +11,7 @@ use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErro
 use async_nats::jetstream::stream::Stream;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use bytes::Bytes;
-use event_log::restore::is_full;
+use event_log::restore::is_storage_full;
 use telemetry::failpoint;
 use tokio::task::JoinSet;
 
@@ -125,7 +125,7 @@ async fn deliver_with_retries(
         if error.kind() == PublishErrorKind::MaxPayloadExceeded {
             return Err(PublishFailure::TooLarge(message.body.len()));
         }
-        if is_full(&error) {
+        if is_storage_full(&error) {
             return Err(PublishFailure::Full { reason: error.to_string() });
         }
         if error.kind() == PublishErrorKind::TimedOut

@@ -12,8 +12,8 @@ use async_nats::jetstream::{Context, Message};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use event_log::frame::{Body, Envelope, Frame, FrameId};
-use event_log::replica::{LaggingReplica, lagging};
-use event_log::stream::{StreamSettings, genesis, is_compressed};
+use event_log::replica::{LaggingReplica, find_lagging_replicas};
+use event_log::stream::{StreamSettings, is_compressed, stream_identity};
 use futures::StreamExt;
 use market::event::{Kind, Reject, RunManifest, RunState};
 
@@ -42,7 +42,7 @@ impl Log {
     pub async fn open(settings: &StreamSettings) -> Result<Self, LogError> {
         let context = settings.connect("ingest").await?;
         let stream = settings.open(&context).await?;
-        genesis(&stream)?;
+        stream_identity(&stream)?;
         Ok(Self { context, stream, settings: settings.clone() })
     }
 
@@ -50,7 +50,7 @@ impl Log {
     pub async fn open_existing(settings: &StreamSettings) -> Result<Self, LogError> {
         let context = settings.connect("ingest").await?;
         let stream = settings.open_existing(&context).await?;
-        genesis(&stream)?;
+        stream_identity(&stream)?;
         Ok(Self { context, stream, settings: settings.clone() })
     }
 
@@ -195,7 +195,7 @@ impl Log {
 
     /// Identity of the stream.
     pub fn identity(&self) -> Result<String, LogError> {
-        Ok(genesis(&self.stream)?)
+        Ok(stream_identity(&self.stream)?)
     }
 
     /// True if nats-server compresses the stream.
@@ -209,7 +209,7 @@ impl Log {
         loop {
             match self.stream.get_info().await {
                 Ok(info) => {
-                    let found = lagging(&info);
+                    let found = find_lagging_replicas(&info);
                     if found.is_empty() || attempt == ATTEMPTS {
                         return Ok(found);
                     }

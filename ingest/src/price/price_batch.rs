@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use event_log::frame::{PriceSeries, TARGET_BYTES};
+use event_log::frame::{SymbolSeries, TARGET_BYTES};
 use market::bars::{Bar, BarVersion, Bars, MISSING};
 use market::symbol::Symbol;
 
@@ -174,7 +174,7 @@ pub(crate) struct CutBatch {
 /// Series of one record batch.
 #[derive(Debug, Default)]
 pub(crate) struct SeriesBatch {
-    pub series: Vec<PriceSeries>,
+    pub series: Vec<SymbolSeries>,
     /// First line of the rows.
     pub line: u64,
     bytes: usize,
@@ -193,7 +193,7 @@ impl CutBatch {
         if let Some(frame) = self.frames.last_mut() {
             frame.line = frame.line.min(line);
             frame.bytes += bytes;
-            frame.series.push(PriceSeries { symbol: symbol.clone(), bars });
+            frame.series.push(SymbolSeries { symbol: symbol.clone(), bars });
         }
     }
 }

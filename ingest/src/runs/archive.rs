@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use event_log::archive::{ArchiveError, Writer};
+use event_log::archive::{ArchiveError, ArchiveWriter};
 use event_log::restore;
 use event_log::stream::StreamSettings;
 use indicatif::ProgressBar;
@@ -76,14 +76,14 @@ impl LogCopyReport {
 /// Writes the log to a file, which gets its name only when it is complete.
 pub async fn export_log(args: &ExportLogArgs, settings: &StreamSettings) -> Result<LogCopyReport, LogCopyError> {
     let log = Log::open_existing(settings).await?;
-    let mut archive = Writer::create(&args.file, log.identity()?)?;
+    let mut archive = ArchiveWriter::create(&args.file, log.identity()?)?;
     let bar = ProgressBar::new(log.sequence_range().map_or(0, |range| *range.end()));
     let (mut next, mut gaps) = (1, 0);
     log.each_message(|sequence, message| {
         gaps += sequence - next;
         next = sequence + 1;
         bar.set_position(sequence);
-        let written = archive.message(sequence, &message.subject, message.headers.as_ref(), &message.payload);
+        let written = archive.append_message(sequence, &message.subject, message.headers.as_ref(), &message.payload);
         written.map_err(LogError::Archive)
     })
     .await?;
@@ -93,7 +93,7 @@ pub async fn export_log(args: &ExportLogArgs, settings: &StreamSettings) -> Resu
 
 /// Imports an exported log into the stream. The stream must be empty or contain the beginning of the same log.
 pub async fn import_log(args: &ImportLogArgs, settings: &StreamSettings) -> Result<LogCopyReport, LogCopyError> {
-    let imported = restore::import(&args.file, settings).await?;
+    let imported = restore::import_archive(&args.file, settings).await?;
     Ok(LogCopyReport {
         messages: imported.messages,
         gaps: imported.gaps,

@@ -143,14 +143,14 @@ fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<
             Ok(decoded) => {
                 let mut first_item = 1;
                 for frame in decoded {
-                    let items = frame.body.items();
+                    let items = frame.body.item_count();
                     let (sequence, subject) = (message.sequence, message.subject.clone());
                     frames.push(SequencedBatch { sequence, subject, first_item, frame });
                     first_item += items;
                 }
             }
             Err(source) if source.stops_reader() => {
-                return Err(ApplyError::NewerVersion { sequence: message.sequence.number(), source });
+                return Err(ApplyError::NewerVersion { sequence: message.sequence.to_u64(), source });
             }
             Err(error) => letters.push(undecodable_letter(message, &error)),
         }
@@ -208,9 +208,9 @@ fn bisect(mut group: Vec<SequencedBatch>) -> BisectStep {
         return BisectStep::Halves(group, right);
     }
     let placed = group.remove(0);
-    match placed.frame.body.halves() {
+    match placed.frame.body.split_in_halves() {
         Some((left, right)) => {
-            let middle = placed.first_item + left.items();
+            let middle = placed.first_item + left.item_count();
             let part = |body: Body, first_item: usize| SequencedBatch {
                 first_item,
                 frame: Frame { body, ..placed.frame.clone() },
@@ -298,7 +298,7 @@ mod tests {
             panic!("three frames are not one row")
         };
         let rows = |group: &[SequencedBatch]| {
-            group.iter().map(|placed| placed.frame.body.rows()).collect::<Vec<_>>()
+            group.iter().map(|placed| placed.frame.body.row_count()).collect::<Vec<_>>()
         };
         assert_eq!((rows(&left), rows(&right)), (vec![2], vec![3, 4]));
     }

@@ -98,7 +98,7 @@ impl LogReader {
     /// Opens a reader at the message after `after`.
     pub async fn open(stream: &Stream, after: Sequence, batch_bytes: u64) -> Result<Self, ConsumeError> {
         let config = pull::OrderedConfig {
-            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after.number() + 1 },
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after.to_u64() + 1 },
             max_bytes: 0,
             ..Default::default()
         };
@@ -107,7 +107,7 @@ impl LogReader {
         let messages = consumer.messages().await.map_err(|error| ConsumeError::Consumer(error.into()))?;
         let (buffered, loads, last_progress) =
             (MessageBatch::default(), InFlightLoads::default(), Instant::now());
-        let is_at_end = after.number() >= stream.cached_info().state.last_sequence;
+        let is_at_end = after.to_u64() >= stream.cached_info().state.last_sequence;
         let delivery = if is_at_end { DeliveryState::Current } else { DeliveryState::Pending };
         Ok(Self { messages, after, batch_bytes, buffered, bytes: 0, loads, last_progress, delivery })
     }
@@ -152,7 +152,7 @@ impl LogReader {
 
     /// Sequence of the next message.
     pub fn next_number(&self) -> u64 {
-        self.after.number() + 1
+        self.after.to_u64() + 1
     }
 
     /// Restarts the stall timeout. Called while the projector is paused and reads nothing.
@@ -211,7 +211,7 @@ impl LogReader {
             let info = message.info().map_err(ConsumeError::Consumer)?;
             (info.stream_sequence, info.pending)
         };
-        let after = self.after.number();
+        let after = self.after.to_u64();
         if found != after + 1 {
             return Err(ConsumeError::Gap { after, found });
         }

@@ -52,7 +52,7 @@ impl DeadLetter {
     fn copy_row<'a>(&'a self, fact_set: &'a str) -> DeadLetterRow<'a> {
         DeadLetterRow {
             fact_set,
-            sequence: self.sequence.bigint(),
+            sequence: self.sequence.to_i64(),
             item: self.item,
             code: &self.code,
             reason: &self.reason,

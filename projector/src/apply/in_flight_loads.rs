@@ -18,7 +18,7 @@ pub(crate) struct InFlightLoads(HashMap<String, Instant>);
 impl InFlightLoads {
     /// Updates the runs for a delivered message.
     pub(crate) fn observe(&mut self, message: &LogMessage, now: Instant) {
-        let Ok(envelope) = Envelope::read(message.headers.as_ref()) else { return };
+        let Ok(envelope) = Envelope::from_headers(message.headers.as_ref()) else { return };
         if envelope.kind == Kind::Run {
             self.0.retain(|_, latest| now.saturating_duration_since(*latest) < IDLE_TIMEOUT);
             let frames = Frame::decode(message.headers.as_ref(), &message.payload).unwrap_or_default();

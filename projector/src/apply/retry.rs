@@ -76,8 +76,8 @@ pub async fn export_rows<'a>(
 fn locate_item(frames: &[Frame], item: usize) -> Option<(&Body, usize)> {
     let mut before = 0;
     frames.iter().find_map(|frame| {
-        let here = item.checked_sub(before).filter(|here| *here < frame.body.items());
-        before += frame.body.items();
+        let here = item.checked_sub(before).filter(|here| *here < frame.body.item_count());
+        before += frame.body.item_count();
         here.map(|here| (&frame.body, here))
     })
 }

@@ -68,13 +68,13 @@ pub async fn insert_frames(
 fn frame_row<'a>((sequence, frame): &(Sequence, &'a Frame)) -> Result<FrameRow<'a>, ApplyError> {
     Ok(FrameRow {
         frame: &frame.id.0,
-        sequence: sequence.bigint(),
+        sequence: sequence.to_i64(),
         kind: frame.body.kind(),
         source: &frame.source,
         run: &frame.run,
         file: &frame.file,
         line: line_number(frame.line)?,
-        rows: i32::try_from(frame.body.rows())
+        rows: i32::try_from(frame.body.row_count())
             .map_err(|_| too_large_error("it has more than 2147483647 rows"))?,
     })
 }
@@ -89,7 +89,7 @@ pub async fn insert_run_records(
         match &frame.body {
             Body::Rejects(_) => rejects.extend(reject_rows(frame)?),
             Body::Run(run) => {
-                let (state, sequence) = (run.state.as_str(), sequence.bigint());
+                let (state, sequence) = (run.state.as_str(), sequence.to_i64());
                 transaction.execute(INSERT_RUN, &[&run.run, &state, &sequence, &JsonColumn(run)]).await?;
             }
             _ => {}

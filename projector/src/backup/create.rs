@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use chrono::Utc;
-use event_log::archive::Writer;
+use event_log::archive::ArchiveWriter;
 use event_log::sequence::Sequence;
 use serde::Serialize;
 use store::db::{self, DbError, generation_schema};
@@ -50,7 +50,7 @@ pub async fn create_backup(
     args: &BackupArgs,
 ) -> Result<BackupReport, BackupError> {
     let client = db::connect(&db::owner_config(&settings.database.owner)?).await?;
-    db::refuse_newer(&client).await?;
+    db::refuse_newer_schema(&client).await?;
     let position = begin_caught_up_snapshot(&client).await?;
     folder::create_folder(&args.folder)?;
     let (generation, sequence): (i32, i64) =
@@ -122,14 +122,14 @@ async fn export_log(
     path: &Path,
 ) -> Result<u64, BackupError> {
     let context = settings.stream.connect("projector-backup").await?;
-    let stream = settings.stream.existing(&context).await?;
-    if event_log::stream::genesis(&stream)? != genesis {
+    let stream = settings.stream.open_existing(&context).await?;
+    if event_log::stream::stream_identity(&stream)? != genesis {
         return Err(BackupError::Refused(format!(
             "cannot back up stream {}: the tables were derived from another log",
             settings.stream.nats_stream
         )));
     }
-    let mut archive = Writer::create(path, genesis.to_owned())?;
+    let mut archive = ArchiveWriter::create(path, genesis.to_owned())?;
     let mut reader = LogReader::open(&stream, Sequence::default(), settings.batch_bytes).await?;
     let mut read = 0;
     while read < end {
@@ -137,10 +137,10 @@ async fn export_log(
         let batch = batch.map_err(|_| {
             BackupError::Refused(format!("cannot read the log: no message after {read} was delivered"))
         })?;
-        for message in batch?.messages.iter().filter(|message| message.sequence.bigint() <= end) {
+        for message in batch?.messages.iter().filter(|message| message.sequence.to_i64() <= end) {
             let (sequence, headers) = (message.sequence, message.headers.as_ref());
-            archive.message(sequence.number(), &message.subject, headers, &message.payload)?;
-            read = sequence.bigint();
+            archive.append_message(sequence.to_u64(), &message.subject, headers, &message.payload)?;
+            read = sequence.to_i64();
         }
     }
     Ok(archive.finish()?)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use event_log::restore::import;
+use event_log::restore::import_archive;
 use event_log::stream::StreamError;
 use market::metrics::METHOD_VERSION;
 use serde::Serialize;
@@ -93,7 +93,7 @@ pub async fn restore_backup(
         renumber_generation(&mut client, &manifest).await?;
     }
     if manifest.log.is_some() {
-        import(&folder::log_path(&args.folder), &settings.stream).await?;
+        import_archive(&folder::log_path(&args.folder), &settings.stream).await?;
     }
     import_state(&mut client, &args.folder, &manifest).await?;
     let metrics = Arc::new(ProjectorMetrics::new().map_err(RunError::from)?);
@@ -126,12 +126,12 @@ async fn refuse_full_database(client: &Client) -> Result<(), BackupError> {
 /// Refuses a log with messages, except those of an interrupted restore of the same backup.
 async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest) -> Result<(), BackupError> {
     let context = settings.stream.connect("projector-restore").await?;
-    let stream = match settings.stream.existing(&context).await {
+    let stream = match settings.stream.open_existing(&context).await {
         Err(StreamError::Absent { .. }) => return Ok(()),
         stream => stream?,
     };
     let last = stream.cached_info().state.last_sequence;
-    if last == 0 || Some(event_log::stream::genesis(&stream)?) == manifest.genesis {
+    if last == 0 || Some(event_log::stream::stream_identity(&stream)?) == manifest.genesis {
         return Ok(());
     }
     Err(BackupError::Refused(format!(
@@ -147,7 +147,7 @@ async fn renumber_generation(client: &mut Client, manifest: &BackupManifest) -> 
     let (id, benchmark) = (manifest.generation, &manifest.benchmark);
     db::create_generation(&transaction, id, LIVE_FACTS, "tailing", METHOD_VERSION, benchmark).await?;
     transaction.execute("update control.active set generation = $1, previous = null", &[&id]).await?;
-    analysts::point(&transaction).await?;
+    analysts::point_analysts(&transaction).await?;
     let (views, tables) =
         (analysts::analyst_schema(FIRST_GENERATION), db::generation_schema(FIRST_GENERATION));
     transaction.batch_execute(&format!("drop schema {views} cascade; drop schema {tables} cascade")).await?;

@@ -13,7 +13,7 @@ use chrono::NaiveDate;
 use clap::{Parser, Subcommand};
 use event_log::stream::StreamSettings;
 use market::symbol::Symbol;
-use telemetry::listener::{MetricsSettings, parse_address};
+use telemetry::listener::{MetricsSettings, parse_listen_address};
 
 /// Applies the market log to facts and derives read tables
 ///
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, clap::Args)]
 pub(crate) struct HealthArgs {
     /// Metrics address of the running projector, where METRICS_LISTEN is another program's
-    #[arg(long, env = "PROJECTOR_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_address)]
+    #[arg(long, env = "PROJECTOR_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_listen_address)]
     pub(crate) address: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) metrics: MetricsSettings,

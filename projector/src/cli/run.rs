@@ -131,7 +131,7 @@ async fn check_health(args: HealthArgs) -> anyhow::Result<ExitCode> {
         "cannot ask for health: no address is set\n\
          set METRICS_LISTEN or --address to the metrics address of the running projector, such as 127.0.0.1:9465",
     )?;
-    Ok(ExitCode::from(telemetry::health_check::check(address, "/health").await))
+    Ok(ExitCode::from(telemetry::health_check::check_health(address, "/health").await))
 }
 
 async fn run_restore(settings: &ProjectorSettings, args: &RestoreArgs) -> anyhow::Result<ExitCode> {

@@ -64,7 +64,7 @@ pub async fn print_status(
         fact_set: row.try_get("name")?,
         checkpoint,
         log_last_sequence: log.as_ref().map(|log| log.state.last_sequence),
-        lag_events: log.as_ref().map(|log| log.state.last_sequence.saturating_sub(applied.number())),
+        lag_events: log.as_ref().map(|log| log.state.last_sequence.saturating_sub(applied.to_u64())),
         lagging_replicas: log.as_ref().map(lagging),
         holder: row.try_get("holder")?,
         halted: row.try_get("halted")?,
@@ -101,7 +101,7 @@ async fn load_schema_bytes(client: &Client, schema: &str) -> anyhow::Result<i64>
 
 async fn load_stream_info(settings: &StreamSettings) -> anyhow::Result<Info> {
     let context = settings.connect("projector-status").await?;
-    let stream = settings.existing(&context).await?;
+    let stream = settings.open_existing(&context).await?;
     Ok(stream.cached_info().clone())
 }
 

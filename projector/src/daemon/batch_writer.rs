@@ -117,7 +117,7 @@ impl<'a> BatchWriter<'a> {
         self.unanalyzed += batch.bytes();
         let (lease_length, message) = (self.lease_length.as_secs_f64(), batch.last_id());
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-            [&self.lease.fact_set, &sequence.bigint(), &self.genesis, &lease_length, &message];
+            [&self.lease.fact_set, &sequence.to_i64(), &self.genesis, &lease_length, &message];
         let advanced = transaction.execute(ADVANCE, &values).await?;
         debug_assert_eq!(advanced, 1, "the lease names a fact set");
         let applying = started.elapsed();
@@ -154,7 +154,7 @@ impl<'a> BatchWriter<'a> {
         self.metrics.commit.observe(committing.elapsed().as_secs_f64());
         self.derivers = derivers;
         failpoint!("projector.committed");
-        tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), cache = self.cache.bytes(), ?applying, committing = ?committing.elapsed(), elapsed = ?started.elapsed(), "applied");
+        tracing::info!(sequence = sequence.to_u64(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), cache = self.cache.bytes(), ?applying, committing = ?committing.elapsed(), elapsed = ?started.elapsed(), "applied");
         Ok(())
     }
 

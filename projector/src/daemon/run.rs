@@ -138,7 +138,7 @@ async fn follow_fact_set(
             backoff = retry_delays();
         }
         let pause = backoff.next().unwrap_or(Duration::from_secs(5));
-        if db::is_for_room(&error) {
+        if db::is_disk_full(&error) {
             tracing::warn!(error = %error_chain(&error), retry_in = ?pause, "disk of Postgres is full; free space on it, the projector then continues by itself");
         } else {
             tracing::warn!(error = %error_chain(&error), retry_in = ?pause, "transient failure; restarting from the checkpoint");
@@ -166,14 +166,14 @@ async fn run_session(
 ) -> Result<(), RunError> {
     let config = settings.projector_config(fact_set)?;
     let mut client = db::connect(&config).await?;
-    db::refuse_newer(&client).await?;
+    db::refuse_newer_schema(&client).await?;
     let holder = format!("{}@{}", std::process::id(), read_hostname());
     metrics.set_lease_held(fact_set, false);
     let waiting = wait_for_lease(&client, fact_set, settings, &holder, metrics, &mut shutdown);
     let Some(lease) = waiting.await? else {
         return Ok(());
     };
-    tracing::info!(epoch = lease.epoch, checkpoint = lease.checkpoint.number(), "lease acquired");
+    tracing::info!(epoch = lease.epoch, checkpoint = lease.checkpoint.to_u64(), "lease acquired");
     metrics.set_lease_held(fact_set, true);
     let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
     tokio::spawn(lease::renew_lease(config, lease.clone(), settings.lease(), stop.clone(), lost.clone()));
@@ -221,7 +221,7 @@ async fn apply_batches(
     let context = settings.stream.connect("projector").await?;
     // If facts exist, the stream is never created: a new empty stream would hide the loss of the log.
     let stream = match lease.genesis_id {
-        Some(_) => settings.stream.existing(&context).await?,
+        Some(_) => settings.stream.open_existing(&context).await?,
         None => settings.stream.open(&context).await?,
     };
     let genesis = check_log(&stream, lease)?;
@@ -236,7 +236,7 @@ async fn apply_batches(
         BatchWriter::new(lease.clone(), genesis, settings.lease(), facts, settings.fact_cache(), metrics);
     let mut sequence = lease.checkpoint;
     // Symbols that an earlier process left dirty are derived before the first message.
-    let pending = last.number().saturating_sub(sequence.number());
+    let pending = last.to_u64().saturating_sub(sequence.to_u64());
     writer.write_batch(client, &MessageBatch { pending, ..MessageBatch::default() }, sequence).await?;
     let mut reader = LogReader::open(&stream, sequence, settings.batch_bytes).await?;
     let (mut message, mut connects) = (lease.message.clone(), connect_count(&context));
@@ -282,7 +282,7 @@ async fn apply_batches(
 /// Span of a batch, from its facts to the commit of the derived tables.
 fn batch_span(batch: &MessageBatch, sequence: Sequence) -> Span {
     // OTLP has no unsigned integers.
-    let (sequence, messages) = (sequence.bigint(), i64::try_from(batch.messages.len()).ok());
+    let (sequence, messages) = (sequence.to_i64(), i64::try_from(batch.messages.len()).ok());
     tracing::info_span!(target: SPAN_TARGET, "batch", otel.kind = "consumer", sequence, messages)
 }
 
@@ -309,7 +309,7 @@ async fn load_end_sequence(client: &Client, fact_set: &str) -> Result<Option<Seq
 /// Checks that the log is complete and is the one that the facts were built from.
 fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunError> {
     let state = &stream.cached_info().state;
-    let genesis = stream::genesis(stream)?;
+    let genesis = stream::stream_identity(stream)?;
     let halt = |what: String| {
         Err(RunError::Halt(format!(
             "cannot continue: {what}; restore the log (ingest import), or start with an empty database"
@@ -320,7 +320,7 @@ fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunError> {
             "the stream was deleted and created again: its genesis_id is not the one of the facts".to_owned(),
         );
     }
-    let checkpoint = lease.checkpoint.number();
+    let checkpoint = lease.checkpoint.to_u64();
     if state.last_sequence < checkpoint {
         return halt(format!(
             "the log ends at {}, but message {} was already applied",
@@ -345,7 +345,7 @@ fn connect_count(context: &Context) -> u64 {
 /// Checks that the message at the checkpoint is the one that was applied. A message that cannot be read passes.
 async fn check_position(stream: &Stream, sequence: Sequence, message: Option<&str>) -> Result<(), RunError> {
     let Some(applied) = message else { return Ok(()) };
-    match stream.get_raw_message(sequence.number()).await {
+    match stream.get_raw_message(sequence.to_u64()).await {
         Ok(found) if message_id(Some(&found.headers)) != applied => Err(RunError::Halt(format!(
             "cannot continue: message {sequence} of the log is not the one that was applied; the log lost its end and reused \
              its sequences; restore the log from its second copy (ingest import), or start with an empty database"

@@ -10,7 +10,7 @@ use market::identity::Identity;
 use market::metrics::{DerivationContext, MonthlyReturns, Rules};
 use market::symbol::Symbol;
 use store::facts::FactsError;
-use store::history::{FactsBySymbol, ServedYear, symbols_of};
+use store::history::{FactsBySymbol, ServedYear, symbols_of_identities};
 
 use crate::derive::sectors::SectorMembers;
 use crate::facts::fact_cache::FactCache;
@@ -57,7 +57,7 @@ impl DerivationInput {
         facts: &mut FactsBySymbol,
         cache: &mut FactCache,
     ) -> Result<(), FactsError> {
-        for symbol in symbols_of([&self.identity]) {
+        for symbol in symbols_of_identities([&self.identity]) {
             let Some(mut of_symbol) = facts.remove(symbol) else { continue };
             let own = symbol == self.identity.symbol.as_str();
             if own && of_symbol.can_shrink(|year, digest| self.closes_suffice_for(year, digest)) {

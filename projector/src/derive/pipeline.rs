@@ -12,7 +12,9 @@ use market::metrics::fund::{FundRows, fund};
 use market::symbol::Symbol;
 use rayon::prelude::*;
 use store::facts::FactsError;
-use store::history::{FactsBySymbol, ServedYear, fetch_facts, fetch_facts_to_derive, history, symbols_of};
+use store::history::{
+    FactsBySymbol, ServedYear, build_history, fetch_facts, fetch_facts_to_derive, symbols_of_identities,
+};
 use telemetry::failpoint;
 use tokio::sync::mpsc;
 use tokio_postgres::GenericClient;
@@ -141,7 +143,7 @@ async fn load_facts(
     caches: &SharedCaches<'_>,
 ) -> Result<FactsBySymbol, DeriveError> {
     let (mut facts, mut missing) = (FactsBySymbol::new(), Vec::new());
-    for symbol in symbols_of(subjects.iter().map(|subject| &subject.identity)) {
+    for symbol in symbols_of_identities(subjects.iter().map(|subject| &subject.identity)) {
         match caches.lock().facts.get(symbol) {
             Some(held) => drop(facts.insert(symbol.to_owned(), Arc::clone(held))),
             None => missing.push(symbol),
@@ -193,7 +195,7 @@ async fn derive_chunk(
         subjects.push(subject);
     }
     if !subjects.is_empty() {
-        let wanted = symbols_of(subjects.iter().map(|subject| &subject.identity));
+        let wanted = symbols_of_identities(subjects.iter().map(|subject| &subject.identity));
         let facts = fetch_facts(reader, &wanted).await?;
         let (whole, _) = derive_in_parallel(InputChunk { subjects, facts }, market).await?;
         derived.built.extend(whole.built);
@@ -246,7 +248,7 @@ fn derive_and_encode(
     market: &MarketContext,
 ) -> Result<EncodeOutcome, DeriveError> {
     let history =
-        match history(&subject.identity, facts, |year, digest| subject.closes_suffice_for(year, digest)) {
+        match build_history(&subject.identity, facts, |year, digest| subject.closes_suffice_for(year, digest)) {
             Err(FactsError::ClosesOnly { .. }) => {
                 return Ok(EncodeOutcome::NeedsFullBars { is_permanent: false });
             }
@@ -265,7 +267,7 @@ fn derive_and_encode(
     Ok(EncodeOutcome::Encoded(Box::new(built)))
 }
 
-/// DerivedRows rows of one security, with the hashes of its dividends by year.
+/// Derived rows of one security, with the hashes of its dividends by year.
 struct DerivedSecurity {
     derived: metrics::DerivedRows,
     dividends: BTreeMap<i32, u64>,

@@ -99,7 +99,7 @@ impl Deriver {
         sequence: Sequence,
     ) -> Result<(), DeriveError> {
         let values: [&(dyn ToSql + Sync); 4] =
-            [&sequence.bigint(), &self.as_of, &JsonColumn(&self.policy), &journal.position()];
+            [&sequence.to_i64(), &self.as_of, &JsonColumn(&self.policy), &journal.position()];
         self.writer = Some(transaction.query_one(ADVANCE, &values).await?.try_get("writer")?);
         Ok(())
     }

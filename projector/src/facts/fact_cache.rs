@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use store::symbol_facts::{Columns, SymbolFacts};
+use store::symbol_facts::{SymbolFacts, YearColumns};
 
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 
@@ -63,7 +63,7 @@ impl FactCache {
     /// Caches the facts of a symbol if there is room, and replaces older ones.
     pub fn insert(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
         self.remove(symbol);
-        let bytes = symbol.len() + facts.size();
+        let bytes = symbol.len() + facts.size_bytes();
         if self.bytes + bytes <= self.limit {
             self.bytes += bytes;
             self.symbols.insert(symbol.to_owned(), facts);
@@ -73,7 +73,7 @@ impl FactCache {
     /// Updates cached symbols with written rows of records.
     pub fn update_records(&mut self, written: &[AppliedRecords]) {
         for row in written {
-            if SymbolFacts::keeps(row.key.kind) {
+            if SymbolFacts::has_kind(row.key.kind) {
                 self.update_symbol(&row.key.symbol, |facts| {
                     facts.put_records(row.key.kind, &row.key.source, &row.packed);
                     true
@@ -87,7 +87,7 @@ impl FactCache {
     pub fn update_years(&mut self, written: Vec<AppliedBars>) {
         for row in written {
             let (symbol, source, year) = row.key;
-            let columns = Columns::All(Box::new(row.packed));
+            let columns = YearColumns::All(Box::new(row.packed));
             self.update_symbol(&symbol, |facts| facts.put_year(&source, year, row.digest, columns));
         }
     }
@@ -103,7 +103,7 @@ impl FactCache {
 
     fn remove(&mut self, symbol: &str) -> Option<Arc<SymbolFacts>> {
         let facts = self.symbols.remove(symbol)?;
-        self.bytes -= symbol.len() + facts.size();
+        self.bytes -= symbol.len() + facts.size_bytes();
         Some(facts)
     }
 }
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn an_update_of_a_year_packed_with_others_removes_the_symbol() {
         let packed = Bars::default().pack().expect("no bars");
-        let columns = || Columns::All(Box::new(packed.clone()));
+        let columns = || YearColumns::All(Box::new(packed.clone()));
         let written = |year| AppliedBars {
             key: ("AAA".to_owned(), "feed".to_owned(), year),
             digest: 7,
@@ -199,7 +199,7 @@ mod tests {
                 match step {
                     CacheStep::Read => cache.insert(symbol, Arc::new(facts.clone())),
                     CacheStep::Records { kind, packed } => {
-                        if SymbolFacts::keeps(kind) {
+                        if SymbolFacts::has_kind(kind) {
                             facts.put_records(kind, "feed", &packed);
                         }
                         let key = RecordsKey { symbol: symbol.to_owned(), kind, source: "feed".to_owned() };
@@ -207,7 +207,7 @@ mod tests {
                     }
                     CacheStep::Year { year, digest, close } => {
                         let packed = PackedBars { close, ..PackedBars::default() };
-                        let columns = Columns::All(Box::new(packed.clone()));
+                        let columns = YearColumns::All(Box::new(packed.clone()));
                         assert!(facts.put_year("feed", year, digest, columns));
                         let key = (symbol.to_owned(), "feed".to_owned(), year);
                         let written = AppliedBars { key, digest, packed, replaces: false, last_day: None };
@@ -217,7 +217,7 @@ mod tests {
                 for (symbol, held) in &cache.symbols {
                     prop_assert_eq!(held.as_ref(), &stored[symbol.as_str()]);
                 }
-                let bytes: usize = cache.symbols.iter().map(|(symbol, held)| symbol.len() + held.size()).sum();
+                let bytes: usize = cache.symbols.iter().map(|(symbol, held)| symbol.len() + held.size_bytes()).sum();
                 prop_assert!(bytes == cache.bytes && bytes <= budget, "{} of {}", bytes, budget);
             }
         }

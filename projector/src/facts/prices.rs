@@ -9,8 +9,8 @@ use market::bars::{Bars, BarsError, PackedBars};
 use rayon::prelude::*;
 use store::copy::{CopyRow, copy_encoded, encode_values};
 use store::db::DbError;
-use store::facts::packed;
-use store::symbol_facts::{Columns, SymbolFacts, Years};
+use store::facts::read_packed_bars;
+use store::symbol_facts::{PackedYears, SymbolFacts, YearColumns};
 use store::years::BarsRow;
 use tokio_postgres::Transaction;
 
@@ -82,10 +82,10 @@ async fn load_stored_years(
     let (mut work, mut missing): (Vec<YearMerge>, Vec<BarsKey>) = Default::default();
     for (key, parts) in years {
         let facts = cache.get(&key.0);
-        let held = facts.map(|facts| facts.year(&key.1, key.2).map(Years::columns));
+        let held = facts.map(|facts| facts.year(&key.1, key.2).map(PackedYears::columns));
         let stored = match (held, facts) {
-            (Some(Some(Columns::All(_))), Some(facts)) => StoredYear::Cached(Arc::clone(facts)),
-            (Some(Some(Columns::Closes { .. })) | None, _) => {
+            (Some(Some(YearColumns::All(_))), Some(facts)) => StoredYear::Cached(Arc::clone(facts)),
+            (Some(Some(YearColumns::Closes { .. })) | None, _) => {
                 missing.push(key.clone());
                 StoredYear::Nothing
             }
@@ -179,7 +179,7 @@ async fn load_existing(
     let numbers: Vec<i32> = keys.iter().map(|key| key.2).collect();
     for row in transaction.query(EXISTING, &[&symbols, &sources, &numbers]).await? {
         let key = (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
-        existing.insert(key, packed(&row)?);
+        existing.insert(key, read_packed_bars(&row)?);
     }
     Ok(existing)
 }
@@ -194,8 +194,8 @@ fn merge_year(
         StoredYear::Nothing => None,
         StoredYear::Read(packed) => Some(packed),
         StoredYear::Cached(facts) => facts.year(&key.1, key.2).and_then(|years| match years.columns() {
-            Columns::All(packed) => Some(packed.as_ref()),
-            Columns::Closes { .. } => None,
+            YearColumns::All(packed) => Some(packed.as_ref()),
+            YearColumns::Closes { .. } => None,
         }),
     };
     let failed = |source: BarsError| ApplyError::Bars { symbol: key.0.clone(), source };

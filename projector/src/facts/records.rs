@@ -11,7 +11,7 @@ use market::records::{RawObservation, Records};
 use rayon::prelude::*;
 use store::copy::copy_into;
 use store::facts::unpack_records;
-use store::records::{RecordsRow, id_digest, note_ids};
+use store::records::{RecordsRow, id_digest, store_id_symbols};
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
@@ -98,7 +98,7 @@ async fn copy_to_moved_symbols(
     by_row: &mut ObservationsByRow,
 ) -> Result<(), ApplyError> {
     let named = by_row.iter().map(|(key, raw)| (&*key.symbol, key.kind, &*key.source, &**raw));
-    let digests = note_ids(transaction, named).await?;
+    let digests = store_id_symbols(transaction, named).await?;
     if digests.is_empty() {
         return Ok(());
     }

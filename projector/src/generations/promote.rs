@@ -141,7 +141,7 @@ async fn switch_served(transaction: &Transaction<'_>, to: i32, from: i32) -> any
     let search_path = format!("{}, control", generation_schema(to));
     transaction.execute("select set_config('search_path', $1, true)", &[&search_path]).await?;
     transaction.execute(FLIP, &[&to, &from]).await?;
-    analysts::point(transaction).await?;
+    analysts::point_analysts(transaction).await?;
     let (journal, statements) = (Journal::open(transaction, to).await?, PreparedStatements::new(transaction));
     for table in JOURNALED_TABLES {
         let symbols = read_tables::find_differing(transaction, from, table).await?;

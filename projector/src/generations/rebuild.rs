@@ -135,7 +135,7 @@ pub async fn rebuild_generation(
     }
     let securities =
         derive_securities(settings, &mut client, &generation, args.commit_every, &shutdown).await?;
-    if shutdown.requested() {
+    if shutdown.is_requested() {
         bail!("interrupted; run the same command again to resume generation {id}");
     }
     finish_rebuild(&mut client, &generation).await?;
@@ -302,7 +302,7 @@ async fn derive_securities(
         symbols.into_iter().filter(|s| reached.as_deref().is_none_or(|r| s.as_str() > r)).collect();
     let mut progress = ProgressReport::new("derived", "securities", left.len() as u64);
     for chunk in left.chunks(commit_every.get()) {
-        if shutdown.requested() {
+        if shutdown.is_requested() {
             break;
         }
         let transaction = client.transaction().await?;

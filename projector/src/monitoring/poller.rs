@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::jetstream::stream::Info;
 use chrono::{DateTime, NaiveDate, Utc};
-use event_log::replica::lagging;
+use event_log::replica::find_lagging_replicas;
 use market::metrics::calendar::{new_york_date, previous_session};
 use market::row::QuarantineReason;
 use store::db::{self, DbError, error_chain};
@@ -178,7 +178,7 @@ async fn poll_log_connection(
 ) -> Result<(), String> {
     let error_text = |error: &dyn std::fmt::Display| error.to_string();
     let context = settings.stream.connect("projector-metrics").await.map_err(|error| error_text(&error))?;
-    let stream = settings.stream.existing(&context).await.map_err(|error| error_text(&error))?;
+    let stream = settings.stream.open_existing(&context).await.map_err(|error| error_text(&error))?;
     loop {
         let info = tokio::time::timeout(POLL_INTERVAL, stream.get_info())
             .await
@@ -208,7 +208,7 @@ fn set_log_gauges(gauges: &Gauges, info: &Info, caught_up_at: &mut Instant) {
     gauges.lag.set(if pending == 0 { 0 } else { gauge_value(caught_up_at.elapsed().as_secs()) });
     gauges.log_bytes.set(gauge_value(info.state.bytes));
     gauges.log_messages.set(gauge_value(info.state.messages));
-    let behind = lagging(info).len();
+    let behind = find_lagging_replicas(info).len();
     let copies = info.config.num_replicas.max(1);
     gauges.log_replicas.with_label_values(&["behind"]).set(gauge_value(behind as u64));
     gauges

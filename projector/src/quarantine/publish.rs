@@ -19,7 +19,7 @@ pub(super) async fn publish_decisions(
 ) -> anyhow::Result<()> {
     let context = log.connect("projector-quarantine").await?;
     // A missing stream must not be created: decisions would refer to rows that are lost.
-    log.existing(&context).await?;
+    log.open_existing(&context).await?;
     let (headers, body) = encode_decisions(decisions, Utc::now())?.encode()?;
     let published = context.publish_with_headers(log.subject(Kind::Decision), headers, body);
     let acknowledged = tokio::time::timeout(PUBLISH_TIMEOUT, async { published.await?.await });

@@ -47,7 +47,7 @@ impl SecurityContext {
         Ok(Self { history, as_of, benchmark, policy, rules })
     }
 
-    /// DerivationContext context of the derivation.
+    /// Context of the derivation.
     pub(crate) fn market(&self) -> DerivationContext<'_> {
         let benchmark = self.benchmark.as_ref();
         let (policy, rules) = (&self.policy, &self.rules);

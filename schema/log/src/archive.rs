@@ -24,12 +24,12 @@ pub enum ArchiveError {
     File { path: String, source: std::io::Error },
     #[error("{path} is not a whole export of a log: {reason}")]
     NotWhole { path: String, reason: String },
-    #[error("the log cannot be read: {0}")]
+    #[error("cannot read the log: {0}")]
     Read(String),
-    #[error("message {sequence} was not accepted: {reason}; run the same command again to go on")]
+    #[error("cannot publish message {sequence}: {reason}; run the same command again to resume")]
     Publish { sequence: u64, reason: String },
     #[error(
-        "message {sequence} was not accepted, for the log has no room ({reason}): make room where NATS stores it, restart NATS, then run the same command again to go on"
+        "cannot publish message {sequence}: no space for the log ({reason}); free disk space for NATS, restart NATS, then run the same command again to resume"
     )]
     Full { sequence: u64, reason: String },
     #[error("{0}")]
@@ -37,7 +37,7 @@ pub enum ArchiveError {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-enum Record {
+enum ArchiveRecord {
     Beginning { layout: u32, genesis: String },
     Message { sequence: u64, kind: String, headers: Vec<(String, String)>, body: Vec<u8> },
     End { messages: u64, digest: [u8; 32] },
@@ -49,7 +49,7 @@ const LARGEST: usize = 64 << 20;
 
 /// One message of the file.
 #[derive(Debug)]
-pub struct Archived {
+pub struct ArchivedMessage {
     /// Sequence in the original log.
     pub sequence: u64,
     /// Last token of its subject.
@@ -61,7 +61,7 @@ pub struct Archived {
 }
 
 /// Writer of an archive. The file gets its final name only after the last record.
-pub struct Writer {
+pub struct ArchiveWriter {
     out: zstd::Encoder<'static, BufWriter<File>>,
     digest: blake3::Hasher,
     messages: u64,
@@ -69,13 +69,13 @@ pub struct Writer {
     staging: PathBuf,
 }
 
-impl Writer {
+impl ArchiveWriter {
     /// Creates an archive for the log with this identity. Fails if the file exists.
     pub fn create(path: &Path, genesis: String) -> Result<Self, ArchiveError> {
         if path.exists() {
             let path = path.display();
             let message =
-                format!("{path} exists already and is not overwritten: say another name, or move it away");
+                format!("cannot write {path}: the file exists; use another name, or move it away");
             return Err(ArchiveError::Refused(message));
         }
         let failed = |source| ArchiveError::File { path: path.display().to_string(), source };
@@ -84,19 +84,19 @@ impl Writer {
         let out = zstd::Encoder::new(BufWriter::new(file), 3).map_err(failed)?;
         let path = path.to_owned();
         let mut archive = Self { out, digest: blake3::Hasher::new(), messages: 0, path, staging };
-        archive.write(&Record::Beginning { layout: LAYOUT, genesis })?;
+        archive.write(&ArchiveRecord::Beginning { layout: LAYOUT, genesis })?;
         Ok(archive)
     }
 
     /// Appends a message, as stored in the log.
-    pub fn message(
+    pub fn append_message(
         &mut self,
         sequence: u64,
         subject: &str,
         headers: Option<&HeaderMap>,
         payload: &[u8],
     ) -> Result<(), ArchiveError> {
-        self.write(&Record::Message {
+        self.write(&ArchiveRecord::Message {
             sequence,
             kind: subject.rsplit('.').next().unwrap_or_default().to_owned(),
             headers: headers_of(headers),
@@ -107,7 +107,7 @@ impl Writer {
     /// Writes the last record and syncs the file to disk. Returns the number of messages.
     pub fn finish(mut self) -> Result<u64, ArchiveError> {
         let (messages, digest) = (self.messages, *self.digest.finalize().as_bytes());
-        self.write(&Record::End { messages, digest })?;
+        self.write(&ArchiveRecord::End { messages, digest })?;
         let failed = |source| ArchiveError::File { path: self.path.display().to_string(), source };
         let file = self.out.finish().and_then(|out| out.into_inner().map_err(|error| error.into_error()));
         file.and_then(|file| file.sync_all()).map_err(failed)?;
@@ -115,14 +115,14 @@ impl Writer {
         Ok(messages)
     }
 
-    fn write(&mut self, record: &Record) -> Result<(), ArchiveError> {
+    fn write(&mut self, record: &ArchiveRecord) -> Result<(), ArchiveError> {
         let written = self.write_record(record);
         written.map_err(|source| ArchiveError::File { path: self.path.display().to_string(), source })
     }
 
-    fn write_record(&mut self, record: &Record) -> std::io::Result<()> {
+    fn write_record(&mut self, record: &ArchiveRecord) -> std::io::Result<()> {
         let bytes = postcard::to_stdvec(record).map_err(std::io::Error::other)?;
-        if matches!(record, Record::Message { .. }) {
+        if matches!(record, ArchiveRecord::Message { .. }) {
             self.digest.update(&bytes);
             self.messages += 1;
         }
@@ -138,25 +138,25 @@ fn headers_of(headers: Option<&HeaderMap>) -> Vec<(String, String)> {
 }
 
 /// Reader of an archive.
-pub struct Reader {
+pub struct ArchiveReader {
     input: zstd::Decoder<'static, BufReader<File>>,
     path: String,
     /// Identity of the exported log.
     pub genesis: String,
 }
 
-impl Reader {
+impl ArchiveReader {
     /// Reads a file to its end to verify it, then opens it again. Fails if the file is incomplete or damaged.
-    pub fn open_whole(path: &Path) -> Result<Self, ArchiveError> {
+    pub fn open_verified(path: &Path) -> Result<Self, ArchiveError> {
         let mut reader = Self::open(path)?;
         let (mut messages, mut digest) = (0, blake3::Hasher::new());
         loop {
             match reader.next_record()? {
-                (Record::Message { .. }, bytes) => {
+                (ArchiveRecord::Message { .. }, bytes) => {
                     digest.update(&bytes);
                     messages += 1;
                 }
-                (Record::End { messages: told, digest: expected }, _) => {
+                (ArchiveRecord::End { messages: told, digest: expected }, _) => {
                     let whole = told == messages && expected == *digest.finalize().as_bytes();
                     return if whole {
                         Self::open(path)
@@ -164,18 +164,18 @@ impl Reader {
                         Err(reader.not_whole("its digest does not match"))
                     };
                 }
-                (Record::Beginning { .. }, _) => return Err(reader.not_whole("it begins twice")),
+                (ArchiveRecord::Beginning { .. }, _) => return Err(reader.not_whole("it begins twice")),
             }
         }
     }
 
     /// Returns the next message; `None` at the end.
-    pub fn next_message(&mut self) -> Result<Option<Archived>, ArchiveError> {
+    pub fn next_message(&mut self) -> Result<Option<ArchivedMessage>, ArchiveError> {
         Ok(match self.next_record()?.0 {
-            Record::Message { sequence, kind, headers, body } => {
-                Some(Archived { sequence, kind, headers, body })
+            ArchiveRecord::Message { sequence, kind, headers, body } => {
+                Some(ArchivedMessage { sequence, kind, headers, body })
             }
-            Record::Beginning { .. } | Record::End { .. } => None,
+            ArchiveRecord::Beginning { .. } | ArchiveRecord::End { .. } => None,
         })
     }
 
@@ -185,11 +185,11 @@ impl Reader {
         let input = zstd::Decoder::new(File::open(path).map_err(failed)?).map_err(failed)?;
         let mut reader = Self { input, path: shown, genesis: String::new() };
         reader.genesis = match reader.next_record()?.0 {
-            Record::Beginning { layout: LAYOUT, genesis } => genesis,
-            Record::Beginning { layout, .. } => {
+            ArchiveRecord::Beginning { layout: LAYOUT, genesis } => genesis,
+            ArchiveRecord::Beginning { layout, .. } => {
                 return Err(reader.not_whole(format!("its layout is {layout}, not {LAYOUT}")));
             }
-            _ => return Err(reader.not_whole("it does not begin as one")),
+            _ => return Err(reader.not_whole("it has no header of an export")),
         };
         Ok(reader)
     }
@@ -199,7 +199,7 @@ impl Reader {
     }
 
     /// Reads the next record; also returns its bytes.
-    fn next_record(&mut self) -> Result<(Record, Vec<u8>), ArchiveError> {
+    fn next_record(&mut self) -> Result<(ArchiveRecord, Vec<u8>), ArchiveError> {
         let mut length = [0; 4];
         self.input.read_exact(&mut length).map_err(|error| self.not_whole(error))?;
         let length = u32::from_le_bytes(length) as usize;

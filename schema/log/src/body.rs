@@ -13,12 +13,12 @@ use market::event::{
 use market::records::{EncodedRecord, Layout, RawObservation};
 
 use crate::codec::{CODEC, Codec, decode_json, encode_json};
-use crate::columns::{PriceSeries, bars_json, decode_columns, encode_columns};
+use crate::columns::{SymbolSeries, bars_json, decode_columns, encode_columns};
 use crate::error::{FrameError, RecordError};
 use crate::id::FrameId;
 
 /// Operations on the rows of one kind.
-trait Rows: Sized {
+trait BatchRows: Sized {
     /// Number of rows.
     fn count(&self) -> usize;
     /// Encodes the rows; returns the codec and the bytes.
@@ -28,13 +28,13 @@ trait Rows: Sized {
     /// Rows as a JSON array for display; a manifest is one object.
     fn json(&self) -> Result<Value, FrameError>;
     /// Number of rows, or of symbols in prices.
-    fn items(&self) -> usize;
+    fn item_count(&self) -> usize;
     /// Line of the first row in its file, where rows have one.
     fn first_line(&self) -> Option<u64>;
     /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
     fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError>;
     /// Splits the rows in two halves; `None` if they cannot be split.
-    fn halves(&self) -> Option<(Self, Self)>;
+    fn split_in_halves(&self) -> Option<(Self, Self)>;
 }
 
 /// Declares `Body`: for each kind the variant and the type of its rows.
@@ -53,7 +53,7 @@ macro_rules! bodies {
             }
 
             /// Number of rows (bars for prices).
-            pub fn rows(&self) -> usize {
+            pub fn row_count(&self) -> usize {
                 match self { $(Self::$body(rows) => rows.count()),* }
             }
 
@@ -72,8 +72,8 @@ macro_rules! bodies {
             }
 
             /// Number of items that can be quarantined separately: rows, or all bars of one symbol.
-            pub fn items(&self) -> usize {
-                match self { $(Self::$body(rows) => rows.items()),* }
+            pub fn item_count(&self) -> usize {
+                match self { $(Self::$body(rows) => rows.item_count()),* }
             }
 
             /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
@@ -88,10 +88,10 @@ macro_rules! bodies {
             }
 
             /// Splits the rows in two halves; `None` for a single row. Prices are split by symbol.
-            pub fn halves(&self) -> Option<(Self, Self)> {
+            pub fn split_in_halves(&self) -> Option<(Self, Self)> {
                 match self {
                     $(Self::$body(rows) => {
-                        let (left, right) = rows.halves()?;
+                        let (left, right) = rows.split_in_halves()?;
                         Some((Self::$body(left), Self::$body(right)))
                     }),*
                 }
@@ -101,7 +101,7 @@ macro_rules! bodies {
 }
 
 bodies! {
-    Price => Prices(Vec<PriceSeries>),
+    Price => Prices(Vec<SymbolSeries>),
     Security => Securities(Vec<EventRow<Security>>),
     Dividend => Dividends(Vec<EventRow<Dividend>>),
     Split => Splits(Vec<EventRow<Split>>),
@@ -114,7 +114,7 @@ bodies! {
     Run => Run(Box<RunManifest>),
 }
 
-impl Rows for Vec<PriceSeries> {
+impl BatchRows for Vec<SymbolSeries> {
     fn count(&self) -> usize {
         self.iter().map(|series| series.bars.len()).sum()
     }
@@ -130,7 +130,7 @@ impl Rows for Vec<PriceSeries> {
     fn json(&self) -> Result<Value, FrameError> {
         Ok(self.iter().flat_map(bars_json).collect())
     }
-    fn items(&self) -> usize {
+    fn item_count(&self) -> usize {
         self.len()
     }
     fn first_line(&self) -> Option<u64> {
@@ -139,8 +139,8 @@ impl Rows for Vec<PriceSeries> {
     fn observations(&self, _: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
         Ok(Vec::new())
     }
-    fn halves(&self) -> Option<(Self, Self)> {
-        halves(self)
+    fn split_in_halves(&self) -> Option<(Self, Self)> {
+        split_rows(self)
     }
 }
 
@@ -182,7 +182,7 @@ impl JsonRow for Reject {
     }
 }
 
-impl<T: JsonRow> Rows for Vec<T> {
+impl<T: JsonRow> BatchRows for Vec<T> {
     fn count(&self) -> usize {
         self.len()
     }
@@ -195,7 +195,7 @@ impl<T: JsonRow> Rows for Vec<T> {
     fn json(&self) -> Result<Value, FrameError> {
         Ok(serde_json::to_value(self)?)
     }
-    fn items(&self) -> usize {
+    fn item_count(&self) -> usize {
         self.len()
     }
     fn first_line(&self) -> Option<u64> {
@@ -204,12 +204,12 @@ impl<T: JsonRow> Rows for Vec<T> {
     fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
         self.iter().filter_map(|row| row.observation(frame).transpose()).collect()
     }
-    fn halves(&self) -> Option<(Self, Self)> {
-        halves(self)
+    fn split_in_halves(&self) -> Option<(Self, Self)> {
+        split_rows(self)
     }
 }
 
-impl Rows for Box<RunManifest> {
+impl BatchRows for Box<RunManifest> {
     fn count(&self) -> usize {
         1
     }
@@ -222,7 +222,7 @@ impl Rows for Box<RunManifest> {
     fn json(&self) -> Result<Value, FrameError> {
         Ok(serde_json::to_value(self)?)
     }
-    fn items(&self) -> usize {
+    fn item_count(&self) -> usize {
         1
     }
     fn first_line(&self) -> Option<u64> {
@@ -231,12 +231,12 @@ impl Rows for Box<RunManifest> {
     fn observations(&self, _: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
         Ok(Vec::new())
     }
-    fn halves(&self) -> Option<(Self, Self)> {
+    fn split_in_halves(&self) -> Option<(Self, Self)> {
         None
     }
 }
 
-fn halves<T: Clone>(rows: &[T]) -> Option<(Vec<T>, Vec<T>)> {
+fn split_rows<T: Clone>(rows: &[T]) -> Option<(Vec<T>, Vec<T>)> {
     let (left, right) = rows.split_at(rows.len() / 2);
     (!left.is_empty()).then(|| (left.to_vec(), right.to_vec()))
 }

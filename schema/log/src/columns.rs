@@ -13,7 +13,7 @@ use crate::error::FrameError;
 
 /// Bars of one symbol within a price batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PriceSeries {
+pub struct SymbolSeries {
     /// Symbol as the feed names it, in entry form.
     pub symbol: Symbol,
     /// Bars in file order.
@@ -26,7 +26,7 @@ struct PackedSeries {
     columns: PackedBars,
 }
 
-pub(crate) fn encode_columns(series: &[PriceSeries]) -> Result<Bytes, FrameError> {
+pub(crate) fn encode_columns(series: &[SymbolSeries]) -> Result<Bytes, FrameError> {
     let packed: Vec<PackedSeries> = series
         .iter()
         .map(|s| Ok(PackedSeries { symbol: s.symbol.clone(), columns: s.bars.pack()? }))
@@ -34,13 +34,13 @@ pub(crate) fn encode_columns(series: &[PriceSeries]) -> Result<Bytes, FrameError
     Ok(postcard::to_stdvec(&packed)?.into())
 }
 
-pub(crate) fn decode_columns(bytes: &[u8]) -> Result<Vec<PriceSeries>, FrameError> {
+pub(crate) fn decode_columns(bytes: &[u8]) -> Result<Vec<SymbolSeries>, FrameError> {
     let packed: Vec<PackedSeries> = postcard::from_bytes(bytes)?;
-    packed.into_iter().map(|s| Ok(PriceSeries { symbol: s.symbol, bars: s.columns.unpack()? })).collect()
+    packed.into_iter().map(|s| Ok(SymbolSeries { symbol: s.symbol, bars: s.columns.unpack()? })).collect()
 }
 
 /// One object per bar.
-pub(crate) fn bars_json(series: &PriceSeries) -> impl Iterator<Item = Value> + '_ {
+pub(crate) fn bars_json(series: &SymbolSeries) -> impl Iterator<Item = Value> + '_ {
     let bars = &series.bars;
     let price = |value: i64| bars.decimal(value).map(|value| ExactDecimal::from(value).to_string());
     let count = |value: i64| (value != MISSING).then_some(value);

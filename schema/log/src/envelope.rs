@@ -56,7 +56,7 @@ pub struct Envelope {
 
 impl Envelope {
     /// Encodes the headers.
-    pub fn headers(&self) -> HeaderMap {
+    pub fn to_headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(MESSAGE_ID, self.id.to_string().as_str());
         headers.insert(SCHEMA, schema_of(self.kind, self.version).as_str());
@@ -71,7 +71,7 @@ impl Envelope {
     }
 
     /// Parses the headers.
-    pub fn read(headers: Option<&HeaderMap>) -> Result<Self, FrameError> {
+    pub fn from_headers(headers: Option<&HeaderMap>) -> Result<Self, FrameError> {
         let fields: HashMap<&'static str, &str> =
             [MESSAGE_ID, SCHEMA, SOURCE, RUN, CHUNK, ROWS, CODEC, FILE, LINE]
                 .into_iter()

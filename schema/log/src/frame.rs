@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 pub use crate::body::Body;
 pub use crate::codec::{Codec, unpacked_length};
-pub use crate::columns::PriceSeries;
+pub use crate::columns::SymbolSeries;
 pub use crate::envelope::{BODY_VERSION, Envelope, schema_name};
 pub use crate::error::{FrameError, RecordError};
 pub use crate::id::FrameId;
@@ -37,7 +37,7 @@ impl Frame {
     /// Encodes headers and body.
     pub fn encode(&self) -> Result<(HeaderMap, Bytes), FrameError> {
         let (codec, body) = self.body.encode()?;
-        let headers = self.envelope(codec).headers();
+        let headers = self.envelope(codec).to_headers();
         Ok((headers, body))
     }
 
@@ -50,14 +50,14 @@ impl Frame {
             source: self.source.clone(),
             run: self.run.clone(),
             chunk: self.chunk,
-            rows: self.body.rows() as u64,
+            rows: self.body.row_count() as u64,
             file: self.file.clone(),
             line: self.line,
         }
     }
 
     /// Decodes a batch from its envelope and body.
-    pub(crate) fn of(envelope: Envelope, payload: &[u8]) -> Result<Self, FrameError> {
+    pub(crate) fn from_parts(envelope: Envelope, payload: &[u8]) -> Result<Self, FrameError> {
         let mut body = Body::decode(envelope.kind, envelope.codec, payload)?;
         if let Body::Prices(series) = &mut body {
             for version in series.iter_mut().flat_map(|s| &mut s.bars.versions) {

@@ -27,7 +27,7 @@ impl fmt::Display for LaggingReplica {
 }
 
 /// Replicas that are not current, according to the leader.
-pub fn lagging(info: &Info) -> Vec<LaggingReplica> {
+pub fn find_lagging_replicas(info: &Info) -> Vec<LaggingReplica> {
     let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
     let mut lagging: Vec<LaggingReplica> = peers
         .clone()
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_replica_that_is_offline_behind_or_missing_is_named() {
         let shown = |replicas, peers: Value| {
-            lagging(&info(replicas, &peers)).iter().map(ToString::to_string).collect::<Vec<_>>()
+            find_lagging_replicas(&info(replicas, &peers)).iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert!(shown(1, json!([])).is_empty());
         let (current, behind) = (peer("node-1", true, false, 0), peer("node-2", false, false, 7));

@@ -10,7 +10,7 @@ use async_nats::jetstream::context::{PublishAckFuture, PublishError};
 use async_nats::jetstream::{self, Context, ErrorCode};
 use bytes::Bytes;
 
-use crate::archive::{ArchiveError, Archived, Reader};
+use crate::archive::{ArchiveError, ArchivedMessage, ArchiveReader};
 use crate::stream::{RESTORE_WINDOW, StreamSettings};
 
 /// Maximum number of unacknowledged messages.
@@ -19,7 +19,7 @@ const MESSAGE_ID: &str = "Nats-Msg-Id";
 
 /// Result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportReport {
     /// Messages in the file.
     pub messages: u64,
     /// Sequences missing in the original. Messages after them got other numbers.
@@ -29,13 +29,13 @@ pub struct Imported {
 }
 
 /// Imports an exported log into a stream. The stream must be empty or contain the beginning of the same log.
-pub async fn import(path: &Path, settings: &StreamSettings) -> Result<Imported, ArchiveError> {
-    let mut reader = Reader::open_whole(path)?;
+pub async fn import_archive(path: &Path, settings: &StreamSettings) -> Result<ImportReport, ArchiveError> {
+    let mut reader = ArchiveReader::open_verified(path)?;
     let context = settings.connect("import").await?;
-    let mut stream = settings.restore(&context, &reader.genesis).await?;
+    let mut stream = settings.open_for_import(&context, &reader.genesis).await?;
     let there_before =
         stream.info().await.map_err(|error| ArchiveError::Read(error.to_string()))?.state.last_sequence;
-    let mut import = Import { context, settings, sent: HashMap::new(), position: 0, waiting: Vec::new() };
+    let mut import = ArchiveImport { context, settings, sent: HashMap::new(), position: 0, waiting: Vec::new() };
     let (mut next, mut gaps) = (1, 0);
     while let Some(message) = reader.next_message()? {
         gaps += message.sequence.saturating_sub(next);
@@ -45,16 +45,16 @@ pub async fn import(path: &Path, settings: &StreamSettings) -> Result<Imported, 
     import.settle().await?;
     if import.position < there_before {
         return Err(ArchiveError::Refused(format!(
-            "stream {} has {there_before} messages, the file only {}: it went on since the export; import into one that is empty or does not exist yet (--nats-stream)",
+            "cannot import: stream {} has {there_before} messages, the file only {}, so the stream grew since the export; import into a stream that is empty or does not exist (--nats-stream)",
             settings.nats_stream, import.position
         )));
     }
-    settings.restored(&import.context).await?;
-    Ok(Imported { messages: import.position, gaps, there_before })
+    settings.end_import(&import.context).await?;
+    Ok(ImportReport { messages: import.position, gaps, there_before })
 }
 
 /// True if the server rejects a message for lack of space. Retries fail as well.
-pub fn is_full(error: &PublishError) -> bool {
+pub fn is_storage_full(error: &PublishError) -> bool {
     let told = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
     let full = [
         ErrorCode::INSUFFICIENT_RESOURCES,
@@ -64,7 +64,7 @@ pub fn is_full(error: &PublishError) -> bool {
     told.is_some_and(|told| full.contains(&told.error_code()))
 }
 
-struct Import<'a> {
+struct ArchiveImport<'a> {
     context: Context,
     settings: &'a StreamSettings,
     /// Send time by message id. The server deduplicates ids only within its window.
@@ -73,9 +73,9 @@ struct Import<'a> {
     waiting: Vec<(u64, PublishAckFuture)>,
 }
 
-impl Import<'_> {
-    async fn message(&mut self, message: Archived, there_before: u64) -> Result<(), ArchiveError> {
-        let Archived { kind, headers, body, .. } = message;
+impl ArchiveImport<'_> {
+    async fn message(&mut self, message: ArchivedMessage, there_before: u64) -> Result<(), ArchiveError> {
+        let ArchivedMessage { kind, headers, body, .. } = message;
         self.position += 1;
         let id =
             headers.iter().find(|(name, _)| name == MESSAGE_ID).map(|(_, id)| id.clone()).unwrap_or_default();
@@ -104,7 +104,7 @@ impl Import<'_> {
     async fn settle(&mut self) -> Result<(), ArchiveError> {
         for (sequence, sent) in self.waiting.drain(..) {
             let acknowledged = sent.await.map_err(|error| {
-                let (full, reason) = (is_full(&error), error.to_string());
+                let (full, reason) = (is_storage_full(&error), error.to_string());
                 if full {
                     ArchiveError::Full { sequence, reason }
                 } else {
@@ -112,7 +112,7 @@ impl Import<'_> {
                 }
             })?;
             if acknowledged.sequence != sequence || acknowledged.duplicate {
-                let reason = format!("it became {}", acknowledged.sequence);
+                let reason = format!("it got sequence {}", acknowledged.sequence);
                 return Err(ArchiveError::Publish { sequence, reason });
             }
         }

@@ -9,17 +9,17 @@ pub struct Sequence(i64);
 
 /// Error for a number outside the range of sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is no position in the log")]
+#[error("{0} is not a position in the log")]
 pub struct SequenceError(pub i128);
 
 impl Sequence {
     /// Sequence as JetStream's integer.
-    pub fn number(self) -> u64 {
+    pub fn to_u64(self) -> u64 {
         self.0.unsigned_abs()
     }
 
     /// Sequence as Postgres' bigint.
-    pub fn bigint(self) -> i64 {
+    pub fn to_i64(self) -> i64 {
         self.0
     }
 }

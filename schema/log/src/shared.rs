@@ -24,7 +24,7 @@ const ENOUGH_HEADERS: usize = 32 * 1024;
 
 /// Envelope of one batch in a shared message, and the length of its body.
 #[derive(Serialize, Deserialize)]
-struct Member {
+struct SharedMember {
     id: String,
     version: u32,
     codec: String,
@@ -37,7 +37,7 @@ struct Member {
 
 /// Batches of one kind and run that wait for a shared message.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub struct SharedMessage {
     frames: Vec<(Envelope, Bytes)>,
     /// Envelopes as JSON.
     members: Vec<String>,
@@ -46,12 +46,12 @@ pub struct Shared {
     headers: usize,
 }
 
-impl Shared {
+impl SharedMessage {
     /// Adds a batch.
     ///
     /// # Errors
     /// The envelope cannot be encoded as JSON.
-    pub fn add(&mut self, envelope: Envelope, body: Bytes) -> Result<(), FrameError> {
+    pub fn add_batch(&mut self, envelope: Envelope, body: Bytes) -> Result<(), FrameError> {
         let member = serde_json::to_string(&member(&envelope, &body))?;
         self.unpacked += unpacked_length(&body);
         self.headers += member.len() + 1;
@@ -67,10 +67,10 @@ impl Shared {
 
     /// Takes the headers and body of the message, and empties the buffer. A single batch gets its ordinary message.
     /// Returns `None` if there is no batch.
-    pub fn take(&mut self) -> Option<(HeaderMap, Bytes)> {
+    pub fn take_message(&mut self) -> Option<(HeaderMap, Bytes)> {
         let Self { mut frames, members, .. } = std::mem::take(self);
         if frames.len() < 2 {
-            return frames.pop().map(|(envelope, body)| (envelope.headers(), body));
+            return frames.pop().map(|(envelope, body)| (envelope.to_headers(), body));
         }
         let (mut ids, mut whole, mut rows) = (blake3::Hasher::new(), BytesMut::new(), 0);
         for (envelope, body) in &frames {
@@ -81,14 +81,14 @@ impl Shared {
         let mut id = FrameId::default();
         id.0.copy_from_slice(&ids.finalize().as_bytes()[..16]);
         let (first, _) = frames.swap_remove(0);
-        let mut headers = Envelope { id, rows, codec: Codec::Shared, ..first }.headers();
+        let mut headers = Envelope { id, rows, codec: Codec::Shared, ..first }.to_headers();
         headers.insert(FRAMES, format!("[{}]", members.join(",")).as_str());
         Some((headers, whole.freeze()))
     }
 }
 
-fn member(envelope: &Envelope, body: &Bytes) -> Member {
-    Member {
+fn member(envelope: &Envelope, body: &Bytes) -> SharedMember {
+    SharedMember {
         id: envelope.id.to_string(),
         version: envelope.version,
         codec: envelope.codec.as_str().to_owned(),
@@ -103,9 +103,9 @@ fn member(envelope: &Envelope, body: &Bytes) -> Member {
 /// Envelopes and body lengths of all batches in a shared message.
 fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelope, usize)>, FrameError> {
     let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(FrameError::Header(FRAMES))?;
-    let members: Vec<Member> = serde_json::from_str(text.as_str()).map_err(|_| FrameError::Header(FRAMES))?;
-    let envelope = |member: Member| -> Result<(Envelope, usize), FrameError> {
-        let Member { id, version, codec, chunk, rows, file, line, bytes } = member;
+    let members: Vec<SharedMember> = serde_json::from_str(text.as_str()).map_err(|_| FrameError::Header(FRAMES))?;
+    let envelope = |member: SharedMember| -> Result<(Envelope, usize), FrameError> {
+        let SharedMember { id, version, codec, chunk, rows, file, line, bytes } = member;
         check_version(whole.kind, version)?;
         let codec = Codec::parse(&codec)?;
         if codec == Codec::Shared {
@@ -126,7 +126,7 @@ impl Envelope {
     /// # Errors
     /// Headers that are missing, malformed or of a newer version.
     pub fn read_all(headers: Option<&HeaderMap>) -> Result<Vec<Self>, FrameError> {
-        let whole = Self::read(headers)?;
+        let whole = Self::from_headers(headers)?;
         if whole.codec != Codec::Shared {
             return Ok(vec![whole]);
         }
@@ -140,15 +140,15 @@ impl Frame {
     /// # Errors
     /// The message is damaged, or of a newer version ([`FrameError::NewerVersion`]).
     pub fn decode(headers: Option<&HeaderMap>, payload: &[u8]) -> Result<Vec<Self>, FrameError> {
-        let whole = Envelope::read(headers)?;
+        let whole = Envelope::from_headers(headers)?;
         if whole.codec != Codec::Shared {
-            return Ok(vec![Self::of(whole, payload)?]);
+            return Ok(vec![Self::from_parts(whole, payload)?]);
         }
         let mut rest = payload;
         let mut frames = Vec::new();
         for (envelope, bytes) in members(&whole, headers)? {
             let (body, after) = rest.split_at_checked(bytes).ok_or(FrameError::Header(FRAMES))?;
-            frames.push(Self::of(envelope, body)?);
+            frames.push(Self::from_parts(envelope, body)?);
             rest = after;
         }
         if rest.is_empty() { Ok(frames) } else { Err(FrameError::Header(FRAMES)) }
@@ -175,12 +175,12 @@ mod tests {
     }
 
     fn shared(frames: &[Frame]) -> (HeaderMap, Bytes) {
-        let mut shared = Shared::default();
+        let mut shared = SharedMessage::default();
         for frame in frames {
             let (codec, body) = frame.body.encode().unwrap();
-            shared.add(frame.envelope(codec), body).unwrap();
+            shared.add_batch(frame.envelope(codec), body).unwrap();
         }
-        shared.take().unwrap()
+        shared.take_message().unwrap()
     }
 
     #[test]
@@ -194,19 +194,19 @@ mod tests {
         let (alone, body) = shared(&frames[..1]);
         assert!(alone.get(FRAMES).is_none());
         assert_eq!(Frame::decode(Some(&alone), &body).unwrap(), frames[..1]);
-        assert!(Shared::default().take().is_none());
+        assert!(SharedMessage::default().take_message().is_none());
     }
 
     #[test]
     fn a_message_is_full_before_its_headers_or_its_body_are_too_large_for_the_server() {
         let of = |frame: &Frame, body: Bytes| {
-            let mut shared = Shared::default();
+            let mut shared = SharedMessage::default();
             let mut count = 0;
             while !shared.is_full() {
-                shared.add(frame.envelope(Codec::Json), body.clone()).unwrap();
+                shared.add_batch(frame.envelope(Codec::Json), body.clone()).unwrap();
                 count += 1;
             }
-            let (headers, body) = shared.take().unwrap();
+            let (headers, body) = shared.take_message().unwrap();
             let named: usize =
                 headers.iter().flat_map(|(_, values)| values).map(|value| value.as_str().len()).sum();
             (count, named, body.len())

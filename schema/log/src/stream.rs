@@ -14,16 +14,16 @@ use clap::Args;
 
 use market::event::Kind;
 
-/// Where the log is.
+/// Settings of the log: NATS server and JetStream stream.
 #[derive(Debug, Clone, Args)]
 pub struct StreamSettings {
-    /// NATS server, for example nats://127.0.0.1:4222 (several: comma-separated)
+    /// URL of the NATS server; several are separated by commas
     #[arg(long, env = "NATS_URL", default_value = "nats://127.0.0.1:4222", global = true)]
     pub nats_url: String,
-    /// JetStream stream that is the log
+    /// Name of the JetStream stream of the log
     #[arg(long, env = "NATS_STREAM", default_value = "MARKET", global = true)]
     pub nats_stream: String,
-    /// First token of the log's subjects
+    /// First token of the subjects of the log
     #[arg(long, env = "NATS_SUBJECT_PREFIX", default_value = "market", global = true)]
     pub nats_subject_prefix: String,
     /// Replicas of the stream: 1 on one server, 3 in a cluster
@@ -61,10 +61,10 @@ pub enum StreamError {
         "no JetStream server answers for stream {stream}: {source} (is the server started with JetStream?)"
     )]
     Unanswered { stream: String, source: GetStreamError },
-    #[error("stream {stream} has no {GENESIS} in its metadata: it was not made by this service")]
+    #[error("cannot use stream {stream}: its metadata has no {GENESIS}, so this service did not create it")]
     NotOurs { stream: String },
     #[error(
-        "there is no stream {stream}: nothing was loaded yet, or the server could not restore it when it started (its log says why); ingest import brings back the second copy"
+        "cannot find stream {stream}: nothing was loaded yet, or the server could not restore it at start (see its log); ingest import restores the second copy"
     )]
     Absent { stream: String },
 }
@@ -88,7 +88,7 @@ impl StreamSettings {
         let client = async_nats::ConnectOptions::new()
             .name(name)
             .event_callback(move |event| {
-                say(&url, &lost, &event);
+                log_connection_event(&url, &lost, &event);
                 async {}
             })
             .connection_timeout(Duration::from_secs(5))
@@ -115,14 +115,14 @@ impl StreamSettings {
     }
 
     /// Opens the stream. Fails if it does not exist.
-    pub async fn existing(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
+    pub async fn open_existing(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
-        let found = (|| self.existing_once(context)).retry(retries).when(StreamError::is_transient).await?;
+        let found = (|| self.open_existing_once(context)).retry(retries).when(StreamError::is_transient).await?;
         warn_of_compression(&found);
         Ok(found)
     }
 
-    async fn existing_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
+    async fn open_existing_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let stream = || self.nats_stream.clone();
         context.get_stream(&self.nats_stream).await.map_err(|source| match source.kind() {
             GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
@@ -134,7 +134,7 @@ impl StreamSettings {
     }
 
     async fn open_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
-        match self.existing_once(context).await {
+        match self.open_existing_once(context).await {
             Err(StreamError::Absent { .. }) => {
                 // Two processes may create the stream at once with different identities. The loser uses the
                 // winner's.
@@ -151,8 +151,8 @@ impl StreamSettings {
     /// Opens the stream for an import, and creates it if it does not exist. An existing stream must have the log's
     /// identity or be empty. An empty stream takes the identity, since no projection can depend on it.
     ///
-    /// Until [`StreamSettings::restored`], the deduplication window is short: a log may contain a message twice.
-    pub async fn restore(
+    /// Until [`StreamSettings::end_import`], the deduplication window is short: a log may contain a message twice.
+    pub async fn open_for_import(
         &self,
         context: &jetstream::Context,
         genesis_id: &str,
@@ -161,14 +161,14 @@ impl StreamSettings {
         config.duplicate_window = RESTORE_WINDOW;
         config.metadata.insert(GENESIS.to_owned(), genesis_id.to_owned());
         match context.get_stream(&self.nats_stream).await {
-            Ok(stream) if genesis(&stream)? != genesis_id && stream.cached_info().state.last_sequence > 0 => {
+            Ok(stream) if stream_identity(&stream)? != genesis_id && stream.cached_info().state.last_sequence > 0 => {
                 Err(self.unavailable(
-                    "it holds messages of another log; import into a stream that is empty or does not exist yet: --nats-stream OTHER --nats-subject-prefix other",
+                    "it has messages of another log; import into a stream that is empty or does not exist: --nats-stream OTHER --nats-subject-prefix other",
                 ))
             }
             // nats-server keeps compressing after an update of this setting.
             Ok(stream) if is_compressed(&stream) => Err(self.unavailable(
-                "it is compressed; import into a stream that does not exist yet: --nats-stream OTHER --nats-subject-prefix other",
+                "it is compressed; import into a stream that does not exist: --nats-stream OTHER --nats-subject-prefix other",
             )),
             Ok(_) => {
                 context.update_stream(&config).await.map_err(|error| self.unavailable(error))?;
@@ -178,8 +178,8 @@ impl StreamSettings {
         }
     }
 
-    /// Restores the deduplication window after [`StreamSettings::restore`].
-    pub async fn restored(&self, context: &jetstream::Context) -> Result<(), StreamError> {
+    /// Restores the deduplication window after [`StreamSettings::open_for_import`].
+    pub async fn end_import(&self, context: &jetstream::Context) -> Result<(), StreamError> {
         let stream = context.get_stream(&self.nats_stream).await.map_err(|error| self.unavailable(error))?;
         let config =
             stream::Config { duplicate_window: DUPLICATE_WINDOW, ..stream.cached_info().config.clone() };
@@ -215,7 +215,7 @@ impl StreamSettings {
 }
 
 /// The stream's identity. A stream that is deleted and created again gets another one.
-pub fn genesis(stream: &stream::Stream) -> Result<String, StreamError> {
+pub fn stream_identity(stream: &stream::Stream) -> Result<String, StreamError> {
     let config = &stream.cached_info().config;
     config.metadata.get(GENESIS).cloned().ok_or_else(|| StreamError::NotOurs { stream: config.name.clone() })
 }
@@ -241,13 +241,13 @@ fn warn_of_compression(stream: &stream::Stream) {
 }
 
 /// Logs the loss and the recovery of the connection.
-fn say(url: &str, lost: &AtomicBool, event: &async_nats::Event) {
+fn log_connection_event(url: &str, lost: &AtomicBool, event: &async_nats::Event) {
     match event {
         async_nats::Event::Disconnected if !lost.swap(true, Ordering::Relaxed) => {
-            tracing::warn!("the connection to NATS at {url} is lost: trying again");
+            tracing::warn!(url, "connection to NATS lost: reconnecting");
         }
         async_nats::Event::Connected if lost.swap(false, Ordering::Relaxed) => {
-            tracing::warn!("NATS at {url} answers again");
+            tracing::warn!(url, "connection to NATS restored");
         }
         _ => {}
     }

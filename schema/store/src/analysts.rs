@@ -15,7 +15,7 @@ pub fn analyst_schema(id: i32) -> String {
 
 /// Creates the views of a generation whose tables are in `schema`, inside the caller's transaction. Afterwards the
 /// search path is the generation's again.
-pub(crate) async fn open(client: &impl GenericClient, id: i32, schema: &str) -> Result<(), DbError> {
+pub(crate) async fn create_analyst_views(client: &impl GenericClient, id: i32, schema: &str) -> Result<(), DbError> {
     let views = analyst_schema(id);
     let enter = "select set_config('search_path', $1, true)";
     client.execute(enter, &[&schema]).await?;
@@ -28,7 +28,7 @@ pub(crate) async fn open(client: &impl GenericClient, id: i32, schema: &str) -> 
 }
 
 /// Points new sessions of analysts to the served generation. Call it after every change of the served generation.
-pub async fn point(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
+pub async fn point_analysts(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.execute(POINT, &[]).await?;
     Ok(())
 }

@@ -10,8 +10,8 @@ use tokio_postgres::{Client, Config, GenericClient};
 
 use crate::{analysts, schema, tls};
 
-pub use crate::error::{DbError, error_chain, is_for_room};
-pub use crate::schema::{newest_schema, refuse_newer};
+pub use crate::error::{DbError, error_chain, is_disk_full};
+pub use crate::schema::{newest_schema, refuse_newer_schema};
 
 /// Login role of the projector. It writes facts and read tables; it has no access to accounts.
 pub const PROJECTOR_ROLE: &str = "dds_projector";
@@ -22,10 +22,10 @@ pub const DASHBOARD_ROLE: &str = "dds_dashboard";
 /// Login role of analysts. It reads only the generations' plain columns.
 pub const ANALYST_ROLE: &str = "dds_analyst";
 
-/// Where the database is.
+/// Settings of the owner's database connection.
 #[derive(Debug, Clone, Args)]
 pub struct DatabaseSettings {
-    /// Postgres of the owner: migrations and account administration
+    /// Postgres URL of the owner, for migrations and account administration
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, global = true)]
     pub database_url: Option<String>,
 }
@@ -48,7 +48,7 @@ pub fn config_for(
     if own.is_none() {
         config.user(role);
     }
-    Ok(bounded(config, role))
+    Ok(with_timeouts(config, role))
 }
 
 /// Connection settings for read replicas of one database. Each connection goes to a random replica. User, password
@@ -70,7 +70,7 @@ pub fn replicas_config(urls: &[String], variable: &'static str) -> Result<Config
         }
     }
     config.load_balance_hosts(LoadBalanceHosts::Random);
-    Ok(bounded(config, API_ROLE))
+    Ok(with_timeouts(config, API_ROLE))
 }
 
 /// Connection settings of the owner.
@@ -78,12 +78,12 @@ pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
     let url = settings.database_url.as_deref().ok_or(DbError::NotConfigured { variable: "DATABASE_URL" })?;
     let config =
         Config::from_str(url).map_err(|source| DbError::BadUrl { variable: "DATABASE_URL", source })?;
-    Ok(bounded(config, "dds_owner"))
+    Ok(with_timeouts(config, "dds_owner"))
 }
 
 /// Sets timeouts for connecting and for dead peers. TLS follows the URL.
-fn bounded(mut config: Config, name: &str) -> Config {
-    tls::as_demanded(&mut config);
+fn with_timeouts(mut config: Config, name: &str) -> Config {
+    tls::disable_opportunistic_tls(&mut config);
     config.connect_timeout(Duration::from_secs(5)).tcp_user_timeout(Duration::from_secs(30));
     if config.get_application_name().is_none() {
         config.application_name(name);
@@ -96,7 +96,7 @@ pub async fn connect(config: &Config) -> Result<Client, DbError> {
     let place =
         || format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""));
     let (client, connection) = config
-        .connect(tls::connector(config)?)
+        .connect(tls::tls_connector(config)?)
         .await
         .map_err(|source| DbError::Unreachable { place: place(), source })?;
     tokio::spawn(async move {
@@ -112,7 +112,7 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     let mut client = connect(config).await?;
     // Only one process migrates at a time.
     client.batch_execute("select pg_advisory_lock(7401)").await?;
-    refuse_newer(&client).await?;
+    refuse_newer_schema(&client).await?;
     Runner::new(&schema::migrations()?).run_async(&mut client).await?;
     grant_database(&client).await?;
     let first = client.query_opt("select 1 from control.generations limit 1", &[]).await?;
@@ -124,7 +124,7 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
         transaction.execute("insert into control.active (generation) values (1)", &[]).await?;
         transaction.commit().await?;
     }
-    analysts::point(&client).await?;
+    analysts::point_analysts(&client).await?;
     client.batch_execute("select pg_advisory_unlock(7401)").await?;
     Ok(())
 }
@@ -175,7 +175,7 @@ pub async fn create_generation(
             &[&id, &fact_set, &method_version, &state, &benchmark],
         )
         .await?;
-    analysts::open(client, id, &schema).await
+    analysts::create_analyst_views(client, id, &schema).await
 }
 
 /// Creates the readers' indexes of the first generation in the search path. Call it after the first rows are

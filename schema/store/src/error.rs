@@ -15,10 +15,10 @@ pub enum DbError {
     BadUrl { variable: &'static str, source: tokio_postgres::Error },
     #[error("cannot reach Postgres at {place}: {source}")]
     Unreachable { place: String, source: tokio_postgres::Error },
-    #[error("TLS towards Postgres cannot be set up: {0}")]
+    #[error("cannot set up TLS to Postgres: {0}")]
     Tls(#[from] rustls::Error),
     #[error(
-        "the database is at schema {found}, this program knows up to {known}: a newer program upgraded it. Run that one, or restore a backup from before"
+        "cannot use schema {found} of the database: this program knows up to {known}; run the newer program, or restore an older backup"
     )]
     Newer { found: i64, known: i64 },
     #[error("cannot migrate the database: {0}")]
@@ -44,9 +44,9 @@ impl DbError {
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    #[error("a value cannot be written as {ty}: {reason}")]
+    #[error("cannot write a value as {ty}: {reason}")]
     Value { ty: Type, reason: String },
-    #[error("{0} columns are more than a row can have")]
+    #[error("cannot write a row of {0} columns: too many")]
     TooManyColumns(usize),
 }
 
@@ -63,8 +63,8 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// True if Postgres reports a full disk.
-pub fn is_for_room(error: &(dyn std::error::Error + 'static)) -> bool {
+pub fn is_disk_full(error: &(dyn std::error::Error + 'static)) -> bool {
     let of_postgres = error.downcast_ref::<tokio_postgres::Error>();
     of_postgres.and_then(tokio_postgres::Error::code) == Some(&SqlState::DISK_FULL)
-        || error.source().is_some_and(is_for_room)
+        || error.source().is_some_and(is_disk_full)
 }

@@ -19,11 +19,11 @@ use market::symbol::Symbol;
 pub enum FactsError {
     #[error("postgres refused a statement: {0}")]
     Statement(#[from] tokio_postgres::Error),
-    #[error("the stored records of {symbol:?} cannot be read: {source}")]
+    #[error("cannot read the stored records of {symbol:?}: {source}")]
     Packed { symbol: String, source: PackedRecordsError },
-    #[error("stored prices of {symbol} cannot be read: {source}")]
+    #[error("cannot read the stored prices of {symbol}: {source}")]
     Bars { symbol: String, source: BarsError },
-    #[error("of the prices of {symbol} in {year} no more than the closes were read")]
+    #[error("cannot derive from the prices of {symbol} in {year}: only the closes were read")]
     ClosesOnly { symbol: String, year: i32 },
 }
 
@@ -84,7 +84,7 @@ pub async fn load_policy(client: &impl GenericClient) -> Result<SourcePolicy, Fa
 }
 
 /// Packed columns of a `bars` row.
-pub fn packed(row: &Row) -> Result<PackedBars, tokio_postgres::Error> {
+pub fn read_packed_bars(row: &Row) -> Result<PackedBars, tokio_postgres::Error> {
     Ok(PackedBars {
         days: row.try_get("days")?,
         close: row.try_get("close")?,

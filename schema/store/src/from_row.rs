@@ -7,17 +7,17 @@ use tokio_postgres::types::FromSql;
 use tokio_postgres::{Column, Error, Row};
 
 /// Postgres row, read by column name.
-struct Fetched<'a> {
+struct NamedRow<'a> {
     row: &'a Row,
     /// Position of the next expected column.
     expected: Cell<usize>,
 }
 
-impl ColumnReader for Fetched<'_> {
+impl ColumnReader for NamedRow<'_> {
     type Error = Error;
 
     fn column<'a, T: FromSql<'a>>(&'a self, name: &str) -> Result<T, Error> {
-        let Some(place) = place(self.row, name, self.expected.get()) else { return self.row.try_get(name) };
+        let Some(place) = column_position(self.row, name, self.expected.get()) else { return self.row.try_get(name) };
         self.expected.set(place + 1);
         self.row.try_get(place)
     }
@@ -25,7 +25,7 @@ impl ColumnReader for Fetched<'_> {
 
 /// Position of the column with this name. The expected position is checked first, because rows are usually read in
 /// column order.
-pub fn place(row: &Row, name: &str, expected: usize) -> Option<usize> {
+pub fn column_position(row: &Row, name: &str, expected: usize) -> Option<usize> {
     let is_it = |column: &Column| column.name() == name;
     match row.columns().get(expected).is_some_and(is_it) {
         true => Some(expected),
@@ -41,6 +41,6 @@ pub trait FromRow: Sized {
 
 impl<T: TableRow> FromRow for T {
     fn from_row(row: &Row) -> Result<Self, Error> {
-        T::from_columns(&Fetched { row, expected: Cell::new(0) })
+        T::from_columns(&NamedRow { row, expected: Cell::new(0) })
     }
 }

@@ -13,8 +13,8 @@ use market::identity::Identity;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 
-use crate::facts::{FactsError, packed};
-use crate::symbol_facts::{Columns, SymbolFacts, Years};
+use crate::facts::{FactsError, read_packed_bars};
+use crate::symbol_facts::{PackedYears, SymbolFacts, YearColumns};
 
 const RECORDS: &str = include_str!("../queries/records_of_symbols.sql");
 const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
@@ -87,18 +87,18 @@ fn by_symbol(
     Ok(facts.into_iter().map(|(symbol, facts)| (symbol.to_owned(), Arc::new(facts))).collect())
 }
 
-fn columns(row: &Row) -> Result<Columns, tokio_postgres::Error> {
+fn columns(row: &Row) -> Result<YearColumns, tokio_postgres::Error> {
     let column = |name: &str| row.try_get::<_, &[u8]>(name).map(Into::into);
     Ok(match row.try_get::<_, Option<&[u8]>>("range")? {
-        Some(_) => Columns::All(Box::new(packed(row)?)),
+        Some(_) => YearColumns::All(Box::new(read_packed_bars(row)?)),
         None => {
-            Columns::Closes { days: column("days")?, close: column("close")?, versions: column("versions")? }
+            YearColumns::Closes { days: column("days")?, close: column("close")?, versions: column("versions")? }
         }
     })
 }
 
 /// Distinct symbols under which the facts of some securities are stored.
-pub fn symbols_of<'a>(identities: impl IntoIterator<Item = &'a Identity>) -> Vec<&'a str> {
+pub fn symbols_of_identities<'a>(identities: impl IntoIterator<Item = &'a Identity>) -> Vec<&'a str> {
     let spans = identities.into_iter().flat_map(|identity| &identity.spans);
     let symbols: BTreeSet<&str> = spans.map(|span| span.symbol.as_str()).collect();
     symbols.into_iter().collect()
@@ -112,16 +112,16 @@ pub async fn load_histories(
     client: &impl GenericClient,
     identities: &[&Identity],
 ) -> Result<Vec<History>, FactsError> {
-    let facts = fetch_facts(client, &symbols_of(identities.iter().copied())).await?;
-    identities.iter().map(|identity| whole_history(identity, &facts)).collect()
+    let facts = fetch_facts(client, &symbols_of_identities(identities.iter().copied())).await?;
+    identities.iter().map(|identity| build_full_history(identity, &facts)).collect()
 }
 
 /// Builds the whole history of a security from the facts of its symbols.
 ///
 /// # Errors
 /// The facts are damaged.
-pub fn whole_history(identity: &Identity, facts: &FactsBySymbol) -> Result<History, FactsError> {
-    history(identity, facts, |_, _| false)
+pub fn build_full_history(identity: &Identity, facts: &FactsBySymbol) -> Result<History, FactsError> {
+    build_history(identity, facts, |_, _| false)
 }
 
 /// Builds the history of a security. If `closes` accepts a year and digest of the security's own symbol, only the
@@ -130,13 +130,13 @@ pub fn whole_history(identity: &Identity, facts: &FactsBySymbol) -> Result<Histo
 /// # Errors
 /// The facts are damaged. [`FactsError::ClosesOnly`]: another year has only closes, or such a year also has bars of
 /// another symbol.
-pub fn history(
+pub fn build_history(
     identity: &Identity,
     facts: &FactsBySymbol,
     closes: impl Fn(i32, i64) -> bool,
 ) -> Result<History, FactsError> {
-    let (mut history, mut bars, mut of_others) = (empty(identity), Vec::new(), BTreeSet::new());
-    for symbol in symbols_of([identity]) {
+    let (mut history, mut bars, mut of_others) = (empty_history(identity), Vec::new(), BTreeSet::new());
+    for symbol in symbols_of_identities([identity]) {
         let Some(facts) = facts.get(symbol) else { continue };
         for (kind, source, packed) in facts.records() {
             let added = history.add(kind, source, packed, |date| identity.owns(symbol, date));
@@ -150,7 +150,7 @@ pub fn history(
         let room = of_source.iter().map(|(_, years, _)| years.range().len()).sum();
         for (source, years, symbol) in of_source {
             let own = *symbol == identity.symbol.as_str();
-            let closes = own && years.suffice(&closes);
+            let closes = own && years.all_accepted(&closes);
             if add_years(&mut history, identity, symbol, (source, years), closes, room)? && !own {
                 of_others.extend(years.range());
             }
@@ -165,7 +165,7 @@ pub fn history(
     }
 }
 
-fn empty(identity: &Identity) -> History {
+fn empty_history(identity: &Identity) -> History {
     History {
         symbol: identity.symbol.clone(),
         former_symbols: identity.former_symbols(),
@@ -186,7 +186,7 @@ fn add_years(
     history: &mut History,
     identity: &Identity,
     symbol: &str,
-    (source, years): (&str, &Years),
+    (source, years): (&str, &PackedYears),
     closes: bool,
     room: usize,
 ) -> Result<bool, FactsError> {
@@ -195,8 +195,8 @@ fn add_years(
     let known = history.prices.iter().position(|prices| prices.source == source);
     let room = if known.is_none() { room.saturating_sub(years.range().len()) * BARS_OF_YEAR } else { 0 };
     let bars = match closes {
-        true => columns.unpack_closes(room).map(Unpacked::Closes),
-        false => columns.unpack().map(Unpacked::Bars),
+        true => columns.unpack_closes(room).map(UnpackedYears::Closes),
+        false => columns.unpack().map(UnpackedYears::Bars),
     };
     let bars = bars.map_err(damaged)?;
     let of_the_symbol = || identity.spans.iter().filter(|span| span.symbol.as_str() == symbol);
@@ -205,12 +205,12 @@ fn add_years(
     });
     let bars = match whole {
         true => bars,
-        false => Unpacked::Bars(restrict(&bars.into(), |day| identity.owns(symbol, date_of(day)))),
+        false => UnpackedYears::Bars(restrict(&bars.into(), |day| identity.owns(symbol, date_of(day)))),
     };
     if bars.days().is_empty() {
         return Ok(false);
     }
-    if !closes && matches!(columns, Columns::Closes { .. }) {
+    if !closes && matches!(columns, YearColumns::Closes { .. }) {
         return Err(FactsError::ClosesOnly { symbol: symbol.to_owned(), year: years.range().start });
     }
     let position = known.unwrap_or(history.prices.len());
@@ -227,8 +227,8 @@ fn add_years(
     }
     let before = std::mem::take(&mut prices.bars);
     let all = match bars {
-        Unpacked::Bars(bars) => before.append(bars),
-        Unpacked::Closes(closes) => before.append_closes(closes),
+        UnpackedYears::Bars(bars) => before.append(bars),
+        UnpackedYears::Closes(closes) => before.append_closes(closes),
     };
     prices.bars = all.map_err(damaged)?;
     prices.bars.reserve(room);
@@ -236,12 +236,12 @@ fn add_years(
 }
 
 /// Unpacked years of bars: all columns, or closes only.
-enum Unpacked {
+enum UnpackedYears {
     Bars(Bars),
     Closes(CloseColumns),
 }
 
-impl Unpacked {
+impl UnpackedYears {
     fn days(&self) -> &[i32] {
         match self {
             Self::Bars(bars) => &bars.day,
@@ -250,11 +250,11 @@ impl Unpacked {
     }
 }
 
-impl From<Unpacked> for Bars {
-    fn from(unpacked: Unpacked) -> Self {
+impl From<UnpackedYears> for Bars {
+    fn from(unpacked: UnpackedYears) -> Self {
         match unpacked {
-            Unpacked::Bars(bars) => bars,
-            Unpacked::Closes(closes) => closes.into(),
+            UnpackedYears::Bars(bars) => bars,
+            UnpackedYears::Closes(closes) => closes.into(),
         }
     }
 }

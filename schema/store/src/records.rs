@@ -30,12 +30,12 @@ pub fn id_digest(kind: Kind, source: &str, id: &str) -> i64 {
 
 /// Stores the symbols of observations with a vendor id, as (symbol, kind, source, observations). Returns the
 /// digests.
-pub async fn note_ids<'a>(
+pub async fn store_id_symbols<'a>(
     client: &impl GenericClient,
-    said: impl IntoIterator<Item = (&'a str, Kind, &'a str, &'a [RawObservation])>,
+    observations: impl IntoIterator<Item = (&'a str, Kind, &'a str, &'a [RawObservation])>,
 ) -> Result<Vec<i64>, Error> {
     let mut named: Vec<(i64, &str)> = Vec::new();
-    for (symbol, kind, source, observations) in said {
+    for (symbol, kind, source, observations) in observations {
         let ids = observations.iter().filter_map(|observation| observation.id.as_deref());
         named.extend(ids.map(|id| (id_digest(kind, source, id), symbol)));
     }

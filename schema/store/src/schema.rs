@@ -22,7 +22,7 @@ pub fn newest_schema() -> i64 {
 }
 
 /// Fails if a newer program migrated the database. Reads and writes of this version could be wrong there.
-pub async fn refuse_newer(client: &Client) -> Result<(), DbError> {
+pub async fn refuse_newer_schema(client: &Client) -> Result<(), DbError> {
     let found: Option<i64> = match client.query_one(APPLIED, &[]).await {
         Ok(row) => row.try_get(0)?,
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => None,

@@ -14,21 +14,21 @@ pub struct SymbolFacts {
     /// By kind and source.
     records: BTreeMap<(Kind, Arc<str>), Box<[u8]>>,
     /// By source and first calendar year.
-    bars: BTreeMap<(Arc<str>, i32), Years>,
+    bars: BTreeMap<(Arc<str>, i32), PackedYears>,
 }
 
 /// Consecutive calendar years of one source's bars: a single stored year, or several years packed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Years {
+pub struct PackedYears {
     range: Range<i32>,
     /// Digest of each year's stored columns, without versions.
     digests: SmallVec<[i64; 1]>,
-    columns: Columns,
+    columns: YearColumns,
 }
 
 /// Packed columns of bars: all of them, or closes only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Columns {
+pub enum YearColumns {
     /// Every column.
     All(Box<PackedBars>),
     /// Columns for closes and their provenance.
@@ -47,7 +47,7 @@ const ENTRY: usize = 320;
 
 impl SymbolFacts {
     /// True if the facts include records of this kind.
-    pub fn keeps(kind: Kind) -> bool {
+    pub fn has_kind(kind: Kind) -> bool {
         !matches!(kind, Kind::Security | Kind::Session)
     }
 
@@ -59,10 +59,10 @@ impl SymbolFacts {
     /// Replaces a source's bars of a year. Returns false, without a change, if the year is packed together with
     /// others.
     #[must_use]
-    pub fn put_year(&mut self, source: &str, year: i32, digest: i64, columns: Columns) -> bool {
+    pub fn put_year(&mut self, source: &str, year: i32, digest: i64, columns: YearColumns) -> bool {
         let is_alone = self.year(source, year).is_none_or(|years| years.digests.len() == 1);
         if is_alone {
-            let years = Years { range: year..year.saturating_add(1), digests: smallvec![digest], columns };
+            let years = PackedYears { range: year..year.saturating_add(1), digests: smallvec![digest], columns };
             let known = self.bars.keys().map(|(known, _)| known).find(|known| known.as_ref() == source);
             let source = known.map_or_else(|| source.into(), Arc::clone);
             self.bars.insert((source, year), years);
@@ -76,12 +76,12 @@ impl SymbolFacts {
     }
 
     /// Years of bars, grouped by source.
-    pub fn years(&self) -> impl Iterator<Item = (&str, &Years)> {
+    pub fn years(&self) -> impl Iterator<Item = (&str, &PackedYears)> {
         self.bars.iter().map(|((source, _), years)| (source.as_ref(), years))
     }
 
     /// The entry that contains a source's year of bars.
-    pub fn year(&self, source: &str, year: i32) -> Option<&Years> {
+    pub fn year(&self, source: &str, year: i32) -> Option<&PackedYears> {
         // Sources have few entries, and the newest are read most.
         let mut newest_first = self.bars.iter().rev();
         newest_first
@@ -91,12 +91,12 @@ impl SymbolFacts {
 
     /// True if [`SymbolFacts::shrink`] would reduce the size.
     pub fn can_shrink(&self, closes: impl Fn(i32, i64) -> bool) -> bool {
-        let mut before: Option<(&str, &Years)> = None;
+        let mut before: Option<(&str, &PackedYears)> = None;
         self.years().any(|(source, years)| {
-            let found = years.suffice(&closes).then_some((source, years));
-            let joins = found.zip(before).is_some_and(|(found, before)| before.1.precede(before.0, found));
+            let found = years.all_accepted(&closes).then_some((source, years));
+            let joins = found.zip(before).is_some_and(|(found, before)| before.1.is_followed_by(before.0, found));
             before = found;
-            found.is_some() && (joins || matches!(years.columns, Columns::All(_)))
+            found.is_some() && (joins || matches!(years.columns, YearColumns::All(_)))
         })
     }
 
@@ -108,18 +108,18 @@ impl SymbolFacts {
     pub fn shrink(&mut self, closes: impl Fn(i32, i64) -> bool) -> Result<(), BarsError> {
         self.bars
             .values_mut()
-            .filter(|years| years.suffice(&closes))
+            .filter(|years| years.all_accepted(&closes))
             .for_each(|years| years.columns.shrink());
-        let bars: Vec<((Arc<str>, i32), Years)> = std::mem::take(&mut self.bars).into_iter().collect();
-        let suffice = |years: &Years| years.suffice(&closes);
+        let bars: Vec<((Arc<str>, i32), PackedYears)> = std::mem::take(&mut self.bars).into_iter().collect();
+        let suffice = |years: &PackedYears| years.all_accepted(&closes);
         let runs = bars.chunk_by(|((of, _), before), ((source, _), years)| {
-            before.precede(of, (source, years)) && suffice(before) && suffice(years)
+            before.is_followed_by(of, (source, years)) && suffice(before) && suffice(years)
         });
         for run in runs {
             let [(key, first), more @ ..] = run else { continue };
             let years = match more {
                 [] => first.clone(),
-                more => joined(first, more.iter().map(|(_, years)| years))?,
+                more => pack_closes_together(first, more.iter().map(|(_, years)| years))?,
             };
             self.bars.insert(key.clone(), years);
         }
@@ -127,16 +127,16 @@ impl SymbolFacts {
     }
 
     /// Approximate memory size in bytes.
-    pub fn size(&self) -> usize {
+    pub fn size_bytes(&self) -> usize {
         let records = self.records.values().map(|packed| packed.len() + ENTRY);
         let years =
-            self.bars.values().map(|years| years.columns.size() + size_of_val(&*years.digests) + ENTRY);
+            self.bars.values().map(|years| years.columns.size_bytes() + size_of_val(&*years.digests) + ENTRY);
         records.chain(years).sum()
     }
 }
 
 /// Packs the closes of adjacent years together.
-fn joined<'a>(first: &Years, more: impl Iterator<Item = &'a Years>) -> Result<Years, BarsError> {
+fn pack_closes_together<'a>(first: &PackedYears, more: impl Iterator<Item = &'a PackedYears>) -> Result<PackedYears, BarsError> {
     let (mut range, mut digests) = (first.range.clone(), first.digests.clone());
     let mut bars = Bars::from(first.columns.unpack_closes(0)?);
     for years in more {
@@ -145,32 +145,32 @@ fn joined<'a>(first: &Years, more: impl Iterator<Item = &'a Years>) -> Result<Ye
         bars = bars.append_closes(years.columns.unpack_closes(0)?)?;
     }
     let [days, close, versions] = CloseColumns::from(bars).pack()?.map(Vec::into_boxed_slice);
-    Ok(Years { range, digests, columns: Columns::Closes { days, close, versions } })
+    Ok(PackedYears { range, digests, columns: YearColumns::Closes { days, close, versions } })
 }
 
-impl Years {
+impl PackedYears {
     /// Range of calendar years.
     pub fn range(&self) -> Range<i32> {
         self.range.clone()
     }
 
     /// Packed columns of the years.
-    pub fn columns(&self) -> &Columns {
+    pub fn columns(&self) -> &YearColumns {
         &self.columns
     }
 
     /// True if `accepted` accepts every year, by year and digest.
-    pub fn suffice(&self, accepted: impl Fn(i32, i64) -> bool) -> bool {
+    pub fn all_accepted(&self, accepted: impl Fn(i32, i64) -> bool) -> bool {
         self.range().zip(&self.digests).all(|(year, digest)| accepted(year, *digest))
     }
 
     /// True if the next entry has the same source and the following year.
-    fn precede(&self, source: &str, (of, next): (&str, &Self)) -> bool {
+    fn is_followed_by(&self, source: &str, (of, next): (&str, &Self)) -> bool {
         source == of && self.range.end == next.range.start
     }
 }
 
-impl Columns {
+impl YearColumns {
     fn shrink(&mut self) {
         if let Self::All(packed) = self {
             let [days, close, versions] = [&mut packed.days, &mut packed.close, &mut packed.versions]
@@ -201,7 +201,7 @@ impl Columns {
         }
     }
 
-    fn size(&self) -> usize {
+    fn size_bytes(&self) -> usize {
         match self {
             Self::All(packed) => {
                 let PackedBars { days, close, range, volume, extra, versions } = packed.as_ref();
@@ -259,7 +259,7 @@ mod tests {
         ) {
             let mut facts = SymbolFacts::default();
             for ((source, year), (scale, closes)) in &years {
-                let columns = Columns::All(Box::new(packed(*year, *scale, closes)));
+                let columns = YearColumns::All(Box::new(packed(*year, *scale, closes)));
                 prop_assert!(facts.put_year(source, *year, i64::from(*year) * 3, columns));
             }
             let whole = facts.clone();
@@ -275,11 +275,11 @@ mod tests {
                 }
                 for (source, year) in years.keys() {
                     let held = facts.year(source, *year).expect("a year");
-                    prop_assert_eq!(matches!(held.columns, Columns::Closes { .. }), accepted.contains(year));
-                    prop_assert!(held.suffice(|_, digest| digest % 3 == 0));
+                    prop_assert_eq!(matches!(held.columns, YearColumns::Closes { .. }), accepted.contains(year));
+                    prop_assert!(held.all_accepted(|_, digest| digest % 3 == 0));
                     // A single year can be replaced; a year packed with others cannot.
                     let (mut changed, alone) = (facts.clone(), held.range().len() == 1);
-                    let columns = Columns::All(Box::new(packed(*year, 2, &[5])));
+                    let columns = YearColumns::All(Box::new(packed(*year, 2, &[5])));
                     prop_assert_eq!(changed.put_year(source, *year, 1, columns), alone);
                     prop_assert_eq!(changed == facts, !alone);
                 }

@@ -13,12 +13,12 @@ use tokio_postgres::config::SslMode;
 pub use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// TLS connector for a connection configuration.
-pub fn connector(config: &Config) -> Result<MakeRustlsConnect, rustls::Error> {
+pub fn tls_connector(config: &Config) -> Result<MakeRustlsConnect, rustls::Error> {
     let mut roots = RootCertStore::empty();
     if config.get_ssl_mode() != SslMode::Disable {
         let found = rustls_native_certs::load_native_certs();
         for error in &found.errors {
-            tracing::warn!("a root certificate cannot be used: {error}");
+            tracing::warn!("cannot use a root certificate: {error}");
         }
         roots.add_parsable_certificates(found.certs);
     }
@@ -28,7 +28,7 @@ pub fn connector(config: &Config) -> Result<MakeRustlsConnect, rustls::Error> {
 }
 
 /// Disables opportunistic TLS: a connection that may fall back to plain text gives no protection.
-pub(crate) fn as_demanded(config: &mut Config) {
+pub(crate) fn disable_opportunistic_tls(config: &mut Config) {
     if config.get_ssl_mode() != SslMode::Require {
         config.ssl_mode(SslMode::Disable);
     }

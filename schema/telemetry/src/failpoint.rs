@@ -21,12 +21,12 @@ struct Armed {
 macro_rules! failpoint {
     ($name:literal) => {
         #[cfg(debug_assertions)]
-        $crate::failpoint::pass($name);
+        $crate::failpoint::pass_failpoint($name);
     };
 }
 
 /// Counts a pass of a step and sends the signal if the variable names this step and count.
-pub fn pass(name: &str) {
+pub fn pass_failpoint(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);
     let Some(armed) = ARMED.get_or_init(armed).as_ref().filter(|armed| armed.name == name) else { return };

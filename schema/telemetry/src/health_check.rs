@@ -20,7 +20,7 @@ pub const UNHEALTHY: u8 = 1;
 pub const UNREACHABLE: u8 = 3;
 
 /// Requests `path` from the program at `address`, prints the body and returns the exit code.
-pub async fn check(address: SocketAddr, path: &str) -> u8 {
+pub async fn check_health(address: SocketAddr, path: &str) -> u8 {
     let address = loopback_of(address);
     let response = tokio::time::timeout(TIMEOUT, get(address, path)).await;
     match response.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {

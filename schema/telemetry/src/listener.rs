@@ -31,7 +31,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub struct MetricsSettings {
     /// Address of the monitoring listener (/metrics, /health), separate from any public port. A port alone binds to
     /// loopback. Default: no listener
-    #[arg(long, env = "METRICS_LISTEN", value_name = "[ADDRESS:]PORT", value_parser = parse_address)]
+    #[arg(long, env = "METRICS_LISTEN", value_name = "[ADDRESS:]PORT", value_parser = parse_listen_address)]
     pub metrics_listen: Option<SocketAddr>,
 }
 
@@ -44,7 +44,7 @@ pub trait MetricsSource: Send + Sync + 'static {
     fn health(&self) -> Result<(), String>;
 }
 
-/// A bound monitoring listener.
+/// Bound monitoring listener.
 #[derive(Debug)]
 pub struct MetricsListener(TcpListener);
 
@@ -119,7 +119,7 @@ fn respond(path: &str, source: &impl MetricsSource) -> Response<String> {
 }
 
 /// Parses `ADDRESS:PORT`, or a port on loopback.
-pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
+pub fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
@@ -129,12 +129,12 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_address;
+    use super::parse_listen_address;
 
     #[test]
     fn a_port_alone_is_reachable_from_this_machine_only() {
-        assert_eq!(parse_address("9464").map(|address| address.to_string()), Ok("127.0.0.1:9464".to_owned()));
-        assert!(parse_address("0.0.0.0:9464").is_ok_and(|address| address.ip().is_unspecified()));
-        assert!(parse_address("everywhere").is_err());
+        assert_eq!(parse_listen_address("9464").map(|address| address.to_string()), Ok("127.0.0.1:9464".to_owned()));
+        assert!(parse_listen_address("0.0.0.0:9464").is_ok_and(|address| address.ip().is_unspecified()));
+        assert!(parse_listen_address("everywhere").is_err());
     }
 }

@@ -48,9 +48,9 @@ pub fn init(program: &str, default_filter: &str) -> TelemetryGuard {
     let subscriber = tracing_subscriber::registry().with(log);
     #[cfg(feature = "otlp")]
     if endpoint.is_some() {
-        match crate::otlp::provider(program) {
+        match crate::otlp::new_provider(program) {
             Ok(spans) => {
-                subscriber.with(crate::otlp::layer(&spans, spans::SPAN_TARGET)).init();
+                subscriber.with(crate::otlp::span_layer(&spans, spans::SPAN_TARGET)).init();
                 return TelemetryGuard { spans: Some(spans) };
             }
             Err(error) => {

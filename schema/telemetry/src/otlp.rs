@@ -15,7 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// Tracer provider with a batch exporter. The SDK reads further settings from the environment
 /// (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`).
-pub(crate) fn provider(program: &str) -> Result<SdkTracerProvider, ExporterBuildError> {
+pub(crate) fn new_provider(program: &str) -> Result<SdkTracerProvider, ExporterBuildError> {
     // Fails if a provider is installed already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let exporter = SpanExporter::builder().with_http().build()?;
@@ -24,7 +24,7 @@ pub(crate) fn provider(program: &str) -> Result<SdkTracerProvider, ExporterBuild
 }
 
 /// Subscriber layer for the spans of a target.
-pub(crate) fn layer<S>(provider: &SdkTracerProvider, target: &'static str) -> impl Layer<S>
+pub(crate) fn span_layer<S>(provider: &SdkTracerProvider, target: &'static str) -> impl Layer<S>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
 {
@@ -34,7 +34,7 @@ where
     layer.with_filter(Targets::new().with_target(target, tracing::Level::INFO))
 }
 
-pub(crate) fn continue_from(span: &Span, headers: &HeaderMap) {
+pub(crate) fn set_parent_from_headers(span: &Span, headers: &HeaderMap) {
     struct Headers<'a>(&'a HeaderMap);
     impl Extractor for Headers<'_> {
         fn get(&self, name: &str) -> Option<&str> {
@@ -49,6 +49,6 @@ pub(crate) fn continue_from(span: &Span, headers: &HeaderMap) {
     let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(headers)));
 }
 
-pub(crate) fn rename(span: &Span, name: String) {
+pub(crate) fn rename_span(span: &Span, name: String) {
     span.context().span().update_name(name);
 }

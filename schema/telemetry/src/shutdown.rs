@@ -26,7 +26,7 @@ impl Shutdown {
     }
 
     /// True once a signal was received.
-    pub fn requested(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         *self.0.borrow()
     }
 

@@ -10,19 +10,19 @@ use tracing::Span;
 pub const SPAN_TARGET: &str = "span";
 
 /// Sets the parent of a span from the `traceparent` header (W3C Trace Context).
-pub fn continue_from(span: &Span, headers: &HeaderMap) {
+pub fn set_parent_from_headers(span: &Span, headers: &HeaderMap) {
     #[cfg(feature = "otlp")]
     if !span.is_disabled() {
-        crate::otlp::continue_from(span, headers);
+        crate::otlp::set_parent_from_headers(span, headers);
     }
     #[cfg(not(feature = "otlp"))]
     let _ = (span, headers);
 }
 
 /// Renames an open span, for a name that is known only after it began.
-pub fn rename(span: &Span, name: String) {
+pub fn rename_span(span: &Span, name: String) {
     #[cfg(feature = "otlp")]
-    crate::otlp::rename(span, name);
+    crate::otlp::rename_span(span, name);
     #[cfg(not(feature = "otlp"))]
     let _ = (span, name);
 }

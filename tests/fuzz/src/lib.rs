@@ -44,7 +44,7 @@ pub fn frames(bytes: &[u8]) {
     for frame in Frame::decode(Some(&headers), body).unwrap_or_default() {
         let _ = frame.body.rows_json();
         let _ = frame.body.observations(frame.id);
-        let _ = frame.body.halves();
+        let _ = frame.body.split_in_halves();
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use async_nats::jetstream;
-use event_log::replica::lagging;
+use event_log::replica::find_lagging_replicas;
 
 use super::{find, launch};
 use crate::process::Daemon;
@@ -81,7 +81,7 @@ impl NatsCluster {
     pub async fn current(&self, stream: &str, limit: Duration) -> Result<()> {
         eventually(limit, async || {
             let stream = self.connect().await?.get_stream(stream).await?;
-            let lagging = lagging(stream.cached_info());
+            let lagging = find_lagging_replicas(stream.cached_info());
             ensure!(lagging.is_empty(), "{lagging:?}");
             Ok(())
         })

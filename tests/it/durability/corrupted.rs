@@ -165,7 +165,7 @@ async fn a_log_its_server_gave_up_is_not_taken_for_an_empty_one_and_comes_back_f
     );
     let halted = app.projector(&["run", "--until-caught-up"]).await?;
     assert_eq!(halted.code, 3, "{}", halted.stderr);
-    assert!(halted.stderr.contains("there is no stream"), "{}", halted.stderr);
+    assert!(halted.stderr.contains("cannot find stream"), "{}", halted.stderr);
 
     app.ingest(&["import", &copy]).await?.success()?;
     assert_eq!(verify(&app, &["--check-only"]).await?.0, 0);

@@ -5,7 +5,7 @@ use harness::TestApp;
 use market::day::date_of;
 use market::history::Observation as Seen;
 use serde_json::Value;
-use store::facts::packed;
+use store::facts::read_packed_bars;
 use tokio_postgres::{Row, Transaction};
 
 use super::{Bar, BarKey, Figure, Observation};
@@ -79,7 +79,7 @@ fn observations_of(row: &Row) -> Result<Vec<Observation>> {
 }
 
 fn bars_of(row: &Row) -> Result<Vec<(BarKey, Bar)>> {
-    let bars = packed(row)?.unpack()?;
+    let bars = read_packed_bars(row)?.unpack()?;
     let bar = |index: usize| {
         let (bar, version) = (bars.bar(index), bars.version_of(index));
         let close = bars.decimal(bar.close).filter(|_| !version.retracted).map(|close| close.normalize());

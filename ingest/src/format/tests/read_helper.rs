@@ -3,7 +3,7 @@
 use std::sync::mpsc::sync_channel;
 
 use chrono::{DateTime, NaiveDate};
-use event_log::frame::{Body, PriceSeries};
+use event_log::frame::{Body, SymbolSeries};
 use market::bars::{Bars, MISSING};
 use market::day::date_of;
 use market::metrics::currency::Currency;
@@ -101,7 +101,7 @@ pub(super) fn read_with(name: &str, text: &str, options: &ReaderOptions) -> Vec<
     lines
 }
 
-fn prices(series: &PriceSeries) -> Vec<String> {
+fn prices(series: &SymbolSeries) -> Vec<String> {
     let value =
         |bars: &Bars, value: i64| bars.decimal(value).map_or("-".to_owned(), |value| value.to_string());
     let bars = &series.bars;

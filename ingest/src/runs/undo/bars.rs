@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use event_log::frame::{Body, Frame, PriceSeries};
+use event_log::frame::{Body, Frame, SymbolSeries};
 use market::bars::{Bar, BarVersion, Bars, BarsError, MISSING, VersionDictionary};
 use market::day::date_of;
 use market::event::Kind;
@@ -33,7 +33,7 @@ pub(super) async fn compute_changes(scope: &UndoScope<'_>, bars: u64, frames: &m
     Ok(changes)
 }
 
-fn series(frame: &Frame) -> impl Iterator<Item = &PriceSeries> {
+fn series(frame: &Frame) -> impl Iterator<Item = &SymbolSeries> {
     let series = if let Body::Prices(series) = &frame.body { series.as_slice() } else { &[] };
     series.iter()
 }
@@ -55,7 +55,7 @@ struct BarTable {
 }
 
 impl BarTable {
-    fn add_own(&mut self, series: &PriceSeries) {
+    fn add_own(&mut self, series: &SymbolSeries) {
         if part_of(&series.symbol, self.parts) == self.part {
             let touched = self.touched.entry(series.symbol.clone()).or_default();
             touched.days.extend(&series.bars.day);
@@ -64,7 +64,7 @@ impl BarTable {
     }
 
     /// Adds bars of another run, restricted to the days of the run's bars.
-    fn add_other(&mut self, series: &PriceSeries) {
+    fn add_other(&mut self, series: &SymbolSeries) {
         let Some(touched) = self.touched.get_mut(&series.symbol) else { return };
         let bars = &series.bars;
         let same_days = (0..bars.len()).filter(|index| touched.days.contains(&bars.day[*index]));
@@ -76,7 +76,7 @@ impl BarTable {
     }
 
     /// New bars that undo the run, as series of one record batch each.
-    fn undo(self, changes: &mut UndoChanges) -> Result<Vec<PriceSeries>, BarsError> {
+    fn undo(self, changes: &mut UndoChanges) -> Result<Vec<SymbolSeries>, BarsError> {
         let mut all = Vec::new();
         for (symbol, touched) in self.touched {
             let mut own = Bars::merge_all(touched.own)?;
@@ -86,7 +86,7 @@ impl BarTable {
             other.rescale(scale)?;
             let undone = undo_symbol(&symbol, &own, &other, changes);
             for bars in undone.chunks(BARS) {
-                all.push(PriceSeries { symbol: symbol.clone(), bars: columns(bars, scale)? });
+                all.push(SymbolSeries { symbol: symbol.clone(), bars: columns(bars, scale)? });
             }
         }
         Ok(all)

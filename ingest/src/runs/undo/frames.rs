@@ -20,7 +20,7 @@ impl EncodedFrames {
     /// Encodes and adds a record batch.
     pub(super) fn push(&mut self, body: Body) -> Result<(), FrameError> {
         let line = self.rows + 1;
-        self.rows += body.rows() as u64;
+        self.rows += body.row_count() as u64;
         self.encoder.encode(RowChunk::Rows(body, line), &mut |frame| self.encoded.push(frame))?;
         Ok(())
     }

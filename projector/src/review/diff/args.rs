@@ -56,7 +56,7 @@ impl DiffArgs {
     }
 
     /// `true` if the table is compared.
-    pub(super) fn wants(&self, table: &str) -> bool {
+    pub(super) fn includes_table(&self, table: &str) -> bool {
         self.table.as_ref().is_none_or(|wanted| wanted == table)
     }
 }

@@ -180,10 +180,10 @@ struct DiffRun<'a> {
 impl DiffRun<'_> {
     async fn compare_tables(&mut self, only: Option<&[String]>) -> anyhow::Result<()> {
         let wanted =
-            |table: &&ComparedTable| self.args.wants(table.name) && (only.is_none() || table.name != SECTORS);
+            |table: &&ComparedTable| self.args.includes_table(table.name) && (only.is_none() || table.name != SECTORS);
         let tables: Vec<&ComparedTable> = TABLES.iter().filter(wanted).collect();
         let rows = tables.iter().map(|table| self.candidates.owners(table).len());
-        let years = if self.args.wants(PRICES) { self.candidates.years.len() } else { 0 };
+        let years = if self.args.includes_table(PRICES) { self.candidates.years.len() } else { 0 };
         let total = rows.sum::<usize>() + years;
         let mut progress =
             ProgressReport::new("compared", "securities' tables and years of prices", total as u64);

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use market::bars::{Bar, Bars, MISSING, PackedBars};
 use market::day::date_of;
 use rust_decimal::Decimal;
-use store::facts::packed;
+use store::facts::read_packed_bars;
 use tokio_postgres::types::ToSql;
 
 use super::cell::CellValue;
@@ -136,7 +136,7 @@ async fn load_bars(side: &GenerationReader, years: &[(String, i32)]) -> anyhow::
     let mut read = BarsByYear::with_capacity(years.len());
     for row in side.client.query(ROWS, &parameters).await? {
         let (symbol, year): (String, i32) = (row.try_get("symbol")?, row.try_get("year")?);
-        let packed: PackedBars = packed(&row)?;
+        let packed: PackedBars = read_packed_bars(&row)?;
         let bars =
             packed.unpack().with_context(|| format!("cannot unpack the prices of {symbol} in {year}"))?;
         read.insert((symbol, year), bars);
