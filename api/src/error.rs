@@ -201,7 +201,7 @@ impl IntoResponse for ApiError {
         match &self {
             Self::Internal(cause) => tracing::error!(request_id = current_request_id().as_str(), "{cause:#}"),
             Self::Unavailable(cause) => {
-                tracing::warn!(request_id = current_request_id().as_str(), "unavailable: {cause}")
+                tracing::warn!(request_id = current_request_id().as_str(), %cause, "a response is unavailable")
             }
             _ => {}
         }

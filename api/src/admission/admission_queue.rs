@@ -214,7 +214,7 @@ async fn decide_batch(
         }
         Err(error) => {
             connection.close();
-            tracing::warn!("admission: {error}");
+            tracing::warn!(%error, "cannot decide a batch of calls");
             for waiting in queue.drain(..) {
                 let _ = waiting.decision.send(Err(error.clone()));
             }

@@ -1,4 +1,4 @@
-//! Admission demand and decision of one request.
+//! Admission request of one call, and the decision on it.
 
 use std::sync::Arc;
 

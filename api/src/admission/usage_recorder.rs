@@ -169,7 +169,7 @@ impl UsageWriter {
             if let Err(error) = written.unwrap_or(Err(AdmissionError::Silent)) {
                 self.sums.append(&mut chunk);
                 self.connection.close();
-                tracing::warn!("statistics: {error}");
+                tracing::warn!(%error, "cannot write the usage statistics");
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! Keys and totals of usage statistics.
+//! Row key and totals of the usage statistics.
 
 use chrono::{DateTime, NaiveDate, Utc};
 

@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use telemetry::listener::MetricsSettings;
 
 use crate::app::dashboard_settings::DashboardSettings;
-use crate::auth::address_throttle::CallAllowance;
+use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
 use crate::concurrency::cpu_pool::cores;
 use crate::connection::{ConnectionCaps, ClientTimeouts};
@@ -140,11 +140,11 @@ pub struct ServeSettings {
 }
 
 impl ServeSettings {
-    pub(crate) fn address_call_allowance(&self) -> CallAllowance {
-        CallAllowance { per_minute: self.address_calls_per_minute, burst: self.address_calls_burst }
+    pub(crate) fn address_call_allowance(&self) -> AddressAllowance {
+        AddressAllowance { per_minute: self.address_calls_per_minute, burst: self.address_calls_burst }
     }
-    pub(crate) fn address_failure_allowance(&self) -> CallAllowance {
-        CallAllowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
+    pub(crate) fn address_failure_allowance(&self) -> AddressAllowance {
+        AddressAllowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
     }
     /// Connection limits for a process with this limit of open files.
     pub(crate) fn connection_caps(&self, files: Option<usize>) -> ConnectionCaps {

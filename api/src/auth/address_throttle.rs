@@ -16,12 +16,12 @@ const SECOND: u64 = 1_000_000;
 
 /// Allowed calls: rate per minute and burst.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CallAllowance {
+pub(crate) struct AddressAllowance {
     pub(crate) per_minute: u64,
     pub(crate) burst: u64,
 }
 
-impl CallAllowance {
+impl AddressAllowance {
     /// Microseconds per call, at least 1.
     fn interval(self) -> u64 {
         (60_000_000 / self.per_minute.max(1)).max(1)
@@ -53,8 +53,8 @@ pub(crate) struct ThrottleRefusal {
 #[derive(Debug)]
 pub(crate) struct AddressThrottle {
     start: Instant,
-    calls: CallAllowance,
-    failures: CallAllowance,
+    calls: AddressAllowance,
+    failures: AddressAllowance,
     called: BoundedTimestampMap<ClientNetwork>,
     failed: BoundedTimestampMap<ClientNetwork>,
     /// End of the second in which a blocked address has used its look-up.
@@ -64,7 +64,7 @@ pub(crate) struct AddressThrottle {
 }
 
 impl AddressThrottle {
-    pub(crate) fn new(calls: CallAllowance, failures: CallAllowance) -> Self {
+    pub(crate) fn new(calls: AddressAllowance, failures: AddressAllowance) -> Self {
         Self {
             start: Instant::now(),
             calls,
@@ -116,7 +116,7 @@ impl AddressThrottle {
 
 fn charge(
     buckets: &BoundedTimestampMap<ClientNetwork>,
-    allowance: CallAllowance,
+    allowance: AddressAllowance,
     address: IpAddr,
     now: u64,
 ) -> Result<RemainingCalls, ThrottleRefusal> {
@@ -129,7 +129,7 @@ fn charge(
     Ok(wider.filter(|wider| wider.remaining < left.remaining).unwrap_or(left))
 }
 
-fn settle(allowance: CallAllowance, full_at: u64, now: u64) -> (u64, Result<RemainingCalls, ThrottleRefusal>) {
+fn settle(allowance: AddressAllowance, full_at: u64, now: u64) -> (u64, Result<RemainingCalls, ThrottleRefusal>) {
     match take(allowance, full_at, now) {
         Ok((full_at, left)) => (full_at, Ok(left)),
         Err(refused) => (full_at, Err(refused)),
@@ -137,7 +137,7 @@ fn settle(allowance: CallAllowance, full_at: u64, now: u64) -> (u64, Result<Rema
 }
 
 /// Charges one call to a bucket. The bucket is stored as the time at which it is full.
-fn take(allowance: CallAllowance, full_at: u64, now: u64) -> Result<(u64, RemainingCalls), ThrottleRefusal> {
+fn take(allowance: AddressAllowance, full_at: u64, now: u64) -> Result<(u64, RemainingCalls), ThrottleRefusal> {
     let (interval, full_at) = (allowance.interval(), full_at.max(now));
     let left = |full_at: u64| {
         let used = (full_at - now).div_ceil(interval);
@@ -156,7 +156,7 @@ fn take(allowance: CallAllowance, full_at: u64, now: u64) -> Result<(u64, Remain
 mod tests {
     use super::*;
 
-    const FEW: CallAllowance = CallAllowance { per_minute: 60, burst: 3 };
+    const FEW: AddressAllowance = AddressAllowance { per_minute: 60, burst: 3 };
 
     fn address(text: &str) -> IpAddr {
         text.parse().expect("an address")

@@ -1,4 +1,4 @@
-//! Instants as command-line arguments.
+//! Parser of points in time given as command-line arguments.
 
 use chrono::{DateTime, Utc};
 

@@ -1,4 +1,4 @@
-//! Database connection of the commands.
+//! Database connection of the operator commands, as the owner.
 
 use store::db::{DatabaseSettings, connect, owner_config};
 use tokio_postgres::Client;

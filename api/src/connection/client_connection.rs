@@ -1,4 +1,4 @@
-//! Progress of one connection, shared by its reader, its writer and the sweep of slow clients.
+//! Client connection: its phase, its progress and its eviction rank. Reader, writer and sweep share it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -96,7 +96,7 @@ impl IntoResponse for PageError {
             return Redirect::to(&format!("/sign-in?{query}")).into_response();
         }
         if let Self::Unavailable(cause) = &self {
-            tracing::warn!(request_id = current_request_id().as_str(), "dashboard: {cause}");
+            tracing::warn!(request_id = current_request_id().as_str(), %cause, "a dashboard page is unavailable");
         }
         let (title, text) = self.title_and_advice();
         let body = html! {

@@ -1,4 +1,4 @@
-//! Headers of every response: request id, content sniffing, caching, limits.
+//! Common headers of every response: request id, content sniffing, caching, limits.
 
 use axum::http::{HeaderValue, header};
 use axum::response::Response;

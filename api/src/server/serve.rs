@@ -72,7 +72,7 @@ pub async fn serve(
                 Ok((stream, peer)) => clients.serve(stream, peer, &app, &router),
                 Err(error) => {
                     // No file descriptor is free, or the client has gone. A short pause is the only remedy.
-                    tracing::warn!("cannot accept a connection: {error}");
+                    tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             },

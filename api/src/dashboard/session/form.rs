@@ -1,4 +1,4 @@
-//! Forms: extraction, CSRF check and field parsing.
+//! Posted HTML forms: extraction, CSRF check and field parsing.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request};
