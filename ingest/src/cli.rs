@@ -40,11 +40,11 @@ struct Cli {
     #[command(flatten)]
     stream: StreamSettings,
     #[command(subcommand)]
-    command: Command,
+    command: IngestCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum IngestCommand {
     Load(Box<LoadArgs>),
     Map(MapArgs),
     Runs(RunsArgs),
@@ -60,14 +60,14 @@ enum Command {
     /// Report the health of the watch or pull on this machine, for a container's health check
     ///
     /// Exit codes: 0 healthy, 1 unhealthy, 3 no answer.
-    Health(HealthArgs),
+    Health(IngestHealthArgs),
     Show(ShowArgs),
     Generate(GenerateArgs),
 }
 
 /// Address of the metrics listener of the running watch or pull.
 #[derive(Debug, clap::Args)]
-struct HealthArgs {
+struct IngestHealthArgs {
     /// Metrics address of the running watch or pull, if METRICS_LISTEN belongs to another program
     #[arg(long, env = "INGEST_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_listen_address)]
     address: Option<SocketAddr>,
@@ -87,24 +87,24 @@ pub fn main() -> ExitCode {
 
 async fn run(Cli { stream, command }: Cli) -> ExitCode {
     match command {
-        Command::Load(args) => run_interruptible(run_load(&args, &stream)).await,
-        Command::Map(args) => match print_map(&args) {
+        IngestCommand::Load(args) => run_interruptible(run_load(&args, &stream)).await,
+        IngestCommand::Map(args) => match print_map(&args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(format_args!("{error}"), 2),
         },
-        Command::Resume(args) => run_interruptible(run_resume(&args, &stream)).await,
-        Command::Watch(args) => run_interruptible(run_watch(&args, &stream)).await,
-        Command::Pull(args) => run_interruptible(run_pull(&args, &stream)).await,
-        Command::Undo(args) => finish_undo(undo_run(&args, &stream, false).await, args.json),
-        Command::Verify(args) => run_interruptible(run_verify(&args, &stream)).await,
-        Command::Export(args) => finish_copy(archive::export_log(&args, &stream).await, args.json),
-        Command::Import(args) => finish_copy(archive::import_log(&args, &stream).await, args.json),
-        Command::Runs(args) => finish_read(inspect::list_runs(&args, &stream).await),
-        Command::Rejects(args) => finish_rejects(list_rejects(&args, &stream).await),
-        Command::Freshness(args) => finish_freshness(check_freshness(&args, &stream).await, args.json),
-        Command::Health(args) => run_health(args).await,
-        Command::Show(args) => finish_read(inspect::show_message(&args, &stream).await),
-        Command::Generate(args) => match generate::run(&args) {
+        IngestCommand::Resume(args) => run_interruptible(run_resume(&args, &stream)).await,
+        IngestCommand::Watch(args) => run_interruptible(run_watch(&args, &stream)).await,
+        IngestCommand::Pull(args) => run_interruptible(run_pull(&args, &stream)).await,
+        IngestCommand::Undo(args) => finish_undo(undo_run(&args, &stream, false).await, args.json),
+        IngestCommand::Verify(args) => run_interruptible(run_verify(&args, &stream)).await,
+        IngestCommand::Export(args) => finish_copy(archive::export_log(&args, &stream).await, args.json),
+        IngestCommand::Import(args) => finish_copy(archive::import_log(&args, &stream).await, args.json),
+        IngestCommand::Runs(args) => finish_read(inspect::list_runs(&args, &stream).await),
+        IngestCommand::Rejects(args) => finish_rejects(list_rejects(&args, &stream).await),
+        IngestCommand::Freshness(args) => finish_freshness(check_freshness(&args, &stream).await, args.json),
+        IngestCommand::Health(args) => run_health(args).await,
+        IngestCommand::Show(args) => finish_read(inspect::show_message(&args, &stream).await),
+        IngestCommand::Generate(args) => match generate::run(&args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(format_args!("{error:#}"), 2),
         },
@@ -178,7 +178,7 @@ async fn run_with_metrics<T>(
     }
 }
 
-async fn run_health(args: HealthArgs) -> ExitCode {
+async fn run_health(args: IngestHealthArgs) -> ExitCode {
     match args.address.or(args.metrics.metrics_listen) {
         Some(address) => ExitCode::from(telemetry::health_check::check_health(address, "/health").await),
         None => fail(

@@ -47,10 +47,10 @@ pub fn client_builder() -> Result<ClientBuilder> {
 
 impl Api {
     /// Waits until `/v1/health` says that the process can serve.
-    pub(crate) async fn ready(base_url: String, process: Daemon) -> Result<Api> {
+    pub(crate) async fn wait_until_ready(base_url: String, process: Daemon) -> Result<Api> {
         let client = client(Duration::from_secs(60))?;
         let mut api = Api { base_url, process, client };
-        let ready = eventually(READY_WITHIN, async || match api.process.exited()? {
+        let ready = eventually(READY_WITHIN, async || match api.process.exit_status()? {
             Some(status) => Ok(Err(status)),
             None => {
                 let health = api.get("/v1/health", None).await?;
@@ -65,7 +65,7 @@ impl Api {
     }
 
     /// A figure of the process's memory in kB: `VmRSS`, what it has now, or `VmHWM`, the most it had.
-    pub fn memory(&self, figure: &str) -> Result<u64> {
+    pub fn memory_kilobytes(&self, figure: &str) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid()))?;
         let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
         let number = line.and_then(|line| line.split_whitespace().next());

@@ -16,7 +16,7 @@ use crate::endpoints::Endpoints;
 use crate::environment;
 use crate::folder;
 use crate::port;
-use crate::process::{Daemon, Output, leashed, output, output_unread};
+use crate::process::{Daemon, Output, command_bound_to_parent, output, output_unread};
 use crate::servers::Servers;
 
 /// Environment variables that child processes inherit. Other variables of the developer must not change results.
@@ -149,7 +149,7 @@ impl TestApp {
     }
 
     /// Runs a program whose standard output nobody reads.
-    pub async fn run_unread(&self, program: Program, arguments: &[&str]) -> Result<Output> {
+    pub async fn run_with_unread_output(&self, program: Program, arguments: &[&str]) -> Result<Output> {
         output_unread(self.command(program, arguments, &[]).await?)
             .await
             .with_context(|| format!("running {program}"))
@@ -179,14 +179,14 @@ impl TestApp {
 
     /// As [`TestApp::api_serve`], with variables of its own.
     pub async fn api_serve_with(&self, env: &[(&str, &str)]) -> Result<Api> {
-        let address = format!("127.0.0.1:{}", port::free()?);
+        let address = format!("127.0.0.1:{}", port::find_free()?);
         let process = self.spawn_with(Program::Api, &["serve", "--listen", &address], env).await?;
-        Api::ready(format!("http://{address}"), process).await
+        Api::wait_until_ready(format!("http://{address}"), process).await
     }
 
     /// An address on which nobody listens now, for a program of this app.
     pub fn free_address(&self) -> Result<String> {
-        Ok(format!("127.0.0.1:{}", port::free()?))
+        Ok(format!("127.0.0.1:{}", port::find_free()?))
     }
 
     /// Creates an account of this tier and gives the secret of its first key.
@@ -230,10 +230,10 @@ impl TestApp {
 
     async fn command(&self, program: Program, arguments: &[&str], env: &[(&str, &str)]) -> Result<Command> {
         let binaries = Binaries::shared().await?;
-        let mut command = leashed(binaries.path(program), "KILL");
+        let mut command = command_bound_to_parent(binaries.path(program), "KILL");
         command.env_clear().current_dir(&self.folder).args(arguments);
         for name in INHERITED {
-            if let Some(value) = environment::given(name) {
+            if let Some(value) = environment::read_variable(name) {
                 command.env(name, value);
             }
         }

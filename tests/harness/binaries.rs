@@ -14,7 +14,7 @@ use serde::Deserialize;
 use tokio::sync::OnceCell;
 
 use crate::environment;
-use crate::process::{leashed, output_showing_progress};
+use crate::process::{command_bound_to_parent, output_showing_progress};
 
 /// One of the service's programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Binaries {
     /// Those in the folder that `SERVICE_PROGRAMS` names, else built; once per process.
     pub async fn shared() -> Result<Arc<Binaries>> {
         static SHARED: OnceCell<Arc<Binaries>> = OnceCell::const_new();
-        let find = async || match environment::given("SERVICE_PROGRAMS") {
+        let find = async || match environment::read_variable("SERVICE_PROGRAMS") {
             Some(folder) => {
                 let folder = PathBuf::from(folder);
                 Binaries::inside(&folder)
@@ -131,8 +131,8 @@ async fn build() -> Result<Binaries> {
 }
 
 fn build_command() -> Command {
-    let cargo = environment::given("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let mut command = leashed(cargo, "TERM");
+    let cargo = environment::read_variable("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = command_bound_to_parent(cargo, "TERM");
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     command.args([
         "build",

@@ -19,7 +19,7 @@ use crate::api::client;
 use crate::environment::{find_program, optional_program};
 use crate::eventually;
 use crate::port;
-use crate::process::{Daemon, Signal, leashed};
+use crate::process::{Daemon, Signal, command_bound_to_parent};
 
 /// The version of the accessibility rules that pages are held against.
 const AXE: &str = "axe-core@4.11.0";
@@ -62,8 +62,8 @@ impl Browser {
             skipped::record(Requirement::Browser, "");
             return Ok(None);
         }
-        let port = port::free()?;
-        let mut command = leashed("chromedriver", "KILL");
+        let port = port::find_free()?;
+        let mut command = command_bound_to_parent("chromedriver", "KILL");
         command.arg(format!("--port={port}"));
         let driver = Daemon::start("chromedriver", command, &folder.join(format!("driver-{port}.log")))?;
         let client = client(Duration::from_secs(60))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
-use crate::stack::{self, Options};
+use crate::stack::{self, StackOptions};
 
 /// Runs Postgres, NATS, projector and API on this machine, fetching what is missing.
 #[derive(Debug, Parser)]
@@ -66,7 +66,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Command::Fetch) => return runtime.block_on(stack::print_pinned_servers()),
         None => {}
     }
-    let ended = runtime.block_on(stack::run(Options {
+    let ended = runtime.block_on(stack::run(StackOptions {
         port: arguments.port,
         fresh: arguments.fresh,
         empty: arguments.empty,

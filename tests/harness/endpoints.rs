@@ -29,7 +29,7 @@ impl Endpoints {
     /// Those of this database and stream; on a server not our own the environment may say how roles reach it.
     pub fn new(servers: &Servers, database: &str, stream: &str, subject_prefix: &str) -> Result<Endpoints> {
         let owner = servers.postgres.url(database);
-        let role_url = |variable: &str, role: &str| match environment::text(variable) {
+        let role_url = |variable: &str, role: &str| match environment::read_text(variable) {
             // Only an existing server can have roles of its own that the environment knows.
             Some(given) if !servers.postgres.is_own() => with_database(&given, database),
             _ => with_user(&owner, role),

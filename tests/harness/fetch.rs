@@ -50,10 +50,10 @@ pub struct Build {
 /// The cache: `$XDG_CACHE_HOME` or `~/.cache`. Root's goes to /var/cache where another user has to execute the build,
 /// because root's home is closed to other users.
 pub(crate) fn cache(for_server_user: bool) -> Result<PathBuf> {
-    let root = match environment::given("XDG_CACHE_HOME") {
+    let root = match environment::read_variable("XDG_CACHE_HOME") {
         Some(folder) => PathBuf::from(folder),
         None if for_server_user && server_user::is_root() => PathBuf::from("/var/cache"),
-        None => PathBuf::from(environment::given("HOME").context("HOME is not set")?).join(".cache"),
+        None => PathBuf::from(environment::read_variable("HOME").context("HOME is not set")?).join(".cache"),
     };
     Ok(root.join("dividend-data-service"))
 }

@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 
 use crate::certificate::Certificate;
 use crate::port;
-use crate::process::{Daemon, Signal, leashed};
+use crate::process::{Daemon, Signal, command_bound_to_parent};
 use crate::release::Release;
 
 mod cluster;
@@ -159,9 +159,9 @@ impl NatsServer {
     }
 
     /// Last log lines of our own server if it ended by itself.
-    pub(crate) async fn death(&self) -> Option<String> {
+    pub(crate) async fn exit_message(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
-        let status = own.process.exited().ok().flatten()?;
+        let status = own.process.exit_status().ok().flatten()?;
         Some(format!("NATS ended ({status}); its log ends:\n{}", own.process.log_tail(20)))
     }
 
@@ -176,7 +176,7 @@ impl NatsServer {
 
 impl OwnNats {
     async fn start(program: &Path, folder: &Path) -> Result<(String, OwnNats)> {
-        let port = port::free()?;
+        let port = port::find_free()?;
         let url = format!("nats://127.0.0.1:{port}");
         let configuration = folder.join("nats.conf");
         fs::write(&configuration, configuration_text(port, &folder.join("data")))?;
@@ -198,7 +198,7 @@ fn configuration_text(port: u16, data: &Path) -> String {
 }
 
 fn launch(program: &Path, configuration: &Path, log: &Path) -> Result<Daemon> {
-    let mut command = leashed(program, "KILL");
+    let mut command = command_bound_to_parent(program, "KILL");
     command.arg("--config").arg(configuration);
     Daemon::start("NATS", command, log)
 }
@@ -211,7 +211,7 @@ async fn wait_until_ready(url: &str, process: &mut Daemon) -> Result<()> {
         {
             return Ok(());
         }
-        if let Some(status) = process.exited()? {
+        if let Some(status) = process.exit_status()? {
             bail!("NATS ended at start ({status}); its log ends:\n{}", process.log_tail(20));
         }
         if started.elapsed() > READY_WITHIN {

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use anyhow::{Context, Result};
 use reqwest::Url;
 
-/// A port the kernel says is free now. Another process may take it first, so starters try again on failure.
-pub fn free() -> Result<u16> {
+/// Asks the kernel for a free port. Another process may take it first, so starters try again on failure.
+pub fn find_free() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("finding a free port")?;
     Ok(listener.local_addr()?.port())
 }
@@ -17,7 +17,7 @@ pub(crate) fn is_free(port: u16) -> bool {
 }
 
 /// True if a server accepts connections at the host and port of this URL.
-pub(crate) fn answers(url: &str) -> bool {
+pub(crate) fn accepts_connections(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let (Some(host), Some(port)) = (url.host_str(), url.port()) else { return false };
     TcpStream::connect((host, port)).is_ok()

@@ -197,9 +197,9 @@ impl PostgresServer {
     }
 
     /// Last log lines of our own server if it ended by itself.
-    pub(crate) async fn death(&self) -> Option<String> {
+    pub(crate) async fn exit_message(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
-        let status = own.process.exited().ok().flatten()?;
+        let status = own.process.exit_status().ok().flatten()?;
         Some(format!("Postgres ended ({status}); its log ends:\n{}", own.process.log_tail(20)))
     }
 
@@ -240,7 +240,7 @@ async fn launch(cluster: &Cluster) -> Result<(Url, Daemon)> {
     let started = Instant::now();
     loop {
         let Err(error) = connect(&url).await else { return Ok((url, process)) };
-        if let Some(status) = process.exited()? {
+        if let Some(status) = process.exit_status()? {
             bail!("Postgres ended at start ({status}); its log ends:\n{}", process.log_tail(20));
         }
         if started.elapsed() > READY_WITHIN {

@@ -48,7 +48,7 @@ pub struct Output {
 struct Leash(Option<Pid>);
 
 impl Daemon {
-    /// Starts a command made by [`leashed`], appending its output to `log`.
+    /// Starts a command made by [`command_bound_to_parent`], appending its output to `log`.
     pub(crate) fn start(name: &str, mut command: Command, log: &Path) -> Result<Daemon> {
         let file = File::options()
             .create(true)
@@ -72,7 +72,7 @@ impl Daemon {
 
     /// Sends a signal; a child that has already ended is left alone.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
-        if self.exited()?.is_none() {
+        if self.exit_status()?.is_none() {
             kill_process(Pid::from_child(&self.child), signal)
                 .with_context(|| format!("signalling {}", self.name))?;
         }
@@ -80,7 +80,7 @@ impl Daemon {
     }
 
     /// The exit status when the child has ended.
-    pub fn exited(&mut self) -> Result<Option<ExitStatus>> {
+    pub fn exit_status(&mut self) -> Result<Option<ExitStatus>> {
         self.child.try_wait().with_context(|| format!("waiting for {}", self.name))
     }
 
@@ -88,7 +88,7 @@ impl Daemon {
     pub async fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
         let started = Instant::now();
         loop {
-            if let Some(status) = self.exited()? {
+            if let Some(status) = self.exit_status()? {
                 return Ok(status);
             }
             if started.elapsed() > limit {
@@ -109,7 +109,7 @@ impl Daemon {
 
     /// Ends the child as a power cut would.
     pub fn kill9(&mut self) -> Result<ExitStatus> {
-        if let Some(status) = self.exited()? {
+        if let Some(status) = self.exit_status()? {
             return Ok(status);
         }
         kill_group(Pid::from_child(&self.child));
@@ -165,7 +165,7 @@ impl Drop for Leash {
 }
 
 /// A command for `program` that the kernel ends with `death_signal` when this process dies.
-pub(crate) fn leashed(program: impl AsRef<OsStr>, death_signal: &str) -> Command {
+pub(crate) fn command_bound_to_parent(program: impl AsRef<OsStr>, death_signal: &str) -> Command {
     let mut command = Command::new("setpriv");
     command
         .args(["--pdeathsig", death_signal, "sh", "-c", GUARD])
@@ -176,7 +176,7 @@ pub(crate) fn leashed(program: impl AsRef<OsStr>, death_signal: &str) -> Command
     command
 }
 
-/// Runs a command made by [`leashed`] to its end; dropping the future kills it.
+/// Runs a command made by [`command_bound_to_parent`] to its end; dropping the future kills it.
 pub(crate) async fn output(mut command: Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     collect(command).await

@@ -14,7 +14,7 @@ const VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 /// TLS configuration of a client.
 pub(crate) fn tls_configuration() -> Result<ClientConfig> {
     let system = rustls_native_certs::load_native_certs();
-    let variable = VARIABLES.into_iter().find(|variable| environment::given(variable).is_some());
+    let variable = VARIABLES.into_iter().find(|variable| environment::read_variable(variable).is_some());
     let roots = root_store(system.certs, variable)?;
     let builder = ClientConfig::builder_with_provider(rustls::crypto::ring::default_provider().into());
     let builder = builder.with_safe_default_protocol_versions().context("cannot set up TLS")?;

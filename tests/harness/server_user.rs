@@ -17,7 +17,7 @@ pub(crate) struct ServerUser {
 
 impl ServerUser {
     /// `postgres`, else `nobody`; none when the harness is not root and can run servers as itself.
-    pub(crate) fn needed() -> Result<Option<ServerUser>> {
+    pub(crate) fn find_if_root() -> Result<Option<ServerUser>> {
         if !is_root() {
             return Ok(None);
         }
@@ -32,19 +32,19 @@ impl ServerUser {
         command.uid(self.uid).gid(self.gid);
     }
 
-    pub(crate) fn own(self, path: &Path) -> Result<()> {
+    pub(crate) fn give_ownership(self, path: &Path) -> Result<()> {
         chown(path, Some(self.uid), Some(self.gid)).with_context(|| format!("giving away {}", path.display()))
     }
 
     /// Gives away a folder with everything in it.
-    pub(crate) fn own_all(self, folder: &Path) -> Result<()> {
-        self.own(folder)?;
+    pub(crate) fn give_ownership_of_all(self, folder: &Path) -> Result<()> {
+        self.give_ownership(folder)?;
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {
-                self.own_all(&entry.path())?;
+                self.give_ownership_of_all(&entry.path())?;
             } else {
-                self.own(&entry.path())?;
+                self.give_ownership(&entry.path())?;
             }
         }
         Ok(())

@@ -7,11 +7,11 @@ use anyhow::{Context, Result, anyhow, ensure};
 use tokio::sync::OnceCell;
 
 use crate::binaries::Binaries;
-use crate::environment::text;
+use crate::environment::read_text;
 use crate::folder;
 use crate::nats::NatsServer;
 use crate::postgres::{Durability, PostgresServer};
-use crate::process::{leashed, output};
+use crate::process::{command_bound_to_parent, output};
 use crate::small_disk::SmallDisk;
 
 const TEMPLATE_DATABASE: &str = "TEMPLATE_DATABASE";
@@ -35,7 +35,7 @@ impl Servers {
             ensure!(missing.is_empty(), "{}", cargo_stack::report(&missing));
             let folder = folder::ephemeral("tests")?;
             let servers =
-                Servers::find(text("DATABASE_URL"), text("NATS_URL"), &folder, Durability::Disposable);
+                Servers::find(read_text("DATABASE_URL"), read_text("NATS_URL"), &folder, Durability::Disposable);
             anyhow::Ok(Arc::new(servers.await?))
         };
         SHARED.get_or_try_init(start).await.cloned()
@@ -106,7 +106,7 @@ impl Servers {
     /// somebody else's server each database is migrated by itself, so that no template stays behind, unless
     /// `TEMPLATE_DATABASE` names one.
     pub(crate) async fn create_migrated_database(&self, name: &str) -> Result<()> {
-        let given = text(TEMPLATE_DATABASE);
+        let given = read_text(TEMPLATE_DATABASE);
         let template = match &given {
             _ if self.postgres.is_own() => self.own_template().await?,
             Some(template) => template,
@@ -133,7 +133,7 @@ impl Servers {
     async fn migrate(&self, database: &str) -> Result<()> {
         let binaries = Binaries::shared().await?;
         let endpoints = crate::Endpoints::new(self, database, "MIGRATION", "migration")?;
-        let mut command = leashed(&binaries.projector, "KILL");
+        let mut command = command_bound_to_parent(&binaries.projector, "KILL");
         command.arg("migrate").envs(endpoints.environment());
         output(command).await?.success().with_context(|| format!("migrating database {database}"))?;
         Ok(())

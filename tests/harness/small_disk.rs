@@ -52,7 +52,7 @@ impl SmallDisk {
     }
 
     /// Fills the disk until only some bytes are free.
-    pub fn fill_but(&self, free: u64) -> Result<()> {
+    pub fn fill_except(&self, free: u64) -> Result<()> {
         let mut ballast = File::create(self.ballast())?;
         let mut length = 0;
         loop {
@@ -65,7 +65,7 @@ impl SmallDisk {
         Ok(ballast.set_len(length.saturating_sub(free))?)
     }
 
-    /// Takes away what [`SmallDisk::fill_but`] filled it with.
+    /// Takes away what [`SmallDisk::fill_except`] filled it with.
     pub fn make_room(&self) -> Result<()> {
         Ok(std::fs::remove_file(self.ballast())?)
     }

@@ -14,10 +14,10 @@ use crate::environment;
 use crate::port;
 use crate::postgres::Durability;
 use crate::servers::Servers;
-use contents::Plan;
+use contents::LoadPlan;
 use folder::StackFolder;
 use progress::Progress;
-use report::Figures;
+use report::MetricsPorts;
 use running::Running;
 
 mod contents;
@@ -38,7 +38,7 @@ const DEFAULT_PORT: u16 = 8080;
 
 /// Options of the command line.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct StackOptions {
     /// The API's port; by default 8080 or the next free one.
     pub port: Option<u16>,
     /// Starts from nothing instead of from the data of the last time.
@@ -52,7 +52,7 @@ pub struct Options {
 }
 
 /// Runs the stack until Ctrl-C, SIGTERM or the end of one of its parts, which is an error.
-pub async fn run(options: Options) -> Result<()> {
+pub async fn run(options: StackOptions) -> Result<()> {
     let progress = Progress::start();
     let missing = cargo_stack::missing_for_start();
     ensure!(missing.is_empty(), "{}", cargo_stack::report(&missing));
@@ -63,7 +63,7 @@ pub async fn run(options: Options) -> Result<()> {
     }
     let folder = StackFolder::open(options.fresh)?;
     progress.say(format_args!("data and logs are in {}", folder.path().display()));
-    let plan = Plan::make(&options, &folder)?;
+    let plan = LoadPlan::make(&options, &folder)?;
 
     let mut running = Running::default();
     let ended = tokio::select! {
@@ -78,10 +78,10 @@ pub async fn run(options: Options) -> Result<()> {
 
 /// Brings everything up, reports, then watches. Returns only with an error.
 async fn live(
-    options: &Options,
+    options: &StackOptions,
     port: u16,
     folder: &StackFolder,
-    plan: Plan,
+    plan: LoadPlan,
     progress: &Progress,
     running: &mut Running,
 ) -> Result<()> {
@@ -95,10 +95,10 @@ async fn live(
     services.migrate().await?;
     services.load(&plan).await?;
     services.catch_up().await?;
-    let figures = Figures::on_free_ports()?;
+    let figures = MetricsPorts::on_free_ports()?;
     running.projector = Some(services.start_projector(&figures)?);
     let api = &*running.api.insert(services.start_api(port, &figures).await?);
-    let keys = keys::obtain(&services, api, folder).await?;
+    let keys = keys::obtain_keys(&services, api, folder).await?;
     let environment = report::environment(&endpoints, api, &figures, &keys, &binaries)?;
     folder.remember_environment(&environment)?;
     report::print(api, &keys).await?;
@@ -108,7 +108,7 @@ async fn live(
 async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Servers> {
     // A shell that evaluated `cargo stack env` may name the servers of the last run, which ended with it.
     let existing = |variable: &str| {
-        environment::text(variable).filter(|url| !folder.last_environment_has(url) || port::answers(url))
+        environment::read_text(variable).filter(|url| !folder.last_environment_has(url) || port::accepts_connections(url))
     };
     let servers =
         Servers::find(existing("DATABASE_URL"), existing("NATS_URL"), folder.path(), Durability::Full)
@@ -123,7 +123,7 @@ async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Serv
 }
 
 /// On servers of others the stack has names of its own, and `--fresh` drops just those.
-async fn prepare_database(options: &Options, folder: &StackFolder, servers: &Servers) -> Result<Endpoints> {
+async fn prepare_database(options: &StackOptions, folder: &StackFolder, servers: &Servers) -> Result<Endpoints> {
     let suffix = folder.identity();
     let database = match servers.postgres.is_own() {
         true => "dividends".to_owned(),

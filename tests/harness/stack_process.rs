@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use crate::binaries::{Binaries, Program};
 use crate::eventually::eventually;
 use crate::folder;
-use crate::process::{Daemon, Output, Signal, leashed, output};
+use crate::process::{Daemon, Output, Signal, command_bound_to_parent, output};
 
 const READY_WITHIN: Duration = Duration::from_secs(240);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ impl StackProcess {
         ensure!(program.is_file(), "cannot start the stack: no program at {}", program.display());
         let folder = folder::ephemeral("stack")?;
         let market = folder.join("market");
-        let mut generate = leashed(binaries.path(Program::Ingest), "KILL");
+        let mut generate = command_bound_to_parent(binaries.path(Program::Ingest), "KILL");
         generate
             .args([
                 "generate",
@@ -57,7 +57,7 @@ impl StackProcess {
         command.args(["--source", "demo"]).arg(&market);
         let mut daemon = Daemon::start("the stack", command, &folder.join("stack.log"))?;
         let ready = eventually(READY_WITHIN, async || {
-            if let Some(status) = daemon.exited()? {
+            if let Some(status) = daemon.exit_status()? {
                 return Ok(Err(anyhow::anyhow!("the stack ended ({status}):\n{}", daemon.log_tail(20))));
             }
             ensure!(daemon.log().contains("\nready: "), "not ready:\n{}", daemon.log_tail(20));
@@ -98,10 +98,10 @@ impl StackProcess {
 }
 
 fn in_private_environment(program: &Path, folder: &Path) -> Command {
-    let mut command = leashed(program, "TERM");
+    let mut command = command_bound_to_parent(program, "TERM");
     command.env_clear().env("STACK_DIR", folder.join("data"));
     for name in INHERITED {
-        if let Some(value) = crate::environment::given(name) {
+        if let Some(value) = crate::environment::read_variable(name) {
             command.env(name, value);
         }
     }

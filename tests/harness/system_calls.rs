@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use skipped::Requirement;
 
-use crate::process::{Daemon, Signal, leashed};
+use crate::process::{Daemon, Signal, command_bound_to_parent};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Longer than any message of the log.
@@ -23,14 +23,14 @@ impl SystemCalls {
     /// Records some calls of a process and all its threads into `record`, with files and sockets by name and all text as
     /// hexadecimal bytes. Where processes cannot be traced, the test is recorded as skipped.
     pub async fn record(process: u32, calls: &str, record: &Path) -> Result<Option<SystemCalls>> {
-        let mut command = leashed("strace", "KILL");
+        let mut command = command_bound_to_parent("strace", "KILL");
         command.args(["--follow-forks", "-xx", "-yy", "--string-limit", LONGEST_DATA]);
         command.arg(format!("--trace={calls}")).arg("--output").arg(record);
         command.arg("--attach").arg(process.to_string());
         let mut strace = Daemon::start("strace", command, &record.with_extension("log"))?;
         let started = Instant::now();
         while !strace.log().contains("attached") {
-            if strace.exited()?.is_some() {
+            if strace.exit_status()?.is_some() {
                 skipped::record(Requirement::Strace, &strace.log());
                 return Ok(None);
             }

@@ -98,7 +98,7 @@ async fn without_a_trusted_proxy_forwarding_headers_are_noise() -> Result<()> {
 async fn many_addresses_cost_bounded_memory() -> Result<()> {
     let app = TestApp::start().await?;
     let api = app.api_serve_with(&[("TRUSTED_PROXIES", "127.0.0.1/32")]).await?;
-    let before = api.memory("VmRSS")?;
+    let before = api.memory_kilobytes("VmRSS")?;
     let connections = (0..4u32).map(async |quarter| -> Result<()> {
         let mut stream = TcpStream::connect(api.base_url.trim_start_matches("http://")).await?;
         let mut answer = vec![0; 1 << 16];
@@ -123,7 +123,7 @@ async fn many_addresses_cost_bounded_memory() -> Result<()> {
         Ok(())
     });
     join_all(connections).await.into_iter().collect::<Result<Vec<()>>>()?;
-    let after = api.memory("VmRSS")?;
+    let after = api.memory_kilobytes("VmRSS")?;
     assert!(after < before + 48 * 1024, "{before} kB before, {after} kB after 65,600 networks");
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use chrono::Days;
-use harness::{Api, TestApp, eventually, number};
+use harness::{Api, TestApp, eventually, number_variable};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use serde_json::{Value, json};
@@ -208,7 +208,7 @@ async fn run(seed: u64) -> Result<()> {
 
 #[tokio::test]
 async fn who_asks_only_for_changes_holds_what_a_whole_download_has() -> Result<()> {
-    let seed = number("SYNC_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
+    let seed = number_variable("SYNC_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
     run(seed).await.with_context(|| format!("repeat with SYNC_SEED={seed}"))
 }
 

@@ -248,7 +248,7 @@ async fn a_cluster_loses_a_node_under_publish_and_consume_and_nothing_else() -> 
     let loaded = load_all.wait(PATIENCE).await?;
     ensure!(loaded.success(), "{}", load_all.log_tail(20));
     cluster.restart(leader)?;
-    cluster.current(&app.endpoints().stream, PATIENCE).await?;
+    cluster.wait_until_current(&app.endpoints().stream, PATIENCE).await?;
     let verified = app.ingest(&["verify", "--check-only", "--json"]).await?;
     assert_eq!(verified.code, 0, "{}", verified.stdout);
     Ok(())

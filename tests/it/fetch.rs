@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use harness::fetch::{Archive, Build, Source, install, unpack_tar_gz};
-use harness::{Certificate, eventually, free_port, given_folder, root_store, temporary_folder};
+use harness::{Certificate, eventually, free_port, folder_variable, root_store, temporary_folder};
 use reqwest::Url;
 use sha2::{Digest, Sha256};
 
@@ -232,7 +232,7 @@ fn a_start_names_all_that_the_machine_lacks_at_once() -> Result<()> {
 /// Body of the child processes; as a test of its own it has nothing to do.
 #[tokio::test]
 async fn child_process() -> Result<()> {
-    let Some(folder) = given_folder(CHILD_FOLDER) else { return Ok(()) };
+    let Some(folder) = folder_variable(CHILD_FOLDER) else { return Ok(()) };
     let source = Source::File(Url::parse(&fs::read_to_string(folder.join("url"))?)?);
     install(&build(&package()?, source), "a test", &folder).await?;
     Ok(())

@@ -127,7 +127,7 @@ async fn an_answer_that_fails_in_the_middle_has_no_end() -> Result<()> {
 #[tokio::test]
 async fn forty_long_answers_that_nobody_takes_hold_little() -> Result<()> {
     let (world, path) = wide().await?;
-    let before = world.api.memory("VmRSS")?;
+    let before = world.api.memory_kilobytes("VmRSS")?;
     let mut silent = Vec::new();
     for n in 0..10 {
         let key = world.app.key("professional").await?;
@@ -148,7 +148,7 @@ async fn forty_long_answers_that_nobody_takes_hold_little() -> Result<()> {
     }
     // Nobody renders any more: another account's answer comes at once, and is whole.
     assert!(is_whole(&world.json(&path).await?));
-    let (held, most) = (world.api.memory("VmRSS")? - before, world.api.memory("VmHWM")? - before);
+    let (held, most) = (world.api.memory_kilobytes("VmRSS")? - before, world.api.memory_kilobytes("VmHWM")? - before);
     eprintln!("40 answers of 9 MB hold {} MB, {} MB at most", held / 1024, most / 1024);
     assert!(most < 160 * 1024, "{held} kB are held, {most} kB were");
     // A client that reads in the end gets the whole answer.

@@ -195,7 +195,7 @@ async fn a_reader_that_has_gone_ends_a_command_quietly() -> Result<()> {
         (Program::Api, &["account", "list"]),
     ];
     for (program, arguments) in commands {
-        let ended = app.run_unread(program, arguments).await?;
+        let ended = app.run_with_unread_output(program, arguments).await?;
         assert!(ended.code == 0 && !ended.stderr.contains("panicked"), "{program} {arguments:?}: {ended:?}");
     }
     Ok(())

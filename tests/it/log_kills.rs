@@ -12,7 +12,7 @@ use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::RawMessageErrorKind;
 use async_nats::jetstream::{self, stream};
 use event_log::stream::StreamSettings;
-use harness::{NatsCluster, number};
+use harness::{NatsCluster, number_variable};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::sync::Mutex;
@@ -32,7 +32,7 @@ const ATTEMPTS: usize = 5;
 type Acknowledged = Arc<Mutex<BTreeMap<u64, u64>>>;
 
 fn rounds() -> u64 {
-    number("LOG_KILL_ROUNDS").unwrap_or(50)
+    number_variable("LOG_KILL_ROUNDS").unwrap_or(50)
 }
 
 /// A payload that cannot be compressed, like a record batch, and follows from the message's id.
@@ -114,7 +114,7 @@ impl KillRun {
 
     async fn kill_in_turn(&mut self, rounds: u64) -> Result<()> {
         for round in 0..rounds {
-            self.cluster.current(STREAM, CURRENT_WITHIN).await.with_context(|| format!("round {round}"))?;
+            self.cluster.wait_until_current(STREAM, CURRENT_WITHIN).await.with_context(|| format!("round {round}"))?;
             let node = self.kills % self.cluster.nodes();
             self.wait_for_load().await?;
             self.cluster.kill9(node)?;
@@ -123,7 +123,7 @@ impl KillRun {
             self.cluster.restart(node)?;
             self.find_damage()?;
         }
-        self.cluster.current(STREAM, CURRENT_WITHIN).await?;
+        self.cluster.wait_until_current(STREAM, CURRENT_WITHIN).await?;
         self.find_damage()
     }
 
@@ -153,7 +153,7 @@ impl KillRun {
     async fn read_every_replica(&self) -> Result<()> {
         let acknowledged = self.acknowledged.lock().await.clone();
         for node in 0..self.cluster.nodes() {
-            self.cluster.lead(STREAM, node).await?;
+            self.cluster.make_leader(STREAM, node).await?;
             let stream = self.cluster.connect().await?.get_stream(STREAM).await?;
             for (id, sequence) in &acknowledged {
                 let lost = || format!("message {id}, sequence {sequence}, on node {node}");

@@ -97,7 +97,7 @@ async fn a_replica_that_is_not_current_is_named_until_it_is() -> Result<()> {
     app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-28,7\n").load().await?;
     app.catch_up().await?;
     let stream = app.endpoints().stream.clone();
-    cluster.current(&stream, PATIENCE).await?;
+    cluster.wait_until_current(&stream, PATIENCE).await?;
     assert_eq!(verify(&app, &[]).await?.0, 0);
 
     let node = (cluster.leader(&stream).await? + 1) % cluster.nodes();
@@ -118,7 +118,7 @@ async fn a_replica_that_is_not_current_is_named_until_it_is() -> Result<()> {
     assert_eq!((&lagging[0]["node"], &lagging[1]), (&json!(name), &Value::Null), "{status}");
 
     cluster.restart(node)?;
-    cluster.current(&stream, PATIENCE).await?;
+    cluster.wait_until_current(&stream, PATIENCE).await?;
     assert_eq!(verify(&app, &[]).await?.0, 0);
     let status = app.projector(&["status", "--json"]).await?.success()?.json()?;
     assert_eq!(status["lagging_replicas"], json!([]));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, ensure};
-use harness::{Program, TestApp, eventually, number};
+use harness::{Program, TestApp, eventually, number_variable};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -166,7 +166,7 @@ async fn random_changes(seed: u64) -> Result<()> {
 
 #[tokio::test]
 async fn whatever_changes_every_row_follows_one_policy() -> Result<()> {
-    let seed = number("POLICIES_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
+    let seed = number_variable("POLICIES_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
     random_changes(seed).await.with_context(|| format!("repeat with POLICIES_SEED={seed}"))
 }
 

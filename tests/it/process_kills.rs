@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use harness::{Daemon, Program, Signal, TestApp, eventually, number};
+use harness::{Daemon, Program, Signal, TestApp, eventually, number_variable};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -171,14 +171,14 @@ async fn killed_at_random_again(first: u64, runs: u64) -> Result<()> {
 
 #[tokio::test]
 async fn killed_at_random_steps_a_load_converges_to_what_the_log_says() -> Result<()> {
-    killed_at_random_again(number("KILLS_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000)), 1).await
+    killed_at_random_again(number_variable("KILLS_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000)), 1).await
 }
 
 #[tokio::test]
 #[ignore = "forty runs of random kills, about five minutes"]
 async fn killed_at_random_steps_many_times() -> Result<()> {
-    let first = number("KILLS_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
-    killed_at_random_again(first, number("KILLS_RUNS").unwrap_or(40)).await
+    let first = number_variable("KILLS_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
+    killed_at_random_again(first, number_variable("KILLS_RUNS").unwrap_or(40)).await
 }
 
 /// Waits until the kernel says that every thread of a process stands still.

@@ -5,7 +5,7 @@
 
 use anyhow::{Context, Result, ensure};
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
-use harness::{Daemon, Program, TestApp, number};
+use harness::{Daemon, Program, TestApp, number_variable};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -181,8 +181,8 @@ async fn random_sequence(seed: u64) -> Result<()> {
 
 #[tokio::test]
 async fn after_any_sequence_of_news_the_tables_are_those_of_a_fresh_rebuild() -> Result<()> {
-    let first = number("SEQUENCES_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
-    for seed in first..first + number("SEQUENCES_RUNS").unwrap_or(2) {
+    let first = number_variable("SEQUENCES_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
+    for seed in first..first + number_variable("SEQUENCES_RUNS").unwrap_or(2) {
         random_sequence(seed).await.with_context(|| format!("repeat with SEQUENCES_SEED={seed}"))?;
     }
     Ok(())

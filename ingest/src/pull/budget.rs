@@ -59,7 +59,7 @@ pub(super) struct BudgetCharge {
 
 /// Calls that the budgets allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CallAllowance {
+pub(super) enum BudgetAllowance {
     /// Number of calls allowed now.
     Calls(u64),
     /// Time of the next allowed call.
@@ -67,14 +67,14 @@ pub(super) enum CallAllowance {
 }
 
 /// Number of calls to charge for a request of cost `cost`: a part of the smallest budget, or the remaining calls.
-pub(super) fn compute_allowance(budgets: &[CallBudget], charges: &[BudgetCharge], cost: u64, now: DateTime<Utc>) -> CallAllowance {
+pub(super) fn compute_allowance(budgets: &[CallBudget], charges: &[BudgetCharge], cost: u64, now: DateTime<Utc>) -> BudgetAllowance {
     let part = budgets.iter().map(|budget| budget.calls / PARTS).min().unwrap_or(PARTS).max(cost);
     let left = budgets.iter().map(|budget| budget.calls_left(charges, now)).min().unwrap_or(part);
     if left >= cost {
-        return CallAllowance::Calls(part.min(left));
+        return BudgetAllowance::Calls(part.min(left));
     }
     let moments = budgets.iter().map(|budget| budget.time_of_calls_left(charges, cost, now));
-    CallAllowance::From(moments.max().unwrap_or(now))
+    BudgetAllowance::From(moments.max().unwrap_or(now))
 }
 
 impl CallBudget {
@@ -128,20 +128,20 @@ mod tests {
     fn calls_come_back_when_the_window_has_passed_them() {
         let charges = [charge(3, 0), charge(2, 20)];
         let allowed = |seconds, cost| compute_allowance(&[FIVE_A_MINUTE], &charges, cost, at(seconds));
-        assert_eq!(allowed(30, 1), CallAllowance::From(at(60)));
-        assert_eq!(allowed(59, 4), CallAllowance::From(at(80)));
-        assert_eq!(allowed(60, 1), CallAllowance::Calls(1));
-        assert_eq!(allowed(60, 3), CallAllowance::Calls(3));
-        assert_eq!(compute_allowance(&[FIVE_A_MINUTE], &charges[..1], 1, at(1)), CallAllowance::Calls(1));
+        assert_eq!(allowed(30, 1), BudgetAllowance::From(at(60)));
+        assert_eq!(allowed(59, 4), BudgetAllowance::From(at(80)));
+        assert_eq!(allowed(60, 1), BudgetAllowance::Calls(1));
+        assert_eq!(allowed(60, 3), BudgetAllowance::Calls(3));
+        assert_eq!(compute_allowance(&[FIVE_A_MINUTE], &charges[..1], 1, at(1)), BudgetAllowance::Calls(1));
     }
 
     #[test]
     fn the_tightest_budget_decides() {
         let budgets = [FIVE_A_MINUTE, CallBudget { calls: 6, per: BudgetPeriod::Day }];
         let charges = [charge(5, 0)];
-        assert_eq!(compute_allowance(&budgets, &charges, 1, at(61)), CallAllowance::Calls(1));
+        assert_eq!(compute_allowance(&budgets, &charges, 1, at(61)), BudgetAllowance::Calls(1));
         let spent = [charge(5, 0), charge(1, 61)];
-        assert_eq!(compute_allowance(&budgets, &spent, 1, at(200)), CallAllowance::From(at(86_400)));
+        assert_eq!(compute_allowance(&budgets, &spent, 1, at(200)), BudgetAllowance::From(at(86_400)));
     }
 
     #[test]
@@ -158,9 +158,9 @@ mod tests {
     #[test]
     fn large_budgets_are_charged_in_parts() {
         let large = CallBudget { calls: 1000, per: BudgetPeriod::Minute };
-        assert_eq!(compute_allowance(&[large], &[], 1, at(0)), CallAllowance::Calls(20));
-        assert_eq!(compute_allowance(&[large], &[], 100, at(0)), CallAllowance::Calls(100));
-        assert_eq!(compute_allowance(&[large], &[charge(995, 0)], 1, at(1)), CallAllowance::Calls(5));
-        assert_eq!(compute_allowance(&[], &[], 1, at(0)), CallAllowance::Calls(50));
+        assert_eq!(compute_allowance(&[large], &[], 1, at(0)), BudgetAllowance::Calls(20));
+        assert_eq!(compute_allowance(&[large], &[], 100, at(0)), BudgetAllowance::Calls(100));
+        assert_eq!(compute_allowance(&[large], &[charge(995, 0)], 1, at(1)), BudgetAllowance::Calls(5));
+        assert_eq!(compute_allowance(&[], &[], 1, at(0)), BudgetAllowance::Calls(50));
     }
 }

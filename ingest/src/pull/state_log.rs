@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use event_log::frame::{Body, Frame, FrameId, schema_name};
 use market::event::{Bookmark, Kind, Pull, RunManifest, RunState};
 
-use super::budget::{BudgetCharge, CallAllowance, CallBudget, compute_allowance, lease_duration, longest_period};
+use super::budget::{BudgetCharge, BudgetAllowance, CallBudget, compute_allowance, lease_duration, longest_period};
 use super::error::PullError;
 use crate::clock::now;
 use crate::load::error::LoadError;
@@ -73,8 +73,8 @@ impl StateLog {
             self.held = None;
             self.charges.retain(|charge| charge.until + longest_period(budgets) > begun);
             match compute_allowance(budgets, &self.charges, cost, begun) {
-                CallAllowance::From(moment) => return Ok(Some(moment)),
-                CallAllowance::Calls(calls) => {
+                BudgetAllowance::From(moment) => return Ok(Some(moment)),
+                BudgetAllowance::Calls(calls) => {
                     let charge = BudgetCharge { calls, until: begun + lease_duration(budgets, calls, cost, self.took) };
                     if self.publish_entry(self.new_entry(charge.calls, charge.until, BTreeMap::new()), true).await? {
                         self.held = Some(charge);

@@ -210,7 +210,7 @@ impl Bench {
         println!(
             "a quote has {} bytes, a process idles at {} MB",
             reply.body.len(),
-            api.memory("VmRSS")? / 1024
+            api.memory_kilobytes("VmRSS")? / 1024
         );
         drop(api);
         println!(
@@ -235,7 +235,7 @@ impl Bench {
                 self.line(what, &load).await?;
             }
         }
-        println!("{:44} {} MB at most", "  memory of the process", one.memory("VmHWM")? / 1024);
+        println!("{:44} {} MB at most", "  memory of the process", one.memory_kilobytes("VmHWM")? / 1024);
         drop(one);
         // Beside each other each has its share of the cores.
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -262,7 +262,7 @@ impl Bench {
                 self.line(what, &load).await?;
             }
         }
-        println!("{:44} {} MB at most", "  memory of the process", api.memory("VmHWM")? / 1024);
+        println!("{:44} {} MB at most", "  memory of the process", api.memory_kilobytes("VmHWM")? / 1024);
         Ok(())
     }
 

@@ -29,7 +29,7 @@ impl Held {
         let folder = format!("/proc/{}", api.process.pid());
         let count =
             |what: &str| -> Result<usize> { Ok(std::fs::read_dir(format!("{folder}/{what}"))?.count()) };
-        Ok(Held { memory_kb: api.memory("VmRSS")?, files: count("fd")?, threads: count("task")? })
+        Ok(Held { memory_kb: api.memory_kilobytes("VmRSS")?, files: count("fd")?, threads: count("task")? })
     }
 }
 

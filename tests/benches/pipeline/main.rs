@@ -198,7 +198,7 @@ async fn timed(app: &TestApp, program: Program, arguments: &[&str]) -> Result<Ti
     let mut process = app.spawn(program, arguments).await?;
     let status = format!("/proc/{}/status", process.pid());
     let mut peak_megabytes = 0;
-    while process.exited()?.is_none() {
+    while process.exit_status()?.is_none() {
         peak_megabytes = peak_megabytes.max(peak_memory(&status));
         anyhow::ensure!(started.elapsed() < PATIENCE, "{program} takes too long");
         tokio::time::sleep(Duration::from_millis(10)).await;

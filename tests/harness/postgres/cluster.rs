@@ -16,7 +16,7 @@ use super::base_backup::base_backup;
 use super::find::Programs;
 use crate::certificate::Certificate;
 use crate::port;
-use crate::process::{exit_code, leashed};
+use crate::process::{exit_code, command_bound_to_parent};
 use crate::server_user::{ServerUser, ensure_reachable};
 
 #[derive(Debug)]
@@ -48,10 +48,10 @@ fn shared_buffers() -> String {
 impl Cluster {
     /// Takes the cluster in `folder`, or makes one there.
     pub(super) fn prepare(programs: Programs, folder: &Path, durability: Durability) -> Result<Cluster> {
-        let user = ServerUser::needed()?;
+        let user = ServerUser::find_if_root()?;
         fs::create_dir_all(folder)?;
         if let Some(user) = user {
-            user.own(folder)?;
+            user.give_ownership(folder)?;
             if let Some(parent) = folder.parent() {
                 ensure_reachable(parent)?;
             }
@@ -61,7 +61,7 @@ impl Cluster {
             programs,
             data,
             log: folder.join("postgres.log"),
-            port: port::free()?,
+            port: port::find_free()?,
             user,
             durability,
         };
@@ -80,7 +80,7 @@ impl Cluster {
             programs: self.programs.clone(),
             data: folder.join("data"),
             log: folder.join("postgres.log"),
-            port: port::free()?,
+            port: port::find_free()?,
             user: self.user,
             durability: self.durability,
         };
@@ -96,7 +96,7 @@ impl Cluster {
         );
         replica.write("postgresql.auto.conf", &primary)?;
         if let Some(user) = self.user {
-            user.own_all(folder)?;
+            user.give_ownership_of_all(folder)?;
         }
         Ok(replica)
     }
@@ -106,7 +106,7 @@ impl Cluster {
     }
 
     pub(super) fn change_port(&mut self) -> Result<()> {
-        self.port = port::free()?;
+        self.port = port::find_free()?;
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Cluster {
             fs::copy(from, &to)?;
             fs::set_permissions(&to, fs::Permissions::from_mode(0o600))?;
             if let Some(user) = self.user {
-                user.own(&to)?;
+                user.give_ownership(&to)?;
             }
         }
         let rules = "hostssl all dds_api,dds_projector 127.0.0.1/32 scram-sha-256\n\
@@ -200,7 +200,7 @@ impl Cluster {
     }
 
     fn as_user(&self, program: &str, death_signal: &str) -> Command {
-        let mut command = leashed(self.programs.folder.join(program), death_signal);
+        let mut command = command_bound_to_parent(self.programs.folder.join(program), death_signal);
         // The server must not start in a folder its user cannot enter.
         command.current_dir("/").env("LC_ALL", "C");
         for name in ["PGDATA", "PGPORT", "PGHOST", "PGUSER", "PGOPTIONS", "PGSERVICE", "PGPASSFILE"] {

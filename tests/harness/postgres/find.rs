@@ -75,7 +75,7 @@ pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
 }
 
 async fn search() -> Result<Programs> {
-    if let Some(named) = environment::given("PG_BIN") {
+    if let Some(named) = environment::read_variable("PG_BIN") {
         return inspect(Path::new(&named)).context("PG_BIN");
     }
     let mut reasons = vec![format!("no Postgres {OLDEST} or newer is on this machine")];

@@ -9,14 +9,14 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::Options;
+use super::StackOptions;
 use super::folder::StackFolder;
 
 const FILE: &str = "contents.json";
 
 /// Feeds that a start loads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Plan {
+pub(super) enum LoadPlan {
     Nothing,
     Demo,
     Feeds { paths: Vec<PathBuf>, source: String, fingerprint: String },
@@ -30,16 +30,16 @@ enum Contents {
     Feeds { loaded: BTreeSet<String> },
 }
 
-impl Plan {
-    pub(super) fn make(options: &Options, folder: &StackFolder) -> Result<Plan> {
+impl LoadPlan {
+    pub(super) fn make(options: &StackOptions, folder: &StackFolder) -> Result<LoadPlan> {
         let contents: Option<Contents> = folder.read_json(FILE);
         if options.empty {
-            return Ok(Plan::Nothing);
+            return Ok(LoadPlan::Nothing);
         }
         if options.feeds.is_empty() {
             return Ok(match contents {
-                None | Some(Contents::Demo { complete: false }) => Plan::Demo,
-                Some(_) => Plan::Nothing,
+                None | Some(Contents::Demo { complete: false }) => LoadPlan::Demo,
+                Some(_) => LoadPlan::Nothing,
             });
         }
         let mut paths = Vec::new();
@@ -51,8 +51,8 @@ impl Plan {
             Some(Contents::Demo { .. }) => {
                 bail!("this stack holds the demo market; add --fresh to load your feeds instead of it")
             }
-            Some(Contents::Feeds { loaded }) if loaded.contains(&fingerprint) => Ok(Plan::Nothing),
-            _ => Ok(Plan::Feeds { paths, source: options.source.clone(), fingerprint }),
+            Some(Contents::Feeds { loaded }) if loaded.contains(&fingerprint) => Ok(LoadPlan::Nothing),
+            _ => Ok(LoadPlan::Feeds { paths, source: options.source.clone(), fingerprint }),
         }
     }
 
@@ -66,9 +66,9 @@ impl Plan {
 
     fn remember(&self, folder: &StackFolder, complete: bool) -> Result<()> {
         let contents = match self {
-            Plan::Nothing => return Ok(()),
-            Plan::Demo => Contents::Demo { complete },
-            Plan::Feeds { fingerprint, .. } => {
+            LoadPlan::Nothing => return Ok(()),
+            LoadPlan::Demo => Contents::Demo { complete },
+            LoadPlan::Feeds { fingerprint, .. } => {
                 let mut loaded = match folder.read_json(FILE) {
                     Some(Contents::Feeds { loaded }) => loaded,
                     _ => BTreeSet::new(),

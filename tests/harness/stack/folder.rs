@@ -129,7 +129,7 @@ pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
 /// `$STACK_DIR`; else `.stack` in the workspace, or in the user's state folder on a machine without the workspace.
 /// Root's workspace may be closed to the user that Postgres runs as, so root's data goes to /var/tmp.
 fn location() -> Result<PathBuf> {
-    match environment::given("STACK_DIR") {
+    match environment::read_variable("STACK_DIR") {
         Some(folder) => std::path::absolute(folder).context("STACK_DIR"),
         None if server_user::is_root() => {
             let name = format!("dividend-data-service-stack-{}", short_hash(workspace()));
@@ -138,7 +138,7 @@ fn location() -> Result<PathBuf> {
         None if workspace().is_dir() => Ok(workspace().join(".stack")),
         None => {
             let home =
-                PathBuf::from(environment::given("HOME").context("neither STACK_DIR nor HOME is set")?);
+                PathBuf::from(environment::read_variable("HOME").context("neither STACK_DIR nor HOME is set")?);
             Ok(home.join(".local/state/dividend-data-service"))
         }
     }

@@ -19,7 +19,7 @@ pub(super) const TIERS: [&str; 4] = ["free", "starter", "premium", "professional
 pub(super) type Keys = BTreeMap<String, String>;
 
 /// The keys of an earlier start that the API still knows, and new ones for the others.
-pub(super) async fn obtain(services: &Services<'_>, api: &Api, folder: &StackFolder) -> Result<Keys> {
+pub(super) async fn obtain_keys(services: &Services<'_>, api: &Api, folder: &StackFolder) -> Result<Keys> {
     let mut keys: Keys = folder.read_json(FILE).unwrap_or_default();
     for tier in TIERS {
         if let Some(secret) = keys.get(tier)

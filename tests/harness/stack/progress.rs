@@ -33,7 +33,7 @@ impl Progress {
         let mut child = Daemon::start(what, command, log)?;
         let mut beat = Instant::now();
         loop {
-            if let Some(status) = child.exited()? {
+            if let Some(status) = child.exit_status()? {
                 if status.success() {
                     return Ok(());
                 }

@@ -43,28 +43,28 @@ fn quoted(value: &str) -> String {
 
 /// How this program was called: by `cargo stack`, or as a program of its own.
 pub(super) fn program_name() -> &'static str {
-    if environment::given("CARGO").is_some() { "cargo stack" } else { "stack" }
+    if environment::read_variable("CARGO").is_some() { "cargo stack" } else { "stack" }
 }
 
 /// Ports of the programs' metrics listeners.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Figures {
+pub(super) struct MetricsPorts {
     pub(super) api: u16,
     pub(super) projector: u16,
     /// Free, for the user's own `ingest watch` or `ingest pull`.
     pub(super) ingest: u16,
 }
 
-impl Figures {
-    pub(super) fn on_free_ports() -> Result<Figures> {
-        Ok(Figures { api: port::free()?, projector: port::free()?, ingest: port::free()? })
+impl MetricsPorts {
+    pub(super) fn on_free_ports() -> Result<MetricsPorts> {
+        Ok(MetricsPorts { api: port::find_free()?, projector: port::find_free()?, ingest: port::find_free()? })
     }
 }
 
 pub(super) fn environment(
     endpoints: &Endpoints,
     api: &Api,
-    figures: &Figures,
+    figures: &MetricsPorts,
     keys: &Keys,
     binaries: &Binaries,
 ) -> Result<Vec<(String, String)>> {

@@ -26,20 +26,20 @@ impl Running {
         loop {
             for daemon in self.api.as_mut().map(|api| &mut api.process).into_iter().chain(&mut self.projector)
             {
-                if let Some(status) = daemon.exited()? {
+                if let Some(status) = daemon.exit_status()? {
                     let log = daemon.log_path().display();
                     bail!("{} ended ({status}); {log} ends:\n{}", daemon.name(), daemon.log_tail(20));
                 }
             }
             if let Some(servers) = &self.servers {
-                if let Some(death) = servers.nats.death().await
+                if let Some(death) = servers.nats.exit_message().await
                     && !std::mem::replace(&mut self.without_log, true)
                 {
                     progress.say(format_args!(
                         "{death}\nthe API goes on serving what is there; start the stack again to load and project"
                     ));
                 }
-                if let Some(death) = servers.postgres.death().await {
+                if let Some(death) = servers.postgres.exit_message().await {
                     bail!(death);
                 }
             }

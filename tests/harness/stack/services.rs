@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use super::contents::Plan;
+use super::contents::LoadPlan;
 use super::folder::StackFolder;
 use super::progress::Progress;
-use super::report::Figures;
+use super::report::MetricsPorts;
 use crate::api::Api;
 use crate::binaries::{Binaries, Program};
 use crate::endpoints::Endpoints;
 use crate::environment;
-use crate::process::{Daemon, Output, leashed, output};
+use crate::process::{Daemon, Output, command_bound_to_parent, output};
 use crate::servers::Servers;
 
 /// The demo market: large enough to look like one, small enough to be there in a minute.
@@ -51,11 +51,11 @@ impl<'a> Services<'a> {
     }
 
     /// Loads what the plan says and remembers that it is there.
-    pub(super) async fn load(&self, plan: &Plan) -> Result<()> {
+    pub(super) async fn load(&self, plan: &LoadPlan) -> Result<()> {
         let (paths, source) = match plan {
-            Plan::Nothing => return Ok(()),
-            Plan::Demo => (vec![self.generate().await?], "demo"),
-            Plan::Feeds { paths, source, .. } => (paths.clone(), source.as_str()),
+            LoadPlan::Nothing => return Ok(()),
+            LoadPlan::Demo => (vec![self.generate().await?], "demo"),
+            LoadPlan::Feeds { paths, source, .. } => (paths.clone(), source.as_str()),
         };
         plan.begun(self.folder)?;
         let mut command = self.command(Program::Ingest);
@@ -69,13 +69,13 @@ impl<'a> Services<'a> {
         self.step("projecting the log into tables", "catch-up", Program::Projector, &arguments).await
     }
 
-    pub(super) fn start_projector(&self, figures: &Figures) -> Result<Daemon> {
+    pub(super) fn start_projector(&self, figures: &MetricsPorts) -> Result<Daemon> {
         let mut command = self.command(Program::Projector);
         command.arg("run").env("METRICS_LISTEN", figures.projector.to_string());
         Daemon::start("the projector", command, &self.folder.log("projector"))
     }
 
-    pub(super) async fn start_api(&self, port: u16, figures: &Figures) -> Result<Api> {
+    pub(super) async fn start_api(&self, port: u16, figures: &MetricsPorts) -> Result<Api> {
         self.progress.say(format_args!("starting projector and API"));
         let address = format!("127.0.0.1:{port}");
         let mut command = self.command(Program::Api);
@@ -83,11 +83,11 @@ impl<'a> Services<'a> {
         command.args(["serve", "--listen", &address, "--sign-up", "open", "--billing", "self_service"]);
         command.env("METRICS_LISTEN", figures.api.to_string());
         // A shell that evaluated `stack env` has the address of the last run, whose port may have been another.
-        if environment::text("PUBLIC_URL").is_some_and(|url| self.folder.last_environment_has(&url)) {
+        if environment::read_text("PUBLIC_URL").is_some_and(|url| self.folder.last_environment_has(&url)) {
             command.env_remove("PUBLIC_URL");
         }
         let process = Daemon::start("the API", command, &self.folder.log("api"))?;
-        Api::ready(format!("http://{address}"), process).await
+        Api::wait_until_ready(format!("http://{address}"), process).await
     }
 
     /// Runs a command of the API's program that answers at once.
@@ -120,7 +120,7 @@ impl<'a> Services<'a> {
     }
 
     fn command(&self, program: Program) -> Command {
-        let mut command = leashed(self.binaries.path(program), "KILL");
+        let mut command = command_bound_to_parent(self.binaries.path(program), "KILL");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }

@@ -43,7 +43,7 @@ async fn look(stage: &Stage, rules: &str, name: &str) -> Result<Vec<String>> {
             if wide.as_i64().is_some_and(|wide| wide > 0) {
                 found.push(format!("{name} {size}: {wide} px wider than the screen"));
             }
-            if let Some(folder) = harness::given_folder("SCREENSHOTS") {
+            if let Some(folder) = harness::folder_variable("SCREENSHOTS") {
                 std::fs::create_dir_all(&folder)?;
                 stage.browser.photograph(&folder.join(format!("{name}-{size}-{scheme}.png"))).await?;
             }

@@ -24,7 +24,7 @@ async fn peak_of(app: &TestApp, program: Program, arguments: &[&str]) -> Result<
     let mut highest = 0;
     let status = loop {
         highest = highest.max(peak(&running).unwrap_or_default());
-        if let Some(status) = running.exited()? {
+        if let Some(status) = running.exit_status()? {
             break status;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -58,7 +58,7 @@ async fn a_load_onto_a_full_disk_says_so_and_is_resumed() -> Result<()> {
     let servers = Servers::private_with_nats_on(&disk).await?;
     let app = TestApp::builder().servers(&servers).start().await?;
     let feed = market(&app, SYMBOLS, YEARS).await?;
-    disk.fill_but(1 << 20)?;
+    disk.fill_except(1 << 20)?;
     let before = fails_for_room(&app, &feed, "stores nothing").await?;
     disk.make_room()?;
     servers.nats.restart().await?;
@@ -68,7 +68,7 @@ async fn a_load_onto_a_full_disk_says_so_and_is_resumed() -> Result<()> {
 #[tokio::test]
 async fn a_load_beyond_the_room_nats_allows_itself_says_so_and_is_resumed() -> Result<()> {
     let Some(disk) = SmallDisk::mount(64)? else { return Ok(()) };
-    disk.fill_but(3 << 19)?;
+    disk.fill_except(3 << 19)?;
     let servers = Servers::private_with_nats_on(&disk).await?;
     let app = TestApp::builder().servers(&servers).start().await?;
     let feed = market(&app, SYMBOLS, YEARS).await?;
@@ -97,7 +97,7 @@ async fn a_rebuild_is_not_begun_where_its_generation_has_no_room() -> Result<()>
     let app = TestApp::builder().servers(&servers).start().await?;
     load(&app, &market(&app, SYMBOLS, YEARS).await?).await?.success()?;
     app.catch_up().await?;
-    disk.fill_but(1 << 19)?;
+    disk.fill_except(1 << 19)?;
     let refused = app.projector(&["rebuild"]).await?;
     assert_eq!(refused.code, 1, "{}", refused.stderr);
     for words in ["1 MB are free at", "projector list, drop N", "--without-room"] {
@@ -135,13 +135,13 @@ impl Lacking {
         match self {
             Lacking::Segment => {
                 app.sql("select pg_logical_emit_message(true, 'room', repeat('x', 14 << 20))", &[]).await?;
-                disk.fill_but(8 << 20)
+                disk.fill_except(8 << 20)
             }
             Lacking::Pages => {
                 app.sql(NEXT, &[]).await?;
                 // The segment is made when it is first written.
                 app.sql("select pg_logical_emit_message(true, 'room', 'x')", &[]).await?;
-                disk.fill_but(1 << 20)
+                disk.fill_except(1 << 20)
             }
         }
     }
