@@ -12,7 +12,7 @@ use crate::format::ReaderOptions;
 use crate::load::error::LoadError;
 use crate::load::input::{LoadInput, identify_inputs};
 use crate::load::report::{FileReport, LoadProgress, LoadSummary};
-use crate::load::run::Run;
+use crate::load::run::LoadRun;
 use crate::source::feed_files;
 use crate::source::standard_input::StandardInput;
 

@@ -26,7 +26,7 @@ use crate::clock::now;
 use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
 use crate::load::error::LoadError;
-use crate::load::input::Input;
+use crate::load::input::LoadInput;
 use crate::load::producer::{ProducerEvent, Producer};
 use crate::load::publication::Publication;
 use crate::load::report::{FileReport, LoadProgress, LoadSummary};

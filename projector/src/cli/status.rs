@@ -2,7 +2,7 @@
 
 use async_nats::jetstream::stream::Info;
 use chrono::NaiveDate;
-use event_log::replica::{LaggingReplica, lagging};
+use event_log::replica::{LaggingReplica, find_lagging_replicas};
 use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub async fn print_status(
         checkpoint,
         log_last_sequence: log.as_ref().map(|log| log.state.last_sequence),
         lag_events: log.as_ref().map(|log| log.state.last_sequence.saturating_sub(applied.to_u64())),
-        lagging_replicas: log.as_ref().map(lagging),
+        lagging_replicas: log.as_ref().map(find_lagging_replicas),
         holder: row.try_get("holder")?,
         halted: row.try_get("halted")?,
         dead_letters: row.try_get("dead_letters")?,

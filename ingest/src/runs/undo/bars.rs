@@ -8,9 +8,9 @@ use market::day::date_of;
 use market::event::Kind;
 use market::symbol::Symbol;
 
-use super::changes::Changes;
-use super::frames::Frames;
-use super::scope::Scope;
+use super::changes::UndoChanges;
+use super::frames::EncodedFrames;
+use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
 /// Maximum number of bars compared at once, which limits memory. The log is read twice per part.

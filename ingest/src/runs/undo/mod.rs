@@ -26,9 +26,9 @@ mod frames;
 mod records;
 mod scope;
 use crate::log::run_status::UNDO_FORMAT;
-pub use changes::Changes;
-use frames::Frames;
-use scope::Scope;
+pub use changes::UndoChanges;
+use frames::EncodedFrames;
+use scope::UndoScope;
 
 /// Undoes a run: reverts its rows.
 ///

@@ -11,9 +11,9 @@ use market::event::{
 use market::metrics::merge::{dividend_preference, split_preference};
 use market::observation::VersionRank;
 
-use super::changes::Changes;
+use super::changes::UndoChanges;
 use super::frames::{EncodedFrames, ROWS};
-use super::scope::Scope;
+use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
 /// Kind of record that supports undo.
