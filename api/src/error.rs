@@ -14,7 +14,7 @@ use crate::auth::tier::Tier;
 use crate::concurrency::cpu_pool::CpuPoolError;
 use crate::concurrency::fair_queue::QueueError;
 use crate::connection::request_id::current_request_id;
-use crate::parameters::{ParameterErrors, ParameterError};
+use crate::parameters::{ParameterError, ParameterErrors};
 use crate::read::QueryError;
 use crate::render::body_channel::Disconnected;
 use crate::render::rows::RenderError;
@@ -96,7 +96,9 @@ impl ApiError {
             Self::Refused { message, .. } => redact_secrets(message).into_owned(),
             Self::Parameters(errors) => parameters_message(errors),
             Self::InvalidCursor => "The cursor is damaged or belongs to another request".to_owned(),
-            Self::Unavailable(_) | Self::ClientDisconnected(_) => "The service cannot answer now; retry shortly".to_owned(),
+            Self::Unavailable(_) | Self::ClientDisconnected(_) => {
+                "The service cannot answer now; retry shortly".to_owned()
+            }
             Self::Internal(_) => format!("Internal error, request {}", current_request_id()),
         }
     }

@@ -10,9 +10,9 @@ use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
-use crate::format::{FormatChoice, FileFormat, FileHead, ColumnMap, ReaderOptions};
+use crate::format::{ColumnMap, FileFormat, FileHead, FormatChoice, ReaderOptions};
+use crate::source::csv_reader::{CsvReader, LineReader};
 use crate::source::feed_files::{Encoding, FeedFile, Packing};
-use crate::source::csv_reader::{LineReader, CsvReader};
 
 /// File names that imply an encoding, a kind, a symbol or a date.
 const NAMES: [(&str, Encoding); 5] = [
@@ -28,7 +28,11 @@ pub fn parse_file(choice: u8, bytes: &[u8]) {
     let choices = FormatChoice::value_variants();
     let choice = usize::from(choice);
     let name = NAMES[choice % NAMES.len()];
-    parse_with(ReaderOptions { choice: choices[choice / NAMES.len() % choices.len()], ..options() }, name, bytes);
+    parse_with(
+        ReaderOptions { choice: choices[choice / NAMES.len() % choices.len()], ..options() },
+        name,
+        bytes,
+    );
 }
 
 /// Reads a file under a map, if the map is valid.

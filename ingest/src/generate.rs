@@ -4,23 +4,23 @@
 //! therefore uses neither floats nor unordered maps. All prices and dividends are synthetic. Real tickers are the
 //! benchmark `SPY`, and those of the option for familiar tickers. Only trading days have rows.
 
-mod regular_ex_dates;
-mod familiar_tickers;
-mod security_rows;
-mod funds;
-mod naming;
-mod market_writer;
+mod csv_row;
 mod distributions;
-mod security_plan;
+mod familiar_tickers;
+mod funds;
+mod market_writer;
+mod naming;
+mod price_walk;
 mod random;
-mod session_positions;
+mod regular_ex_dates;
+mod security_plan;
+mod security_rows;
 mod security_shape;
+mod session_positions;
 mod share_changes;
 mod synthetic_market;
 #[cfg(test)]
 mod tests;
-mod csv_row;
-mod price_walk;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;

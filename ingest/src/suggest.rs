@@ -1,7 +1,10 @@
 //! Suggestions for mistyped names, for error messages.
 
 /// Known name with the smallest Levenshtein distance, if the distance is at most a third of the name's length.
-pub(crate) fn find_nearest_name<'a>(mistyped: &str, known_names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn find_nearest_name<'a>(
+    mistyped: &str,
+    known_names: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let length = mistyped.chars().count();
     let most = (length / 3).max(1);
     // The difference in length is a lower bound of the distance, and cheaper to compute.

@@ -104,7 +104,10 @@ pub async fn watch_folder(
         let settled = waiting.poll_folder(&args.folder, args.settle).map_err(unusable)?;
         let mut pause = args.every;
         for path in settled {
-            match load_file(args, &path, &waiting, settings, shutdown, &report_event).await.map_err(unusable)? {
+            match load_file(args, &path, &waiting, settings, shutdown, &report_event)
+                .await
+                .map_err(unusable)?
+            {
                 FileResult::Moved => waiting.forget(&path),
                 FileResult::Changed => waiting.restart(&path),
                 FileResult::Away => {

@@ -34,8 +34,12 @@ impl Servers {
             let missing = cargo_stack::missing_for_start();
             ensure!(missing.is_empty(), "{}", cargo_stack::report(&missing));
             let folder = folder::ephemeral("tests")?;
-            let servers =
-                Servers::find(read_text("DATABASE_URL"), read_text("NATS_URL"), &folder, Durability::Disposable);
+            let servers = Servers::find(
+                read_text("DATABASE_URL"),
+                read_text("NATS_URL"),
+                &folder,
+                Durability::Disposable,
+            );
             anyhow::Ok(Arc::new(servers.await?))
         };
         SHARED.get_or_try_init(start).await.cloned()

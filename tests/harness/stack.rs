@@ -108,7 +108,8 @@ async fn live(
 async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Servers> {
     // A shell that evaluated `cargo stack env` may name the servers of the last run, which ended with it.
     let existing = |variable: &str| {
-        environment::read_text(variable).filter(|url| !folder.last_environment_has(url) || port::accepts_connections(url))
+        environment::read_text(variable)
+            .filter(|url| !folder.last_environment_has(url) || port::accepts_connections(url))
     };
     let servers =
         Servers::find(existing("DATABASE_URL"), existing("NATS_URL"), folder.path(), Durability::Full)
@@ -123,7 +124,11 @@ async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Serv
 }
 
 /// On servers of others the stack has names of its own, and `--fresh` drops just those.
-async fn prepare_database(options: &StackOptions, folder: &StackFolder, servers: &Servers) -> Result<Endpoints> {
+async fn prepare_database(
+    options: &StackOptions,
+    folder: &StackFolder,
+    servers: &Servers,
+) -> Result<Endpoints> {
     let suffix = folder.identity();
     let database = match servers.postgres.is_own() {
         true => "dividends".to_owned(),

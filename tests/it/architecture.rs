@@ -3,16 +3,16 @@
 //! A file uses another when a path in it (`crate::…`, `super::…`, or of its own child) ends there: in code, in a test
 //! module or in a re-export. A use through a re-export is a use of the file that defines the item.
 
-mod strong_components;
 mod paths;
+mod strong_components;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use strong_components::circles;
 use paths::Modules;
+use strong_components::circles;
 
 const CRATES: [&str; 7] =
     ["schema/market", "schema/log", "schema/store", "schema/telemetry", "ingest", "projector", "api"];

@@ -1,13 +1,13 @@
 //! The account dashboard as a browser without scripts sees it: what a person can do, and what nobody can.
 
 mod account;
-mod usage_statistics;
 mod keys;
-mod visitor;
 mod plans;
 mod security;
 mod sign_in;
 mod site;
+mod usage_statistics;
+mod visitor;
 
 use anyhow::Result;
 use harness::{Api, TestApp};

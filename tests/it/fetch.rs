@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use harness::fetch::{Archive, Build, Source, install, unpack_tar_gz};
-use harness::{Certificate, eventually, free_port, folder_variable, root_store, temporary_folder};
+use harness::{Certificate, eventually, folder_variable, free_port, root_store, temporary_folder};
 use reqwest::Url;
 use sha2::{Digest, Sha256};
 

@@ -7,10 +7,10 @@ use anyhow::{Result, ensure};
 use harness::{Program, TestApp, eventually};
 use serde_json::json;
 
-use crate::reference_projection::ReferenceProjection;
 use crate::generations::{PATIENCE, Readers, answer, load, policy, two_sources};
-use crate::process_kills::{Market, failpoints, killed_at};
 use crate::log_copies::messages;
+use crate::process_kills::{Market, failpoints, killed_at};
+use crate::reference_projection::ReferenceProjection;
 
 const LATE: &str = "symbol,date,close,revision,action,observed_at
 K002,2024-05-01,51.25,9,put,2024-06-30T00:00:00Z

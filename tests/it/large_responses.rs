@@ -111,7 +111,11 @@ async fn an_answer_that_fails_in_the_middle_has_no_end() -> Result<()> {
     assert!(broken.starts_with("HTTP/1.1 200") && broken.len() > 1_000_000, "{} bytes", broken.len());
     assert!(!broken.ends_with("0\r\n\r\n") && !broken.contains("\"meta\""), "it looks whole");
     eventually(Duration::from_secs(10), async || {
-        ensure!(world.api.process.log().contains("a streamed response was truncated"), "{}", world.api.process.log_tail(5));
+        ensure!(
+            world.api.process.log().contains("a streamed response was truncated"),
+            "{}",
+            world.api.process.log_tail(5)
+        );
         Ok(())
     })
     .await?;
@@ -148,7 +152,8 @@ async fn forty_long_answers_that_nobody_takes_hold_little() -> Result<()> {
     }
     // Nobody renders any more: another account's answer comes at once, and is whole.
     assert!(is_whole(&world.json(&path).await?));
-    let (held, most) = (world.api.memory_kilobytes("VmRSS")? - before, world.api.memory_kilobytes("VmHWM")? - before);
+    let (held, most) =
+        (world.api.memory_kilobytes("VmRSS")? - before, world.api.memory_kilobytes("VmHWM")? - before);
     eprintln!("40 answers of 9 MB hold {} MB, {} MB at most", held / 1024, most / 1024);
     assert!(most < 160 * 1024, "{held} kB are held, {most} kB were");
     // A client that reads in the end gets the whole answer.

@@ -16,8 +16,8 @@ use crate::api_world::check;
 /// A call that needs no data and counts.
 const CALL: &str = "/v1/stocks?limit=1";
 
-mod plan_changes;
 mod headers;
+mod plan_changes;
 
 /// An app without data and several processes that serve it.
 struct Cluster {

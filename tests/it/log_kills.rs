@@ -114,7 +114,10 @@ impl KillRun {
 
     async fn kill_in_turn(&mut self, rounds: u64) -> Result<()> {
         for round in 0..rounds {
-            self.cluster.wait_until_current(STREAM, CURRENT_WITHIN).await.with_context(|| format!("round {round}"))?;
+            self.cluster
+                .wait_until_current(STREAM, CURRENT_WITHIN)
+                .await
+                .with_context(|| format!("round {round}"))?;
             let node = self.kills % self.cluster.nodes();
             self.wait_for_load().await?;
             self.cluster.kill9(node)?;

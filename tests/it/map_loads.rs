@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use harness::{Program, TestApp, fixture};
 use serde_json::{Value, json};
 
-use crate::reference_projection::ReferenceProjection;
 use crate::process_kills::killed_at;
+use crate::reference_projection::ReferenceProjection;
 
 /// Loads the fixture's folder under a map; the exit code and the summary.
 async fn load(app: &TestApp, map: &str, more: &[&str]) -> Result<(i32, Value)> {

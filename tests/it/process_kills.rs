@@ -13,8 +13,8 @@ use harness::{Daemon, Program, Signal, TestApp, eventually, number_variable};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::reference_projection::ReferenceProjection;
 use crate::log_copies::messages;
+use crate::reference_projection::ReferenceProjection;
 use crate::replay::digest;
 pub(crate) use market::Market;
 use market::poison;
@@ -99,7 +99,10 @@ async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     market.load_all(&undisturbed, 0..market.len()).await?;
     undisturbed.catch_up().await?;
     let expected = messages(&undisturbed).await?;
-    ensure!(ReferenceProjection::of(&log)?.frame_ids() == ReferenceProjection::of(&expected)?.frame_ids(), "the log holds other frames");
+    ensure!(
+        ReferenceProjection::of(&log)?.frame_ids() == ReferenceProjection::of(&expected)?.frame_ids(),
+        "the log holds other frames"
+    );
     ensure!(log.len() == expected.len(), "{} messages instead of {}", log.len(), expected.len());
     let (found, wanted) = (digest(app).await?, digest(&undisturbed).await?);
     ensure!(found == wanted, "the tables differ: {found:?} {wanted:?}");
@@ -155,7 +158,9 @@ async fn killed_at_random(seed: u64) -> Result<()> {
         // Those that do not come to their step are killed wherever they are.
         let _ = live.wait(Duration::from_millis(random.random_range(0..2_000))).await;
         live.kill9()?;
-        let now = ReferenceProjection::check(&app, 1).await.with_context(|| format!("piece {piece}, {armed}, {step}"))?;
+        let now = ReferenceProjection::check(&app, 1)
+            .await
+            .with_context(|| format!("piece {piece}, {armed}, {step}"))?;
         ensure!(now >= checkpoint, "the checkpoint went from {checkpoint} to {now}");
         checkpoint = now;
     }
@@ -171,7 +176,11 @@ async fn killed_at_random_again(first: u64, runs: u64) -> Result<()> {
 
 #[tokio::test]
 async fn killed_at_random_steps_a_load_converges_to_what_the_log_says() -> Result<()> {
-    killed_at_random_again(number_variable("KILLS_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000)), 1).await
+    killed_at_random_again(
+        number_variable("KILLS_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000)),
+        1,
+    )
+    .await
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::generations::answer;
 use crate::fact_cache::settled;
+use crate::generations::answer;
 
 const SYMBOLS: usize = 6;
 const STEPS: usize = 24;

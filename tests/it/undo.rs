@@ -4,8 +4,8 @@ use anyhow::{Context, Result};
 use harness::{Program, TestApp};
 use serde_json::{Value, json};
 
-use crate::process_kills::killed_at;
 use crate::log_copies::{market, verify};
+use crate::process_kills::killed_at;
 
 /// Writes feed files into a folder of their own and loads it; the run.
 async fn load(app: &TestApp, name: &str, files: &[(&str, String)]) -> Result<String> {

@@ -14,9 +14,9 @@ use anyhow::{Context, Result, ensure};
 use harness::{Api, Servers, TestApp, eventually};
 
 use crate::api_world::{TODAY, World};
-use crate::reference_projection::ReferenceProjection;
-use crate::generations::answer;
 use crate::backup::answers;
+use crate::generations::answer;
+use crate::reference_projection::ReferenceProjection;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const CATALOGUE: &str = include_str!("../fixtures/catalogue.sql");

@@ -6,8 +6,8 @@ use serde_json::json;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, Row, Transaction};
 
+use super::actor::{AccountActor, LockedAccount};
 use super::error::AccountError;
-use super::actor::{LockedAccount, AccountActor};
 use super::revocation;
 use crate::auth::tier::Tier;
 
@@ -103,7 +103,8 @@ pub(crate) async fn set_disabled(
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
     transaction.execute(DISABLE, &[&account.id, &disabled]).await?;
-    let ended = if disabled { revocation::end_links_and_sessions(&transaction, account.id).await? } else { 0 };
+    let ended =
+        if disabled { revocation::end_links_and_sessions(&transaction, account.id).await? } else { 0 };
     let action = if disabled { "account.disable" } else { "account.enable" };
     account.record(&transaction, action, json!({ "sessions": ended })).await?;
     Ok(transaction.commit().await?)

@@ -34,13 +34,19 @@ impl AuditEntry {
 }
 
 /// Changes of all accounts that an address ever had, oldest first.
-pub(crate) async fn list_address_history(client: &Client, email: &str) -> Result<Vec<AuditEntry>, AccountError> {
+pub(crate) async fn list_address_history(
+    client: &Client,
+    email: &str,
+) -> Result<Vec<AuditEntry>, AccountError> {
     let rows = client.query(HISTORY, &[&email]).await?;
     Ok(rows.iter().map(AuditEntry::from_row).collect::<Result<_, _>>()?)
 }
 
 /// Latest entries of one account, newest first.
-pub(crate) async fn list_recent_entries(client: &Client, account_id: i64) -> Result<Vec<AuditEntry>, AccountError> {
+pub(crate) async fn list_recent_entries(
+    client: &Client,
+    account_id: i64,
+) -> Result<Vec<AuditEntry>, AccountError> {
     let rows = client.query(LOG, &[&account_id, &SHOWN]).await?;
     Ok(rows.iter().map(AuditEntry::from_row).collect::<Result<_, _>>()?)
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::json;
 use tokio_postgres::{Client, Error, Row, Transaction};
 
+use super::actor::{AccountActor, LockedAccount};
 use super::error::AccountError;
-use super::actor::{LockedAccount, AccountActor};
 use crate::auth::GeneratedKey;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_key.sql");
@@ -166,7 +166,11 @@ pub(crate) async fn delete_key(
 }
 
 /// Key with this id, if it belongs to the account.
-pub(crate) async fn find_key(client: &Client, account_id: i64, key_id: i64) -> Result<Option<ApiKey>, AccountError> {
+pub(crate) async fn find_key(
+    client: &Client,
+    account_id: i64,
+    key_id: i64,
+) -> Result<Option<ApiKey>, AccountError> {
     let row = client.query_opt(ONE, &[&account_id, &key_id]).await?;
     Ok(row.as_ref().map(ApiKey::from_row).transpose()?)
 }
@@ -214,7 +218,9 @@ async fn insert_key(
     if account.is_own() {
         let made: i64 = transaction.query_one(MADE, &[&account.id]).await?.try_get("made")?;
         if made >= MOST_MADE {
-            return Err(refused(format!("cannot create the key: at most {MOST_MADE} keys can be created per day; try again tomorrow")));
+            return Err(refused(format!(
+                "cannot create the key: at most {MOST_MADE} keys can be created per day; try again tomorrow"
+            )));
         }
     }
     let secret = GeneratedKey::generate();
@@ -229,7 +235,11 @@ async fn insert_key(
 }
 
 /// Active key with this id or name; an error if several match.
-async fn find_active_key(transaction: &Transaction<'_>, account: &LockedAccount, key: &str) -> Result<Row, AccountError> {
+async fn find_active_key(
+    transaction: &Transaction<'_>,
+    account: &LockedAccount,
+    key: &str,
+) -> Result<Row, AccountError> {
     let mut found = transaction.query(FIND, &[&account.id, &key]).await?;
     let by_id = found.first().map(|row| row.try_get::<_, i64>("id")).transpose()?;
     match found.len() {

@@ -9,10 +9,10 @@ use serde_json::json;
 use tokio_postgres::{Client, Row, Transaction};
 
 use super::accounts;
+use super::actor::{AccountActor, LockedAccount};
 use super::error::AccountError;
-use super::actor::{LockedAccount, AccountActor};
-use super::secret_token::Token;
 use super::revocation;
+use super::secret_token::Token;
 use crate::auth::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_link.sql");
@@ -71,7 +71,11 @@ pub(crate) async fn create_invitation(
 }
 
 /// Creates a password reset link for an account's holder.
-pub(crate) async fn create_reset_link(client: &mut Client, actor: AccountActor<'_>, hours: i32) -> Result<CreatedLink, AccountError> {
+pub(crate) async fn create_reset_link(
+    client: &mut Client,
+    actor: AccountActor<'_>,
+    hours: i32,
+) -> Result<CreatedLink, AccountError> {
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
     let token = Token::generate();

@@ -4,20 +4,20 @@
 //! Every change is in the audit log, in the same transaction.
 
 pub(crate) mod accounts;
+mod actor;
 pub(crate) mod audit;
 mod email;
 mod error;
 pub(crate) mod keys;
 pub(crate) mod links;
-mod actor;
 pub(crate) mod password;
 pub(crate) mod plan;
+mod revocation;
+mod secret_token;
 pub(crate) mod sessions;
 pub(crate) mod statistics;
-mod secret_token;
 pub(crate) mod usage;
-mod revocation;
 
+pub(crate) use actor::{AccountActor, LockedAccount};
 pub(crate) use email::parse_email;
 pub(crate) use error::AccountError;
-pub(crate) use actor::{LockedAccount, AccountActor};

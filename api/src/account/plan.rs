@@ -8,8 +8,8 @@ use serde_json::json;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
+use super::actor::{AccountActor, LockedAccount, Subscription};
 use super::error::AccountError;
-use super::actor::{LockedAccount, AccountActor, Subscription};
 use crate::auth::tier::Tier;
 
 const SET: &str = include_str!("../../queries/accounts/set_tier.sql");
@@ -61,7 +61,11 @@ pub(crate) async fn set_next_tier(
 
 /// Selects a tier billed by the month. A higher tier, or the present one again, applies from the next request on. A
 /// lower one applies after the paid month.
-pub(crate) async fn choose_tier(client: &mut Client, actor: AccountActor<'_>, tier: Tier) -> Result<(), AccountError> {
+pub(crate) async fn choose_tier(
+    client: &mut Client,
+    actor: AccountActor<'_>,
+    tier: Tier,
+) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = lock_settled_account(&transaction, actor).await?;
     let present = account.subscription.tier;
@@ -75,7 +79,11 @@ pub(crate) async fn choose_tier(client: &mut Client, actor: AccountActor<'_>, ti
 }
 
 /// Records the tier that the holder requests from the operator. A request for Free is a request to cancel.
-pub(crate) async fn request_tier(client: &mut Client, actor: AccountActor<'_>, tier: Tier) -> Result<(), AccountError> {
+pub(crate) async fn request_tier(
+    client: &mut Client,
+    actor: AccountActor<'_>,
+    tier: Tier,
+) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = lock_settled_account(&transaction, actor).await?;
     if tier == account.subscription.tier {
@@ -87,7 +95,10 @@ pub(crate) async fn request_tier(client: &mut Client, actor: AccountActor<'_>, t
 }
 
 /// Locks the account after applying the end of an expired paid period.
-async fn lock_settled_account(transaction: &Transaction<'_>, actor: AccountActor<'_>) -> Result<LockedAccount, AccountError> {
+async fn lock_settled_account(
+    transaction: &Transaction<'_>,
+    actor: AccountActor<'_>,
+) -> Result<LockedAccount, AccountError> {
     let account = actor.lock(transaction).await?;
     match transaction.execute(SETTLE, &[&account.id]).await? {
         0 => Ok(account),

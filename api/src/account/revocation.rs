@@ -16,12 +16,18 @@ pub(super) async fn end_links(transaction: &Transaction<'_>, account_id: i64) ->
 }
 
 /// Ends an account's sessions. Returns their number.
-pub(super) async fn end_sessions(transaction: &Transaction<'_>, account_id: i64) -> Result<u64, AccountError> {
+pub(super) async fn end_sessions(
+    transaction: &Transaction<'_>,
+    account_id: i64,
+) -> Result<u64, AccountError> {
     Ok(transaction.execute(END_SESSIONS, &[&account_id]).await?)
 }
 
 /// Ends an account's links and sessions. Returns the number of sessions.
-pub(super) async fn end_links_and_sessions(transaction: &Transaction<'_>, account_id: i64) -> Result<u64, AccountError> {
+pub(super) async fn end_links_and_sessions(
+    transaction: &Transaction<'_>,
+    account_id: i64,
+) -> Result<u64, AccountError> {
     end_links(transaction, account_id).await?;
     end_sessions(transaction, account_id).await
 }

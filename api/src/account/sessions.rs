@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::json;
 use tokio_postgres::{Client, Error, Row, Transaction};
 
+use super::actor::{AccountActor, LockedAccount};
 use super::error::AccountError;
-use super::actor::{LockedAccount, AccountActor};
-use super::secret_token::Token;
 use super::revocation;
+use super::secret_token::Token;
 
 const BEGIN: &str = include_str!("../../queries/accounts/begin_session.sql");
 const PRUNE: &str = include_str!("../../queries/accounts/prune_sessions.sql");
@@ -67,7 +67,10 @@ pub(crate) async fn begin_session(
 }
 
 /// Active session of a cookie.
-pub(crate) async fn find_session(client: &Client, cookie: &str) -> Result<Option<BrowserSession>, AccountError> {
+pub(crate) async fn find_session(
+    client: &Client,
+    cookie: &str,
+) -> Result<Option<BrowserSession>, AccountError> {
     let Some(row) = client.query_opt(FIND, &[&&Token::hash(cookie)[..]]).await? else { return Ok(None) };
     Ok(Some(BrowserSession {
         id: row.try_get("id")?,
@@ -87,7 +90,10 @@ pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> 
 }
 
 /// Sessions of an account, newest first.
-pub(crate) async fn list_sessions(client: &Client, account_id: i64) -> Result<Vec<SessionSummary>, AccountError> {
+pub(crate) async fn list_sessions(
+    client: &Client,
+    account_id: i64,
+) -> Result<Vec<SessionSummary>, AccountError> {
     let read = |row: &Row| -> Result<SessionSummary, Error> {
         Ok(SessionSummary {
             id: row.try_get("id")?,
@@ -100,7 +106,11 @@ pub(crate) async fn list_sessions(client: &Client, account_id: i64) -> Result<Ve
     Ok(client.query(LIST, &[&account_id]).await?.iter().map(read).collect::<Result<_, _>>()?)
 }
 
-pub(crate) async fn end_session(client: &mut Client, actor: AccountActor<'_>, session_id: i64) -> Result<(), AccountError> {
+pub(crate) async fn end_session(
+    client: &mut Client,
+    actor: AccountActor<'_>,
+    session_id: i64,
+) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
     if transaction.execute(END, &[&account.id, &session_id]).await? == 0 {
@@ -121,7 +131,10 @@ pub(crate) async fn end_replaced_session(
 }
 
 /// Ends every session of an account. Returns their number.
-pub(crate) async fn end_all_sessions(client: &mut Client, actor: AccountActor<'_>) -> Result<u64, AccountError> {
+pub(crate) async fn end_all_sessions(
+    client: &mut Client,
+    actor: AccountActor<'_>,
+) -> Result<u64, AccountError> {
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
     let ended = end_sessions_in_transaction(&transaction, &account).await?;
@@ -131,6 +144,9 @@ pub(crate) async fn end_all_sessions(client: &mut Client, actor: AccountActor<'_
 }
 
 /// Ends every session of an account in the caller's transaction. Returns their number.
-pub(crate) async fn end_sessions_in_transaction(transaction: &Transaction<'_>, account: &LockedAccount) -> Result<u64, AccountError> {
+pub(crate) async fn end_sessions_in_transaction(
+    transaction: &Transaction<'_>,
+    account: &LockedAccount,
+) -> Result<u64, AccountError> {
     revocation::end_sessions(transaction, account.id).await
 }

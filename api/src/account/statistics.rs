@@ -67,7 +67,11 @@ pub(crate) async fn count_by_day(
 ) -> Result<Vec<DailyCalls>, AccountError> {
     let rows = client.query(BY_DAY, &[&account_id, &since]).await?;
     let read = |row: &Row| {
-        Ok(DailyCalls { day: row.try_get("day")?, outcome: parse_outcome(row)?, calls: row.try_get("calls")? })
+        Ok(DailyCalls {
+            day: row.try_get("day")?,
+            outcome: parse_outcome(row)?,
+            calls: row.try_get("calls")?,
+        })
     };
     rows.iter().map(read).collect()
 }
@@ -112,5 +116,7 @@ pub(crate) async fn count_refused(
 
 fn parse_outcome(row: &Row) -> Result<CallOutcome, AccountError> {
     let word: &str = row.try_get("outcome")?;
-    word.parse().map_err(|reason| AccountError::Refused(format!("cannot read the usage statistics: an outcome {reason}")))
+    word.parse().map_err(|reason| {
+        AccountError::Refused(format!("cannot read the usage statistics: an outcome {reason}"))
+    })
 }

@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 use quick_cache::UnitWeighter;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 
-use crate::admission::admission_batch::{CachedAccount, AdmissionBatch, CachedKey, BatchDemand};
+use crate::admission::admission_batch::{AdmissionBatch, BatchDemand, CachedAccount, CachedKey};
 use crate::admission::store_clock::StoreClock;
 use crate::auth::credential::PresentedKey;
 
@@ -117,10 +117,10 @@ impl AccountCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::admission_batch::WriteMode;
-    use crate::admission::token_bucket::Bucket;
     use crate::admission::account_limiter::AccountLimiter;
+    use crate::admission::admission_batch::WriteMode;
     use crate::admission::row_version::RowVersion;
+    use crate::admission::token_bucket::Bucket;
     use crate::auth::tier::Tier;
 
     fn read(id: i64) -> (CachedKey, CachedAccount) {

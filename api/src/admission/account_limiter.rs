@@ -4,8 +4,8 @@
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
 
-use crate::admission::token_bucket::{Bucket, LimitUsage};
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
+use crate::admission::token_bucket::{Bucket, LimitUsage};
 use crate::auth::tier::Tier;
 
 /// Backward jumps below this are reordering of decisions. Larger ones are clock changes.
@@ -57,13 +57,19 @@ impl AccountLimiter {
 
     /// True if the bucket has `calls` left and the quota has `counted` left.
     pub(crate) fn has_capacity(&self, calls: i32, counted: i32) -> bool {
-        self.bucket.available_calls() >= i64::from(calls) && self.used + i64::from(counted) <= self.monthly_quota
+        self.bucket.available_calls() >= i64::from(calls)
+            && self.used + i64::from(counted) <= self.monthly_quota
     }
 
     /// Charges one call to the account and to its key's bucket.
-    pub(crate) fn decide(&mut self, call: &AdmissionRequest, mut key: Option<&mut KeyLimiter>) -> AdmissionDecision {
+    pub(crate) fn decide(
+        &mut self,
+        call: &AdmissionRequest,
+        mut key: Option<&mut KeyLimiter>,
+    ) -> AdmissionDecision {
         let (included, counts) = (self.includes(call), self.is_counted(call));
-        let granted = self.bucket.available_calls() > 0 && key.as_ref().is_none_or(|key| key.bucket.available_calls() > 0);
+        let granted = self.bucket.available_calls() > 0
+            && key.as_ref().is_none_or(|key| key.bucket.available_calls() > 0);
         let passed = granted && (!counts || self.used < self.monthly_quota);
         if granted {
             self.bucket = self.bucket.minus_one_call();
@@ -115,7 +121,7 @@ mod tests {
     use secrecy::ExposeSecret;
 
     use super::*;
-    use crate::auth::credential::{PresentedKey, GeneratedKey};
+    use crate::auth::credential::{GeneratedKey, PresentedKey};
 
     /// Rate, burst and quota by rank. The quotas are small, so that tests reach them.
     const TIERS: [(i32, i32, i64); 4] = [(10, 20, 30), (30, 60, 100), (100, 200, 300), (300, 600, 900)];
@@ -231,8 +237,15 @@ mod tests {
         let at = instant(START);
         let (month, used) = (at.date_naive().with_day(1).expect("a day"), 0);
         let bucket = full(TIERS[0].0, TIERS[0].1);
-        let account =
-            AccountLimiter { account: 1, tier: Tier::Free, bucket, at, monthly_quota: TIERS[0].2, month, used };
+        let account = AccountLimiter {
+            account: 1,
+            tier: Tier::Free,
+            bucket,
+            at,
+            monthly_quota: TIERS[0].2,
+            month,
+            used,
+        };
         (account, KeyLimiter { bucket: full(OWN, OWN), at })
     }
 

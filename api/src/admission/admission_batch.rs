@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use tokio_postgres::{Error, Row};
 
-use crate::admission::token_bucket::Bucket;
+use crate::admission::account_limiter::{AccountLimiter, KeyLimiter};
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest};
-use crate::admission::account_limiter::{KeyLimiter, AccountLimiter};
 use crate::admission::row_version::RowVersion;
+use crate::admission::token_bucket::Bucket;
 
 /// Limits of an account, with the versions that detect a change.
 #[derive(Debug)]
@@ -93,7 +93,8 @@ impl AdmissionBatch {
     pub(crate) fn choose_write_modes(&mut self) {
         for account in &mut self.list {
             let BatchDemand { calls, counted, uses_key_bucket } = account.demand;
-            let is_taken = account.is_settled && !uses_key_bucket && account.limiter.has_capacity(calls, counted);
+            let is_taken =
+                account.is_settled && !uses_key_bucket && account.limiter.has_capacity(calls, counted);
             account.write_mode = if is_taken { WriteMode::Decrement } else { WriteMode::CompareAndSet };
         }
     }
@@ -105,7 +106,12 @@ impl AdmissionBatch {
 
     /// Decides a call of the key at this position. `None` if the account has another write method or must be read
     /// first.
-    pub(crate) fn decide(&mut self, call: &AdmissionRequest, key_index: usize, write_mode: WriteMode) -> Option<AdmissionDecision> {
+    pub(crate) fn decide(
+        &mut self,
+        call: &AdmissionRequest,
+        key_index: usize,
+        write_mode: WriteMode,
+    ) -> Option<AdmissionDecision> {
         let (account, key) = self.keys[key_index].as_mut()?;
         let account = Some(&mut self.list[*account]).filter(|account| account.write_mode == write_mode)?;
         let key_bucket = key.key_bucket.as_mut().map(|key_bucket| &mut key_bucket.limiter);
@@ -193,7 +199,13 @@ impl CachedKey {
         };
         let expires_at = row.try_get("expires_at")?;
         let id = row.try_get("key_id")?;
-        Ok(Self { id, account: account.limiter.account, plan_version: account.plan_version, expires_at, key_bucket })
+        Ok(Self {
+            id,
+            account: account.limiter.account,
+            plan_version: account.plan_version,
+            expires_at,
+            key_bucket,
+        })
     }
 }
 

@@ -16,9 +16,11 @@ use tokio_postgres::Config;
 use tracing::Instrument;
 
 use crate::admission::account_cache::AccountCache;
+use crate::admission::decision::{
+    AdmissionDecision, AdmissionError, AdmissionOutcome, AdmissionRequest, AdmissionVerdict,
+};
+use crate::admission::request_context::{AccountCharge, RequestContext};
 use crate::admission::store_connection::StoreConnection;
-use crate::admission::decision::{AdmissionError, AdmissionDecision, AdmissionRequest, AdmissionOutcome, AdmissionVerdict};
-use crate::admission::request_context::{RequestContext, AccountCharge};
 use crate::admission::usage_recorder::UsageRecorder;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
@@ -86,7 +88,10 @@ impl AdmissionQueue {
     }
 
     /// Decides one call; `None` for an invalid key.
-    pub(crate) async fn decide(&self, call: AdmissionRequest) -> Result<Option<AdmissionDecision>, AdmissionError> {
+    pub(crate) async fn decide(
+        &self,
+        call: AdmissionRequest,
+    ) -> Result<Option<AdmissionDecision>, AdmissionError> {
         let decision = self.wait_for_decision(call).await;
         self.metrics.record_decision(&decision);
         decision
@@ -97,7 +102,10 @@ impl AdmissionQueue {
         self.calls.max_capacity().saturating_sub(self.calls.capacity())
     }
 
-    async fn wait_for_decision(&self, call: AdmissionRequest) -> Result<Option<AdmissionDecision>, AdmissionError> {
+    async fn wait_for_decision(
+        &self,
+        call: AdmissionRequest,
+    ) -> Result<Option<AdmissionDecision>, AdmissionError> {
         let (decision, decided) = oneshot::channel();
         let waiting = WaitingCall { call, since: Instant::now(), decision };
         self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
@@ -203,13 +211,16 @@ async fn decide_batch(
     let response_timeout = connection.response_timeout;
     let (round, deciding) = (Instant::now(), decide_reconnecting(connection, cache, &calls));
     let span = tracing::info_span!(target: SPAN_TARGET, "admission", otel.kind = "client", calls = i64::try_from(calls.len()).ok());
-    let decided = timeout(response_timeout, deciding.instrument(span)).await.unwrap_or(Err(AdmissionError::Silent));
+    let decided =
+        timeout(response_timeout, deciding.instrument(span)).await.unwrap_or(Err(AdmissionError::Silent));
     metrics.statement.observe(round.elapsed().as_secs_f64());
     metrics.batch.observe(to_float(calls.len()));
     match decided {
         Ok(outcomes) => {
             let answered = queue.drain(..).zip(outcomes);
-            let open = answered.filter_map(|(waiting, outcome)| waiting.send_decision(outcome, response_timeout)).collect();
+            let open = answered
+                .filter_map(|(waiting, outcome)| waiting.send_decision(outcome, response_timeout))
+                .collect();
             *queue = open;
         }
         Err(error) => {

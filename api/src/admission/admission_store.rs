@@ -14,9 +14,9 @@ use store::tls::MakeRustlsConnect;
 use tokio_postgres::{Client, Config, Error, Row, Statement};
 
 use crate::admission::account_cache::AccountCache;
-use crate::admission::admission_batch::{CachedAccount, AdmissionBatch, CachedKey, KeyBucket, WriteMode};
+use crate::admission::admission_batch::{AdmissionBatch, CachedAccount, CachedKey, KeyBucket, WriteMode};
+use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionOutcome, AdmissionRequest};
 use crate::admission::usage_totals::{UsageKey, UsageTotals};
-use crate::admission::decision::{AdmissionError, AdmissionDecision, AdmissionRequest, AdmissionOutcome};
 use crate::auth::credential::PresentedKey;
 use crate::concurrency::background_tasks::BackgroundTasks;
 
@@ -37,7 +37,11 @@ pub(crate) struct AdmissionStore {
 }
 
 impl AdmissionStore {
-    pub(crate) async fn open(config: Config, tls: MakeRustlsConnect, tasks: BackgroundTasks) -> Result<Self, Error> {
+    pub(crate) async fn open(
+        config: Config,
+        tls: MakeRustlsConnect,
+        tasks: BackgroundTasks,
+    ) -> Result<Self, Error> {
         let (client, connection) = config.connect(tls).await?;
         tasks.spawn(connection);
         Ok(Self {
@@ -67,10 +71,13 @@ impl AdmissionStore {
         placed().for_each(|(call, key_index)| accounts.add_demand(call, key_index));
         accounts.choose_write_modes();
         // This list is usually empty.
-        let decided: Vec<Option<AdmissionDecision>> = match accounts.accounts_by_write_mode(WriteMode::CompareAndSet).is_empty() {
-            true => vec![],
-            false => placed().map(|(call, key_index)| accounts.decide(call, key_index, WriteMode::CompareAndSet)).collect(),
-        };
+        let decided: Vec<Option<AdmissionDecision>> =
+            match accounts.accounts_by_write_mode(WriteMode::CompareAndSet).is_empty() {
+                true => vec![],
+                false => placed()
+                    .map(|(call, key_index)| accounts.decide(call, key_index, WriteMode::CompareAndSet))
+                    .collect(),
+            };
         let unknown = |key_index: &usize| accounts.keys[*key_index].is_none();
         let unread_keys: Vec<usize> = (0..keys.len()).filter(unknown).collect();
         let sent = Instant::now();
@@ -95,10 +102,14 @@ impl AdmissionStore {
             found[key_index_of(row, &unread_keys)?] = Some(row);
         }
         let outcome =
-            |((call, key_index), decided): ((&AdmissionRequest, usize), Option<AdmissionDecision>)| match accounts.is_written(key_index) {
-                Some(true) => AdmissionOutcome::Decided(decided.or_else(|| accounts.decide(call, key_index, WriteMode::Decrement))),
-                None if found[key_index].is_none() => AdmissionOutcome::Decided(None),
-                Some(false) | None => AdmissionOutcome::Open,
+            |((call, key_index), decided): ((&AdmissionRequest, usize), Option<AdmissionDecision>)| {
+                match accounts.is_written(key_index) {
+                    Some(true) => AdmissionOutcome::Decided(
+                        decided.or_else(|| accounts.decide(call, key_index, WriteMode::Decrement)),
+                    ),
+                    None if found[key_index].is_none() => AdmissionOutcome::Decided(None),
+                    Some(false) | None => AdmissionOutcome::Open,
+                }
             };
         let outcomes = placed().zip(decided.into_iter().chain(repeat_with(|| None))).map(outcome).collect();
         cache.checkin(&keys, accounts);
@@ -157,8 +168,10 @@ impl AdmissionStore {
         let versions = column(&list, |account| account.version);
         let key_bucket: Vec<&KeyBucket> = accounts.key_buckets().collect();
         let keys: Vec<i64> = key_bucket.iter().map(|key_bucket| key_bucket.key).collect();
-        let key_tokens: Vec<f64> = key_bucket.iter().map(|key_bucket| key_bucket.limiter.bucket.tokens).collect();
-        let key_times: Vec<DateTime<Utc>> = key_bucket.iter().map(|key_bucket| key_bucket.limiter.at).collect();
+        let key_tokens: Vec<f64> =
+            key_bucket.iter().map(|key_bucket| key_bucket.limiter.bucket.tokens).collect();
+        let key_times: Vec<DateTime<Utc>> =
+            key_bucket.iter().map(|key_bucket| key_bucket.limiter.at).collect();
         self.client
             .query(
                 &self.charge,
@@ -174,7 +187,10 @@ impl AdmissionStore {
     }
 
     /// Adds to the statistics in row order, so that instances cannot deadlock.
-    pub(crate) async fn add_usage(&self, sums: &BTreeMap<UsageKey, UsageTotals>) -> Result<(), AdmissionError> {
+    pub(crate) async fn add_usage(
+        &self,
+        sums: &BTreeMap<UsageKey, UsageTotals>,
+    ) -> Result<(), AdmissionError> {
         let column = |field: fn(&UsageKey) -> i64| sums.keys().map(field).collect::<Vec<i64>>();
         let (accounts, keys) = (column(|row| row.account), column(|row| row.key));
         let days: Vec<NaiveDate> = sums.keys().map(|row| row.day).collect();

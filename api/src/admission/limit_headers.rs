@@ -5,8 +5,8 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use smallvec::SmallVec;
 
-use crate::admission::token_bucket::Bucket;
 use crate::admission::request_context::AccountCharge;
+use crate::admission::token_bucket::Bucket;
 use crate::auth::address_throttle::RemainingCalls;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");

@@ -4,20 +4,20 @@
 //! response is 503, never data.
 
 pub(crate) mod account_cache;
+pub(crate) mod account_limiter;
 pub(crate) mod admission_batch;
-pub(crate) mod token_bucket;
-pub(crate) mod store_clock;
-pub(crate) mod store_connection;
-pub(crate) mod usage_totals;
+pub(crate) mod admission_queue;
+pub(crate) mod admission_store;
 pub(crate) mod decision;
 pub(crate) mod limit_headers;
-pub(crate) mod account_limiter;
-pub(crate) mod admission_queue;
 pub(crate) mod request_context;
 pub(crate) mod row_version;
-pub(crate) mod admission_store;
+pub(crate) mod store_clock;
+pub(crate) mod store_connection;
+pub(crate) mod token_bucket;
 pub(crate) mod usage_recorder;
+pub(crate) mod usage_totals;
 
-pub(crate) use decision::AdmissionError;
 pub(crate) use admission_queue::AdmissionQueue;
+pub(crate) use decision::AdmissionError;
 pub(crate) use request_context::{RequestContext, RequestLimits};

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use axum::extract::MatchedPath;
 use axum::http::Extensions;
 
-use crate::admission::token_bucket::LimitUsage;
 use crate::admission::decision::{AdmissionDecision, AdmissionVerdict};
+use crate::admission::token_bucket::LimitUsage;
 use crate::auth::address_throttle::RemainingCalls;
 use crate::connection::ClientConnection;
 

@@ -8,8 +8,8 @@ use store::tls::MakeRustlsConnect;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Config, Error};
 
-use crate::admission::decision::AdmissionError;
 use crate::admission::admission_store::AdmissionStore;
+use crate::admission::decision::AdmissionError;
 use crate::concurrency::background_tasks::BackgroundTasks;
 
 /// One database connection, used by one caller at a time.
@@ -26,7 +26,12 @@ pub(crate) struct StoreConnection {
 
 impl StoreConnection {
     /// Creates a connection that opens at first use.
-    pub(crate) fn new(config: &Config, tls: &MakeRustlsConnect, response_timeout: Duration, tasks: &BackgroundTasks) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        tls: &MakeRustlsConnect,
+        response_timeout: Duration,
+        tasks: &BackgroundTasks,
+    ) -> Self {
         let (config, tls) = (config.clone(), tls.clone());
         Self { config, tls, tasks: tasks.clone(), response_timeout, store: None, connecting: None }
     }

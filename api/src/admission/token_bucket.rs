@@ -80,7 +80,8 @@ impl Bucket {
 
     /// Selects the bucket that rejects the next call sooner.
     pub(crate) fn tighter_of(self, other: Self) -> Self {
-        let stops_sooner = (other.wait(), self.remaining_within_rate()) > (self.wait(), other.remaining_within_rate());
+        let stops_sooner =
+            (other.wait(), self.remaining_within_rate()) > (self.wait(), other.remaining_within_rate());
         if stops_sooner { other } else { self }
     }
 }
@@ -249,7 +250,11 @@ mod tests {
         let usage = model.usage();
         let (bucket, limit) = (usage.bucket, i64::from(usage.bucket.rate_per_minute));
         prop_assert!((0..=limit).contains(&bucket.remaining_within_rate()));
-        prop_assert!(bucket.remaining_within_rate() == 0 || model.clone().call(), "remaining {}", bucket.remaining_within_rate());
+        prop_assert!(
+            bucket.remaining_within_rate() == 0 || model.clone().call(),
+            "remaining {}",
+            bucket.remaining_within_rate()
+        );
         let reset = usage.full_at_unix();
         prop_assert!(reset * 1_000_000 > model.now);
         let mut full = model.refilled_after(reset * 1_000_000 - model.now);

@@ -19,10 +19,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_postgres::Config;
 
 use crate::account::statistics::CallOutcome;
-use crate::admission::store_connection::StoreConnection;
-use crate::admission::usage_totals::{UsageKey, UsageTotals};
 use crate::admission::decision::AdmissionError;
 use crate::admission::request_context::AccountCharge;
+use crate::admission::store_connection::StoreConnection;
+use crate::admission::usage_totals::{UsageKey, UsageTotals};
 use crate::concurrency::background_tasks::BackgroundTasks;
 
 /// Capacity of the queue of unaggregated calls.
@@ -67,12 +67,18 @@ impl UsageRecorder {
         let connection = StoreConnection::new(&config, tls, RESPONSE_TIMEOUT, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
         let missing = Arc::new(AtomicU64::new(0));
-        let writer = UsageWriter { connection, sums: BTreeMap::new(), missing: Arc::clone(&missing), day: None };
+        let writer =
+            UsageWriter { connection, sums: BTreeMap::new(), missing: Arc::clone(&missing), day: None };
         tasks.spawn(writer.run(waiting));
         Self { calls, missing }
     }
 
-    pub(crate) fn record_call(&self, charge: &AccountCharge, status: StatusCode, endpoint: Option<&MatchedPath>) {
+    pub(crate) fn record_call(
+        &self,
+        charge: &AccountCharge,
+        status: StatusCode,
+        endpoint: Option<&MatchedPath>,
+    ) {
         let call = CountedCall {
             account: charge.account,
             key: charge.key,
@@ -174,7 +180,9 @@ impl UsageWriter {
             }
         }
         let today = Utc::now().date_naive();
-        if self.day.replace(today) != Some(today) && timeout(RESPONSE_TIMEOUT, self.forget(today)).await.is_err() {
+        if self.day.replace(today) != Some(today)
+            && timeout(RESPONSE_TIMEOUT, self.forget(today)).await.is_err()
+        {
             // The removal is tried again on another day.
             self.connection.close();
         }

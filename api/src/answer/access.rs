@@ -9,9 +9,9 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderValue, Version, header};
 use chrono::NaiveDate;
 
-use crate::admission::token_bucket::LimitUsage;
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
 use crate::admission::request_context::RequestContext;
+use crate::admission::token_bucket::LimitUsage;
 use crate::answer::required_tier::RequiredTier;
 use crate::app::state::App;
 use crate::auth::credential;
@@ -19,7 +19,7 @@ use crate::auth::tier::{Tier, TierTable, years_before};
 use crate::error::ApiError;
 use crate::parameters::facets::FacetIndex;
 use crate::parameters::served_rules::ServedRules;
-use crate::parameters::{ResponseFormat, ParameterErrors, Parameters, ParameterReader};
+use crate::parameters::{ParameterErrors, ParameterReader, Parameters, ResponseFormat};
 use crate::read::QueryError;
 use crate::read::projection::ServedGeneration;
 
@@ -73,7 +73,8 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             }
         };
         let generation = app.projection.pin();
-        let served_rules = generation.as_ref().map_or_else(|_| Arc::default(), |generation| generation.served_rules());
+        let served_rules =
+            generation.as_ref().map_or_else(|_| Arc::default(), |generation| generation.served_rules());
         let mut read = parse_parameters::<P>(&path, parts, app, today, &served_rules, None);
         if read.needs_facet_index {
             // Boxed, because few requests need it, and a future reserves space for everything it awaits.
@@ -145,8 +146,16 @@ fn parse_parameters<P: Parameters>(
     facet_index: Option<&FacetIndex>,
 ) -> ParsedParameters<P> {
     let (route, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
-    let mut reader = ParameterReader::new(path, query, &parts.headers, &app.signer, route, today, Arc::clone(served_rules))
-        .with_facet_index(facet_index);
+    let mut reader = ParameterReader::new(
+        path,
+        query,
+        &parts.headers,
+        &app.signer,
+        route,
+        today,
+        Arc::clone(served_rules),
+    )
+    .with_facet_index(facet_index);
     let parameters = P::read(&mut reader);
     ParsedParameters {
         parameters,
@@ -158,7 +167,11 @@ fn parse_parameters<P: Parameters>(
 }
 
 /// Single admission point: credential, tier and depth, rate, and quota.
-async fn admit(parts: &Parts, app: &App, required: &AccessRequirements) -> Result<AdmissionDecision, ApiError> {
+async fn admit(
+    parts: &Parts,
+    app: &App,
+    required: &AccessRequirements,
+) -> Result<AdmissionDecision, ApiError> {
     if parts.extensions.get::<InternalRequest>().is_some() {
         return Ok(AdmissionDecision::uncharged());
     }
@@ -188,7 +201,9 @@ async fn admit(parts: &Parts, app: &App, required: &AccessRequirements) -> Resul
     match admitted.verdict {
         AdmissionVerdict::Passed => Ok(admitted),
         AdmissionVerdict::Tier => Err(tier_refusal(required, &tiers, admitted.tier)),
-        AdmissionVerdict::Rate => Err(ApiError::RateLimited { retry_after: admitted.usage.bucket.retry_after_seconds() }),
+        AdmissionVerdict::Rate => {
+            Err(ApiError::RateLimited { retry_after: admitted.usage.bucket.retry_after_seconds() })
+        }
         AdmissionVerdict::Quota => Err(quota_exceeded(&admitted.usage)),
     }
 }

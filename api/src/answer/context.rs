@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::app::state::App;
 use crate::auth::tier::{Tier, years_before};
 use crate::error::ApiError;
-use crate::parameters::{Sortable, Output, Page};
-use crate::read::projection::{ServedGeneration, DataVersion};
+use crate::parameters::{Output, Page, Sortable};
+use crate::read::projection::{DataVersion, ServedGeneration};
 use crate::render::envelope::{ListMeta, Meta, Warning};
 use crate::render::rows::{self, JsonObject};
 

@@ -5,18 +5,18 @@
 //! Invariant: a body and its version come from the same snapshot.
 
 pub(crate) mod access;
+mod buffered;
 mod context;
-mod streamed;
 mod pending_response;
-mod response_writer;
 pub(crate) mod required_tier;
 mod response;
-mod buffered;
+mod response_writer;
+mod streamed;
 
 pub(crate) use access::{Access, InternalRequest};
 pub(crate) use context::{HandlerContext, RenderedBody};
+pub(crate) use required_tier::{Free, Professional, RequiredTier, Starter};
 pub(crate) use response_writer::{FinishedBody, ResponseWriter, StreamingBody};
-pub(crate) use required_tier::{Free, RequiredTier, Professional, Starter};
 
 use axum::response::{IntoResponse, Response};
 use futures::future::LocalBoxFuture;
@@ -27,7 +27,10 @@ use pending_response::prepare;
 
 impl<G: RequiredTier, P: Parameters> Access<G, P> {
     /// Responds from the cache, with the result of `render`, or with 304 Not Modified.
-    pub(crate) async fn respond<F>(self, render: impl FnOnce(HandlerContext<P>) -> F + Send + 'static) -> Response
+    pub(crate) async fn respond<F>(
+        self,
+        render: impl FnOnce(HandlerContext<P>) -> F + Send + 'static,
+    ) -> Response
     where
         F: Future<Output = Result<RenderedBody, ApiError>> + Send + 'static,
     {

@@ -12,9 +12,9 @@ use super::response;
 use crate::answer::{Access, RequiredTier};
 use crate::app::state::App;
 use crate::error::ApiError;
-use crate::parameters::{ResponseFormat, Parameters};
-use crate::read::projection::{ServedGeneration, DataVersion};
-use crate::render::cache::{CachedResponse, CacheKey};
+use crate::parameters::{Parameters, ResponseFormat};
+use crate::read::projection::{DataVersion, ServedGeneration};
+use crate::render::cache::{CacheKey, CachedResponse};
 
 /// Request without a matching `If-None-Match`, ready to be answered.
 #[derive(Debug)]
@@ -36,7 +36,9 @@ pub(super) struct CacheHandle {
 
 #[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
 /// Builds the cache key. Responds 304 if the client's copy is current, and 503 without a generation.
-pub(super) fn prepare<G: RequiredTier, P: Parameters>(access: Access<G, P>) -> Result<(PendingResponse, HandlerContext<P>), Response> {
+pub(super) fn prepare<G: RequiredTier, P: Parameters>(
+    access: Access<G, P>,
+) -> Result<(PendingResponse, HandlerContext<P>), Response> {
     let Access {
         app,
         generation,
@@ -62,7 +64,13 @@ pub(super) fn prepare<G: RequiredTier, P: Parameters>(access: Access<G, P>) -> R
     // A truncated CSV is still well-formed, and its `Link` header precedes the body. So only JSON is streamed.
     let accepts_streaming = detects_truncation && format == ResponseFormat::Json;
     let handle = CacheHandle { key, if_none_match };
-    let asked = PendingResponse { handle, app: app.clone(), generation: Arc::clone(&generation), account_id, accepts_streaming };
+    let asked = PendingResponse {
+        handle,
+        app: app.clone(),
+        generation: Arc::clone(&generation),
+        account_id,
+        accepts_streaming,
+    };
     Ok((asked, HandlerContext { app, generation, tier, today, parameters }))
 }
 
@@ -75,7 +83,12 @@ impl PendingResponse {
 
 impl CacheHandle {
     /// Response body with its entity tag and, for CSV, the link to the next page.
-    pub(super) fn to_cached(&self, body: Bytes, version: &DataVersion, next_cursor: Option<&str>) -> CachedResponse {
+    pub(super) fn to_cached(
+        &self,
+        body: Bytes,
+        version: &DataVersion,
+        next_cursor: Option<&str>,
+    ) -> CachedResponse {
         CachedResponse { body, etag: self.etag(version), link: self.link(next_cursor) }
     }
 

@@ -30,7 +30,12 @@ pub(super) fn not_modified(etag: &HeaderValue) -> Response {
 }
 
 /// Response 200 with this body.
-pub(super) fn ok_response(body: Body, format: ResponseFormat, etag: &HeaderValue, link: Option<&HeaderValue>) -> Response {
+pub(super) fn ok_response(
+    body: Body,
+    format: ResponseFormat,
+    etag: &HeaderValue,
+    link: Option<&HeaderValue>,
+) -> Response {
     let length = body.size_hint().exact();
     let mut response = Response::new(body);
     let headers = response.headers_mut();

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::read::projection::DataVersion;
-use crate::render::body_channel::{Disconnected, MAX_UNCOMPRESSED, BodySender};
+use crate::render::body_channel::{BodySender, Disconnected, MAX_UNCOMPRESSED};
 
 /// Unstarted response. Writing starts once the data version is known.
 #[derive(Debug)]

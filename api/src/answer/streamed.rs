@@ -9,8 +9,8 @@ use axum::response::Response;
 use futures::future::LocalBoxFuture;
 use tokio::sync::oneshot;
 
-use super::pending_response::{PendingResponse, CacheHandle};
-use super::response_writer::{ResponseWriter, FinishedBody};
+use super::pending_response::{CacheHandle, PendingResponse};
+use super::response_writer::{FinishedBody, ResponseWriter};
 use crate::app::state::App;
 use crate::concurrency::cpu_pool::lower_thread_priority;
 use crate::concurrency::fair_queue::{AccountSlot, Permit, RenderPermit};
@@ -22,7 +22,8 @@ use crate::render::body_channel::{BodyReceiver, body_channel};
 type WriteOutcome = Result<FinishedBody, ApiError>;
 
 /// Handler that writes a response from this generation.
-type WriteHandler = Box<dyn FnOnce(Arc<ServedGeneration>, ResponseWriter) -> LocalBoxFuture<'static, WriteOutcome> + Send>;
+type WriteHandler =
+    Box<dyn FnOnce(Arc<ServedGeneration>, ResponseWriter) -> LocalBoxFuture<'static, WriteOutcome> + Send>;
 
 /// Runs `write` and responds. A short response is sent whole, a long one in parts.
 pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Result<Response, ApiError> {
@@ -44,8 +45,9 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
         let late = |_| ApiError::Unavailable("the request took too long".to_owned());
         tokio::time::timeout(limit, write(bulk, outlet)).await.map_err(late)?
     };
-    let mut finished = on_own_thread(writing, render, slot)
-        .map_err(|error| ApiError::Unavailable(format!("cannot start a thread for an expensive response: {error}")))?;
+    let mut finished = on_own_thread(writing, render, slot).map_err(|error| {
+        ApiError::Unavailable(format!("cannot start a thread for an expensive response: {error}"))
+    })?;
     let outcome = tokio::select! {
         biased;
         outcome = &mut finished => outcome,
@@ -76,17 +78,25 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
         // After the response head is sent, the receiver is gone.
         match finish.send(outcome) {
             Ok(()) | Err(Ok(_) | Err(ApiError::ClientDisconnected(_))) => {}
-            Err(Err(error)) => tracing::error!(request_id = id.as_str(), %error, "a streamed response was truncated"),
+            Err(Err(error)) => {
+                tracing::error!(request_id = id.as_str(), %error, "a streamed response was truncated")
+            }
         }
     })?;
     Ok(finished)
 }
 
 /// Response with a complete body. A short body is cached.
-fn respond_complete(app: &App, handle: &CacheHandle, written: &FinishedBody, reader: BodyReceiver<Arc<AccountSlot>>) -> Response {
+fn respond_complete(
+    app: &App,
+    handle: &CacheHandle,
+    written: &FinishedBody,
+    reader: BodyReceiver<Arc<AccountSlot>>,
+) -> Response {
     let FinishedBody { version, next_cursor } = written;
     if let Some(body) = reader.complete_body() {
-        app.response_cache.insert(handle.key.clone(), handle.to_cached(body, version, next_cursor.as_deref()));
+        app.response_cache
+            .insert(handle.key.clone(), handle.to_cached(body, version, next_cursor.as_deref()));
     }
     let link = handle.link(next_cursor.as_deref());
     handle.respond(&handle.etag(version), link.as_ref(), || Body::new(reader))

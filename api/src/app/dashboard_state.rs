@@ -47,7 +47,13 @@ impl DashboardState {
             .build()
             .context("cannot create the connection pool of the dashboard")?;
         let hashing = PasswordHashing::new(usize::try_from(settings.passwords_at_once)?);
-        Ok(Self { settings, hashing, confirmation_hashing: PasswordHashing::new(1), login_throttle: LoginThrottle::new(), pool })
+        Ok(Self {
+            settings,
+            hashing,
+            confirmation_hashing: PasswordHashing::new(1),
+            login_throttle: LoginThrottle::new(),
+            pool,
+        })
     }
 
     pub(crate) async fn database_client(&self) -> Result<Object, PoolError> {

@@ -97,7 +97,11 @@ impl LoginThrottle {
     }
 
     /// Waits until a signed-in user may confirm with the password. Guesses from other addresses do not count.
-    pub(crate) async fn wait_for_confirmation(&self, email: &str, client: IpAddr) -> Result<(), TooManyAttempts> {
+    pub(crate) async fn wait_for_confirmation(
+        &self,
+        email: &str,
+        client: IpAddr,
+    ) -> Result<(), TooManyAttempts> {
         let (account, network) = (account(email), ClientNetwork::containing(client).0);
         let mut subjects = vec![(ThrottledSubject::Both(account, network), OF_BOTH)];
         subjects.extend(of_place(client));
@@ -127,7 +131,11 @@ impl LoginThrottle {
         now.as_secs() * SECOND + u64::from(now.subsec_micros())
     }
 
-    async fn wait(&self, network: ClientNetwork, subjects: &[(ThrottledSubject, u64)]) -> Result<(), TooManyAttempts> {
+    async fn wait(
+        &self,
+        network: ClientNetwork,
+        subjects: &[(ThrottledSubject, u64)],
+    ) -> Result<(), TooManyAttempts> {
         let delay = self.delay(subjects, self.now())?;
         if delay > 0 {
             let too_many = TooManyAttempts(LONGEST / SECOND);
@@ -199,7 +207,9 @@ mod tests {
     fn an_address_waits_ever_longer_for_one_account() {
         let login_throttle = LoginThrottle::new();
         let delays = || login_throttle.delay(&both(1, 1), 0).map(|delay| delay / SECOND);
-        for expected in [Ok(0), Ok(0), Ok(0), Ok(0), Ok(0), Ok(12), Err(TooManyAttempts(4)), Err(TooManyAttempts(4))] {
+        for expected in
+            [Ok(0), Ok(0), Ok(0), Ok(0), Ok(0), Ok(12), Err(TooManyAttempts(4)), Err(TooManyAttempts(4))]
+        {
             assert_eq!(delays(), expected);
         }
         // Other accounts and other addresses are not delayed.
@@ -229,7 +239,8 @@ mod tests {
         let login_throttle = LoginThrottle::new();
         let (who, home) = ("who@example.com", IpAddr::from([1, 2, 3, 4]));
         for address in 0..30 {
-            let _ = login_throttle.delay(&both_of(account(who), ClientNetwork::V4([9, 9, 9, address])), login_throttle.now());
+            let _ = login_throttle
+                .delay(&both_of(account(who), ClientNetwork::V4([9, 9, 9, address])), login_throttle.now());
         }
         assert!(login_throttle.wait_for_sign_in(who, home).await.is_err(), "from a place never seen");
         login_throttle.remember_address(who, home);

@@ -15,7 +15,7 @@ use crate::app::dashboard_settings::DashboardSettings;
 use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
 use crate::concurrency::cpu_pool::cores;
-use crate::connection::{ConnectionCaps, ClientTimeouts};
+use crate::connection::{ClientTimeouts, ConnectionCaps};
 
 /// Maximum size of a request head in bytes. A thousand percent-encoded symbols of maximum length fit.
 pub(crate) const HEAD_BYTES: usize = 96 * 1024;

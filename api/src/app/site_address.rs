@@ -108,7 +108,12 @@ mod tests {
             headers.insert("host", host.parse().unwrap());
             headers.insert("x-forwarded-proto", scheme.parse().unwrap());
             let public: Option<PublicUrl> = public.map(|url| url.parse().unwrap());
-            let site = SiteAddress::from_request(&headers, "172.18.0.1".parse().unwrap(), is_proxied, public.as_ref());
+            let site = SiteAddress::from_request(
+                &headers,
+                "172.18.0.1".parse().unwrap(),
+                is_proxied,
+                public.as_ref(),
+            );
             (site.origin, site.is_secure, site.is_local)
         };
         let (far, near) = ("data.example.com", "127.0.0.1:8080");

@@ -13,8 +13,8 @@ use crate::metrics::ApiMetrics;
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::FacetIndex;
 use crate::read::lag::LagMonitor;
-use crate::read::projection::Projection;
 use crate::read::memory_tables::MemoryTables;
+use crate::read::projection::Projection;
 use crate::render::cache::ResponseCache;
 
 /// Shared state of the server.

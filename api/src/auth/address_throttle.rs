@@ -129,7 +129,11 @@ fn charge(
     Ok(wider.filter(|wider| wider.remaining < left.remaining).unwrap_or(left))
 }
 
-fn settle(allowance: AddressAllowance, full_at: u64, now: u64) -> (u64, Result<RemainingCalls, ThrottleRefusal>) {
+fn settle(
+    allowance: AddressAllowance,
+    full_at: u64,
+    now: u64,
+) -> (u64, Result<RemainingCalls, ThrottleRefusal>) {
     match take(allowance, full_at, now) {
         Ok((full_at, left)) => (full_at, Ok(left)),
         Err(refused) => (full_at, Err(refused)),
@@ -137,7 +141,11 @@ fn settle(allowance: AddressAllowance, full_at: u64, now: u64) -> (u64, Result<R
 }
 
 /// Charges one call to a bucket. The bucket is stored as the time at which it is full.
-fn take(allowance: AddressAllowance, full_at: u64, now: u64) -> Result<(u64, RemainingCalls), ThrottleRefusal> {
+fn take(
+    allowance: AddressAllowance,
+    full_at: u64,
+    now: u64,
+) -> Result<(u64, RemainingCalls), ThrottleRefusal> {
     let (interval, full_at) = (allowance.interval(), full_at.max(now));
     let left = |full_at: u64| {
         let used = (full_at - now).div_ceil(interval);
@@ -148,7 +156,9 @@ fn take(allowance: AddressAllowance, full_at: u64, now: u64) -> Result<(u64, Rem
     let room = allowance.burst.saturating_sub(1) * interval;
     match (full_at - now).checked_sub(room) {
         None | Some(0) => Ok((full_at + interval, left(full_at + interval))),
-        Some(wait) => Err(ThrottleRefusal { left: left(full_at), retry_after: wait.div_ceil(1_000_000).max(1) }),
+        Some(wait) => {
+            Err(ThrottleRefusal { left: left(full_at), retry_after: wait.div_ceil(1_000_000).max(1) })
+        }
     }
 }
 

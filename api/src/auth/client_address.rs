@@ -71,7 +71,11 @@ mod tests {
             }
             let trusted = ["10.0.0.0/8".parse().expect("a net")];
             let peer = peer.parse().expect("a socket address");
-            assert_eq!(resolve_client_address(peer, &headers, &trusted).to_string(), expected, "{peer} {lines:?}");
+            assert_eq!(
+                resolve_client_address(peer, &headers, &trusted).to_string(),
+                expected,
+                "{peer} {lines:?}"
+            );
         };
         check("1.2.3.4:5", &["9.9.9.9"], "1.2.3.4");
         check("10.0.0.1:5", &[], "10.0.0.1");

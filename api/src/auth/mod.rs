@@ -1,8 +1,8 @@
 //! Authentication primitives: API keys, client addresses, throttle of unauthenticated requests, tiers.
 
+pub(crate) mod address_throttle;
 pub(crate) mod client_address;
 pub(crate) mod credential;
-pub(crate) mod address_throttle;
 pub(crate) mod tier;
 pub(crate) mod timestamp_map;
 

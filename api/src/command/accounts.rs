@@ -8,8 +8,8 @@ use tokio_postgres::Client;
 
 use super::instant_argument::parse_instant;
 use super::links::{self, LinkArguments};
-use super::owner_connection::connect_as_owner;
 use super::output;
+use super::owner_connection::connect_as_owner;
 use super::sessions::{self, SessionArguments};
 use crate::account::{AccountActor, accounts, parse_email, plan};
 use crate::auth::tier::Tier;
@@ -141,7 +141,9 @@ pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -
     let mut client = connect_as_owner(database).await?;
     match command {
         AccountCommand::Create(arguments) => create(&mut client, &arguments).await,
-        AccountCommand::Invite(arguments) => links::create_invitation(&client, &arguments.link, arguments.tier).await,
+        AccountCommand::Invite(arguments) => {
+            links::create_invitation(&client, &arguments.link, arguments.tier).await
+        }
         AccountCommand::Reset(arguments) => links::create_reset_link(&mut client, &arguments).await,
         AccountCommand::Show(arguments) => show(&client, &arguments.email, arguments.json).await,
         AccountCommand::SetTier(arguments) => {
@@ -155,7 +157,8 @@ pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -
         }
         AccountCommand::Cancel(arguments) => {
             let email = parse_email(&arguments.email)?;
-            plan::cancel_subscription(&mut client, AccountActor::Operator(&email), arguments.paid_until).await?;
+            plan::cancel_subscription(&mut client, AccountActor::Operator(&email), arguments.paid_until)
+                .await?;
             show(&client, &email, arguments.json).await
         }
         AccountCommand::Rename(arguments) => {

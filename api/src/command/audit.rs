@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::json;
 use store::db::DatabaseSettings;
 
-use super::owner_connection::connect_as_owner;
 use super::output;
+use super::owner_connection::connect_as_owner;
 use crate::account::audit::list_address_history;
 use crate::account::parse_email;
 
@@ -21,7 +21,8 @@ pub struct AuditArguments {
 
 /// Runs `api audit`.
 pub async fn run_audit(arguments: AuditArguments, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let entries = list_address_history(&connect_as_owner(database).await?, &parse_email(&arguments.email)?).await?;
+    let entries =
+        list_address_history(&connect_as_owner(database).await?, &parse_email(&arguments.email)?).await?;
     let rows: Vec<_> = entries.iter().map(|entry| json!(entry)).collect();
     output::print_rows(&rows, &["at", "actor", "action", "details"], arguments.json);
     Ok(())

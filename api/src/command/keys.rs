@@ -8,8 +8,8 @@ use store::db::DatabaseSettings;
 use tokio_postgres::Client;
 
 use super::instant_argument::parse_instant;
-use super::owner_connection::connect_as_owner;
 use super::output;
+use super::owner_connection::connect_as_owner;
 use crate::account::keys::{self, CreatedKey, NewKey, Overlap};
 use crate::account::{AccountActor, accounts, parse_email};
 
@@ -95,7 +95,11 @@ pub async fn run_key(command: KeyCommand, database: &DatabaseSettings) -> anyhow
 
 async fn create(client: &mut Client, arguments: &CreateKey) -> anyhow::Result<()> {
     let email = parse_email(&arguments.email)?;
-    let new = NewKey { name: &arguments.name, expires_at: arguments.expires, rate_per_minute: arguments.rate_per_minute };
+    let new = NewKey {
+        name: &arguments.name,
+        expires_at: arguments.expires,
+        rate_per_minute: arguments.rate_per_minute,
+    };
     let drawn = keys::create_key(client, AccountActor::Operator(&email), &new).await?;
     show_once(&email, &drawn, arguments.json);
     Ok(())
@@ -103,7 +107,8 @@ async fn create(client: &mut Client, arguments: &CreateKey) -> anyhow::Result<()
 
 async fn re_roll(client: &mut Client, arguments: &ReplaceKey) -> anyhow::Result<()> {
     let email = parse_email(&arguments.email)?;
-    let drawn = keys::replace_key(client, AccountActor::Operator(&email), &arguments.key, arguments.overlap).await?;
+    let drawn =
+        keys::replace_key(client, AccountActor::Operator(&email), &arguments.key, arguments.overlap).await?;
     show_once(&email, &drawn, arguments.json);
     Ok(())
 }
@@ -131,6 +136,9 @@ async fn list(client: &Client, arguments: &ListKeys) -> anyhow::Result<()> {
 async fn delete(client: &mut Client, arguments: &DeleteKey) -> anyhow::Result<()> {
     let email = parse_email(&arguments.email)?;
     let (id, name) = keys::delete_key(client, AccountActor::Operator(&email), &arguments.key).await?;
-    output::print_object(&json!({ "account": email, "id": id, "name": name, "deleted": true }), arguments.json);
+    output::print_object(
+        &json!({ "account": email, "id": id, "name": name, "deleted": true }),
+        arguments.json,
+    );
     Ok(())
 }

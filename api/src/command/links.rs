@@ -7,7 +7,7 @@ use telemetry::outln;
 use tokio_postgres::Client;
 
 use super::output;
-use crate::account::{AccountActor, parse_email, links};
+use crate::account::{AccountActor, links, parse_email};
 use crate::auth::tier::Tier;
 
 /// One-time link for a person.
@@ -27,7 +27,11 @@ pub struct LinkArguments {
 }
 
 /// Creates an invitation link for an address, and prints it.
-pub(super) async fn create_invitation(client: &Client, arguments: &LinkArguments, tier: Tier) -> anyhow::Result<()> {
+pub(super) async fn create_invitation(
+    client: &Client,
+    arguments: &LinkArguments,
+    tier: Tier,
+) -> anyhow::Result<()> {
     let email = parse_email(&arguments.email)?;
     let made = links::create_invitation(client, &email, tier, arguments.hours).await?;
     print(arguments, &email, &made);

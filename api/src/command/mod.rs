@@ -8,8 +8,8 @@ pub mod cli;
 mod instant_argument;
 mod keys;
 mod links;
-mod owner_connection;
 mod output;
+mod owner_connection;
 mod sessions;
 mod usage;
 

@@ -6,8 +6,8 @@ use serde_json::json;
 use store::db::DatabaseSettings;
 use tokio_postgres::Client;
 
-use super::owner_connection::connect_as_owner;
 use super::output;
+use super::owner_connection::connect_as_owner;
 use crate::account::statistics::count_by_endpoint;
 use crate::account::usage::find_usage;
 use crate::account::{accounts, parse_email};

@@ -70,8 +70,12 @@ pub(super) struct EvictionRank {
 
 impl ClientConnection {
     pub(super) fn new(closing: AbortHandle, large_heads: Arc<Semaphore>) -> Self {
-        let progress =
-            ConnectionProgress { phase: ConnectionPhase::Idle, since: Instant::now(), has_shown_key: false, blocked: None };
+        let progress = ConnectionProgress {
+            phase: ConnectionPhase::Idle,
+            since: Instant::now(),
+            has_shown_key: false,
+            blocked: None,
+        };
         Self { closing, large_heads, progress: Mutex::new(progress) }
     }
 

@@ -2,14 +2,14 @@
 //!
 //! Invariant: an idle or slow client occupies resources only for a limited time, so new clients can always connect.
 
-mod monitored_stream;
 mod client_connection;
+mod monitored_stream;
 mod protocol_error;
 mod registry;
 pub(crate) mod request_id;
 mod tracked_body;
 
-pub(crate) use monitored_stream::MonitoredStream;
 pub(crate) use client_connection::{ClientConnection, ClientTimeouts};
+pub(crate) use monitored_stream::MonitoredStream;
 pub(crate) use registry::{ConnectionCaps, ConnectionRegistry};
 pub(crate) use tracked_body::TrackedBody;

@@ -66,7 +66,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for MonitoredStream<S> {
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         let count = buffer.filled().len() - before;
         if count > 0 && !self.connection.record_received(count) {
-            return Poll::Ready(Err(Error::new(ErrorKind::InvalidData, "too many large request heads at once")));
+            return Poll::Ready(Err(Error::new(
+                ErrorKind::InvalidData,
+                "too many large request heads at once",
+            )));
         }
         read
     }

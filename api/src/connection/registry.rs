@@ -116,10 +116,13 @@ impl OpenConnections {
     /// Makes room for one more connection of an address. Returns `false` if none can be evicted.
     fn make_room_at(&mut self, network: ClientNetwork, caps: &ConnectionCaps) -> bool {
         let Some(here) = self.networks.get(&network) else { return true };
-        let by_address_without_key = || here.values().filter(|connection| !connection.has_shown_key()).count();
+        let by_address_without_key =
+            || here.values().filter(|connection| !connection.has_shown_key()).count();
         if here.len() >= caps.by_address {
             self.evict_at(network, |_| true)
-        } else if here.len() >= caps.by_address_without_key && by_address_without_key() >= caps.by_address_without_key {
+        } else if here.len() >= caps.by_address_without_key
+            && by_address_without_key() >= caps.by_address_without_key
+        {
             self.evict_at(network, |connection| !connection.has_shown_key())
         } else {
             true
@@ -157,9 +160,11 @@ impl OpenConnections {
 
     /// Evicts the connection with the lowest priority of all. Returns `false` if none can be evicted.
     fn evict_anywhere(&mut self) -> bool {
-        let all = self.networks.iter().flat_map(|(network, here)| here.iter().map(move |entry| (network, entry)));
-        let candidates =
-            all.filter_map(|(network, (number, connection))| Some((connection.eviction_rank()?, *number, *network)));
+        let all =
+            self.networks.iter().flat_map(|(network, here)| here.iter().map(move |entry| (network, entry)));
+        let candidates = all.filter_map(|(network, (number, connection))| {
+            Some((connection.eviction_rank()?, *number, *network))
+        });
         let Some((_, number, network)) = candidates.min_by_key(|(rank, number, _)| (*rank, *number)) else {
             return false;
         };
@@ -229,7 +234,8 @@ mod tests {
     fn a_trusted_address_has_no_cap_of_its_own() {
         let registry = registry();
         let proxy = || registry.register(IpAddr::from([10, 0, 0, 1]), true);
-        let all: Vec<RegisteredConnection> = (0..5).filter_map(|_| proxy()).map(|(registered, _)| registered).collect();
+        let all: Vec<RegisteredConnection> =
+            (0..5).filter_map(|_| proxy()).map(|(registered, _)| registered).collect();
         assert!(all.len() == 5 && !all.iter().any(is_ended));
     }
 }

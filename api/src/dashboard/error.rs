@@ -75,7 +75,10 @@ impl PageError {
             }
             Self::Unavailable(_) => (
                 "Not now",
-                format!("The service cannot do this now; try again shortly. Request {}.", current_request_id()),
+                format!(
+                    "The service cannot do this now; try again shortly. Request {}.",
+                    current_request_id()
+                ),
             ),
         }
     }
@@ -105,7 +108,8 @@ impl IntoResponse for PageError {
             p { a.button href="/dashboard" { "To the dashboard" } }
         };
         let mut response =
-            (self.status(), layout::render_page(title, Viewer::Visitor, Section::Other, &body)).into_response();
+            (self.status(), layout::render_page(title, Viewer::Visitor, Section::Other, &body))
+                .into_response();
         let wait = match self {
             Self::TooMany(seconds) => Some(seconds),
             Self::Busy => Some(BUSY),

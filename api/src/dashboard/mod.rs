@@ -4,10 +4,10 @@
 //! load nothing from other sites, and contain no inline script or style. `/v1` reads no cookie. Every page has a
 //! deadline. Changes of accounts are made in [`crate::account`].
 
-mod session_cookie;
-mod page_deadline;
 mod error;
+mod page_deadline;
 pub(crate) mod security_headers;
+mod session_cookie;
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ use tower_http::csrf::CsrfLayer;
 
 use crate::app::state::App;
 use crate::dashboard::pages::reference::ReferencePage;
-use crate::dashboard::view::live_example::ExampleCache;
 use crate::dashboard::view::layout::{Section, Viewer};
+use crate::dashboard::view::live_example::ExampleCache;
 use error::PageError;
 
 /// Maximum bytes of a form.
@@ -41,9 +41,12 @@ pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Rou
         .layer(Extension(ExampleCache::new(data)))
         .layer(Extension(Arc::new(ReferencePage::new(document))))
         .layer(DefaultBodyLimit::max(FORM));
-    let origin_check = CsrfLayer::new().with_rejection_response(crate::dashboard::security_headers::reject_foreign_form);
-    let headers =
-        axum::middleware::from_fn_with_state(app.clone(), crate::dashboard::security_headers::add_security_headers);
+    let origin_check =
+        CsrfLayer::new().with_rejection_response(crate::dashboard::security_headers::reject_foreign_form);
+    let headers = axum::middleware::from_fn_with_state(
+        app.clone(),
+        crate::dashboard::security_headers::add_security_headers,
+    );
     pages.layer(origin_check).layer(headers).merge(crate::dashboard::view::assets::asset_routes())
 }
 
@@ -65,11 +68,13 @@ fn pages() -> Router<App> {
         )
         .route(
             "/dashboard/keys/{id}/replace",
-            get(crate::dashboard::pages::key::show_replace_form).post(crate::dashboard::pages::key::replace_key),
+            get(crate::dashboard::pages::key::show_replace_form)
+                .post(crate::dashboard::pages::key::replace_key),
         )
         .route(
             "/dashboard/keys/{id}/delete",
-            get(crate::dashboard::pages::key::show_delete_form).post(crate::dashboard::pages::key::delete_key),
+            get(crate::dashboard::pages::key::show_delete_form)
+                .post(crate::dashboard::pages::key::delete_key),
         )
         .route("/dashboard/usage", get(crate::dashboard::pages::usage::show_usage))
         .route(

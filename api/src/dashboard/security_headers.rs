@@ -38,7 +38,8 @@ pub(crate) async fn add_security_headers(State(app): State<App>, request: Reques
 
 /// True if a request came over HTTPS.
 pub(crate) fn is_secure_request(app: &App, request: &Request) -> bool {
-    let is_proxied = RequestContext::from_extensions(request.extensions()).is_some_and(|caller| caller.is_proxied);
+    let is_proxied =
+        RequestContext::from_extensions(request.extensions()).is_some_and(|caller| caller.is_proxied);
     is_https(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref())
 }
 

@@ -4,10 +4,10 @@
 //! are therefore the same. Every other message costs one call of the account's rate limit. An invalid message costs one
 //! call of its address. Requests share no state.
 
-mod tool_result;
-mod tool_call;
 mod call_context;
 mod server;
+mod tool_call;
+mod tool_result;
 mod tools;
 
 use std::sync::Arc;
@@ -74,7 +74,8 @@ async fn handle_message(app: App, service: Service, request: Request) -> Result<
     if call_context.has_refused_key() {
         return Err(ApiError::InvalidKey);
     }
-    let was_charged = RequestContext::from_extensions(&parts.extensions).is_some_and(|caller| caller.limits().is_some());
+    let was_charged =
+        RequestContext::from_extensions(&parts.extensions).is_some_and(|caller| caller.limits().is_some());
     if !was_charged {
         admit(&mut parts, &app).await?;
     }

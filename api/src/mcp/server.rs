@@ -11,13 +11,13 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as ToolDescription,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::RequestContext as ToolRequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tower::ServiceExt;
 
-use super::tool_result::ToolResult;
-use super::tool_call::ToolCall;
 use super::call_context::CallContext;
+use super::tool_call::ToolCall;
+use super::tool_result::ToolResult;
 use super::tools;
 use crate::admission::RequestContext;
 use crate::app::state::App;
@@ -42,7 +42,12 @@ impl Server {
     }
 
     /// Sends the API request of a tool call and converts its response.
-    async fn ask(&self, call: &ToolCall, caller: &Parts, call_context: &CallContext) -> Result<ToolResult, ErrorData> {
+    async fn ask(
+        &self,
+        call: &ToolCall,
+        caller: &Parts,
+        call_context: &CallContext,
+    ) -> Result<ToolResult, ErrorData> {
         // A URI is limited to 64 KiB.
         let Ok(request) = call.request(caller) else { return Ok(ToolResult::too_large()) };
         // A panic would end the protocol library's task, and its client would get no response.
@@ -85,7 +90,7 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        _: ToolRequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(tools::all()))
     }
@@ -97,18 +102,18 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         asked: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        context: ToolRequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let parts = context.extensions.get::<Parts>();
         let call_context = parts.and_then(|parts| parts.extensions.get::<CallContext>());
         let Some((caller, call_context)) = parts.zip(call_context) else {
-            return Err(ErrorData::internal_error("cannot call a tool: the call did not arrive over HTTP", None));
-        };
-        let Some(tool) = tools::find(&asked.name) else {
-            return Err(ErrorData::invalid_params(
-                "unknown tool; tools/list returns all tools",
+            return Err(ErrorData::internal_error(
+                "cannot call a tool: the call did not arrive over HTTP",
                 None,
             ));
+        };
+        let Some(tool) = tools::find(&asked.name) else {
+            return Err(ErrorData::invalid_params("unknown tool; tools/list returns all tools", None));
         };
         let answer = match ToolCall::from_arguments(tool, &asked.arguments.unwrap_or_default()) {
             Ok(call) => {

@@ -168,9 +168,11 @@ mod tests {
     fn a_cursor_says_where_in_which_page() {
         let whole = read("search", json!({ "q": "x", "cursor": "abc" })).expect("a cursor");
         assert_eq!((whole.skip, whole.cursor.as_deref()), (0, Some("abc")));
-        let cut = read("search", json!({ "q": "x", "cursor": remaining_cursor(7, Some("abc")) })).expect("a cursor");
+        let cut = read("search", json!({ "q": "x", "cursor": remaining_cursor(7, Some("abc")) }))
+            .expect("a cursor");
         assert_eq!((cut.skip, cut.cursor.as_deref()), (7, Some("abc")));
-        let first = read("search", json!({ "q": "x", "cursor": remaining_cursor(7, None) })).expect("a cursor");
+        let first =
+            read("search", json!({ "q": "x", "cursor": remaining_cursor(7, None) })).expect("a cursor");
         assert_eq!((first.skip, first.cursor), (7, None));
         assert!(read("search", json!({ "q": "x", "cursor": "-1.abc" })).is_err());
     }

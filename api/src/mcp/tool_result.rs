@@ -46,7 +46,11 @@ impl ToolResult {
             return Self::api_error(status, body);
         }
         let Ok(envelope) = serde_json::from_str::<ApiEnvelope<'_>>(body) else {
-            return Self::error("INTERNAL", "The response cannot be read", "Repeat the call in a few seconds.");
+            return Self::error(
+                "INTERNAL",
+                "The response cannot be read",
+                "Repeat the call in a few seconds.",
+            );
         };
         match serde_json::from_str::<Vec<&RawValue>>(envelope.data.get()) {
             Ok(rows) if rows.is_empty() => Self::empty_list(&envelope, body),
@@ -112,7 +116,11 @@ impl ToolResult {
 
     pub(super) fn too_large() -> Self {
         let what_to_do = "Request less: name the fields you need, or pass fewer symbols.";
-        Self::error("ANSWER_TOO_LARGE", "The call or its response exceeds the size limit of a tool", what_to_do)
+        Self::error(
+            "ANSWER_TOO_LARGE",
+            "The call or its response exceeds the size limit of a tool",
+            what_to_do,
+        )
     }
 
     fn error(code: &str, error: &str, what_to_do: &str) -> Self {
@@ -222,7 +230,11 @@ mod tests {
     #[test]
     fn what_is_too_large_or_unknown_is_an_error() {
         let single = format!(r#"{{"data":{{"text":"{}"}},"meta":{{}}}}"#, "x".repeat(MOST));
-        assert!(ToolResult::from_response(&call(0, None), StatusCode::OK, &single).text.contains("ANSWER_TOO_LARGE"));
+        assert!(
+            ToolResult::from_response(&call(0, None), StatusCode::OK, &single)
+                .text
+                .contains("ANSWER_TOO_LARGE")
+        );
         let unknown = r#"{"data":[],"meta":{"warnings":[{"code":"unknown_symbol"}]}}"#;
         let answer = ToolResult::from_response(&call(0, None), StatusCode::OK, unknown);
         assert!(answer.is_error && answer.text.contains("search tool"));

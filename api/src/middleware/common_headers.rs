@@ -26,7 +26,9 @@ pub(super) fn add_common_headers(
     target.insert(header::VARY, HeaderValue::from_static(vary));
     match limits {
         Some(RequestLimits::Account(charge)) => limit_headers::write_account_limits(target, charge),
-        Some(RequestLimits::Failures(left)) => limit_headers::write_address_limits(target, *left, chrono::Utc::now()),
+        Some(RequestLimits::Failures(left)) => {
+            limit_headers::write_address_limits(target, *left, chrono::Utc::now())
+        }
         None => limit_headers::write_address_limits(target, left, chrono::Utc::now()),
     }
 }

@@ -48,10 +48,15 @@ pub(crate) async fn handle_request(
 ) -> Response {
     let started = Instant::now();
     let id = RequestId::from_headers(request.headers());
-    let client = client_address::resolve_client_address(connection.peer, request.headers(), &app.settings.trusted_proxies);
+    let client = client_address::resolve_client_address(
+        connection.peer,
+        request.headers(),
+        &app.settings.trusted_proxies,
+    );
     let caller = RequestContext::new(client, connection.is_proxied, connection.connection);
     // Only the debug log needs a copy of the path.
-    let path = tracing::enabled!(tracing::Level::DEBUG).then(|| redact_secrets(request.uri().path()).into_owned());
+    let path =
+        tracing::enabled!(tracing::Level::DEBUG).then(|| redact_secrets(request.uri().path()).into_owned());
     let (method, span) = (request.method().clone(), trace::request_span(&request, &id));
     request.extensions_mut().insert(Arc::clone(&caller));
     let (mut response, left) = match app.throttle.charge_call(client) {

@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn a_changed_secret_opens_what_the_one_before_signed() {
-        let changed = CursorSigner::new(Some(&"new".into()), Some(&"secret".into())).expect("any length is a key");
+        let changed =
+            CursorSigner::new(Some(&"new".into()), Some(&"secret".into())).expect("any length is a key");
         let old = signer().seal(&[None], "f");
         assert_eq!(changed.open(&old, "f"), Some(vec![None]));
         let new = changed.seal(&[None], "f");

@@ -35,7 +35,8 @@ pub(super) struct OtherDateParameters {
 }
 
 /// Parameter names of [`OtherDateRanges`].
-pub(crate) const OTHER_DATE_PARAMETERS: [&str; 4] = ["declared_from", "declared_to", "record_from", "record_to"];
+pub(crate) const OTHER_DATE_PARAMETERS: [&str; 4] =
+    ["declared_from", "declared_to", "record_from", "record_to"];
 
 impl ParameterReader<'_> {
     /// Reads `start_date` and `end_date`.

@@ -115,7 +115,8 @@ impl FacetNames {
         let wanted = trigrams(&text.to_lowercase());
         let served = self.names().map(|name| (name.as_str(), name.as_str()));
         let spelled = served.chain((standard.spellings)());
-        let mut near: Vec<_> = spelled.map(|(name, spelling)| (similarity_key(&wanted, spelling), name)).collect();
+        let mut near: Vec<_> =
+            spelled.map(|(name, spelling)| (similarity_key(&wanted, spelling), name)).collect();
         near.sort_unstable();
         let mut names: Vec<String> = Vec::new();
         for (_, name) in near {
@@ -172,7 +173,11 @@ pub(crate) fn sort_by_similarity(mut words: Vec<String>, text: &str) -> Vec<Stri
 /// Sort key of a name: mutual similarity, then length, then alphabetical order.
 fn similarity_key<'a>(wanted: &[u32], name: &'a str) -> (Reverse<u32>, usize, &'a str) {
     let parts = trigrams(&name.to_lowercase());
-    (Reverse(trigram_similarity(wanted, &parts) + trigram_similarity(&parts, wanted)), name.chars().count(), name)
+    (
+        Reverse(trigram_similarity(wanted, &parts) + trigram_similarity(&parts, wanted)),
+        name.chars().count(),
+        name,
+    )
 }
 
 #[cfg(test)]

@@ -104,7 +104,10 @@ impl Page {
     }
 
     /// Unsorted rows of the page, and true if more rows follow. Memory is proportional to the page, not to the list.
-    fn take_first<'a, T>(&self, rows: impl Iterator<Item = (SortPosition<'a>, T)>) -> (Vec<(SortPosition<'a>, T)>, bool) {
+    fn take_first<'a, T>(
+        &self,
+        rows: impl Iterator<Item = (SortPosition<'a>, T)>,
+    ) -> (Vec<(SortPosition<'a>, T)>, bool) {
         let limit = self.row_limit();
         let compare = |(a, _): &(SortPosition<'_>, T), (b, _): &(SortPosition<'_>, T)| a.compare(b, self);
         let (mut first, mut more) = (Vec::new(), false);

@@ -41,7 +41,12 @@ impl Bounds {
 
 impl ParameterReader<'_> {
     /// Reads an integer within bounds, or the default.
-    pub(crate) fn read_integer(&mut self, name: &'static str, bounds: RangeInclusive<i64>, default: i64) -> i64 {
+    pub(crate) fn read_integer(
+        &mut self,
+        name: &'static str,
+        bounds: RangeInclusive<i64>,
+        default: i64,
+    ) -> i64 {
         let (low, high) = bounds.clone().into_inner();
         let schema = || json!({ "type": "integer", "minimum": low, "maximum": high, "default": default });
         let Some(value) = self.read_value(name, schema) else { return default };

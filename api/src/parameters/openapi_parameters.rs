@@ -11,12 +11,12 @@ use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::{RefOr, Required, Schema};
 
-use super::spec::{ParameterSpec, ParameterLocation};
+use super::date_range::OtherDateParameters;
 use super::output::OutputParameters;
 use super::page::PagingParameters;
+use super::spec::{ParameterLocation, ParameterSpec};
 use super::symbols::SymbolPath;
-use super::date_range::OtherDateParameters;
-use super::{Parameters, ParameterReader};
+use super::{ParameterReader, Parameters};
 use crate::parameters::cursor::CursorSigner;
 
 /// OpenAPI documentation of the parameter set `P`.
@@ -41,7 +41,8 @@ impl<P: Parameters + IntoParams> IntoParams for DocumentedParameters<P> {
 fn recorded_specs<P: Parameters>() -> Vec<ParameterSpec> {
     let headers = HeaderMap::new();
     let Ok(signer) = CursorSigner::new(None, None) else { return vec![] };
-    let mut reader = ParameterReader::new(&[], "", &headers, &signer, "", NaiveDate::default(), Arc::default());
+    let mut reader =
+        ParameterReader::new(&[], "", &headers, &signer, "", NaiveDate::default(), Arc::default());
     reader.accepted = Some(vec![]);
     P::read(&mut reader);
     reader.accepted.unwrap_or_default()
@@ -57,7 +58,8 @@ impl ParameterSpec {
         if let Some(default) = written.get("default") {
             schema["default"] = default.clone();
         }
-        let place = if self.place == ParameterLocation::Path { ParameterIn::Path } else { ParameterIn::Query };
+        let place =
+            if self.place == ParameterLocation::Path { ParameterIn::Path } else { ParameterIn::Query };
         let mut parameter = words.cloned().map_or_else(ParameterBuilder::new, ParameterBuilder::from);
         if is_list {
             parameter = parameter.style(Some(ParameterStyle::Form)).explode(Some(false));

@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use serde_json::json;
 use utoipa::IntoParams;
 
-use super::{ResponseFormat, ParameterReader};
+use super::{ParameterReader, ResponseFormat};
 
 /// Maximum number of names in `fields`.
 const MOST_FIELDS: usize = 50;

@@ -8,11 +8,11 @@ use chrono::NaiveDate;
 use market::reference::plain;
 use serde_json::{Value, json};
 
-use super::spec::{ParameterSpec, ParameterLocation, TEXT};
+use super::spec::{ParameterLocation, ParameterSpec, TEXT};
 use super::validation_error::truncate_for_message;
-use super::{ResponseFormat, ParameterErrors, ParameterError};
+use super::{ParameterError, ParameterErrors, ResponseFormat};
 use crate::parameters::cursor::CursorSigner;
-use crate::parameters::facets::{UnknownFacet, FacetIndex, sort_by_similarity};
+use crate::parameters::facets::{FacetIndex, UnknownFacet, sort_by_similarity};
 use crate::parameters::served_rules::ServedRules;
 
 /// Usual maximum number of parameters.
@@ -158,7 +158,12 @@ impl<'a> ParameterReader<'a> {
     /// Records the accepted values of a parameter for the document.
     fn record_spec(&mut self, place: ParameterLocation, name: &'static str, schema: impl FnOnce() -> Value) {
         if let Some(accepted) = &mut self.accepted {
-            accepted.push(ParameterSpec { place, name, required: place == ParameterLocation::Path, schema: schema() });
+            accepted.push(ParameterSpec {
+                place,
+                name,
+                required: place == ParameterLocation::Path,
+                schema: schema(),
+            });
         }
     }
 
@@ -188,7 +193,11 @@ impl<'a> ParameterReader<'a> {
     }
 
     /// Reads a parameter described by `schema`. An empty value is an error.
-    pub(super) fn read_value(&mut self, name: &'static str, schema: impl FnOnce() -> Value) -> Option<String> {
+    pub(super) fn read_value(
+        &mut self,
+        name: &'static str,
+        schema: impl FnOnce() -> Value,
+    ) -> Option<String> {
         self.asked.push(name);
         self.record_spec(ParameterLocation::Query, name, schema);
         let value = self.query.iter().find(|(known, _)| known == name)?.1.clone();
@@ -246,7 +255,11 @@ impl<'a> ParameterReader<'a> {
     }
 
     /// Reads comma-separated words from this list, in any case.
-    pub(crate) fn read_words<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<Vec<T>> {
+    pub(crate) fn read_words<T: Copy + Display>(
+        &mut self,
+        name: &'static str,
+        words: &[T],
+    ) -> Option<Vec<T>> {
         let items = || json!({ "type": "string", "enum": strings(words) });
         let value = self.read_value(name, || json!({ "type": "array", "minItems": 1, "items": items() }))?;
         let mut found = Vec::new();

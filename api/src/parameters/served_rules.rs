@@ -47,6 +47,9 @@ mod tests {
     fn a_whole_rule_is_what_is_served_or_its_default() {
         let rules = [("lists.king_years".to_owned(), "40".to_owned())].into();
         let method = ServedRules { rules, ..ServedRules::default() };
-        assert_eq!((method.integer_rule("lists.king_years"), method.integer_rule("lists.aristocrat_years")), (40, 25));
+        assert_eq!(
+            (method.integer_rule("lists.king_years"), method.integer_rule("lists.aristocrat_years")),
+            (40, 25)
+        );
     }
 }

@@ -103,7 +103,11 @@ impl ParameterReader<'_> {
             }
         }
         if list.len() > most {
-            self.add_error("symbols", format!("has more than {most} symbols"), Some(json!({ "maximum": most })));
+            self.add_error(
+                "symbols",
+                format!("has more than {most} symbols"),
+                Some(json!({ "maximum": most })),
+            );
             return None;
         }
         Some(SymbolList(list))

@@ -42,11 +42,7 @@ impl ParameterReader<'_> {
         let text = self.read_value("updated_since", || json!({ "type": "string", "pattern": PATTERN }))?;
         for filter in filters {
             let conflicts = self.is_given(filter);
-            self.require(
-                !conflicts,
-                filter,
-                "conflicts with updated_since, which returns every changed row",
-            );
+            self.require(!conflicts, filter, "conflicts with updated_since, which returns every changed row");
         }
         let since = SyncPoint::read(&text);
         self.require(

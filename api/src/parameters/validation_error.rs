@@ -18,8 +18,11 @@ pub(crate) struct ParameterError {
 impl ParameterError {
     /// Error for an unknown filter value.
     pub(crate) fn unknown_value(param: &str, UnknownFacet { word, nearest }: UnknownFacet) -> Self {
-        let error =
-            format!("has the unknown value {:?}; known are: {}", truncate_for_message(&word), nearest.join(", "));
+        let error = format!(
+            "has the unknown value {:?}; known are: {}",
+            truncate_for_message(&word),
+            nearest.join(", ")
+        );
         Self { param: param.to_owned(), error, allowed: Some(json!(nearest)) }
     }
 }

@@ -8,7 +8,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row};
 
 use super::QueryError;
-use super::projection::{ServedGeneration, DataVersion};
+use super::projection::{DataVersion, ServedGeneration};
 use crate::parameters::{PathSymbol, SymbolList};
 
 const RESOLVE: &str = include_str!("../../queries/stocks/resolve.sql");
@@ -57,7 +57,10 @@ pub(crate) async fn find_row(
     if candidates.is_empty() {
         return Err(unknown_symbol_error(symbol));
     }
-    let row = generation.look_up_row(statement, candidates).await?.ok_or_else(|| missing_version_error(generation))?;
+    let row = generation
+        .look_up_row(statement, candidates)
+        .await?
+        .ok_or_else(|| missing_version_error(generation))?;
     match row.try_get::<_, Option<&str>>("symbol")? {
         Some(_) => Ok((DataVersion::from_row(&row)?, row)),
         None => Err(unknown_symbol_error(symbol)),
@@ -79,7 +82,12 @@ pub(crate) async fn find_rows<T: FromRow>(
     let first = rows.first().ok_or_else(|| missing_version_error(generation))?;
     first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown_symbol_error(symbol))?;
     let sync_from = first.try_get("sync_from")?;
-    Ok(SymbolRows { version: DataVersion::from_row(first)?, rows: rows_with_symbol(&rows)?, held: count_quarantined(&rows)?, sync_from })
+    Ok(SymbolRows {
+        version: DataVersion::from_row(first)?,
+        rows: rows_with_symbol(&rows)?,
+        held: count_quarantined(&rows)?,
+        sync_from,
+    })
 }
 
 /// Number of quarantined rows, from the column `held` of any row.
@@ -88,7 +96,10 @@ pub(crate) fn count_quarantined(rows: &[Row]) -> Result<i64, QueryError> {
 }
 
 /// Returns [`unknown_symbol_error`] for an unknown symbol.
-pub(crate) async fn require_known_symbol(generation: &ServedGeneration, symbol: &PathSymbol) -> Result<(), QueryError> {
+pub(crate) async fn require_known_symbol(
+    generation: &ServedGeneration,
+    symbol: &PathSymbol,
+) -> Result<(), QueryError> {
     let found = resolve_symbols(generation, &symbol.to_list()).await?;
     if found.iter().any(Option::is_some) { Ok(()) } else { Err(unknown_symbol_error(symbol)) }
 }
@@ -129,7 +140,10 @@ pub(crate) struct ResolvedSymbols {
 }
 
 /// Resolves an optional list of symbols to known and missing ones.
-pub(crate) async fn resolve_symbol_list(generation: &ServedGeneration, symbols: Option<&SymbolList>) -> Result<ResolvedSymbols, QueryError> {
+pub(crate) async fn resolve_symbol_list(
+    generation: &ServedGeneration,
+    symbols: Option<&SymbolList>,
+) -> Result<ResolvedSymbols, QueryError> {
     let Some(symbols) = symbols else { return Ok(ResolvedSymbols::default()) };
     let resolved = resolve_symbols(generation, symbols).await?;
     let unknown = symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());

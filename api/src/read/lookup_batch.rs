@@ -42,7 +42,12 @@ impl LookupBatcher {
 
     /// Row of the first known candidate. The statement takes parallel arrays of positions and spellings. It returns one
     /// row per position, in the column `ordinal`.
-    pub(crate) async fn look_up_row(&self, pool: &Pool, statement: &'static str, candidates: Vec<String>) -> LookupResult {
+    pub(crate) async fn look_up_row(
+        &self,
+        pool: &Pool,
+        statement: &'static str,
+        candidates: Vec<String>,
+    ) -> LookupResult {
         let (found, answer) = oneshot::channel();
         let full = |_| QueryError::QueueFull;
         self.queue(pool, statement).try_send(PendingLookup { candidates, found }).map_err(full)?;

@@ -2,11 +2,11 @@
 //!
 //! Invariant: this module does not depend on HTTP, keys or rate limits. Its errors are [`QueryError`].
 
-mod lookup_batch;
 mod error;
 pub(crate) mod lag;
 pub(crate) mod lookup;
-pub(crate) mod projection;
+mod lookup_batch;
 pub(crate) mod memory_tables;
+pub(crate) mod projection;
 
 pub(crate) use error::QueryError;

@@ -222,7 +222,8 @@ impl Projection {
         let row = client.query_one(&statement, &[]).await?;
         let version = DataVersion::from_row(&row)?;
         generation.observe(version);
-        *generation.served_rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(ServedRules::from_row(&row)?);
+        *generation.served_rules.write().unwrap_or_else(PoisonError::into_inner) =
+            Arc::new(ServedRules::from_row(&row)?);
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         if current.as_ref().is_none_or(|known| known.id != id) {
             tracing::info!(generation = id, %version, "serving");
@@ -231,13 +232,24 @@ impl Projection {
         Ok(())
     }
 
-    fn open_generation(&self, id: i32, connecting: &ConnectionSettings) -> Result<Arc<ServedGeneration>, QueryError> {
+    fn open_generation(
+        &self,
+        id: i32,
+        connecting: &ConnectionSettings,
+    ) -> Result<Arc<ServedGeneration>, QueryError> {
         let version =
             Arc::new(RwLock::new(DataVersion { generation: id, sequence: 0, as_of: None, position: 0 }));
         let open = |connections, bulk| -> Result<_, QueryError> {
             let (pool, version) = (connecting.pool(id, connections)?, Arc::clone(&version));
             let batches = LookupBatcher::new(self.tasks.clone());
-            Ok(Arc::new(ServedGeneration { id, pool, batches, version, served_rules: RwLock::default(), bulk }))
+            Ok(Arc::new(ServedGeneration {
+                id,
+                pool,
+                batches,
+                version,
+                served_rules: RwLock::default(),
+                bulk,
+            }))
         };
         let bulk = open(connecting.bulk_connections, None)?;
         open(connecting.connections, Some(bulk))
@@ -255,7 +267,10 @@ pub(crate) async fn follow_active_generation(projection: Arc<Projection>, connec
     }
 }
 
-async fn follow_until_disconnected(projection: &Projection, connecting: &ConnectionSettings) -> Result<(), QueryError> {
+async fn follow_until_disconnected(
+    projection: &Projection,
+    connecting: &ConnectionSettings,
+) -> Result<(), QueryError> {
     let config = connecting.with_options(&format!("-c statement_timeout={}", connecting.timeout.as_millis()));
     let (client, mut connection) = config.connect(connecting.tls.clone()).await?;
     let (sender, mut notified) = mpsc::channel(1);

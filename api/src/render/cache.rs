@@ -80,7 +80,8 @@ pub(crate) struct ResponseCache {
 impl ResponseCache {
     /// Creates a cache with this capacity in bytes.
     pub(crate) fn new(bytes: u64, metrics: CacheMetrics) -> Self {
-        let entries = Cache::with(ANSWERS, bytes, ByteWeigher, RandomState::default(), DefaultLifecycle::default());
+        let entries =
+            Cache::with(ANSWERS, bytes, ByteWeigher, RandomState::default(), DefaultLifecycle::default());
         Self { entries, metrics }
     }
 
@@ -126,7 +127,11 @@ mod tests {
     }
 
     fn answer(bytes: usize) -> CachedResponse {
-        CachedResponse { body: vec![b'0'; bytes].into(), etag: HeaderValue::from_static("W/\"1\""), link: None }
+        CachedResponse {
+            body: vec![b'0'; bytes].into(),
+            etag: HeaderValue::from_static("W/\"1\""),
+            link: None,
+        }
     }
 
     #[tokio::test]
@@ -152,7 +157,7 @@ mod tests {
         for number in 0..10_000 {
             answers.insert(key(&number.to_string()), answer(1_000));
         }
-        assert!(answers.kept.weight() <= 1 << 20);
+        assert!(answers.entries.weight() <= 1 << 20);
         assert!(answers.get(&key("9999")).is_some());
         answers.insert(key("larger than all"), answer(2 << 20));
         assert!(answers.get(&key("larger than all")).is_none());

@@ -12,7 +12,7 @@ use store::from_row::column_position;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
-use crate::parameters::{ResponseFormat, Output};
+use crate::parameters::{Output, ResponseFormat};
 use crate::render::rows::{JsonObject, RenderError};
 
 /// Usual maximum bytes of a row.
@@ -39,7 +39,8 @@ impl<T: TableRow> JsonObject for RawRow<T> {
             body.extend_from_slice(if body.is_empty() { b"{\"" } else { b",\"" });
             body.extend_from_slice(name.as_bytes());
             body.extend_from_slice(b"\":");
-            let place = column_position(&self.row, name, expected).ok_or_else(|| RenderError::Column(name))?;
+            let place =
+                column_position(&self.row, name, expected).ok_or_else(|| RenderError::Column(name))?;
             self.write(place, quote, &mut body)?;
             expected = place + 1;
         }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use telemetry::csv_cell::escape_formula;
 use tokio_postgres::types::Type;
 
-use crate::parameters::{ResponseFormat, Output};
+use crate::parameters::{Output, ResponseFormat};
 
 /// Error of rendering. The client never causes it.
 #[derive(Debug, thiserror::Error)]

@@ -11,9 +11,9 @@ use store::FromRow;
 
 use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::{Output, Page, ParameterError, SyncPoint, SymbolList};
+use crate::parameters::{Output, Page, ParameterError, SymbolList, SyncPoint};
 use crate::read::lookup::{self, ResolvedSymbols};
-use crate::read::projection::{ServedGeneration, DataVersion};
+use crate::read::projection::{DataVersion, ServedGeneration};
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
 
@@ -57,7 +57,8 @@ pub(crate) async fn render_changes<T: ChangeTracked, P>(
 ) -> Result<RenderedBody, ApiError> {
     let start = FeedStart::read(&context.generation, asked.since).await?;
     let page = asked.page.with_sync_from(Some(start.sync_from));
-    let ResolvedSymbols { known, missing } = lookup::resolve_symbol_list(&context.generation, asked.symbols).await?;
+    let ResolvedSymbols { known, missing } =
+        lookup::resolve_symbol_list(&context.generation, asked.symbols).await?;
     // Deleted rows of unknown or renamed symbols are included under the written spelling.
     let written =
         asked.symbols.into_iter().flat_map(|list| &list.0).filter_map(|symbol| symbol.candidates.first());
@@ -72,7 +73,9 @@ pub(crate) async fn render_changes<T: ChangeTracked, P>(
         &[&symbols, &floor, &start.position, &position, &live, &symbol, &id, &probe],
     )
     .await?;
-    let version = DataVersion::from_row(rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?)?;
+    let version = DataVersion::from_row(
+        rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?,
+    )?;
     let present =
         rows.iter().filter(|row| matches!(row.try_get::<_, Option<i64>>("change_position"), Ok(Some(_))));
     let mut changes = present.map(ChangedRow::<T>::of).collect::<Result<Vec<_>, _>>()?;

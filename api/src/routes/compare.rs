@@ -12,7 +12,7 @@ use crate::answer::{Access, Free};
 use crate::answer::{HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Output, Parameters, ParameterReader, SymbolList};
+use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, SymbolList};
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::read::projection::DataVersion;
 use crate::render::envelope::{ListMeta, Warning};
@@ -111,8 +111,10 @@ impl ComparedRows {
         let mut client = context.generation.client().await?;
         let transaction = lookup::begin_snapshot(&mut client).await?;
         let (version, quotes) =
-            lookup::find_by_symbol::<Quote>(&context.generation, &transaction, QUOTES, symbols, |row| &row.symbol)
-                .await?;
+            lookup::find_by_symbol::<Quote>(&context.generation, &transaction, QUOTES, symbols, |row| {
+                &row.symbol
+            })
+            .await?;
         let (_, fundamentals) = lookup::find_by_symbol::<FundamentalsRow>(
             &context.generation,
             &transaction,
@@ -122,15 +124,18 @@ impl ComparedRows {
         )
         .await?;
         let (_, metrics) =
-            lookup::find_by_symbol::<Metrics>(&context.generation, &transaction, METRICS, symbols, |row| &row.symbol)
-                .await?;
+            lookup::find_by_symbol::<Metrics>(&context.generation, &transaction, METRICS, symbols, |row| {
+                &row.symbol
+            })
+            .await?;
         Ok(Self { version, quotes, fundamentals, metrics })
     }
 }
 
 async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
-    let ResolvedSymbols { known, missing } = lookup::resolve_symbol_list(&context.generation, Some(&asked.symbols)).await?;
+    let ResolvedSymbols { known, missing } =
+        lookup::resolve_symbol_list(&context.generation, Some(&asked.symbols)).await?;
     let named = known.unwrap_or_default();
     let mut warnings = Vec::new();
     let mut rows = ComparedRows::read(&context, &named).await?;
@@ -151,7 +156,11 @@ async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<Rend
     list.warnings = warnings;
     list.set_missing(missing);
     let meta = CompareMeta { list, best: best(&items) };
-    Ok(RenderedBody { body: rows::render_list(&asked.output, &items, &meta)?, version: rows.version, next_cursor: None })
+    Ok(RenderedBody {
+        body: rows::render_list(&asked.output, &items, &meta)?,
+        version: rows.version,
+        next_cursor: None,
+    })
 }
 
 /// Figure of a comparison, and true if a smaller value is better.

@@ -88,7 +88,8 @@ impl Health {
     /// Current health, without I/O.
     pub(crate) fn of(app: &App) -> Self {
         let version = app.projection.pin().ok().map(|generation| generation.version());
-        let postgres = if app.projection.is_reachable() { ComponentStatus::Ok } else { ComponentStatus::Down };
+        let postgres =
+            if app.projection.is_reachable() { ComponentStatus::Ok } else { ComponentStatus::Down };
         let level = app.lag.latest();
         let nats = match (&app.settings.nats_url, level) {
             (None, _) => ComponentStatus::NotConfigured,

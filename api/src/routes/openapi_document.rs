@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::openapi_examples;
 use super::error_schema::{
     Allowed, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
 };
+use super::openapi_examples;
 use crate::app::settings::HEAD_BYTES;
 use crate::auth::tier::Tier;
 
@@ -21,11 +21,7 @@ const EXAMPLES: &str = include_str!("../../examples.json");
 
 /// Response headers: name, type and meaning.
 const HEADERS: &[(&str, &str, &str)] = &[
-    (
-        "X-Request-Id",
-        "string",
-        "Request id: the client's own if it is valid, else a new one.",
-    ),
+    ("X-Request-Id", "string", "Request id: the client's own if it is valid, else a new one."),
     ("X-RateLimit-Limit", "integer", "Calls per minute that the tier (without a key: the address) allows."),
     ("X-RateLimit-Remaining", "integer", "Remaining calls of the minute."),
     ("X-RateLimit-Reset", "integer", "Unix time in seconds at which Remaining is back at Limit."),
@@ -115,7 +111,8 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Value {
         for (status, response) in responses.as_object_mut().into_iter().flatten() {
             response["headers"] = headers(status, keyed);
             if keyed && status.starts_with(['4', '5']) {
-                response["content"]["application/json"]["examples"] = openapi_examples::error_bodies(status).into();
+                response["content"]["application/json"]["examples"] =
+                    openapi_examples::error_bodies(status).into();
                 let shared = json!({ "$ref": format!("#/components/responses/{status}") });
                 refusals.insert(status.clone(), std::mem::replace(response, shared));
             }
@@ -148,7 +145,8 @@ fn document_flag_words(schemas: &mut Value) {
 
 /// Adds the responses that all data endpoints share.
 fn add_shared_responses(responses: &mut Value) {
-    let csv = "RFC 4180: a header line, then one line per row. Null is an empty cell; nested values are JSON.";
+    let csv =
+        "RFC 4180: a header line, then one line per row. Null is an empty cell; nested values are JSON.";
     responses["200"]["content"]["text/csv"] = json!({ "schema": { "type": "string", "description": csv } });
     responses["304"] = json!({ "description": "The client's copy is current." });
     let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } });

@@ -18,10 +18,11 @@ use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::FilterField;
 use crate::parameters::trigram::{trigram_similarity, trigrams};
 use crate::parameters::{
-    DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, ParameterReader, SortValue, is_among,
+    Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, SortValue,
+    Sortable, is_among,
 };
+use crate::read::memory_tables::{NameIndex, SearchNames, SecurityRow, StockTable};
 use crate::read::projection::DataVersion;
-use crate::read::memory_tables::{SearchNames, SecurityRow, NameIndex, StockTable};
 use crate::render::envelope::{List, ListMeta};
 use crate::render::rows;
 use crate::routes::ErrorResponses;

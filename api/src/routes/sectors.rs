@@ -15,10 +15,13 @@ use super::screeners::row::ScreenerRow;
 use crate::answer::{Access, Free};
 use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, ParameterReader, SortValue};
+use crate::parameters::{
+    Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, SortValue,
+    Sortable,
+};
 use crate::read::lookup;
-use crate::read::projection::DataVersion;
 use crate::read::memory_tables::{SecurityRow, StockTable};
+use crate::read::projection::DataVersion;
 use crate::render::envelope::{List, Single};
 use crate::routes::ErrorResponses;
 
@@ -158,13 +161,17 @@ async fn one(context: HandlerContext<SectorParameters>) -> Result<RenderedBody, 
 
 async fn sectors<P>(context: &HandlerContext<P>) -> Result<(DataVersion, Vec<SectorRow>), ApiError> {
     let rows = lookup::run_query(&context.generation, SECTORS, &[]).await?;
-    let version = DataVersion::from_row(rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?)?;
+    let version = DataVersion::from_row(
+        rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?,
+    )?;
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("slug"), Ok(Some(_))));
     Ok((version, present.map(SectorRow::from_row).collect::<Result<_, _>>()?))
 }
 
 /// Sectors and securities of one version. If the version changes between the two look-ups, both are repeated.
-async fn load_consistent<P>(context: &HandlerContext<P>) -> Result<(DataVersion, Vec<SectorRow>, Arc<StockTable>), ApiError> {
+async fn load_consistent<P>(
+    context: &HandlerContext<P>,
+) -> Result<(DataVersion, Vec<SectorRow>, Arc<StockTable>), ApiError> {
     for _ in 0..5 {
         let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
         let (version, sectors) = sectors(context).await?;

@@ -19,7 +19,8 @@ use crate::error::ApiError;
 use crate::parameters::UnroutedParameters;
 use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
-    bulk, compare, dividends, etfs, health, openapi_document, openapi_endpoint, prices, search, sectors, stocks,
+    bulk, compare, dividends, etfs, health, openapi_document, openapi_endpoint, prices, search, sectors,
+    stocks,
 };
 use crate::{dashboard, mcp};
 

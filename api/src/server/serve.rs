@@ -26,17 +26,17 @@ use crate::app::dashboard_settings::DashboardSwitch;
 use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::{HEAD_BYTES, ServeSettings};
 use crate::app::state::{App, SharedState};
-use crate::auth::client_address;
 use crate::auth::address_throttle::AddressThrottle;
-use crate::concurrency::fair_queue::FairQueue;
+use crate::auth::client_address;
 use crate::concurrency::background_tasks::BackgroundTasks;
-use crate::connection::{MonitoredStream, ConnectionRegistry, TrackedBody};
+use crate::concurrency::fair_queue::FairQueue;
+use crate::connection::{ConnectionRegistry, MonitoredStream, TrackedBody};
 use crate::metrics::ApiMetrics;
 use crate::middleware::{self, ConnectionInfo};
 use crate::parameters::cursor::CursorSigner;
 use crate::read::lag::LagMonitor;
-use crate::read::projection::{self, ConnectionSettings, Projection};
 use crate::read::memory_tables::MemoryTables;
+use crate::read::projection::{self, ConnectionSettings, Projection};
 use crate::render::cache::ResponseCache;
 use crate::server::metrics_source::ApiMetricsSource;
 use crate::server::router;
@@ -123,7 +123,11 @@ async fn refuse_newer_database(settings: &ServeSettings, database: &DatabaseSett
 }
 
 /// Builds the shared state and starts the background tasks.
-fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &BackgroundTasks) -> anyhow::Result<App> {
+fn start(
+    settings: ServeSettings,
+    database: &DatabaseSettings,
+    tasks: &BackgroundTasks,
+) -> anyhow::Result<App> {
     if settings.cursor_secret.is_none() {
         tracing::warn!(
             "CURSOR_SECRET is not set: cursors end with this process, and other instances refuse them"
@@ -156,7 +160,10 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Backgroun
     let metrics = ApiMetrics::new()?;
     Ok(App(Arc::new(SharedState {
         dashboard,
-        throttle: AddressThrottle::new(settings.address_call_allowance(), settings.address_failure_allowance()),
+        throttle: AddressThrottle::new(
+            settings.address_call_allowance(),
+            settings.address_failure_allowance(),
+        ),
         admission: AdmissionQueue::start(
             config,
             &tls,
@@ -225,13 +232,15 @@ impl Clients {
         let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(self.write_timeout));
         let connection = Arc::clone(&registered.connection);
         let refusing = app.clone();
-        let on_protocol_error = Box::new(move |status| middleware::respond_to_protocol_error(&refusing, peer.ip(), status));
+        let on_protocol_error =
+            Box::new(move |status| middleware::respond_to_protocol_error(&refusing, peer.ip(), status));
         let stream = MonitoredStream::new(stream, Arc::clone(&connection), on_protocol_error);
         let (app, router) = (app.clone(), router.clone());
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             let working = connection.begin_request();
             let info = ConnectionInfo { peer, is_proxied: is_trusted, connection: Arc::clone(&connection) };
-            let answered = middleware::handle_request(app.clone(), router.clone(), info, request.map(Body::new));
+            let answered =
+                middleware::handle_request(app.clone(), router.clone(), info, request.map(Body::new));
             async { Ok::<_, Infallible>(answered.await.map(|body| TrackedBody::new(body, working))) }
         });
         let serving = hyper::server::conn::http1::Builder::new()

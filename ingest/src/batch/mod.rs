@@ -1,9 +1,9 @@
 //! Rows accumulated into record batches, with statistics, coverage and retraction checks.
 
-pub(crate) mod row_accumulator;
-pub(crate) mod coverage;
-pub(crate) mod chunk_encoder;
-pub(crate) mod holdings;
-pub(crate) mod retractions;
 pub(crate) mod batch_spool;
+pub(crate) mod chunk_encoder;
+pub(crate) mod coverage;
+pub(crate) mod holdings;
 pub(crate) mod load_stats;
+pub(crate) mod retractions;
+pub(crate) mod row_accumulator;

@@ -10,7 +10,7 @@ use market::event::{Action, EventRow, Kind};
 use market::symbol::Symbol;
 use serde::Serialize;
 
-use crate::batch::coverage::{LogCoverage, LoadCoverage};
+use crate::batch::coverage::{LoadCoverage, LogCoverage};
 use crate::log::reader::{Log, LogError};
 use crate::suggest::find_nearest_name;
 
@@ -92,8 +92,13 @@ impl Retractions {
         let kinds: BTreeSet<Kind> = self.0.iter().map(|retraction| retraction.kind).collect();
         for kind in kinds.iter().copied().filter(|kind| *kind != Kind::Price) {
             let of_kind = known_keys.entry(kind).or_default();
-            log.each_frame(kind, u64::MAX, |frame| frame.source == source, |frame| of_kind.add_body(&frame.body))
-                .await?;
+            log.each_frame(
+                kind,
+                u64::MAX,
+                |frame| frame.source == source,
+                |frame| of_kind.add_body(&frame.body),
+            )
+            .await?;
         }
         if kinds.contains(&Kind::Price)
             && let Some(symbols) = before.symbols_with_prices(source, load)
@@ -110,12 +115,18 @@ impl Retractions {
     fn compare_with_keys(&self, known_keys: &BTreeMap<Kind, KnownKeys>) -> UnmatchedRetractions {
         let mut unmatched = UnmatchedRetractions::default();
         for retraction in &self.0 {
-            let Some(known_keys) = known_keys.get(&retraction.kind).filter(|known_keys| !known_keys.contains(retraction)) else {
+            let Some(known_keys) =
+                known_keys.get(&retraction.kind).filter(|known_keys| !known_keys.contains(retraction))
+            else {
                 continue;
             };
             unmatched.count += 1;
             if unmatched.first.len() < NAMED {
-                unmatched.first.push(format!("{}: {}", retraction.describe(), known_keys.nearest_key(retraction)));
+                unmatched.first.push(format!(
+                    "{}: {}",
+                    retraction.describe(),
+                    known_keys.nearest_key(retraction)
+                ));
             }
         }
         unmatched
@@ -216,15 +227,17 @@ mod tests {
         known_keys.ids.insert("d-17".to_owned());
         known_keys.days.entry("KO".to_owned()).or_default().insert("2024-03-14".parse().ok());
         let known_keys = BTreeMap::from([(Kind::Dividend, known_keys)]);
-        let told =
-            |symbol, date, id| Retractions(vec![retraction(symbol, date, id)]).compare_with_keys(&known_keys).first.pop();
+        let told = |symbol, date, id| {
+            Retractions(vec![retraction(symbol, date, id)]).compare_with_keys(&known_keys).first.pop()
+        };
         let told = |symbol, date, id| Some(told(symbol, date, id)?.split_once(": ")?.1.to_owned());
         assert_eq!(told("KO", "2024-03-14", None), None);
         assert_eq!(told("KO", "2024-03-13", None).as_deref(), Some("the nearest known is of 2024-03-14"));
         assert_eq!(told("KOO", "2024-03-14", None).as_deref(), Some("known is KO"));
         assert_eq!(told("KO", "2024-03-13", Some("d-17")), None);
         assert_eq!(told("KO", "2024-03-14", Some("d-71")).as_deref(), Some("no row has that id"));
-        let many = Retractions(vec![retraction("KOO", "2024-03-14", None); NAMED + 1]).compare_with_keys(&known_keys);
+        let many = Retractions(vec![retraction("KOO", "2024-03-14", None); NAMED + 1])
+            .compare_with_keys(&known_keys);
         assert_eq!((many.count, many.first.len()), (NAMED + 1, NAMED));
         let prices = KnownKeys::on_any_day(&[Symbol::parse("KO").unwrap()]);
         let price = |symbol| prices.contains(&retraction(symbol, "2024-03-14", None));

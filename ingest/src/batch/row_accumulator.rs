@@ -19,8 +19,8 @@ use market::symbol::Symbol;
 use crate::batch::holdings::{LoadHoldings, MAX_POSITIONS};
 use crate::batch::load_stats::LoadStats;
 use crate::normalize::{RowError, is_absent_value};
-use crate::price::price_batch::{RareFields, PriceBatch, ScaledPriceRow, SymbolId};
 use crate::price::bar_parser::{PriceCells, ScaledBar};
+use crate::price::price_batch::{PriceBatch, RareFields, ScaledPriceRow, SymbolId};
 
 /// Maximum length of a reject's row, in bytes; longer rows are truncated.
 const REJECT_BYTES: usize = 4096;
@@ -337,7 +337,9 @@ impl RowAccumulator {
             // The symbol table is cleared too, which limits its size for files with millions of symbols.
             self.spellings.clear();
             let days = self.prices.day_range();
-            days.into_iter().flatten().for_each(|day| self.stats.coverage.add_date(Kind::Price, date_of(day)));
+            days.into_iter()
+                .flatten()
+                .for_each(|day| self.stats.coverage.add_date(Kind::Price, date_of(day)));
             let put = self.prices.priced_symbols();
             for (id, symbol) in (0..).zip(&self.symbols) {
                 match put.as_ref().is_none_or(|put| put.contains(&id)) {

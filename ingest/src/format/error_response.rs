@@ -35,14 +35,10 @@ pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
         return Some("is XML, which is not supported: fetch it as CSV or JSON".to_owned());
     }
     if !text.contains('\n') && text.trim_end().contains('\r') {
-        return Some(
-            "has CR line ends: write it with LF line ends".to_owned(),
-        );
+        return Some("has CR line ends: write it with LF line ends".to_owned());
     }
     if text.starts_with("version https://git-lfs.") {
-        return Some(
-            "is a Git LFS pointer, not the data: fetch the file with git lfs pull".to_owned(),
-        );
+        return Some("is a Git LFS pointer, not the data: fetch the file with git lfs pull".to_owned());
     }
     if text.starts_with("PAR1") {
         return Some("is Parquet, which this build cannot read: build ingest with --features parquet, or write it as CSV; in an archive, unpack it first".to_owned());
@@ -70,7 +66,8 @@ pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
 fn parse_single_line(text: &str) -> Option<ServiceMessage> {
     let line = text.trim();
     let is_sentence = line.contains(' ') && !line.contains(['\n', '\r', ',', ';', '\t', '|', '{', '[']);
-    is_sentence.then(|| ServiceMessage { throttled: is_throttle_notice(line), said: abbreviate(line.as_bytes()) })
+    is_sentence
+        .then(|| ServiceMessage { throttled: is_throttle_notice(line), said: abbreviate(line.as_bytes()) })
 }
 
 /// Title of a web page, for an error message.

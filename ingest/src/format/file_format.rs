@@ -10,8 +10,8 @@ use market::event::Kind;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
-use super::file_head::FileHead;
 use super::column_map::map::ColumnMap;
+use super::file_head::FileHead;
 use super::symbol_pattern::SymbolPattern;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::source::feed_files::Encoding;
@@ -201,7 +201,6 @@ impl VendorFile<'_> {
 
     /// Symbol of a file whose rows name none; fails if it is unknown.
     pub(super) fn file_symbol(&self) -> Result<&Symbol, FeedReadError> {
-        self.symbol
-            .ok_or_else(|| FeedReadError::Refused("names no symbol: add --symbol SYMBOL".to_owned()))
+        self.symbol.ok_or_else(|| FeedReadError::Refused("names no symbol: add --symbol SYMBOL".to_owned()))
     }
 }

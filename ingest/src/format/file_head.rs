@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 
 use crate::normalize::abbreviate;
-use crate::source::feed_files::{Encoding, FeedFile};
 use crate::source::csv_reader::CsvReader;
+use crate::source::feed_files::{Encoding, FeedFile};
 
 /// Number of bytes read for detection.
 const HEAD_BYTES: u64 = 64 * 1024;

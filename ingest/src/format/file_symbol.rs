@@ -41,7 +41,11 @@ const NO_SYMBOLS: [&str; 24] = [
 const PREFIXES: [&str; 4] = ["div", "divs", "eod", "px"];
 
 /// Symbol of a file whose rows name none: from the command line, or else from the file name.
-pub(super) fn resolve_file_symbol(file: &FeedFile, scope: SymbolScope, options: &ReaderOptions) -> Result<Option<Symbol>, String> {
+pub(super) fn resolve_file_symbol(
+    file: &FeedFile,
+    scope: SymbolScope,
+    options: &ReaderOptions,
+) -> Result<Option<Symbol>, String> {
     if scope != SymbolScope::File {
         return Ok(None);
     }
@@ -105,8 +109,7 @@ fn nameless(file: &FeedFile) -> String {
     });
     let part = in_capitals.or_else(|| parts().next());
     let (Some(part), true) = (part, stem.contains(['-', '_', ' ', '.'])) else {
-        return "names no symbol: add --symbol, or name the file by the symbol (AAPL.csv)"
-            .to_owned();
+        return "names no symbol: add --symbol, or name the file by the symbol (AAPL.csv)".to_owned();
     };
     let symbol = part.to_ascii_uppercase();
     let whole =

@@ -6,7 +6,7 @@ use super::file_format::FeedReadError;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 use crate::price::bar_parser::PriceCells;
-use crate::source::csv_reader::{CsvRecord, CsvReader};
+use crate::source::csv_reader::{CsvReader, CsvRecord};
 
 /// Position of a missing column. Its field is empty in every record.
 pub(super) const NONE: usize = usize::MAX;
@@ -70,7 +70,10 @@ impl<R: Read> HeaderedTable<R> {
 /// Fails if a record has another number of fields than the header. Extra empty fields at its end are ignored.
 fn check_shape(columns: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     if record.unclosed {
-        return Err(RowError::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
+        return Err(RowError::new(
+            "malformed_row",
+            "a quoted field is not closed: double the quotes inside it",
+        ));
     }
     let excess = (columns..record.len()).any(|index| !record.field(index).is_empty());
     if record.len() < columns || excess {

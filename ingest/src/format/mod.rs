@@ -12,30 +12,30 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::parse_date;
 use crate::source::feed_files::{Encoding, FeedFile};
 
-mod error_response;
 pub mod canonical;
-mod raw_trading_day;
-mod file_symbol;
-mod file_head;
-mod raw_json;
 mod column_map;
-mod newest_basis;
-mod split_ratio;
+mod error_response;
 mod file_format;
-mod symbol_pattern;
+mod file_head;
+mod file_symbol;
 mod headered_table;
+mod newest_basis;
+mod raw_json;
+mod raw_trading_day;
+mod split_ratio;
+mod symbol_pattern;
 #[cfg(test)]
 mod tests;
 mod vendor_row;
 mod vendors;
 
-pub(crate) use error_response::{is_throttle_notice, parse_service_message};
-pub use file_head::FileHead;
-pub(crate) use file_head::normalize_column_name;
 pub(crate) use column_map::matches_date_format;
 pub use column_map::{ColumnMap, MapError, MapFile, SHIPPED};
-pub use file_format::{FormatChoice, FileFormat, ReaderOptions, FeedReadError, VendorFormat};
-use file_format::{VendorFile, SymbolScope};
+pub(crate) use error_response::{is_throttle_notice, parse_service_message};
+pub use file_format::{FeedReadError, FileFormat, FormatChoice, ReaderOptions, VendorFormat};
+use file_format::{SymbolScope, VendorFile};
+pub use file_head::FileHead;
+pub(crate) use file_head::normalize_column_name;
 pub use symbol_pattern::SymbolPattern;
 
 /// Values of `--format`. Files are recognized in this order, the canonical format last.
@@ -140,12 +140,11 @@ fn refusal(head: &FileHead, choice: FormatChoice) -> String {
         FormatChoice::Vendor(vendor) => format!("is not {}: {}", vendor.name, vendor.needs),
     };
     if let Some(map) = column_map::find_shipped_map(&head.columns) {
-        return format!(
-            "{wanted}; a shipped map reads it: see `ingest map {map}`, then add --map {map}"
-        );
+        return format!("{wanted}; a shipped map reads it: see `ingest map {map}`, then add --map {map}");
     }
     let mut vendors = CHOICES.iter().filter_map(|choice| choice.vendor());
-    if let Some(VendorFormat { name, .. }) = vendors.find(|vendor| matches!((vendor.detect)(head), Some(Ok(_))))
+    if let Some(VendorFormat { name, .. }) =
+        vendors.find(|vendor| matches!((vendor.detect)(head), Some(Ok(_))))
     {
         return format!("{wanted}; it looks like {name}: omit --format or use --format {name}");
     }

@@ -10,8 +10,8 @@ use market::event::{Action, Dividend, DividendType, EventRow, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::raw_trading_day::{SeriesDates, regular_dividend, plain_split};
-use super::file_format::{ReaderOptions, FeedReadError};
+use super::file_format::{FeedReadError, ReaderOptions};
+use super::raw_trading_day::{SeriesDates, plain_split, regular_dividend};
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 use crate::price::bar_parser::PriceCells;
@@ -60,12 +60,18 @@ impl<'a> NewestBasis<'a> {
             [(regular, DividendType::Regular), (day.capital_gain, DividendType::CapitalGain)]
         {
             let Some(amount) = amount else { continue };
-            let dividend =
-                Dividend { r#type, amount_basis: basis, ..regular_dividend(symbol, day.date, amount, options) };
+            let dividend = Dividend {
+                r#type,
+                amount_basis: basis,
+                ..regular_dividend(symbol, day.date, amount, options)
+            };
             self.dividends.push((rows.default_provenance(day.line).into_row(dividend), day.bytes));
         }
         if let Some(shares) = day.split {
-            rows.add_split(rows.default_provenance(day.line).into_row(plain_split(symbol, day.date, shares)), day.bytes);
+            rows.add_split(
+                rows.default_provenance(day.line).into_row(plain_split(symbol, day.date, shares)),
+                day.bytes,
+            );
         }
         if let Some(cells) = &day.prices {
             let basis_day = (basis == ShareBasis::SplitAdjusted).then_some(0);

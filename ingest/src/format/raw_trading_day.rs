@@ -8,8 +8,8 @@ use market::event::{Action, Dividend, DividendType, ShareBasis, Split};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
+use super::file_format::{FeedReadError, ReaderOptions};
 use super::split_ratio;
-use super::file_format::{ReaderOptions, FeedReadError};
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::{RowError, is_absent_value, trim_blanks};
 use crate::price::bar_parser::PriceCells;
@@ -48,7 +48,12 @@ impl RawTradingDay<'_> {
 }
 
 /// Regular cash dividend as declared, in the currency of the command line.
-pub(super) fn regular_dividend(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options: &ReaderOptions) -> Dividend {
+pub(super) fn regular_dividend(
+    symbol: &Symbol,
+    ex_date: NaiveDate,
+    amount: Decimal,
+    options: &ReaderOptions,
+) -> Dividend {
     Dividend {
         symbol: symbol.clone(),
         amount: options.currency.to_major(amount),
@@ -77,8 +82,8 @@ pub(super) fn parse_cash_amount(column: &str, cell: &[u8]) -> Result<Option<Deci
     if is_absent_value(cell) {
         return Ok(None);
     }
-    let parsed =
-        parse_decimal(&String::from_utf8_lossy(cell)).map_err(|error| RowError::invalid_number(column, cell, error))?;
+    let parsed = parse_decimal(&String::from_utf8_lossy(cell))
+        .map_err(|error| RowError::invalid_number(column, cell, error))?;
     if parsed.value < Decimal::ZERO {
         return Err(RowError::new(
             "non_positive_amount",
@@ -92,7 +97,9 @@ pub(super) fn parse_cash_amount(column: &str, cell: &[u8]) -> Result<Option<Deci
 pub(super) fn parse_split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, RowError> {
     let text = String::from_utf8_lossy(trim_blanks(cell));
     let parsed = parse_decimal(&text).ok().map(|ratio| ratio.value);
-    if is_absent_value(text.as_bytes()) || parsed.is_some_and(|ratio| ratio.is_zero() || ratio == Decimal::ONE) {
+    if is_absent_value(text.as_bytes())
+        || parsed.is_some_and(|ratio| ratio.is_zero() || ratio == Decimal::ONE)
+    {
         return Ok(None);
     }
     if parsed.is_some_and(|ratio| ratio < Decimal::ZERO) {
@@ -116,7 +123,9 @@ impl SeriesDates {
         self.0.sort_unstable();
         self.0.dedup();
         match coarser_than_daily(&self.0) {
-            Some(period) => Err(FeedReadError::Refused(format!("has {period} rows: only daily rows are loaded"))),
+            Some(period) => {
+                Err(FeedReadError::Refused(format!("has {period} rows: only daily rows are loaded")))
+            }
             None => Ok(self.0.last().copied()),
         }
     }

@@ -23,9 +23,7 @@ impl SymbolPattern {
             Some((before, after)) if !after.contains(PLACE) => {
                 Ok(Self { before: before.to_owned(), after: after.to_owned() })
             }
-            _ => {
-                Err("the pattern needs one {symbol} in the symbol's place: div_{symbol}.csv".to_owned())
-            }
+            _ => Err("the pattern needs one {symbol} in the symbol's place: div_{symbol}.csv".to_owned()),
         }
     }
 

@@ -9,14 +9,14 @@ use std::io::Read;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::file_head::normalize_column_name;
-use super::raw_json::RawJson;
 use super::file_format::{FeedReadError, VendorFile};
+use super::file_head::normalize_column_name;
 use super::headered_table::HeaderedTable;
+use super::raw_json::RawJson;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::{RowError, is_absent_value};
+use crate::source::csv_reader::{CsvRecord, LineReader};
 use crate::source::feed_files::Encoding;
-use crate::source::csv_reader::{LineReader, CsvRecord};
 
 /// Maximum size of a JSON document in bytes; it is in memory as a whole.
 const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;
@@ -69,7 +69,8 @@ impl<'a> VendorRow<'a> {
         names.iter().find_map(|wanted| {
             let index = self.names.iter().position(|name| name == wanted)?;
             let text = self.cells.get(index)?.trim();
-            let absent = is_absent_value(text.as_bytes()) || matches!(text, "None" | "-" | "--" | "NaN" | "nan");
+            let absent =
+                is_absent_value(text.as_bytes()) || matches!(text, "None" | "-" | "--" | "NaN" | "nan");
             (!absent).then_some(text)
         })
     }
@@ -151,7 +152,11 @@ pub(super) fn read_documents(
                 Ok(document) => each(document, number, rows),
                 Err(error) => {
                     rows.stats.records += 1;
-                    rows.add_reject(number, line, RowError::new("malformed_row", format_args!("not JSON: {error}")));
+                    rows.add_reject(
+                        number,
+                        line,
+                        RowError::new("malformed_row", format_args!("not JSON: {error}")),
+                    );
                 }
             }
         }
@@ -182,7 +187,8 @@ pub(super) fn read_rows(
     if reading.encoding == Encoding::Csv {
         let table = HeaderedTable::open(reading.source, normalize_field_name)?;
         let header = table.header().to_vec();
-        return table.for_each_record(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
+        return table
+            .for_each_record(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
     }
     read_objects(reading, rows, |object, wrapper, line, rows| {
         let mut row = VendorRow::of_json(object, line);
@@ -213,7 +219,7 @@ pub(super) fn read_objects(
 const MAX_NESTING: u32 = 8;
 
 /// Finds the records of a document: in a list, under `results` or `data` of a page, or the document itself.
-fn unwrap<'a>(
+fn find_records<'a>(
     value: RawJson<'a>,
     wrapper: Option<RawJson<'a>>,
     nesting: u32,

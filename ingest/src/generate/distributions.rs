@@ -3,12 +3,12 @@
 use chrono::{Datelike, Days};
 use market::event::{DividendType, Frequency};
 
+use super::csv_row::CsvRow;
 use super::regular_ex_dates::{RegularExDate, declaration, ex_session, ymd};
 use super::security_plan::SecurityPlan;
 use super::security_shape::{ExtraDistribution, PaymentSchedule};
 use super::share_changes::{STOCK_DIVIDEND, ShareChanges, scaled};
 use super::synthetic_market::SyntheticMarket;
-use super::csv_row::CsvRow;
 
 /// Distribution; `amount` is in millionths of a dollar per share on the ex-date.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,12 @@ impl Distribution {
 }
 
 /// All distributions, by ex-date.
-pub(super) fn plan_distributions(plan: &SecurityPlan, market: &SyntheticMarket, dues: &[RegularExDate], changes: &ShareChanges) -> Vec<Distribution> {
+pub(super) fn plan_distributions(
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
+    dues: &[RegularExDate],
+    changes: &ShareChanges,
+) -> Vec<Distribution> {
     let mut random = plan.random.clone();
     let variable = matches!(plan.shape.schedule, PaymentSchedule::Variable(_));
     let mut payments: Vec<Distribution> = Vec::with_capacity(dues.len() + 8);
@@ -89,7 +94,9 @@ fn extras(plan: &SecurityPlan, market: &SyntheticMarket, changes: &ShareChanges)
         ExtraDistribution::StockDividend => {
             let (kind, amount) = STOCK_DIVIDEND;
             let stock = changes.0.iter().filter(|change| change.stock_dividend);
-            stock.map(|change| Distribution { position: change.position, amount, kind, frequency: None }).collect()
+            stock
+                .map(|change| Distribution { position: change.position, amount, kind, frequency: None })
+                .collect()
         }
     }
 }
@@ -110,7 +117,12 @@ fn record_position(market: &SyntheticMarket, ex: usize) -> usize {
 }
 
 /// Appends the dividend rows.
-pub(super) fn write_dividends(plan: &SecurityPlan, market: &SyntheticMarket, payments: &[Distribution], out: &mut Vec<u8>) {
+pub(super) fn write_dividends(
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
+    payments: &[Distribution],
+    out: &mut Vec<u8>,
+) {
     let sessions = &market.sessions;
     for payment in payments {
         let record = record_position(market, payment.position);

@@ -2,13 +2,13 @@
 
 use market::event::{Frequency, SecurityType};
 
+use super::csv_row::CsvRow;
 use super::naming::SECTORS;
+use super::price_walk::WalkEnd;
 use super::security_plan::{SecurityPlan, sector_of};
 use super::security_shape::shape_of;
 use super::share_changes::{ShareChanges, scaled};
 use super::synthetic_market::SyntheticMarket;
-use super::csv_row::CsvRow;
-use super::price_walk::WalkEnd;
 
 /// Columns of [`write_etf`].
 pub(super) const ETF_COLUMNS: &str = "symbol,as_of,issuer,asset_class,category,strategy,index_name,domicile,\

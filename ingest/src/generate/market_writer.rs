@@ -176,8 +176,9 @@ fn create(path: &Path) -> anyhow::Result<File> {
 /// Writes the securities first, so that the next run recognizes the folder of an interrupted one.
 fn write_securities(market: &SyntheticMarket, dir: &Path) -> anyhow::Result<u64> {
     let mut text = format!("{}\n", security_rows::SECURITY_COLUMNS).into_bytes();
-    (0..market.symbols)
-        .for_each(|index| security_rows::write_security(&SecurityPlan::new(index, market), market, &mut text));
+    (0..market.symbols).for_each(|index| {
+        security_rows::write_security(&SecurityPlan::new(index, market), market, &mut text)
+    });
     fs::write(dir.join("securities.csv"), &text).context("cannot write securities.csv")?;
     Ok(text.len() as u64)
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use chrono::Datelike;
 
+use super::csv_row::{push_cents, push_integer};
 use super::distributions::{Distribution, SPIN_OFF};
-use super::security_plan::{SecurityPlan, PlannedYear};
 use super::random::{BELL_DEVIATION, SplitMix64, bell};
+use super::security_plan::{PlannedYear, SecurityPlan};
 use super::security_shape::ExtraDistribution;
 use super::share_changes::{ShareChanges, scaled};
 use super::synthetic_market::SyntheticMarket;
-use super::csv_row::{push_cents, push_integer};
 
 /// End of the walk, as input of the fundamentals.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +89,9 @@ fn steps(
     for payment in payments.iter().filter(|payment| payment.is_cash() && payment.position <= plan.end) {
         let step = steps.entry(payment.position).or_insert(NO_STEP);
         step.cash += payment.amount;
-        if plan.shape.extra == ExtraDistribution::SpinOff && payment.kind == market::event::DividendType::SpinOff {
+        if plan.shape.extra == ExtraDistribution::SpinOff
+            && payment.kind == market::event::DividendType::SpinOff
+        {
             step.kept -= SPIN_OFF;
         }
     }

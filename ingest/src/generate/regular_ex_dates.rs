@@ -36,11 +36,10 @@ pub(super) fn regular_ex_dates(plan: &SecurityPlan, market: &SyntheticMarket) ->
         }
     }
     let last = plan.last_payment(market);
-    let dues = due.into_iter().filter(|(date, ..)| *date <= limit).map(|(date, rate_year, part)| RegularExDate {
-        position: ex_session(market, date),
-        rate_year,
-        part,
-    });
+    let dues = due
+        .into_iter()
+        .filter(|(date, ..)| *date <= limit)
+        .map(|(date, rate_year, part)| RegularExDate { position: ex_session(market, date), rate_year, part });
     let declared = |position: usize| {
         position <= sessions.last || sessions.day(declaration(plan, market, position)) <= end
     };
@@ -65,7 +64,11 @@ fn every_week(start: NaiveDate, limit: NaiveDate) -> impl Iterator<Item = (Naive
     days.map(|day| (day, day.year(), (1, 52)))
 }
 
-fn without_rhythm(plan: &SecurityPlan, start: NaiveDate, limit: NaiveDate) -> Vec<(NaiveDate, i32, (i64, i64))> {
+fn without_rhythm(
+    plan: &SecurityPlan,
+    start: NaiveDate,
+    limit: NaiveDate,
+) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let first = start + Days::new(20 + plan.index % 40);
     let gaps = IRREGULAR_GAPS.iter().cycle().skip((plan.index / 60 % 6) as usize);
     let days = gaps.scan(first, |day, gap| Some(std::mem::replace(day, *day + Days::new(*gap))));

@@ -7,7 +7,7 @@ use market::symbol::Symbol;
 use super::familiar_tickers::{FamiliarSecurity, familiar_at};
 use super::naming::{FOREIGN, SECTORS, former_ticker, ticker};
 use super::random::SplitMix64;
-use super::security_shape::{TradingPeriod, SecurityShape, DividendStop, shape_of};
+use super::security_shape::{DividendStop, SecurityShape, TradingPeriod, shape_of};
 use super::synthetic_market::SyntheticMarket;
 
 /// Value and yearly dividend of one share, in millionths of a dollar, on the share basis of the first day.
@@ -56,7 +56,8 @@ impl SecurityPlan {
             index,
             shape,
             symbol: symbol(index, shape, market),
-            former: (shape.life == TradingPeriod::Renamed).then(|| (former_ticker(index), middle(start, end))),
+            former: (shape.life == TradingPeriod::Renamed)
+                .then(|| (former_ticker(index), middle(start, end))),
             familiar,
             sector: familiar.map_or(sector_of(index), |familiar| familiar.sector),
             start,
@@ -132,7 +133,8 @@ impl SecurityPlan {
 
     /// Date on which a suspension was announced.
     pub(super) fn suspended_on(&self, market: &SyntheticMarket) -> Option<NaiveDate> {
-        (self.shape.stop == DividendStop::Suspended).then(|| market.sessions.day(self.last_payment(market) + 20))
+        (self.shape.stop == DividendStop::Suspended)
+            .then(|| market.sessions.day(self.last_payment(market) + 20))
     }
 
     pub(super) fn name(&self) -> String {

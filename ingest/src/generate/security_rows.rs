@@ -3,12 +3,12 @@
 use chrono::{Datelike, Days, NaiveDate};
 use market::event::SecurityType;
 
+use super::csv_row::CsvRow;
 use super::naming::SECTORS;
+use super::price_walk::WalkEnd;
 use super::security_plan::SecurityPlan;
 use super::share_changes::{ShareChanges, scaled};
 use super::synthetic_market::SyntheticMarket;
-use super::csv_row::CsvRow;
-use super::price_walk::WalkEnd;
 
 /// Appends the `security` row.
 pub(super) fn write_security(plan: &SecurityPlan, market: &SyntheticMarket, out: &mut Vec<u8>) {

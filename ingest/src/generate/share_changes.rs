@@ -2,11 +2,11 @@
 
 use market::event::DividendType;
 
+use super::csv_row::CsvRow;
 use super::regular_ex_dates::RegularExDate;
 use super::security_plan::SecurityPlan;
 use super::security_shape::ExtraDistribution;
 use super::synthetic_market::SyntheticMarket;
-use super::csv_row::CsvRow;
 
 /// Change of `from` old shares to `to` new ones on the session at `position`.
 #[derive(Debug, Clone, Copy)]

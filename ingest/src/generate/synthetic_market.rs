@@ -3,9 +3,9 @@
 use anyhow::{Context, ensure};
 use chrono::{Datelike, Months, NaiveDate};
 
+use super::csv_row::date_bytes;
 use super::random::{BELL_DEVIATION, SplitMix64, bell};
 use super::session_positions::SessionPositions;
-use super::csv_row::date_bytes;
 
 /// Market-wide inputs of a run.
 #[derive(Debug)]

@@ -36,8 +36,9 @@ pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
 }
 
 fn day_formats(cells: &[&str]) -> Vec<&'static str> {
-    let fits =
-        |format: &&&str| !cells.is_empty() && cells.iter().all(|cell| crate::format::matches_date_format(format, cell));
+    let fits = |format: &&&str| {
+        !cells.is_empty() && cells.iter().all(|cell| crate::format::matches_date_format(format, cell))
+    };
     DATE_FORMATS.iter().filter(fits).copied().collect()
 }
 

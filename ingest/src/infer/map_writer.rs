@@ -5,7 +5,7 @@ use std::fmt::Write;
 use market::event::Kind;
 
 use super::cell_formats::is_ticker;
-use super::column_names::{kind_of, canonical_column};
+use super::column_names::{canonical_column, kind_of};
 use super::table_profile::{ColumnContent, TableProfile};
 use crate::format::normalize_column_name;
 
@@ -85,7 +85,8 @@ fn write_map(out: &mut String, profile: &TableProfile, label: &str) -> std::fmt:
 /// Yahoo's older layout, with the adjusted close last, does not.
 fn is_adjusted(profile: &TableProfile, label: &str) -> bool {
     let place = |words: &[&str]| {
-        let called = |name: &String| name.split('|').any(|part| words.contains(&normalize_column_name(part).as_str()));
+        let called =
+            |name: &String| name.split('|').any(|part| words.contains(&normalize_column_name(part).as_str()));
         profile.names.iter().position(called)
     };
     let adjusted = place(&["adjclose"]).filter(|at| place(&["volume"]).is_none_or(|volume| *at < volume));
@@ -111,7 +112,11 @@ fn write_file(out: &mut String, profile: &TableProfile) -> std::fmt::Result {
 }
 
 /// Mapped columns: name, place and first cell.
-fn columns(profile: &TableProfile, kind: Kind, wide: Option<&WideGuess>) -> Vec<(&'static str, String, String)> {
+fn columns(
+    profile: &TableProfile,
+    kind: Kind,
+    wide: Option<&WideGuess>,
+) -> Vec<(&'static str, String, String)> {
     let mut columns: Vec<(&'static str, String, String)> = Vec::new();
     if let Some(wide) = wide {
         let date = profile.contents.iter().position(|content| matches!(content, ColumnContent::Dates(_)));
@@ -164,7 +169,12 @@ fn by_content(profile: &TableProfile) -> Vec<(&'static str, String, String)> {
     columns
 }
 
-fn write_not_taken(out: &mut String, profile: &TableProfile, kind: Kind, wide: Option<&WideGuess>) -> std::fmt::Result {
+fn write_not_taken(
+    out: &mut String,
+    profile: &TableProfile,
+    kind: Kind,
+    wide: Option<&WideGuess>,
+) -> std::fmt::Result {
     if profile.header == 0 {
         return writeln!(out, "# Columns were named by their contents: check each.");
     }
@@ -181,7 +191,10 @@ fn write_whose(
 ) -> std::fmt::Result {
     if let Some((_, _, sample)) = columns.iter().find(|(name, ..)| *name == "symbol") {
         if sample.ends_with(".US") {
-            writeln!(out, "\n# The home market is not part of a symbol; rows of other markets are rejected.")?;
+            writeln!(
+                out,
+                "\n# The home market is not part of a symbol; rows of other markets are rejected."
+            )?;
             writeln!(out, "[symbols]\ncell = \"{{symbol}}.US\"")?;
         }
         return Ok(());
@@ -198,10 +211,7 @@ fn write_whose(
             profile.samples[column]
         )?;
     }
-    writeln!(
-        out,
-        "\n# Symbol of the rows: the file's name, if the whole name is a symbol (AAPL.csv)."
-    )?;
+    writeln!(out, "\n# Symbol of the rows: the file's name, if the whole name is a symbol (AAPL.csv).")?;
     writeln!(out, "# [symbols]\n# file_name = \"table_{{symbol}}.csv\"")
 }
 
@@ -259,7 +269,8 @@ fn write_signs(out: &mut String, profile: &TableProfile) -> std::fmt::Result {
 /// Pattern of column names that are symbols, if any.
 fn wide_guess(profile: &TableProfile) -> Option<WideGuess> {
     let dates = profile.contents.iter().filter(|content| matches!(content, ColumnContent::Dates(_))).count();
-    let is_value = |index: &usize| matches!(profile.contents[*index], ColumnContent::Numbers | ColumnContent::Empty);
+    let is_value =
+        |index: &usize| matches!(profile.contents[*index], ColumnContent::Numbers | ColumnContent::Empty);
     let values: Vec<&str> =
         (0..profile.names.len()).filter(is_value).map(|index| profile.names[index].as_str()).collect();
     if profile.header == 0 || dates != 1 || values.len() < 2 {

@@ -17,15 +17,15 @@ use serde_json::Value;
 use telemetry::{out, outln};
 
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
-use crate::format::{FormatChoice, FileFormat, FileHead, ColumnMap, ReaderOptions, SHIPPED};
+use crate::format::{ColumnMap, FileFormat, FileHead, FormatChoice, ReaderOptions, SHIPPED};
 use crate::normalize::abbreviate;
 use crate::source::feed_files::{self, FeedFile};
 use crate::source::unpack;
 
 mod cell_formats;
 mod column_names;
-mod table_profile;
 mod map_writer;
+mod table_profile;
 
 use table_profile::{SAMPLE_BYTES, TableProfile};
 
@@ -156,9 +156,12 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     for piece in pieces {
         let bodies = match piece {
             RowChunk::Rows(body, _) => vec![body],
-            RowChunk::Prices(batch, symbols) => {
-                batch.cut_by_symbol(&symbols).frames.into_iter().map(|frame| Body::Prices(frame.series)).collect()
-            }
+            RowChunk::Prices(batch, symbols) => batch
+                .cut_by_symbol(&symbols)
+                .frames
+                .into_iter()
+                .map(|frame| Body::Prices(frame.series))
+                .collect(),
         };
         for body in bodies.iter().filter(|body| !matches!(body, Body::Rejects(_))) {
             let shown = body.rows_json().map_err(|error| error.to_string())?;
@@ -168,7 +171,11 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
         }
     }
     if stats.rejected_count() > 0 {
-        lines.push_str(&format!("# {} of {} rows would be rejected:\n", stats.rejected_count(), stats.records));
+        lines.push_str(&format!(
+            "# {} of {} rows would be rejected:\n",
+            stats.rejected_count(),
+            stats.records
+        ));
         for reject in stats.examples.iter().take(SHOWN_ROWS) {
             lines.push_str(&format!("# line {}: {}\n", reject.line, shown_line(&reject.message)));
         }

@@ -63,7 +63,11 @@ pub(crate) fn identify_inputs(
     found.into_iter().map(|(_, input)| input).collect()
 }
 
-fn identify_file(file: &FeedFile, options: &ReaderOptions, report_bytes: &impl Fn(u64)) -> Result<LoadInput, String> {
+fn identify_file(
+    file: &FeedFile,
+    options: &ReaderOptions,
+    report_bytes: &impl Fn(u64),
+) -> Result<LoadInput, String> {
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     let head = unpack::read_text(file, |reader| FileHead::read(file, reader)).map_err(unreadable)?;
     let format = FileFormat::detect(file, &head, options)?;

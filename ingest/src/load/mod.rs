@@ -74,7 +74,9 @@ fn find_inputs(
         skipped: found.skipped,
         ..LoadSummary::default()
     };
-    summary.files.extend(found.refused.into_iter().map(|(file, reason)| FileReport::refused_unread(file, reason)));
+    summary
+        .files
+        .extend(found.refused.into_iter().map(|(file, reason)| FileReport::refused_unread(file, reason)));
     progress.show_identifying();
     let identified = identify_inputs(&found.files, options, &|bytes| progress.add_bytes(bytes));
     let mut inputs = Vec::new();

@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use chrono::{DateTime, Utc};
 use tokio::sync::mpsc::Sender;
 
-use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
-use crate::batch::chunk_encoder::{EncodedBatch, ChunkEncoder};
-use crate::batch::holdings::LoadHoldings;
 use crate::batch::batch_spool::BatchSpool;
+use crate::batch::chunk_encoder::{ChunkEncoder, EncodedBatch};
+use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
-use crate::format::{FileFormat, ReaderOptions, FeedReadError};
+use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
+use crate::format::{FeedReadError, FileFormat, ReaderOptions};
 use crate::load::input::{HashingReader, LoadInput};
 use crate::load::report::LoadProgress;
 use crate::price::price_batch::PriceBatch;
@@ -140,18 +140,21 @@ impl Producer {
     ) -> Result<(LoadStats, LoadHoldings), FileFailure> {
         let (sender, pieces) = sync_channel::<RowChunk>(1);
         let (recycle, spare) = sync_channel::<PriceBatch>(2);
-        let mut rows = RowAccumulator::new(&input.file.label, self.observed_at, self.options.today, sender, spare);
+        let mut rows =
+            RowAccumulator::new(&input.file.label, self.observed_at, self.options.today, sender, spare);
         let broken = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let encoding = scope.spawn(|| encode_pieces(pieces, recycle, emit, &broken));
             let read = unpack::read_text(&input.file, |reader| {
-                let mut reader = StoppableReader { inner: HashingReader::new(reader), producer: self, broken: &broken };
+                let mut reader =
+                    StoppableReader { inner: HashingReader::new(reader), producer: self, broken: &broken };
                 let read = input.format.read(&mut reader, &self.options, &mut rows);
                 Ok(read.map(|()| reader.inner.hasher.finalize()))
             });
             let (mut stats, holdings) = rows.finish();
-            let encoded =
-                encoding.join().map_err(|_| FileFailure::Fatal("the encoder stopped unexpectedly".to_owned()))?;
+            let encoded = encoding
+                .join()
+                .map_err(|_| FileFailure::Fatal("the encoder stopped unexpectedly".to_owned()))?;
             stats.rounded += encoded.map_err(FileFailure::Fatal)?;
             match read.map_err(FeedReadError::from).and_then(|read| read) {
                 _ if self.is_stopped() => Err(FileFailure::Fatal("stopped".to_owned())),
@@ -255,7 +258,7 @@ struct StoppableReader<'a, R> {
 
 impl<R: Read> Read for StoppableReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.producer.stopped() || self.broken.load(Ordering::Relaxed) {
+        if self.producer.is_stopped() || self.broken.load(Ordering::Relaxed) {
             return Err(io::Error::other("stopped"));
         }
         let read = self.inner.read(buffer)?;

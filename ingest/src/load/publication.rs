@@ -11,7 +11,7 @@ use market::event::{InputFrames, Kind, RunManifest, RunState};
 use crate::batch::chunk_encoder::EncodedBatch;
 use crate::load::error::LoadError;
 use crate::log::publisher::{OutgoingMessage, Publisher};
-use crate::log::reader::{StoredBatches, Log};
+use crate::log::reader::{Log, StoredBatches};
 
 pub(crate) struct Publication<'a> {
     log: &'a Log,

@@ -11,9 +11,9 @@ use market::event::{Kind, Reject, RunManifest};
 use serde::Serialize;
 use telemetry::{out, outln};
 
-use crate::batch::coverage::{LogCoverage, DateSpan, SymbolSummary};
-use crate::batch::retractions::UnmatchedRetractions;
+use crate::batch::coverage::{DateSpan, LogCoverage, SymbolSummary};
 use crate::batch::load_stats::LoadStats;
+use crate::batch::retractions::UnmatchedRetractions;
 
 /// Prints a command's result: one JSON object for scripts, otherwise text.
 pub fn print_result(result: &impl Serialize, text: &str, json: bool) {
@@ -146,12 +146,7 @@ impl FileReport {
     }
 
     /// Report of a file that was read to its end. A refusal gives the reason for which it was refused.
-    pub(crate) fn from_stats(
-        file: &str,
-        format: &str,
-        stats: &LoadStats,
-        refusal: Option<String>,
-    ) -> Self {
+    pub(crate) fn from_stats(file: &str, format: &str, stats: &LoadStats, refusal: Option<String>) -> Self {
         let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
         Self {
             file: file.to_owned(),
@@ -323,7 +318,7 @@ impl LoadSummary {
             let (name, columns) = (&file.file, file.doubles.join(", "));
             writeln!(text, "{name} holds binary doubles, read by their shortest decimals: {columns}")?;
         }
-        self.symbols.write(text)?;
+        self.symbols.write_text(text)?;
         if let Some(dates) = &self.dates {
             writeln!(text, "dates: {} to {}", dates.first, dates.last)?;
         }

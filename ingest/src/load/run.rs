@@ -17,17 +17,17 @@ use telemetry::failpoint;
 use telemetry::spans::SPAN_TARGET;
 use tokio::sync::mpsc;
 
-use crate::batch::row_accumulator::RowChunk;
-use crate::batch::coverage::LogCoverage;
 use crate::batch::chunk_encoder::ChunkEncoder;
+use crate::batch::coverage::LogCoverage;
 use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
+use crate::batch::row_accumulator::RowChunk;
 use crate::clock::now;
 use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
 use crate::load::error::LoadError;
 use crate::load::input::LoadInput;
-use crate::load::producer::{ProducerEvent, Producer};
+use crate::load::producer::{Producer, ProducerEvent};
 use crate::load::publication::Publication;
 use crate::load::report::{FileReport, LoadProgress, LoadSummary};
 use crate::log::reader::{EarlierRuns, Log, LogError, StoredBatches, find_earlier_runs};
@@ -123,7 +123,13 @@ impl LoadRun {
     }
 
     /// Adds the retractions without a matching row to the summary.
-    async fn report_unmatched_retractions(&self, log: &Log, total: &LoadStats, before: &LogCoverage, summary: &mut LoadSummary) {
+    async fn report_unmatched_retractions(
+        &self,
+        log: &Log,
+        total: &LoadStats,
+        before: &LogCoverage,
+        summary: &mut LoadSummary,
+    ) {
         if total.retractions.is_empty() {
             return;
         }
@@ -154,7 +160,8 @@ impl LoadRun {
         let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
         let mut open_rejects = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
         let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
-        let EarlierRuns { completed, started, earlier } = find_earlier_runs(manifests, &self.id, &self.source, &digests);
+        let EarlierRuns { completed, started, earlier } =
+            find_earlier_runs(manifests, &self.id, &self.source, &digests);
         let undone = |run: &String| Some((run.clone(), status.undone_by(run)?.to_owned()));
         if let Some((run, undo)) = earlier.iter().flat_map(|(_, runs)| runs).find_map(undone) {
             return Err(LoadError::RunUndone { run, undo });
@@ -225,7 +232,10 @@ impl LoadRun {
     }
 
     /// Returns the next event, or an error on shutdown.
-    async fn next_event(&self, events: &mut mpsc::Receiver<ProducerEvent>) -> Result<Option<ProducerEvent>, LoadError> {
+    async fn next_event(
+        &self,
+        events: &mut mpsc::Receiver<ProducerEvent>,
+    ) -> Result<Option<ProducerEvent>, LoadError> {
         let mut shutdown = self.shutdown.clone();
         tokio::select! {
             biased;
@@ -288,7 +298,8 @@ impl<'a> RunningLoad<'a> {
         let mut events = self.run.start_producer(self.publication.manifest.observed_at);
         let mut ended = 0;
         while let Some(event) = self.run.next_event(&mut events).await? {
-            ended += usize::from(matches!(event, ProducerEvent::Loaded { .. } | ProducerEvent::Refused { .. }));
+            ended +=
+                usize::from(matches!(event, ProducerEvent::Loaded { .. } | ProducerEvent::Refused { .. }));
             match event {
                 ProducerEvent::Frame { input, frame } => {
                     let input = &self.run.inputs[input];

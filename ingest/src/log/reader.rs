@@ -122,7 +122,11 @@ impl Log {
     }
 
     /// Finds the batches of some runs that the log has from a sequence on.
-    pub(crate) async fn find_batches(&self, from_sequence: u64, runs: &HashSet<String>) -> Result<StoredBatches, LogError> {
+    pub(crate) async fn find_batches(
+        &self,
+        from_sequence: u64,
+        runs: &HashSet<String>,
+    ) -> Result<StoredBatches, LogError> {
         let mut found = StoredBatches::default();
         let kinds =
             Kind::ALL.iter().filter(|kind| **kind != Kind::Run).map(|kind| self.subject(*kind)).collect();
@@ -276,7 +280,11 @@ impl Log {
         for sequence in from_sequence..=self.sequence_range().map_or(0, |range| *range.end()) {
             match self.stream.get_raw_message(sequence).await {
                 Ok(_) if unreadable > 0 => {
-                    tracing::warn!(messages = unreadable, before = sequence, "cannot read messages of the log: skipped");
+                    tracing::warn!(
+                        messages = unreadable,
+                        before = sequence,
+                        "cannot read messages of the log: skipped"
+                    );
                     return Ok(Some(sequence));
                 }
                 Ok(message) => undelivered |= subjects.contains(&message.subject.to_string()),
@@ -364,7 +372,12 @@ pub struct EarlierRuns {
 }
 
 /// Finds the earlier runs of a source's inputs.
-pub fn find_earlier_runs(manifests: Vec<(u64, RunManifest)>, run: &str, source: &str, inputs: &[String]) -> EarlierRuns {
+pub fn find_earlier_runs(
+    manifests: Vec<(u64, RunManifest)>,
+    run: &str,
+    source: &str,
+    inputs: &[String],
+) -> EarlierRuns {
     let mut known = EarlierRuns::default();
     let wanted: HashSet<&str> = inputs.iter().map(String::as_str).collect();
     for (sequence, manifest) in manifests.into_iter().filter(|(_, manifest)| manifest.source == source) {

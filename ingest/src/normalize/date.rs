@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use super::row_error::{RowError, abbreviate};
 use super::cell_text::is_absent_value;
+use super::row_error::{RowError, abbreviate};
 
 /// Parses `YYYY-MM-DD` and no other form.
 pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {

@@ -11,9 +11,9 @@ use market::reference::{Country, Exchange, Sector};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
+use super::cell_text::is_absent_value;
 use super::date::{invalid_date, parse_date_or_midnight, parse_time};
 use super::row_error::RowError;
-use super::cell_text::is_absent_value;
 
 /// Cells of one record, by column name.
 pub(crate) struct RecordCells<'a> {
@@ -113,9 +113,9 @@ impl<'a> RecordCells<'a> {
         let Some(value) = self.figure(column)? else { return Ok(None) };
         let integer = value.is_integer().then(|| i64::try_from(value.mantissa()).ok()).flatten();
         let integer = integer.and_then(|integer| T::try_from(integer).ok());
-        integer
-            .map(Some)
-            .ok_or_else(|| RowError::new("bad_number", format_args!("{column} {value} is not a whole number")))
+        integer.map(Some).ok_or_else(|| {
+            RowError::new("bad_number", format_args!("{column} {value} is not a whole number"))
+        })
     }
 
     /// Optional boolean.
@@ -132,7 +132,9 @@ impl<'a> RecordCells<'a> {
     pub(crate) fn word<T: FromStr<Err = String>>(&self, column: &str) -> Result<Option<T>, RowError> {
         let Some(text) = self.value(column) else { return Ok(None) };
         let parsed = text.to_ascii_lowercase().parse().map(Some);
-        parsed.map_err(|message: String| RowError::new("bad_value", format_args!("{column} {text:?} {message}")))
+        parsed.map_err(|message: String| {
+            RowError::new("bad_value", format_args!("{column} {text:?} {message}"))
+        })
     }
 
     /// Optional symbol, in entry form.
@@ -149,7 +151,8 @@ impl<'a> RecordCells<'a> {
     /// Optional currency.
     pub(crate) fn currency(&self, column: &str) -> Result<Option<Currency>, RowError> {
         let Some(text) = self.value(column) else { return Ok(None) };
-        let message = format_args!("{column} {text:?} is not a currency: write its ISO 4217 code, such as USD");
+        let message =
+            format_args!("{column} {text:?} is not a currency: write its ISO 4217 code, such as USD");
         Currency::parse(text).map(Some).ok_or_else(|| RowError::new("bad_value", message))
     }
 

@@ -40,7 +40,10 @@ impl RowError {
 
     /// Error for an invalid symbol.
     pub(crate) fn invalid_symbol(column: &str, text: &[u8]) -> Self {
-        Self::new("bad_symbol", format_args!("{column} {:?} {}", abbreviate(text), market::symbol::SymbolError))
+        Self::new(
+            "bad_symbol",
+            format_args!("{column} {:?} {}", abbreviate(text), market::symbol::SymbolError),
+        )
     }
 
     /// Error for a date later than the day after `today`.

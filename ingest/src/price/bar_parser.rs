@@ -110,7 +110,11 @@ fn at_scale(price: FixedPoint, scale: u8) -> Result<i64, RowError> {
 }
 
 #[inline]
-fn value(column: &str, cell: &[u8], parse: fn(&[u8]) -> Result<FixedPoint, DecimalError>) -> Result<FixedPoint, RowError> {
+fn value(
+    column: &str,
+    cell: &[u8],
+    parse: fn(&[u8]) -> Result<FixedPoint, DecimalError>,
+) -> Result<FixedPoint, RowError> {
     if cell.is_empty() {
         return Ok(ABSENT);
     }

@@ -61,8 +61,7 @@ fn canonical_query(url: &Url) -> String {
 }
 
 fn insert_header(headers: &mut HeaderMap, name: &'static str, value: &str) -> Result<(), String> {
-    let mut value =
-        HeaderValue::from_str(value).map_err(|_| format!("cannot write {name} as a header"))?;
+    let mut value = HeaderValue::from_str(value).map_err(|_| format!("cannot write {name} as a header"))?;
     value.set_sensitive(name == "authorization");
     headers.insert(HeaderName::from_static(name), value);
     Ok(())

@@ -67,7 +67,12 @@ pub(super) enum BudgetAllowance {
 }
 
 /// Number of calls to charge for a request of cost `cost`: a part of the smallest budget, or the remaining calls.
-pub(super) fn compute_allowance(budgets: &[CallBudget], charges: &[BudgetCharge], cost: u64, now: DateTime<Utc>) -> BudgetAllowance {
+pub(super) fn compute_allowance(
+    budgets: &[CallBudget],
+    charges: &[BudgetCharge],
+    cost: u64,
+    now: DateTime<Utc>,
+) -> BudgetAllowance {
     let part = budgets.iter().map(|budget| budget.calls / PARTS).min().unwrap_or(PARTS).max(cost);
     let left = budgets.iter().map(|budget| budget.calls_left(charges, now)).min().unwrap_or(part);
     if left >= cost {
@@ -147,7 +152,9 @@ mod tests {
     #[test]
     fn a_small_budget_is_not_spent_on_waiting() {
         let day = CallBudget { calls: 1000, per: BudgetPeriod::Day };
-        let seconds = |budgets: &[CallBudget], calls| lease_duration(budgets, calls, 1, TimeDelta::zero()).num_seconds();
+        let seconds = |budgets: &[CallBudget], calls| {
+            lease_duration(budgets, calls, 1, TimeDelta::zero()).num_seconds()
+        };
         assert_eq!((seconds(&[FIVE_A_MINUTE], 1), seconds(&[FIVE_A_MINUTE], 2)), (1, 6));
         assert_eq!((seconds(&[day], 20), seconds(&[day, FIVE_A_MINUTE], 20)), (10, 6));
         assert_eq!(seconds(&[CallBudget { calls: 500, per: BudgetPeriod::Second }], 10), 1);

@@ -9,11 +9,11 @@ use reqwest::Url;
 use telemetry::{Shutdown, failpoint};
 
 use super::args::PullArgs;
-use super::http_client::{CallError, HttpClient, VendorAnswer};
 use super::connector::{Connector, RequestTemplate};
 use super::error::PullError;
-use super::state_log::StateLog;
+use super::http_client::{CallError, HttpClient, VendorAnswer};
 use super::retry::{TRIES, retry_pause};
+use super::state_log::StateLog;
 
 /// Maximum number of redirects.
 const MAX_REDIRECTS: u32 = 5;
@@ -75,7 +75,9 @@ impl VendorClient<'_> {
                 Err(error @ CallError::Unauthorised(_)) => {
                     return Ok(PageResult::Stop(EarlyStop { reason: error.to_string(), wait: None }));
                 }
-                Err(CallError::Throttled { said, wait }) => (format!("too many requests: {said}"), Some(wait)),
+                Err(CallError::Throttled { said, wait }) => {
+                    (format!("too many requests: {said}"), Some(wait))
+                }
                 Err(CallError::Transient(reason)) => (reason, None),
             };
             let pause = retry_pause(attempts, wait.flatten());
@@ -84,7 +86,12 @@ impl VendorClient<'_> {
                 let stop = EarlyStop { reason: reason.clone(), wait: Some(pause) };
                 return Ok(if wait.is_some() { PageResult::Stop(stop) } else { PageResult::Silent(reason) });
             }
-            tracing::info!(connector = self.connector.name, reason, pause_s = pause.as_secs(), "retrying a call");
+            tracing::info!(
+                connector = self.connector.name,
+                reason,
+                pause_s = pause.as_secs(),
+                "retrying a call"
+            );
             self.sleep(pause).await?;
         }
     }

@@ -178,7 +178,9 @@ impl Connector {
             return Err(format!("budget: no call a {} is allowed", budget.per.as_str()));
         }
         for (index, request) in self.requests.iter().enumerate() {
-            request.validate(&self.budgets).map_err(|reason| format!("request {}: {reason}", request.name))?;
+            request
+                .validate(&self.budgets)
+                .map_err(|reason| format!("request {}: {reason}", request.name))?;
             if self.requests[..index].iter().any(|other| other.name == request.name) {
                 return Err(format!("two requests are named {}", request.name));
             }
@@ -239,7 +241,10 @@ impl RequestTemplate {
         for template in self.templates() {
             for place in template.split('{').skip(1).map(|rest| rest.split('}').next().unwrap_or_default()) {
                 if !PLACES.contains(&place) {
-                    return Err(format!("{{{place}}} is not a placeholder; use one of {}", PLACES.join(", ")));
+                    return Err(format!(
+                        "{{{place}}} is not a placeholder; use one of {}",
+                        PLACES.join(", ")
+                    ));
                 }
             }
         }

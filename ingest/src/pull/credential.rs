@@ -69,9 +69,11 @@ impl Credential {
             Some(CredentialSpec::Query { variable: name, parameter }) => {
                 Self::Query { parameter: parameter.clone(), secret: read_variable(name)? }
             }
-            Some(CredentialSpec::Aws { key_id, secret, region }) => {
-                Self::Aws { key_id: read_variable(key_id)?, secret: read_variable(secret)?, region: region.clone() }
-            }
+            Some(CredentialSpec::Aws { key_id, secret, region }) => Self::Aws {
+                key_id: read_variable(key_id)?,
+                secret: read_variable(secret)?,
+                region: region.clone(),
+            },
         })
     }
 
@@ -94,8 +96,11 @@ impl Credential {
                 headers.insert(header.clone(), value);
             }
             Self::Aws { key_id, secret, region } => {
-                let signer =
-                    aws::RequestSigner { key_id: key_id.expose_secret(), secret: secret.expose_secret(), region };
+                let signer = aws::RequestSigner {
+                    key_id: key_id.expose_secret(),
+                    secret: secret.expose_secret(),
+                    region,
+                };
                 signer.sign(url, headers, chrono::Utc::now())?;
             }
         }
@@ -185,6 +190,8 @@ mod tests {
     fn a_variable_that_is_not_set_is_named() {
         let spec =
             CredentialSpec::Query { variable: "NO_SUCH_VARIABLE_1".to_owned(), parameter: "k".to_owned() };
-        assert!(Credential::read_secrets(Some(&spec)).is_err_and(|error| error.contains("NO_SUCH_VARIABLE_1")));
+        assert!(
+            Credential::read_secrets(Some(&spec)).is_err_and(|error| error.contains("NO_SUCH_VARIABLE_1"))
+        );
     }
 }

@@ -108,8 +108,7 @@ impl<'a> HttpClient<'a> {
         if self.connector.may_receive_credential(url) {
             self.credential.add_to_request(&mut asked, &mut headers).map_err(CallError::Failed)?;
         } else if self.credential.appears_in(url.as_str().as_bytes()) {
-            let said =
-                "cannot follow a redirect with the credential in its URL: its host is not trusted; add it to hosts";
+            let said = "cannot follow a redirect with the credential in its URL: its host is not trusted; add it to hosts";
             return Err(CallError::Failed(said.to_owned()));
         }
         let sent = self.client.get(asked).headers(headers).send().await;
@@ -155,7 +154,9 @@ impl<'a> HttpClient<'a> {
         }
         self.credential.overwrite_secrets(&file).map_err(kept)?;
         file.sync_all().map_err(kept)?;
-        self.find_notice(target, bytes).map_err(kept)?.map_or(Ok(VendorAnswer::Data { etag, last_modified }), Err)
+        self.find_notice(target, bytes)
+            .map_err(kept)?
+            .map_or(Ok(VendorAnswer::Data { etag, last_modified }), Err)
     }
 
     /// Error in a small answer without data; `None` if it may have data.
@@ -224,8 +225,9 @@ fn redirect_target(from: &Url, response: &Response) -> Result<VendorAnswer, Call
         Some(to) if to.scheme() == "https" || to.scheme() == "http" && from.scheme() == "http" => {
             Ok(VendorAnswer::Elsewhere(to))
         }
-        _ => {
-            Err(CallError::Failed(format!("cannot follow the redirect ({}): it has no valid or safe target", response.status())))
-        }
+        _ => Err(CallError::Failed(format!(
+            "cannot follow the redirect ({}): it has no valid or safe target",
+            response.status()
+        ))),
     }
 }

@@ -111,7 +111,8 @@ async fn report_dry_run(
 }
 
 fn read_credential(connector: &Connector) -> Result<Credential, PullError> {
-    Credential::read_secrets(connector.credential.as_ref()).map_err(|reason| unusable_error(connector, reason))
+    Credential::read_secrets(connector.credential.as_ref())
+        .map_err(|reason| unusable_error(connector, reason))
 }
 
 fn unusable_error(connector: &Connector, reason: String) -> PullError {
@@ -119,7 +120,10 @@ fn unusable_error(connector: &Connector, reason: String) -> PullError {
 }
 
 /// Symbols to fetch: from the command line, or else from the manifest.
-fn symbols_to_fetch(args: &PullArgs, connector: &Connector) -> Result<Vec<market::symbol::Symbol>, PullError> {
+fn symbols_to_fetch(
+    args: &PullArgs,
+    connector: &Connector,
+) -> Result<Vec<market::symbol::Symbol>, PullError> {
     let symbols = if args.symbols.is_empty() { connector.parse_symbols() } else { args.parse_symbols() };
     symbols.map_err(|reason| unusable_error(connector, reason))
 }
@@ -143,10 +147,11 @@ impl ConnectorRun<'_> {
         let held = dir_lock::try_lock(&folder.join(".lock")).map_err(in_folder)?;
         let _lock = held.ok_or_else(|| PullError::Locked { folder: folder.clone() })?;
         let symbols = symbols_to_fetch(args, connector)?;
-        let state_log = StateLog::open(Log::open(settings).await?, &connector.name, connector.source()).await?;
+        let state_log =
+            StateLog::open(Log::open(settings).await?, &connector.name, connector.source()).await?;
         let limits = CallLimits { idle: args.timeout, bytes: args.max_bytes };
-        let http =
-            HttpClient::new(connector, credential, limits).map_err(|reason| unusable_error(connector, reason))?;
+        let http = HttpClient::new(connector, credential, limits)
+            .map_err(|reason| unusable_error(connector, reason))?;
         let pulled = PullReport {
             connector: connector.name.clone(),
             source: connector.source().to_owned(),
@@ -160,7 +165,10 @@ impl ConnectorRun<'_> {
     /// Runs sync runs until shutdown. The first one starts at once, for requests that the last scheduled time left over.
     /// Others follow at every scheduled time, and when an exhausted budget allows more calls. Without a schedule, it
     /// runs one sync run.
-    async fn run_on_schedule(&self, report: impl Fn(Result<&PullReport, &PullError>)) -> Result<(), PullError> {
+    async fn run_on_schedule(
+        &self,
+        report: impl Fn(Result<&PullReport, &PullError>),
+    ) -> Result<(), PullError> {
         loop {
             let again = match self.run_once().await {
                 Ok(pulled) => {

@@ -45,7 +45,11 @@ pub(super) fn next_page_url(
 
 /// True if an answer has no record: it is empty or has an empty list. After the `first` page, a table with only its
 /// header counts too.
-pub(super) fn has_no_records(body: &Path, first: Option<&Path>, paging: Option<&PagingMethod>) -> io::Result<bool> {
+pub(super) fn has_no_records(
+    body: &Path,
+    first: Option<&Path>,
+    paging: Option<&PagingMethod>,
+) -> io::Result<bool> {
     if std::fs::metadata(body)?.len() > BLANK_BYTES {
         return Ok(false);
     }
@@ -70,7 +74,9 @@ pub(super) fn has_no_records(body: &Path, first: Option<&Path>, paging: Option<&
 /// stored.
 fn is_blank_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) -> bool {
     let pointer = match paging {
-        Some(PagingMethod::NextUrl(pointer) | PagingMethod::Token { pointer, .. }) => pointer.split('/').nth(1),
+        Some(PagingMethod::NextUrl(pointer) | PagingMethod::Token { pointer, .. }) => {
+            pointer.split('/').nth(1)
+        }
         Some(PagingMethod::Number(_)) | None => None,
     };
     let about_page = |name: &str| ABOUT_PAGE.contains(&name) || pointer == Some(name);
@@ -92,7 +98,7 @@ pub(super) fn is_repeated_page(body: &Path, previous: &Path) -> io::Result<bool>
 }
 
 /// Hash of the pages of an answer, 64 hex digits.
-pub(super) fn content<'a>(pages: impl IntoIterator<Item = &'a Path>) -> io::Result<String> {
+pub(super) fn content_hash<'a>(pages: impl IntoIterator<Item = &'a Path>) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     for page in pages {
         hasher.update_reader(File::open(page)?)?;

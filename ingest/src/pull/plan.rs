@@ -100,7 +100,12 @@ pub(super) fn plan_units(
 }
 
 /// Sessions not yet fetched, and the newest ones again, since vendors replace them.
-fn days_to_fetch(connector: &Connector, request: &RequestTemplate, scope: &SyncScope<'_>, key: &str) -> Vec<NaiveDate> {
+fn days_to_fetch(
+    connector: &Connector,
+    request: &RequestTemplate,
+    scope: &SyncScope<'_>,
+    key: &str,
+) -> Vec<NaiveDate> {
     let last = session_on_or_before(scope.today);
     let recent = newest_settled_day(request, last);
     let fetched = |day: NaiveDate| scope.bookmarks.contains_key(&format!("{key}/{day}"));
@@ -178,7 +183,9 @@ fn build_unit(
         known,
         missing: match day {
             None => NotFoundMeaning::Wrong,
-            Some(day) if day > newest_settled_day(request, session_on_or_before(scope.today)) => NotFoundMeaning::NotYet,
+            Some(day) if day > newest_settled_day(request, session_on_or_before(scope.today)) => {
+                NotFoundMeaning::NotYet
+            }
             Some(_) => NotFoundMeaning::Never,
         },
     })

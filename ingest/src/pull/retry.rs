@@ -20,7 +20,8 @@ pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
 
 /// Pause after an attempt, counted from 0. A vendor's delay overrides it, but is at least the first pause.
 pub(super) fn retry_pause(attempts: u32, vendor_delay: Option<Duration>) -> Duration {
-    vendor_delay.map_or(FIRST_PAUSE * 2u32.saturating_pow(attempts), |vendor_delay| vendor_delay.max(FIRST_PAUSE))
+    vendor_delay
+        .map_or(FIRST_PAUSE * 2u32.saturating_pow(attempts), |vendor_delay| vendor_delay.max(FIRST_PAUSE))
 }
 
 #[cfg(test)]

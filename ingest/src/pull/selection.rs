@@ -51,13 +51,17 @@ pub(super) fn plan_request(
 }
 
 /// Requests selected on the command line, or all.
-pub(super) fn select_requests<'a>(args: &PullArgs, connector: &'a Connector) -> Result<Vec<&'a RequestTemplate>, PullError> {
+pub(super) fn select_requests<'a>(
+    args: &PullArgs,
+    connector: &'a Connector,
+) -> Result<Vec<&'a RequestTemplate>, PullError> {
     let known = |name: &String| connector.requests.iter().any(|request| request.name == *name);
     if let Some(unknown) = args.requests.iter().find(|name| !known(name)) {
         let names: Vec<&str> = connector.requests.iter().map(|request| request.name.as_str()).collect();
         let reason = format!("has no request {unknown}; it has {}", names.join(", "));
         return Err(PullError::Unusable { connector: connector.name.clone(), reason });
     }
-    let is_wanted = |request: &&RequestTemplate| args.requests.is_empty() || args.requests.contains(&request.name);
+    let is_wanted =
+        |request: &&RequestTemplate| args.requests.is_empty() || args.requests.contains(&request.name);
     Ok(connector.requests.iter().filter(is_wanted).collect())
 }

@@ -10,7 +10,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use event_log::frame::{Body, Frame, FrameId, schema_name};
 use market::event::{Bookmark, Kind, Pull, RunManifest, RunState};
 
-use super::budget::{BudgetCharge, BudgetAllowance, CallBudget, compute_allowance, lease_duration, longest_period};
+use super::budget::{
+    BudgetAllowance, BudgetCharge, CallBudget, compute_allowance, lease_duration, longest_period,
+};
 use super::error::PullError;
 use crate::clock::now;
 use crate::load::error::LoadError;
@@ -75,8 +77,14 @@ impl StateLog {
             match compute_allowance(budgets, &self.charges, cost, begun) {
                 BudgetAllowance::From(moment) => return Ok(Some(moment)),
                 BudgetAllowance::Calls(calls) => {
-                    let charge = BudgetCharge { calls, until: begun + lease_duration(budgets, calls, cost, self.took) };
-                    if self.publish_entry(self.new_entry(charge.calls, charge.until, BTreeMap::new()), true).await? {
+                    let charge = BudgetCharge {
+                        calls,
+                        until: begun + lease_duration(budgets, calls, cost, self.took),
+                    };
+                    if self
+                        .publish_entry(self.new_entry(charge.calls, charge.until, BTreeMap::new()), true)
+                        .await?
+                    {
                         self.held = Some(charge);
                     }
                     self.read_new_entries().await?;
@@ -96,7 +104,10 @@ impl StateLog {
     }
 
     /// Records bookmarks of requests whose rows are in the log.
-    pub(super) async fn record_bookmarks(&mut self, bookmarks: BTreeMap<String, Bookmark>) -> Result<(), PullError> {
+    pub(super) async fn record_bookmarks(
+        &mut self,
+        bookmarks: BTreeMap<String, Bookmark>,
+    ) -> Result<(), PullError> {
         if bookmarks.is_empty() {
             return Ok(());
         }
@@ -104,7 +115,12 @@ impl StateLog {
         Ok(self.read_new_entries().await?)
     }
 
-    fn new_entry(&self, calls: u64, until: DateTime<Utc>, bookmarks: BTreeMap<String, Bookmark>) -> RunManifest {
+    fn new_entry(
+        &self,
+        calls: u64,
+        until: DateTime<Utc>,
+        bookmarks: BTreeMap<String, Bookmark>,
+    ) -> RunManifest {
         let moment = Utc::now().timestamp_nanos_opt().unwrap_or_default();
         let identity = format!("{FORMAT} {} {moment} {}", self.connector, std::process::id());
         let run = blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned();

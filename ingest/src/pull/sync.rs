@@ -13,11 +13,11 @@ use market::symbol::Symbol;
 use reqwest::Url;
 use telemetry::failpoint;
 
-use super::client::{EarlyStop, PageResult, VendorClient};
 use super::batch::{AnswerBatch, BatchPart, FetchedAnswer};
-use super::http_client::VendorAnswer;
+use super::client::{EarlyStop, PageResult, VendorClient};
 use super::connector::{PagingMethod, RequestTemplate};
 use super::error::PullError;
+use super::http_client::VendorAnswer;
 use super::paging;
 use super::plan::{NotFoundMeaning, RequestUnit, SyncScope, newest_day};
 use super::report::{FailedItem, PullReport};
@@ -56,7 +56,9 @@ enum FetchOutcome {
 impl SyncRun<'_> {
     /// Runs the sync run.
     pub(super) async fn run(mut self) -> Result<PullReport, PullError> {
-        if let Some(batch) = AnswerBatch::open_unfinished(&self.folder).map_err(|error| self.folder_error(error))? {
+        if let Some(batch) =
+            AnswerBatch::open_unfinished(&self.folder).map_err(|error| self.folder_error(error))?
+        {
             self.load_batch(batch).await?;
         }
         let bookmarks = self.client.state_log.bookmarks().clone();
@@ -82,7 +84,11 @@ impl SyncRun<'_> {
     }
 
     /// Sends the requests of one template and loads the answers.
-    async fn send_requests(&mut self, request: &RequestTemplate, units: &[RequestUnit]) -> Result<(), PullError> {
+    async fn send_requests(
+        &mut self,
+        request: &RequestTemplate,
+        units: &[RequestUnit],
+    ) -> Result<(), PullError> {
         let mut batch = self.create_batch(request)?;
         let mut failures = 0;
         for (index, unit) in units.iter().enumerate() {
@@ -135,7 +141,12 @@ impl SyncRun<'_> {
     }
 
     /// Fetches all pages of a unit into the batch's folder.
-    async fn fetch_unit(&mut self, request: &RequestTemplate, unit: &RequestUnit, batch: &AnswerBatch) -> Result<FetchOutcome, PullError> {
+    async fn fetch_unit(
+        &mut self,
+        request: &RequestTemplate,
+        unit: &RequestUnit,
+        batch: &AnswerBatch,
+    ) -> Result<FetchOutcome, PullError> {
         let (mut url, mut files) = (unit.url.clone(), Vec::new());
         let mut bookmark = Bookmark {
             through: unit.through,
@@ -167,7 +178,11 @@ impl SyncRun<'_> {
                     return Ok(FetchOutcome::Fetched(FetchedAnswer::without_rows(unit, bookmark)));
                 }
                 // A 404 ends numbered pages. A page that the previous one named must exist.
-                VendorAnswer::Missing if page > 1 && matches!(request.paging, Some(PagingMethod::Number(_))) => break,
+                VendorAnswer::Missing
+                    if page > 1 && matches!(request.paging, Some(PagingMethod::Number(_))) =>
+                {
+                    break;
+                }
                 VendorAnswer::Missing if page > 1 => {
                     return Ok(FetchOutcome::Failed(format!(
                         "page {page} does not exist, although the previous page names it"
@@ -175,13 +190,17 @@ impl SyncRun<'_> {
                 }
                 VendorAnswer::Missing => return Ok(self.handle_missing(unit, bookmark)),
                 VendorAnswer::Elsewhere(to) => {
-                    return Ok(FetchOutcome::Failed(format!("too many redirects, the last one to {}", host(&to))));
+                    return Ok(FetchOutcome::Failed(format!(
+                        "too many redirects, the last one to {}",
+                        host(&to)
+                    )));
                 }
             }
             let blank = paging::has_no_records(&path, first.as_deref(), request.paging.as_ref());
             let blank = blank.map_err(|error| self.folder_error(error))?;
             let before = files.last().map(|file| batch.files_folder(BatchPart::New).join(file));
-            if let (Some(PagingMethod::Number(parameter)), Some(before), false) = (&request.paging, before, blank)
+            if let (Some(PagingMethod::Number(parameter)), Some(before), false) =
+                (&request.paging, before, blank)
                 && paging::is_repeated_page(&path, &before).map_err(|error| self.folder_error(error))?
             {
                 return Ok(FetchOutcome::Failed(format!(
@@ -189,7 +208,8 @@ impl SyncRun<'_> {
                     page - 1
                 )));
             }
-            let next = request.paging.as_ref().map(|paging| paging::next_page_url(paging, &url, page, &path, blank));
+            let next =
+                request.paging.as_ref().map(|paging| paging::next_page_url(paging, &url, page, &path, blank));
             if blank {
                 std::fs::remove_file(&path).map_err(|error| self.folder_error(error))?;
             } else {
@@ -205,7 +225,8 @@ impl SyncRun<'_> {
                 Err(reason) => return Ok(FetchOutcome::Failed(format!("page {page} {reason}"))),
             }
         }
-        let pages: Vec<PathBuf> = files.iter().map(|file| batch.files_folder(BatchPart::New).join(file)).collect();
+        let pages: Vec<PathBuf> =
+            files.iter().map(|file| batch.files_folder(BatchPart::New).join(file)).collect();
         let content = paging::content_hash(pages.iter().map(PathBuf::as_path));
         bookmark.content = Some(content.map_err(|error| self.folder_error(error))?);
         let known = unit.known.as_ref().and_then(|known| known.content.as_ref());
@@ -241,7 +262,9 @@ impl SyncRun<'_> {
             for part in BatchPart::ALL.into_iter().filter(|part| batch.has_files(*part)) {
                 let of_part = self.load_files(&batch, part).await?;
                 for (file, reason) in &of_part {
-                    let kept = batch.keep_refused_file(part, file, reason).map_err(|error| self.folder_error(error))?;
+                    let kept = batch
+                        .keep_refused_file(part, file, reason)
+                        .map_err(|error| self.folder_error(error))?;
                     let what = kept.display().to_string();
                     self.pulled.refused.push(FailedItem { what, reason: reason.clone() });
                 }
@@ -255,7 +278,9 @@ impl SyncRun<'_> {
                 .filter(|answer| !answer.files.iter().any(|file| refused.contains_key(file)));
             self.client
                 .state_log
-                .record_bookmarks(complete.map(|answer| (answer.key.clone(), answer.bookmark.clone())).collect())
+                .record_bookmarks(
+                    complete.map(|answer| (answer.key.clone(), answer.bookmark.clone())).collect(),
+                )
                 .await?;
             failpoint!("pull.noted");
         }
@@ -263,7 +288,11 @@ impl SyncRun<'_> {
     }
 
     /// Loads the files of a part of a batch. Returns the refused files with their reasons.
-    async fn load_files(&mut self, batch: &AnswerBatch, part: BatchPart) -> Result<BTreeMap<String, String>, PullError> {
+    async fn load_files(
+        &mut self,
+        batch: &AnswerBatch,
+        part: BatchPart,
+    ) -> Result<BTreeMap<String, String>, PullError> {
         let folder = batch.files_folder(part);
         let unusable = |error: clap::Error| PullError::Unusable {
             connector: self.client.connector.name.clone(),

@@ -7,8 +7,8 @@ use std::path::Path;
 use market::event::Reject;
 use serde_json::{Map, Value, json};
 
-use crate::format::canonical::kind_of_file_name;
 use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
+use crate::format::canonical::kind_of_file_name;
 use crate::source::csv_reader::detect_delimiter;
 
 /// Reject of the log with its id, run, source and state.
@@ -27,7 +27,9 @@ pub(super) struct ListedReject {
 pub enum RejectExportError {
     #[error("cannot write {path}: {source}")]
     File { path: String, source: io::Error },
-    #[error("cannot tell the format of {0}: name the file .ndjson for rows of any kind, or .csv for rows of one table")]
+    #[error(
+        "cannot tell the format of {0}: name the file .ndjson for rows of any kind, or .csv for rows of one table"
+    )]
     Ending(String),
     #[error(
         "cannot write rows of {0} tables with different columns as CSV: name the file .ndjson, or select rows with --run or --reason"
@@ -124,7 +126,10 @@ mod tests {
             "reject_id": "rj-1", "reject_reason": "date \"x\" is no date" });
         assert_eq!(json_record(&row), expected);
         let json = refused("feed.ndjson", None, r#"{"kind":"split","to":2}"#);
-        assert_eq!((&json_record(&json)["to"], &json_record(&json)["reject_id"]), (&json!(2), &json!("rj-1")));
+        assert_eq!(
+            (&json_record(&json)["to"], &json_record(&json)["reject_id"]),
+            (&json!(2), &json!("rj-1"))
+        );
         let broken = refused("prices.csv", Some("symbol,date,close"), "KO,\"x");
         assert_eq!(json_record(&broken)["row"], "KO,\"x");
     }

@@ -14,7 +14,7 @@ mod open;
 pub use export::RejectExportError;
 use export::{ListedReject, export_rejects};
 use open::reject_id;
-pub(crate) use open::{RejectIdSearch, OpenRejects};
+pub(crate) use open::{OpenRejects, RejectIdSearch};
 
 /// Lists the open rejects: rows that could not be loaded and are not corrected yet. Exports them as a feed to correct.
 ///

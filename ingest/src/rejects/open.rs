@@ -62,7 +62,9 @@ pub(crate) struct OpenRejects {
 
 impl OpenRejects {
     /// Builds the index from the manifests of a log.
-    pub(crate) fn from_manifests<'a>(manifests: impl DoubleEndedIterator<Item = &'a RunManifest> + Clone) -> Self {
+    pub(crate) fn from_manifests<'a>(
+        manifests: impl DoubleEndedIterator<Item = &'a RunManifest> + Clone,
+    ) -> Self {
         let mut open = Self { status: RunStatus::from_manifests(manifests.clone()), ..Self::default() };
         manifests.filter(|run| run.state == RunState::Completed).for_each(|run| open.add_run(run));
         open

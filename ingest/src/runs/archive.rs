@@ -74,7 +74,10 @@ impl LogCopyReport {
 }
 
 /// Writes the log to a file, which gets its name only when it is complete.
-pub async fn export_log(args: &ExportLogArgs, settings: &StreamSettings) -> Result<LogCopyReport, LogCopyError> {
+pub async fn export_log(
+    args: &ExportLogArgs,
+    settings: &StreamSettings,
+) -> Result<LogCopyReport, LogCopyError> {
     let log = Log::open_existing(settings).await?;
     let mut archive = ArchiveWriter::create(&args.file, log.identity()?)?;
     let bar = ProgressBar::new(log.sequence_range().map_or(0, |range| *range.end()));
@@ -83,16 +86,25 @@ pub async fn export_log(args: &ExportLogArgs, settings: &StreamSettings) -> Resu
         gaps += sequence - next;
         next = sequence + 1;
         bar.set_position(sequence);
-        let written = archive.append_message(sequence, &message.subject, message.headers.as_ref(), &message.payload);
+        let written =
+            archive.append_message(sequence, &message.subject, message.headers.as_ref(), &message.payload);
         written.map_err(LogError::Archive)
     })
     .await?;
     bar.finish_and_clear();
-    Ok(LogCopyReport { messages: archive.finish()?, gaps, there_before: 0, file: args.file.display().to_string() })
+    Ok(LogCopyReport {
+        messages: archive.finish()?,
+        gaps,
+        there_before: 0,
+        file: args.file.display().to_string(),
+    })
 }
 
 /// Imports an exported log into the stream. The stream must be empty or contain the beginning of the same log.
-pub async fn import_log(args: &ImportLogArgs, settings: &StreamSettings) -> Result<LogCopyReport, LogCopyError> {
+pub async fn import_log(
+    args: &ImportLogArgs,
+    settings: &StreamSettings,
+) -> Result<LogCopyReport, LogCopyError> {
     let imported = restore::import_archive(&args.file, settings).await?;
     Ok(LogCopyReport {
         messages: imported.messages,

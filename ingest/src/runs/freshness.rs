@@ -96,7 +96,10 @@ pub struct FreshnessReport {
 }
 
 /// Evaluates every feed of the log.
-pub async fn check_freshness(args: &FreshnessArgs, settings: &StreamSettings) -> Result<FreshnessReport, LogError> {
+pub async fn check_freshness(
+    args: &FreshnessArgs,
+    settings: &StreamSettings,
+) -> Result<FreshnessReport, LogError> {
     let manifests = match Log::open_existing(settings).await {
         Err(error) if error.is_absence() => Vec::new(),
         log => log?.dated_manifests().await?,
@@ -107,7 +110,11 @@ pub async fn check_freshness(args: &FreshnessArgs, settings: &StreamSettings) ->
 /// Newest day of a feed's rows, and time of its last run.
 type NewestData = (Option<NaiveDate>, DateTime<Utc>);
 
-fn evaluate_feeds(args: &FreshnessArgs, manifests: &[(DateTime<Utc>, RunManifest)], at: DateTime<Utc>) -> FreshnessReport {
+fn evaluate_feeds(
+    args: &FreshnessArgs,
+    manifests: &[(DateTime<Utc>, RunManifest)],
+    at: DateTime<Utc>,
+) -> FreshnessReport {
     let standing = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let runs = manifests.iter().filter(|(_, run)| {
         run.state == RunState::Completed && !is_undo(run) && standing.undone_by(&run.run).is_none()

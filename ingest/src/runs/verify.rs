@@ -262,9 +262,8 @@ async fn repeat_command(
     if let Some(args) = UndoArgs::parse_command(command) {
         return Ok(ResumedRun::Undone(undo_run(&args, settings, repair).await?));
     }
-    let args = LoadArgs::parse_command(command).map_err(|error| {
-        LoadError::Failed(format!("cannot read the command in its manifest: {error}"))
-    })?;
+    let args = LoadArgs::parse_command(command)
+        .map_err(|error| LoadError::Failed(format!("cannot read the command in its manifest: {error}")))?;
     let summary = load(&LoadArgs { repair, ..args }, settings, shutdown).await?;
     Ok(ResumedRun::Loaded(Box::new(summary)))
 }
@@ -284,9 +283,8 @@ impl VerifyReport {
                 self.gaps.len()
             ));
         }
-        lines.extend(
-            self.damaged.iter().map(|d| format!("cannot read message {}: {}", d.sequence, d.reason)),
-        );
+        lines
+            .extend(self.damaged.iter().map(|d| format!("cannot read message {}: {}", d.sequence, d.reason)));
         lines.extend(self.incomplete.iter().map(|run| {
             let files = run.files.join(", ");
             let reason =

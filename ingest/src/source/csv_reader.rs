@@ -193,7 +193,14 @@ impl<R: Read> CsvReader<R> {
     /// Creates a reader with a given delimiter, or with detection from the first record.
     pub(crate) fn with_delimiter(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
         let (fields, unquoted) = (Vec::new(), Vec::new());
-        Ok(Self { lines: LineReader::new(reader)?, delimiter, begun: false, comments: true, fields, unquoted })
+        Ok(Self {
+            lines: LineReader::new(reader)?,
+            delimiter,
+            begun: false,
+            comments: true,
+            fields,
+            unquoted,
+        })
     }
 
     /// Disables comments: a line that begins with `#` is a record.

@@ -1,10 +1,10 @@
 //! Sources: feed files on disk, in archives or on standard input, as decoded text and raw records.
 
+pub(crate) mod csv_reader;
 pub(crate) mod dir_lock;
 pub(crate) mod feed_files;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet_table;
-pub(crate) mod csv_reader;
 pub(crate) mod standard_input;
 pub(crate) mod unpack;
 pub(crate) mod zip_archive;

@@ -19,7 +19,10 @@ const HARMLESS: u64 = 64 * 1024 * 1024;
 const BUFFER: usize = 256 * 1024;
 
 /// Passes the text of a file to `body`. It inflates gzip and zstd, recodes UTF-16, and converts Parquet to a table.
-pub(crate) fn read_text<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn read_text<T>(
+    file: &FeedFile,
+    body: impl FnOnce(&mut dyn Read) -> io::Result<T>,
+) -> io::Result<T> {
     match &file.packing {
         Packing::Alone => match parquet(&file.path)? {
             Some(table) => in_utf8(table, body),
@@ -199,7 +202,7 @@ mod tests {
     }
 
     fn inflate(file: &FeedFile) -> io::Result<u64> {
-        let result = read(file, |reader| io::copy(reader, &mut io::sink()));
+        let result = read_text(file, |reader| io::copy(reader, &mut io::sink()));
         std::fs::remove_file(&file.path).unwrap();
         result
     }
@@ -227,7 +230,7 @@ mod tests {
         for (name, bytes) in [("named.csv", encoder.finish().unwrap()), ("plain.csv.gz", utf16)] {
             let file = written(name, &bytes);
             let mut text = String::new();
-            read(&file, |reader| reader.read_to_string(&mut text)).unwrap();
+            read_text(&file, |reader| reader.read_to_string(&mut text)).unwrap();
             std::fs::remove_file(&file.path).unwrap();
             assert_eq!(text, "\u{feff}a,ö\n😀,2\n", "{name}");
         }

@@ -247,13 +247,14 @@ fn derive_and_encode(
     facts: &FactsBySymbol,
     market: &MarketContext,
 ) -> Result<EncodeOutcome, DeriveError> {
-    let history =
-        match build_history(&subject.identity, facts, |year, digest| subject.closes_suffice_for(year, digest)) {
-            Err(FactsError::ClosesOnly { .. }) => {
-                return Ok(EncodeOutcome::NeedsFullBars { is_permanent: false });
-            }
-            history => history?,
-        };
+    let history = match build_history(&subject.identity, facts, |year, digest| {
+        subject.closes_suffice_for(year, digest)
+    }) {
+        Err(FactsError::ClosesOnly { .. }) => {
+            return Ok(EncodeOutcome::NeedsFullBars { is_permanent: false });
+        }
+        history => history?,
+    };
     let Some(security) = derive_catching_panics(&history, market, &subject.served)? else {
         return Ok(EncodeOutcome::NeedsFullBars { is_permanent: true });
     };

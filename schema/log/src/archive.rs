@@ -74,8 +74,7 @@ impl ArchiveWriter {
     pub fn create(path: &Path, genesis: String) -> Result<Self, ArchiveError> {
         if path.exists() {
             let path = path.display();
-            let message =
-                format!("cannot write {path}: the file exists; use another name, or move it away");
+            let message = format!("cannot write {path}: the file exists; use another name, or move it away");
             return Err(ArchiveError::Refused(message));
         }
         let failed = |source| ArchiveError::File { path: path.display().to_string(), source };

@@ -10,7 +10,7 @@ use async_nats::jetstream::context::{PublishAckFuture, PublishError};
 use async_nats::jetstream::{self, Context, ErrorCode};
 use bytes::Bytes;
 
-use crate::archive::{ArchiveError, ArchivedMessage, ArchiveReader};
+use crate::archive::{ArchiveError, ArchiveReader, ArchivedMessage};
 use crate::stream::{RESTORE_WINDOW, StreamSettings};
 
 /// Maximum number of unacknowledged messages.
@@ -35,7 +35,8 @@ pub async fn import_archive(path: &Path, settings: &StreamSettings) -> Result<Im
     let mut stream = settings.open_for_import(&context, &reader.genesis).await?;
     let there_before =
         stream.info().await.map_err(|error| ArchiveError::Read(error.to_string()))?.state.last_sequence;
-    let mut import = ArchiveImport { context, settings, sent: HashMap::new(), position: 0, waiting: Vec::new() };
+    let mut import =
+        ArchiveImport { context, settings, sent: HashMap::new(), position: 0, waiting: Vec::new() };
     let (mut next, mut gaps) = (1, 0);
     while let Some(message) = reader.next_message()? {
         gaps += message.sequence.saturating_sub(next);

@@ -50,8 +50,8 @@ mod tests {
 
     #[test]
     fn only_what_both_servers_can_count_is_a_position() {
-        assert_eq!(Sequence::try_from(7u64).map(Sequence::bigint), Ok(7));
-        assert_eq!(Sequence::try_from(7i64).map(Sequence::number), Ok(7));
+        assert_eq!(Sequence::try_from(7u64).map(Sequence::to_i64), Ok(7));
+        assert_eq!(Sequence::try_from(7i64).map(Sequence::to_u64), Ok(7));
         assert!(Sequence::try_from(u64::MAX).is_err());
         assert!(Sequence::try_from(-1i64).is_err());
     }

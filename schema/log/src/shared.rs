@@ -103,7 +103,8 @@ fn member(envelope: &Envelope, body: &Bytes) -> SharedMember {
 /// Envelopes and body lengths of all batches in a shared message.
 fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelope, usize)>, FrameError> {
     let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(FrameError::Header(FRAMES))?;
-    let members: Vec<SharedMember> = serde_json::from_str(text.as_str()).map_err(|_| FrameError::Header(FRAMES))?;
+    let members: Vec<SharedMember> =
+        serde_json::from_str(text.as_str()).map_err(|_| FrameError::Header(FRAMES))?;
     let envelope = |member: SharedMember| -> Result<(Envelope, usize), FrameError> {
         let SharedMember { id, version, codec, chunk, rows, file, line, bytes } = member;
         check_version(whole.kind, version)?;

@@ -117,7 +117,8 @@ impl StreamSettings {
     /// Opens the stream. Fails if it does not exist.
     pub async fn open_existing(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
-        let found = (|| self.open_existing_once(context)).retry(retries).when(StreamError::is_transient).await?;
+        let found =
+            (|| self.open_existing_once(context)).retry(retries).when(StreamError::is_transient).await?;
         warn_of_compression(&found);
         Ok(found)
     }

@@ -15,7 +15,11 @@ pub fn analyst_schema(id: i32) -> String {
 
 /// Creates the views of a generation whose tables are in `schema`, inside the caller's transaction. Afterwards the
 /// search path is the generation's again.
-pub(crate) async fn create_analyst_views(client: &impl GenericClient, id: i32, schema: &str) -> Result<(), DbError> {
+pub(crate) async fn create_analyst_views(
+    client: &impl GenericClient,
+    id: i32,
+    schema: &str,
+) -> Result<(), DbError> {
     let views = analyst_schema(id);
     let enter = "select set_config('search_path', $1, true)";
     client.execute(enter, &[&schema]).await?;

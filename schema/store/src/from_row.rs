@@ -17,7 +17,9 @@ impl ColumnReader for NamedRow<'_> {
     type Error = Error;
 
     fn column<'a, T: FromSql<'a>>(&'a self, name: &str) -> Result<T, Error> {
-        let Some(place) = column_position(self.row, name, self.expected.get()) else { return self.row.try_get(name) };
+        let Some(place) = column_position(self.row, name, self.expected.get()) else {
+            return self.row.try_get(name);
+        };
         self.expected.set(place + 1);
         self.row.try_get(place)
     }

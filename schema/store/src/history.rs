@@ -91,9 +91,11 @@ fn columns(row: &Row) -> Result<YearColumns, tokio_postgres::Error> {
     let column = |name: &str| row.try_get::<_, &[u8]>(name).map(Into::into);
     Ok(match row.try_get::<_, Option<&[u8]>>("range")? {
         Some(_) => YearColumns::All(Box::new(read_packed_bars(row)?)),
-        None => {
-            YearColumns::Closes { days: column("days")?, close: column("close")?, versions: column("versions")? }
-        }
+        None => YearColumns::Closes {
+            days: column("days")?,
+            close: column("close")?,
+            versions: column("versions")?,
+        },
     })
 }
 

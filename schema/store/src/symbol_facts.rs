@@ -62,7 +62,8 @@ impl SymbolFacts {
     pub fn put_year(&mut self, source: &str, year: i32, digest: i64, columns: YearColumns) -> bool {
         let is_alone = self.year(source, year).is_none_or(|years| years.digests.len() == 1);
         if is_alone {
-            let years = PackedYears { range: year..year.saturating_add(1), digests: smallvec![digest], columns };
+            let years =
+                PackedYears { range: year..year.saturating_add(1), digests: smallvec![digest], columns };
             let known = self.bars.keys().map(|(known, _)| known).find(|known| known.as_ref() == source);
             let source = known.map_or_else(|| source.into(), Arc::clone);
             self.bars.insert((source, year), years);
@@ -94,7 +95,8 @@ impl SymbolFacts {
         let mut before: Option<(&str, &PackedYears)> = None;
         self.years().any(|(source, years)| {
             let found = years.all_accepted(&closes).then_some((source, years));
-            let joins = found.zip(before).is_some_and(|(found, before)| before.1.is_followed_by(before.0, found));
+            let joins =
+                found.zip(before).is_some_and(|(found, before)| before.1.is_followed_by(before.0, found));
             before = found;
             found.is_some() && (joins || matches!(years.columns, YearColumns::All(_)))
         })
@@ -136,7 +138,10 @@ impl SymbolFacts {
 }
 
 /// Packs the closes of adjacent years together.
-fn pack_closes_together<'a>(first: &PackedYears, more: impl Iterator<Item = &'a PackedYears>) -> Result<PackedYears, BarsError> {
+fn pack_closes_together<'a>(
+    first: &PackedYears,
+    more: impl Iterator<Item = &'a PackedYears>,
+) -> Result<PackedYears, BarsError> {
     let (mut range, mut digests) = (first.range.clone(), first.digests.clone());
     let mut bars = Bars::from(first.columns.unpack_closes(0)?);
     for years in more {

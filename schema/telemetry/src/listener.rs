@@ -133,7 +133,10 @@ mod tests {
 
     #[test]
     fn a_port_alone_is_reachable_from_this_machine_only() {
-        assert_eq!(parse_listen_address("9464").map(|address| address.to_string()), Ok("127.0.0.1:9464".to_owned()));
+        assert_eq!(
+            parse_listen_address("9464").map(|address| address.to_string()),
+            Ok("127.0.0.1:9464".to_owned())
+        );
         assert!(parse_listen_address("0.0.0.0:9464").is_ok_and(|address| address.ip().is_unspecified()));
         assert!(parse_listen_address("everywhere").is_err());
     }

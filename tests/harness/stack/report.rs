@@ -57,7 +57,11 @@ pub(super) struct MetricsPorts {
 
 impl MetricsPorts {
     pub(super) fn on_free_ports() -> Result<MetricsPorts> {
-        Ok(MetricsPorts { api: port::find_free()?, projector: port::find_free()?, ingest: port::find_free()? })
+        Ok(MetricsPorts {
+            api: port::find_free()?,
+            projector: port::find_free()?,
+            ingest: port::find_free()?,
+        })
     }
 }
 

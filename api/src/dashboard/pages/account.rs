@@ -11,13 +11,13 @@ use tokio_postgres::{Client, Transaction};
 use crate::account::password::StoredPassword;
 use crate::account::sessions::{self, SessionSummary};
 use crate::account::{AccountError, LockedAccount, accounts, parse_email, password};
-use crate::dashboard::session_cookie;
 use crate::dashboard::error::{PageError, to_form_message};
-use crate::dashboard::pages::sign_in::{check_credentials, redirect_signed_in, new_password_field};
-use crate::dashboard::session::form::{Form, AuthenticatedForm};
+use crate::dashboard::pages::sign_in::{check_credentials, new_password_field, redirect_signed_in};
+use crate::dashboard::session::form::{AuthenticatedForm, Form};
 use crate::dashboard::session::notice::PageNotice;
 use crate::dashboard::session::visitor::AccountHolder;
-use crate::dashboard::view::layout::{Section, error_message, success_message, format_time};
+use crate::dashboard::session_cookie;
+use crate::dashboard::view::layout::{Section, error_message, format_time, success_message};
 
 const PATH: &str = "/dashboard/account";
 const WRONG: &str = "That is not your present password.";
@@ -34,7 +34,10 @@ pub(crate) async fn show_account(holder: AccountHolder) -> Result<Response, Page
     page(&holder, None).await
 }
 
-async fn page(holder: &AccountHolder, mistaken: Option<(AccountForm, String)>) -> Result<Response, PageError> {
+async fn page(
+    holder: &AccountHolder,
+    mistaken: Option<(AccountForm, String)>,
+) -> Result<Response, PageError> {
     let open = sessions::list_sessions(&*holder.database_client().await?, holder.account_id()).await?;
     let message = |place| mistaken.as_ref().filter(|(its, _)| *its == place).map(|(_, text)| text.as_str());
     let body = html! {
@@ -165,18 +168,25 @@ async fn confirmed(holder: &AccountHolder, form: &Form) -> Result<Option<StoredP
 }
 
 /// Locks the account if the verified password is still current.
-async fn locked(transaction: &Transaction<'_>, known: &StoredPassword) -> Result<LockedAccount, AccountError> {
+async fn locked(
+    transaction: &Transaction<'_>,
+    known: &StoredPassword,
+) -> Result<LockedAccount, AccountError> {
     let account = password::lock_verified_account(transaction, known).await?;
     account.ok_or_else(|| AccountError::Refused(WRONG.to_owned()))
 }
 
-pub(crate) async fn end_session(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
+pub(crate) async fn end_session(
+    AuthenticatedForm { holder, form }: AuthenticatedForm,
+) -> Result<Response, PageError> {
     let id: i64 = form.text("id").parse().map_err(|_| PageError::NotFound)?;
     sessions::end_session(&mut *holder.database_client().await?, holder.actor(), id).await?;
     Ok(Redirect::to(&PageNotice::SessionEnded.add_to_path(PATH)).into_response())
 }
 
-pub(crate) async fn change_password(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
+pub(crate) async fn change_password(
+    AuthenticatedForm { holder, form }: AuthenticatedForm,
+) -> Result<Response, PageError> {
     let again = |message: String| Some((AccountForm::Password, message));
     let Some(known) = confirmed(&holder, &form).await? else {
         return page(&holder, again(WRONG.to_owned())).await;
@@ -188,7 +198,9 @@ pub(crate) async fn change_password(AuthenticatedForm { holder, form }: Authenti
     let hash = holder.visitor.dashboard.confirmation_hashing.hash(chosen).await?;
     let begun = set_password(&mut *holder.database_client().await?, &holder, &known, &hash).await;
     match begun {
-        Ok(session) => Ok(redirect_signed_in(&holder.visitor, &session, &PageNotice::PasswordChanged.add_to_path(PATH))),
+        Ok(session) => {
+            Ok(redirect_signed_in(&holder.visitor, &session, &PageNotice::PasswordChanged.add_to_path(PATH)))
+        }
         Err(error) => page(&holder, again(to_form_message(error)?)).await,
     }
 }
@@ -208,14 +220,18 @@ async fn set_password(
     Ok(session)
 }
 
-pub(crate) async fn change_address(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
+pub(crate) async fn change_address(
+    AuthenticatedForm { holder, form }: AuthenticatedForm,
+) -> Result<Response, PageError> {
     let again = |message: String| Some((AccountForm::Address, message));
     let Some(known) = confirmed(&holder, &form).await? else {
         return page(&holder, again(WRONG.to_owned())).await;
     };
     let begun = set_address(&mut *holder.database_client().await?, &holder, &known, form.text("email")).await;
     match begun {
-        Ok(session) => Ok(redirect_signed_in(&holder.visitor, &session, &PageNotice::AddressChanged.add_to_path(PATH))),
+        Ok(session) => {
+            Ok(redirect_signed_in(&holder.visitor, &session, &PageNotice::AddressChanged.add_to_path(PATH)))
+        }
         Err(error) => page(&holder, again(to_form_message(error)?)).await,
     }
 }
@@ -236,7 +252,9 @@ async fn set_address(
     Ok(session)
 }
 
-pub(crate) async fn delete_account(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
+pub(crate) async fn delete_account(
+    AuthenticatedForm { holder, form }: AuthenticatedForm,
+) -> Result<Response, PageError> {
     if confirmed(&holder, &form).await?.is_none() {
         return page(&holder, Some((AccountForm::End, WRONG.to_owned()))).await;
     }

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use secrecy::ExposeSecret;
 
-use crate::account::keys::{self, CreatedKey, ApiKey, Overlap};
+use crate::account::keys::{self, ApiKey, CreatedKey, Overlap};
 use crate::app::state::App;
 use crate::dashboard::error::PageError;
 use crate::dashboard::session::form::AuthenticatedForm;
@@ -82,7 +82,10 @@ fn copy_button(of: &str, title: &str) -> Markup {
     html! { button.second type="button" data-copy=(of) hidden { (title) } }
 }
 
-pub(crate) async fn show_replace_form(KeyId(id): KeyId, holder: AccountHolder) -> Result<Response, PageError> {
+pub(crate) async fn show_replace_form(
+    KeyId(id): KeyId,
+    holder: AccountHolder,
+) -> Result<Response, PageError> {
     let key = find_own_key(&holder, id).await?;
     let body = html! {
         div.narrow {
@@ -103,7 +106,10 @@ pub(crate) async fn show_replace_form(KeyId(id): KeyId, holder: AccountHolder) -
     Ok(holder.render_page("Replace a key", Section::Keys, &body))
 }
 
-pub(crate) async fn replace_key(KeyId(id): KeyId, AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
+pub(crate) async fn replace_key(
+    KeyId(id): KeyId,
+    AuthenticatedForm { holder, form }: AuthenticatedForm,
+) -> Result<Response, PageError> {
     let overlap: Overlap = form.text("overlap").parse().map_err(PageError::Refused)?;
     let client = &mut *holder.database_client().await?;
     let key = keys::find_key(client, holder.account_id(), id).await?.ok_or(PageError::NotFound)?;
@@ -131,7 +137,10 @@ pub(crate) async fn show_delete_form(KeyId(id): KeyId, holder: AccountHolder) ->
     Ok(holder.render_page("Delete a key", Section::Keys, &body))
 }
 
-pub(crate) async fn delete_key(KeyId(id): KeyId, AuthenticatedForm { holder, .. }: AuthenticatedForm) -> Result<Response, PageError> {
+pub(crate) async fn delete_key(
+    KeyId(id): KeyId,
+    AuthenticatedForm { holder, .. }: AuthenticatedForm,
+) -> Result<Response, PageError> {
     let key = find_own_key(&holder, id).await?;
     keys::delete_key(&mut *holder.database_client().await?, holder.actor(), &key.id.to_string()).await?;
     Ok(Redirect::to(&PageNotice::KeyDeleted.add_to_path("/dashboard/keys")).into_response())

@@ -9,10 +9,10 @@ use crate::account::AccountError;
 use crate::account::keys::{self, ApiKey, NewKey, list_keys};
 use crate::dashboard::error::{PageError, to_form_message};
 use crate::dashboard::pages::key::{format_last_use, show_new_secret};
-use crate::dashboard::session::form::{Form, AuthenticatedForm};
+use crate::dashboard::session::form::{AuthenticatedForm, Form};
 use crate::dashboard::session::notice::PageNotice;
 use crate::dashboard::session::visitor::AccountHolder;
-use crate::dashboard::view::layout::{Section, error_message, format_day, success_message, format_time};
+use crate::dashboard::view::layout::{Section, error_message, format_day, format_time, success_message};
 
 /// Lifetimes of a key: form value, label and days. The first is the default.
 const LIVES: [(&str, &str, i64); 3] =
@@ -64,7 +64,11 @@ async fn page(
 }
 
 /// Form that creates a key.
-pub(crate) fn render_key_form(holder: &AccountHolder, message: Option<&str>, typed: KeyFormValues<'_>) -> Markup {
+pub(crate) fn render_key_form(
+    holder: &AccountHolder,
+    message: Option<&str>,
+    typed: KeyFormValues<'_>,
+) -> Markup {
     let tomorrow = (Utc::now() + TimeDelta::days(1)).format("%F");
     html! {
         (error_message(message))
@@ -88,7 +92,9 @@ pub(crate) fn render_key_form(holder: &AccountHolder, message: Option<&str>, typ
     }
 }
 
-pub(crate) async fn create_key(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
+pub(crate) async fn create_key(
+    AuthenticatedForm { holder, form }: AuthenticatedForm,
+) -> Result<Response, PageError> {
     let made = match expiry(&form) {
         Ok(expires_at) => {
             let new = NewKey { name: form.text("name"), expires_at, rate_per_minute: None };
@@ -99,7 +105,8 @@ pub(crate) async fn create_key(AuthenticatedForm { holder, form }: Authenticated
     match made {
         Ok(drawn) => show_new_secret(&holder, &drawn, None).await,
         Err(error) => {
-            let typed = KeyFormValues { name: form.text("name"), life: form.text("life"), date: form.text("date") };
+            let typed =
+                KeyFormValues { name: form.text("name"), life: form.text("life"), date: form.text("date") };
             let page = page(&holder, None, Some(&to_form_message(error)?), typed).await?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
         }

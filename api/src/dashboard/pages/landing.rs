@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use crate::app::dashboard_settings::SignUp;
 use crate::dashboard::pages::plans;
 use crate::dashboard::session::visitor::Visitor;
-use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::view::layout::Section;
+use crate::dashboard::view::live_example::ApiExample;
 
 /// Data of the service: title and description.
 const SERVED: [(&str, &str); 6] = [

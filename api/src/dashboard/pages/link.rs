@@ -6,12 +6,12 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
-use crate::account::links::{self, OneTimeLink, LinkPurpose};
+use crate::account::links::{self, LinkPurpose, OneTimeLink};
 use crate::account::password;
 use crate::app::dashboard_settings::SignUp;
 use crate::app::state::App;
-use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
 use crate::dashboard::error::{PageError, to_form_message};
+use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
 use crate::dashboard::pages::sign_in;
 use crate::dashboard::session::form::PublicForm;
 use crate::dashboard::session::visitor::Visitor;
@@ -39,7 +39,10 @@ pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> Result<Re
 }
 
 /// Uses up the link: sets the password and signs the holder in.
-pub(crate) async fn redeem_link(secret: LinkSecret, PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
+pub(crate) async fn redeem_link(
+    secret: LinkSecret,
+    PublicForm { visitor, form }: PublicForm,
+) -> Result<Response, PageError> {
     let Some(link) = usable(&visitor, &secret).await? else { return Ok(expired(&visitor)) };
     let chosen = form.secret("password");
     if let Err(error) = password::check_strength(&chosen, &link.email) {
@@ -97,5 +100,6 @@ fn expired(visitor: &Visitor) -> Response {
             p { a.button href="/sign-in" { "Sign in" } }
         }
     };
-    (StatusCode::NOT_FOUND, visitor.render_page("This link cannot be used", Section::Other, &body)).into_response()
+    (StatusCode::NOT_FOUND, visitor.render_page("This link cannot be used", Section::Other, &body))
+        .into_response()
 }

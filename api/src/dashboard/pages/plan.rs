@@ -99,7 +99,9 @@ fn choice(mode: Billing, tier: Tier, now: Tier, ending: bool) -> Option<String> 
 }
 
 /// Changes the plan, or asks the operator to change it.
-pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: AuthenticatedForm) -> Result<Response, PageError> {
+pub(crate) async fn choose_tier(
+    AuthenticatedForm { holder, form }: AuthenticatedForm,
+) -> Result<Response, PageError> {
     let tier: Tier = form.text("tier").parse().map_err(PageError::Refused)?;
     if tier == Tier::Free {
         return Err(PageError::Refused("cancel the plan to go back to Free".to_owned()));
@@ -120,7 +122,9 @@ pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: Authenticate
 }
 
 /// Cancels the plan, or asks the operator to cancel it.
-pub(crate) async fn cancel_subscription(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> Result<Response, PageError> {
+pub(crate) async fn cancel_subscription(
+    AuthenticatedForm { holder, .. }: AuthenticatedForm,
+) -> Result<Response, PageError> {
     let client = &mut *holder.database_client().await?;
     let notice = match holder.visitor.dashboard.settings.billing {
         Billing::SelfService => {

@@ -7,9 +7,9 @@ use maud::{Markup, html};
 use crate::account::accounts;
 use crate::app::dashboard_settings::Billing;
 use crate::app::state::App;
-use crate::auth::tier::{TierLimits, Tier, TierTable};
-use crate::dashboard::page_deadline::{VISITOR_LOOKUP_LIMIT, run_within};
+use crate::auth::tier::{Tier, TierLimits, TierTable};
 use crate::dashboard::error::PageError;
+use crate::dashboard::page_deadline::{VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
 
@@ -32,7 +32,9 @@ pub(crate) async fn show_plans(visitor: Visitor) -> Response {
         Some(signed) => {
             let show = async {
                 let client = visitor.dashboard.database_client().await?;
-                Ok::<_, PageError>(accounts::find_account(&client, &signed.session.email).await?.effective_tier)
+                Ok::<_, PageError>(
+                    accounts::find_account(&client, &signed.session.email).await?.effective_tier,
+                )
             };
             run_within(VISITOR_LOOKUP_LIMIT, show).await.ok()
         }

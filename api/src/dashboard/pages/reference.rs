@@ -15,8 +15,8 @@ use serde_json::Value;
 use crate::app::state::App;
 use crate::dashboard::security_headers::CALLING_POLICY;
 use crate::dashboard::session::visitor::Visitor;
+use crate::dashboard::view::layout::{self, Section, Viewer, csrf_field, error_message};
 use crate::dashboard::view::live_example::ApiExample;
-use crate::dashboard::view::layout::{self, Section, Viewer, error_message, csrf_field};
 use crate::dashboard::view::markdown;
 use crate::routes::rules_notice::describe_deviation;
 
@@ -56,7 +56,10 @@ impl ReferencePage {
 }
 
 /// Page of a service with a dashboard.
-pub(crate) async fn show_reference(Extension(reference): Extension<Arc<ReferencePage>>, visitor: Visitor) -> Response {
+pub(crate) async fn show_reference(
+    Extension(reference): Extension<Arc<ReferencePage>>,
+    visitor: Visitor,
+) -> Response {
     render_reference(&visitor, &reference, KeyFieldState::Empty).await
 }
 
@@ -70,7 +73,11 @@ pub(crate) async fn show_reference_without_dashboard(
 }
 
 /// Page for a visitor.
-pub(crate) async fn render_reference(visitor: &Visitor, reference: &ReferencePage, key: KeyFieldState<'_>) -> Response {
+pub(crate) async fn render_reference(
+    visitor: &Visitor,
+    reference: &ReferencePage,
+    key: KeyFieldState<'_>,
+) -> Response {
     let shown = visitor.example.latest_sound_example().await;
     let body = body(&visitor.app, reference, &key_panel(visitor.viewer(), key), shown.as_deref());
     calling(visitor.render_page(TITLE, Section::Other, &body))

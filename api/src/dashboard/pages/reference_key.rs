@@ -51,7 +51,10 @@ async fn draw(client: &mut Client, holder: &AccountHolder) -> Result<CreatedKey,
 }
 
 /// Deletes the key, if it exists.
-pub(crate) async fn delete_reference_key(client: &mut Client, holder: &AccountHolder) -> Result<(), AccountError> {
+pub(crate) async fn delete_reference_key(
+    client: &mut Client,
+    holder: &AccountHolder,
+) -> Result<(), AccountError> {
     let keys = list_keys(client, holder.account_id()).await?;
     for key in keys.iter().filter(|key| key.status == "active" && key.name == NAME) {
         keys::delete_key(client, holder.actor(), &key.id.to_string()).await?;

@@ -14,12 +14,12 @@ use crate::account::sessions;
 use crate::account::{AccountError, LockedAccount, accounts, parse_email};
 use crate::app::dashboard_settings::SignUp;
 use crate::auth::tier::Tier;
-use crate::dashboard::session_cookie;
-use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
 use crate::dashboard::error::{PageError, to_form_message};
+use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
 use crate::dashboard::pages::reference_key;
-use crate::dashboard::session::form::{Form, PublicForm, AuthenticatedForm};
+use crate::dashboard::session::form::{AuthenticatedForm, Form, PublicForm};
 use crate::dashboard::session::visitor::Visitor;
+use crate::dashboard::session_cookie;
 use crate::dashboard::view::layout::{Section, error_message};
 
 /// Allowed redirect targets after a sign-in.
@@ -97,7 +97,9 @@ async fn create(
 pub(crate) async fn sign_in(PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
     let (given, next) = (form.text("email"), form.text("next"));
     visitor.dashboard.login_throttle.wait_for_sign_in(given, visitor.client).await?;
-    let begun = match check_credentials(&visitor, &visitor.dashboard.hashing, given, form.secret("password")).await? {
+    let begun = match check_credentials(&visitor, &visitor.dashboard.hashing, given, form.secret("password"))
+        .await?
+    {
         Some(known) => run_within(PAGE_DEADLINE, begin(&visitor, &known)).await?,
         None => None,
     };
@@ -165,14 +167,18 @@ pub(crate) async fn renew_session(
 /// Redirect after a sign-in, with the session cookie.
 pub(crate) fn redirect_signed_in(visitor: &Visitor, session: &SecretString, next: &str) -> Response {
     let mut response = Redirect::to(next).into_response();
-    if let Some(cookie) = session_cookie::session_cookie_header(Some(session.expose_secret()), visitor.site.is_local) {
+    if let Some(cookie) =
+        session_cookie::session_cookie_header(Some(session.expose_secret()), visitor.site.is_local)
+    {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     response
 }
 
 /// Ends the session in the database, even if the browser keeps its cookie.
-pub(crate) async fn sign_out(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> Result<Response, PageError> {
+pub(crate) async fn sign_out(
+    AuthenticatedForm { holder, .. }: AuthenticatedForm,
+) -> Result<Response, PageError> {
     let mut client = holder.database_client().await?;
     reference_key::delete_reference_key(&mut client, &holder).await?;
     sessions::end_session_of_cookie(&mut client, &holder.signed.secret).await?;

@@ -21,7 +21,8 @@ pub(crate) async fn show_status(visitor: Visitor) -> Response {
 /// Page of a service without a dashboard.
 pub(crate) async fn show_status_without_dashboard(State(app): State<App>) -> Response {
     let health = Health::of(&app);
-    (code(&health), layout::render_page(TITLE, Viewer::Reader, Section::Other, &body(&health))).into_response()
+    (code(&health), layout::render_page(TITLE, Viewer::Reader, Section::Other, &body(&health)))
+        .into_response()
 }
 
 fn code(health: &Health) -> StatusCode {
@@ -40,7 +41,11 @@ fn body(health: &Health) -> Markup {
     let lag = match (projection.lag_events, projection.lag_seconds) {
         (Some(0), _) => "none".to_owned(),
         (Some(events), Some(seconds)) => {
-            format!("{} messages, {} s", format_grouped(events.cast_signed()), format_grouped(seconds.cast_signed()))
+            format!(
+                "{} messages, {} s",
+                format_grouped(events.cast_signed()),
+                format_grouped(seconds.cast_signed())
+            )
         }
         _ => unknown(),
     };

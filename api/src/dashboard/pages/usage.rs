@@ -4,7 +4,7 @@ use axum::response::Response;
 use chrono::{TimeDelta, Utc};
 use maud::{Markup, html};
 
-use crate::account::statistics::{self, EndpointCalls, CallOutcome, RefusedCalls};
+use crate::account::statistics::{self, CallOutcome, EndpointCalls, RefusedCalls};
 use crate::account::usage::{AccountUsage, find_usage};
 use crate::dashboard::error::PageError;
 use crate::dashboard::session::visitor::AccountHolder;
@@ -49,7 +49,8 @@ pub(crate) fn render_month_usage(used: &AccountUsage) -> Markup {
     } else {
         "fine"
     };
-    let label = format!("{} of {} calls used this month", format_grouped(used.current), format_grouped(used.limit));
+    let label =
+        format!("{} of {} calls used this month", format_grouped(used.current), format_grouped(used.limit));
     html! {
         section.panel aria-labelledby="month" {
             h2 id="month" { "This month" }

@@ -6,9 +6,9 @@ use axum::http::request::Parts;
 use secrecy::SecretString;
 
 use crate::app::state::App;
-use crate::dashboard::session_cookie;
 use crate::dashboard::error::PageError;
 use crate::dashboard::session::visitor::{AccountHolder, Visitor};
+use crate::dashboard::session_cookie;
 
 /// Fields of a form.
 #[derive(Clone)]

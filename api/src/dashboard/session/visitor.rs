@@ -11,16 +11,16 @@ use deadpool_postgres::Object;
 use maud::Markup;
 
 use crate::account::AccountActor;
-use crate::account::sessions::{self, SessionOrigin, BrowserSession};
+use crate::account::sessions::{self, BrowserSession, SessionOrigin};
 use crate::admission::RequestContext;
 use crate::app::dashboard_state::DashboardState;
 use crate::app::site_address::SiteAddress;
 use crate::app::state::App;
-use crate::dashboard::session_cookie;
-use crate::dashboard::page_deadline::{PAGE_DEADLINE, VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::error::PageError;
-use crate::dashboard::view::live_example::ExampleCache;
+use crate::dashboard::page_deadline::{PAGE_DEADLINE, VISITOR_LOOKUP_LIMIT, run_within};
+use crate::dashboard::session_cookie;
 use crate::dashboard::view::layout::{self, HolderName, Section, Viewer};
+use crate::dashboard::view::live_example::ExampleCache;
 
 /// Visitor of a page, with the session if there is one.
 #[derive(Debug, Clone)]
@@ -77,15 +77,23 @@ impl Visitor {
         let (client, is_proxied) = (caller.client, caller.is_proxied);
         let dashboard = app.dashboard.clone().ok_or(PageError::NotFound)?;
         let example = parts.extensions.get::<ExampleCache>().cloned().ok_or(PageError::NotFound)?;
-        let site = SiteAddress::from_request(&parts.headers, client, is_proxied, dashboard.settings.public_url.as_ref());
+        let site = SiteAddress::from_request(
+            &parts.headers,
+            client,
+            is_proxied,
+            dashboard.settings.public_url.as_ref(),
+        );
         let agent = parts.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-        let origin = SessionOrigin { address: client.to_string(), agent: agent.unwrap_or_default().to_owned() };
+        let origin =
+            SessionOrigin { address: client.to_string(), agent: agent.unwrap_or_default().to_owned() };
         let query = parts.uri.query().unwrap_or_default().to_owned();
         Ok(Self { app: app.clone(), dashboard, signed: None, site, example, client, origin, query })
     }
 
     async fn session(&self, parts: &Parts) -> Result<Option<SignedInSession>, PageError> {
-        let Some(secret) = session_cookie::read_session_secret(&parts.headers, self.site.is_local) else { return Ok(None) };
+        let Some(secret) = session_cookie::read_session_secret(&parts.headers, self.site.is_local) else {
+            return Ok(None);
+        };
         let session = sessions::find_session(&*self.dashboard.database_client().await?, &secret).await?;
         Ok(session.map(|session| SignedInSession { session, secret }))
     }

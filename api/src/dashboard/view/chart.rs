@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{NaiveDate, TimeDelta};
 use maud::{Markup, html};
 
-use crate::account::statistics::{DailyCalls, CallOutcome};
+use crate::account::statistics::{CallOutcome, DailyCalls};
 use crate::dashboard::view::layout::{format_count, format_grouped};
 
 const HEIGHT: i64 = 160;

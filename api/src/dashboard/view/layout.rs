@@ -191,7 +191,10 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped() {
-        assert_eq!((format_grouped(999), format_grouped(1_000_000)), ("999".to_owned(), "1,000,000".to_owned()));
+        assert_eq!(
+            (format_grouped(999), format_grouped(1_000_000)),
+            ("999".to_owned(), "1,000,000".to_owned())
+        );
         assert_eq!(
             (format_count(1, "call", "calls"), format_count(0, "call", "calls")),
             ("1 call".to_owned(), "0 calls".to_owned())

@@ -2,6 +2,6 @@
 
 pub(crate) mod assets;
 pub(crate) mod chart;
-pub(crate) mod live_example;
 pub(crate) mod layout;
+pub(crate) mod live_example;
 pub(crate) mod markdown;

@@ -4,7 +4,7 @@ use market::row::EtfRow;
 
 use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::{ServedGeneration, DataVersion};
+use crate::read::projection::{DataVersion, ServedGeneration};
 
 const LIST: &str = include_str!("../../../queries/etfs/list.sql");
 
@@ -19,7 +19,8 @@ impl EtfTable {
     /// Reads all funds in one statement.
     pub(super) async fn load(generation: &ServedGeneration) -> Result<Self, QueryError> {
         let rows = lookup::run_query(generation, LIST, &[]).await?;
-        let version = DataVersion::from_row(rows.first().ok_or_else(|| lookup::missing_version_error(generation))?)?;
+        let version =
+            DataVersion::from_row(rows.first().ok_or_else(|| lookup::missing_version_error(generation))?)?;
         Ok(Self { version, rows: lookup::rows_with_symbol(&rows)? })
     }
 }

@@ -1,6 +1,6 @@
 //! Loader of the facet index: the names that filters accept.
 
-use crate::parameters::facets::{FilterField, FacetIndex};
+use crate::parameters::facets::{FacetIndex, FilterField};
 use crate::read::QueryError;
 use crate::read::lookup;
 use crate::read::projection::ServedGeneration;

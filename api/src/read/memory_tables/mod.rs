@@ -1,13 +1,13 @@
 //! In-memory tables, one per data version, for lists with arbitrary filters and sort keys.
 
 mod etfs;
-mod name_index;
-mod versioned_cache;
-mod stocks;
 mod facet_index;
+mod name_index;
+mod stocks;
+mod versioned_cache;
 
 pub(crate) use etfs::EtfTable;
-pub(crate) use name_index::{SearchNames, NameIndex};
+pub(crate) use name_index::{NameIndex, SearchNames};
 pub(crate) use stocks::{SecurityRow, StockTable};
 
 use std::sync::Arc;
@@ -47,7 +47,10 @@ impl MemoryTables {
     }
 
     /// Index of filter names, at the generation's newest version.
-    pub(crate) async fn facet_index(&self, generation: &ServedGeneration) -> Result<Arc<FacetIndex>, QueryError> {
+    pub(crate) async fn facet_index(
+        &self,
+        generation: &ServedGeneration,
+    ) -> Result<Arc<FacetIndex>, QueryError> {
         self.facet_indexes.get(generation, facet_index::load(generation)).await
     }
 }

@@ -29,7 +29,10 @@ pub(crate) struct SearchNames {
 
 impl NameIndex {
     /// Reads the names missing in the list rows, in one statement.
-    pub(super) async fn load(generation: &ServedGeneration, securities: &[SecurityRow]) -> Result<Self, QueryError> {
+    pub(super) async fn load(
+        generation: &ServedGeneration,
+        securities: &[SecurityRow],
+    ) -> Result<Self, QueryError> {
         let names: HashMap<&str, &str> =
             securities.iter().map(|m| (m.stock.symbol.as_str(), m.stock.name.as_str())).collect();
         let mut by_symbol = HashMap::new();

@@ -7,7 +7,7 @@ use store::FromRow;
 
 use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::{ServedGeneration, DataVersion};
+use crate::read::projection::{DataVersion, ServedGeneration};
 
 const LIST: &str = include_str!("../../../queries/stocks/list.sql");
 
@@ -29,7 +29,8 @@ impl StockTable {
     /// Reads all securities in one statement.
     pub(super) async fn load(generation: &ServedGeneration) -> Result<Self, QueryError> {
         let rows = lookup::run_query(generation, LIST, &[]).await?;
-        let version = DataVersion::from_row(rows.first().ok_or_else(|| lookup::missing_version_error(generation))?)?;
+        let version =
+            DataVersion::from_row(rows.first().ok_or_else(|| lookup::missing_version_error(generation))?)?;
         let present =
             rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
         let member =

@@ -11,11 +11,13 @@ use store::FromRow;
 use tokio_postgres::Row;
 use utoipa::{IntoParams, ToSchema};
 
-use super::stream::{BulkQuery, Bulk, MAX_SYMBOLS, stream_bulk};
+use super::stream::{Bulk, BulkQuery, MAX_SYMBOLS, stream_bulk};
 use crate::answer::{Access, Professional};
-use crate::answer::{HandlerContext, ResponseWriter, FinishedBody};
+use crate::answer::{FinishedBody, HandlerContext, ResponseWriter};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, ResponseFormat, Output, Parameters, ParameterReader, SymbolList, DateRange};
+use crate::parameters::{
+    DateRange, DocumentedParameters, Output, ParameterReader, Parameters, ResponseFormat, SymbolList,
+};
 use crate::read::QueryError;
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};

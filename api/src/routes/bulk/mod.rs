@@ -1,5 +1,5 @@
 //! Bulk endpoints: many symbols in one call (Professional).
 
-mod stream;
 pub(crate) mod dividends;
 pub(crate) mod quotes_and_metrics;
+mod stream;

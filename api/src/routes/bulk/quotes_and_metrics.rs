@@ -6,11 +6,11 @@ use serde::Serialize;
 use tokio_postgres::Row;
 use utoipa::IntoParams;
 
-use super::stream::{BulkQuery, Bulk, MAX_SYMBOLS, stream_bulk};
+use super::stream::{Bulk, BulkQuery, MAX_SYMBOLS, stream_bulk};
 use crate::answer::{Access, Professional};
-use crate::answer::{HandlerContext, ResponseWriter, FinishedBody};
+use crate::answer::{FinishedBody, HandlerContext, ResponseWriter};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Output, Parameters, ParameterReader, SymbolList};
+use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, SymbolList};
 use crate::read::lookup;
 use crate::render::rows;
 use crate::routes::ErrorResponses;
@@ -51,7 +51,8 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
         let rows: Vec<T> = lookup::rows_with_symbol(rows)?;
         Ok(rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect())
     };
-    stream_bulk(&context.generation, outlet, asked, by_symbol, |output, rows| rows::render_rows(output, rows)).await
+    stream_bulk(&context.generation, outlet, asked, by_symbol, |output, rows| rows::render_rows(output, rows))
+        .await
 }
 
 /// Bulk quotes (Professional)
@@ -64,7 +65,9 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
 )]
 pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) -> Response {
     access
-        .respond_streaming(|context, outlet| stream_rows::<Quote, false>(context, outlet, QUOTES, |row| &row.symbol))
+        .respond_streaming(|context, outlet| {
+            stream_rows::<Quote, false>(context, outlet, QUOTES, |row| &row.symbol)
+        })
         .await
 }
 
@@ -78,6 +81,8 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
 )]
 pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) -> Response {
     access
-        .respond_streaming(|context, outlet| stream_rows::<Metrics, true>(context, outlet, METRICS, |row| &row.symbol))
+        .respond_streaming(|context, outlet| {
+            stream_rows::<Metrics, true>(context, outlet, METRICS, |row| &row.symbol)
+        })
         .await
 }

@@ -8,12 +8,12 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use utoipa::ToSchema;
 
-use crate::answer::{ResponseWriter, FinishedBody};
+use crate::answer::{FinishedBody, ResponseWriter};
 use crate::error::ApiError;
-use crate::parameters::{ResponseFormat, Output, SymbolList};
+use crate::parameters::{Output, ResponseFormat, SymbolList};
 use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::{ServedGeneration, DataVersion};
+use crate::read::projection::{DataVersion, ServedGeneration};
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
 

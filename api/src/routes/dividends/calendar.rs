@@ -19,7 +19,8 @@ use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, DocumentedParameters, Direction, OtherDateRanges, Output, Page, PageOptions, Parameters, ParameterReader, SymbolList, DateRange,
+    Bounds, DateRange, Direction, DocumentedParameters, OtherDateRanges, Output, Page, PageOptions,
+    ParameterReader, Parameters, SymbolList,
 };
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::read::projection::DataVersion;
@@ -183,9 +184,11 @@ async fn page<const DAYS: u64>(
     descending: &str,
 ) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
-    let ResolvedSymbols { known, missing } = lookup::resolve_symbol_list(&context.generation, asked.symbols.as_ref()).await?;
+    let ResolvedSymbols { known, missing } =
+        lookup::resolve_symbol_list(&context.generation, asked.symbols.as_ref()).await?;
     let after: Option<NaiveDate> = asked.page.after_value(0).and_then(|day| day.parse().ok());
-    let (symbol, kind, id) = (asked.page.after_value(1), asked.page.after_value(2), asked.page.after_value(3));
+    let (symbol, kind, id) =
+        (asked.page.after_value(1), asked.page.after_value(2), asked.page.after_value(3));
     let (least_yield, least_amount) = (asked.min_yield.map(ExactDecimal), asked.min_amount.map(ExactDecimal));
     let probe = asked.page.limit + 1;
     let OtherDateRanges { declared, record } = asked.other_days;
@@ -211,7 +214,9 @@ async fn page<const DAYS: u64>(
     ];
     let statement = if asked.page.direction() == Direction::Ascending { ascending } else { descending };
     let rows = lookup::run_query(&context.generation, statement, &parameters).await?;
-    let version = DataVersion::from_row(rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?)?;
+    let version = DataVersion::from_row(
+        rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?,
+    )?;
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     let rows =
         present.map(|row| CalendarRow::of(row, event_type, context.today)).collect::<Result<Vec<_>, _>>()?;

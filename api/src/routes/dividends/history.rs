@@ -12,8 +12,8 @@ use crate::answer::{HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
-    DocumentedParameters, Direction, OTHER_DATE_PARAMETERS, OtherDateRanges, Output, Page, PageOptions, Parameters, ParameterReader, SyncPoint, SymbolList,
-    DateRange,
+    DateRange, Direction, DocumentedParameters, OTHER_DATE_PARAMETERS, OtherDateRanges, Output, Page,
+    PageOptions, ParameterReader, Parameters, SymbolList, SyncPoint,
 };
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::read::projection::DataVersion;
@@ -21,7 +21,7 @@ use crate::render::envelope::{Depth, List, ListMeta, Warning};
 use crate::render::rows;
 use crate::routes::ErrorResponses;
 use crate::routes::change_feed::{ChangeQuery, render_changes};
-use crate::routes::stocks::dividends::{FILTERS, STATUSES, statuses};
+use crate::routes::stocks::dividends::{FILTERS, STATUSES, selected_statuses};
 
 const HISTORY: &str = include_str!("../../../queries/dividends/history.sql");
 const HISTORY_ASCENDING: &str = include_str!("../../../queries/dividends/history_ascending.sql");
@@ -113,14 +113,17 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
     let asked = &context.parameters;
     if let Some(since) = &asked.updated_since {
         let (symbols, page, output) = (asked.symbols.as_ref(), &asked.page, &asked.output);
-        return render_changes::<DividendRow, _>(&context, ChangeQuery { since, symbols, page, output }).await;
+        return render_changes::<DividendRow, _>(&context, ChangeQuery { since, symbols, page, output })
+            .await;
     }
-    let ResolvedSymbols { known, missing } = lookup::resolve_symbol_list(&context.generation, asked.symbols.as_ref()).await?;
+    let ResolvedSymbols { known, missing } =
+        lookup::resolve_symbol_list(&context.generation, asked.symbols.as_ref()).await?;
     let OtherDateRanges { declared, record } = asked.other_days;
     let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
     let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
     let after: Option<NaiveDate> = asked.page.after_value(0).and_then(|day| day.parse().ok());
-    let (symbol, kind, id) = (asked.page.after_value(1), asked.page.after_value(2), asked.page.after_value(3));
+    let (symbol, kind, id) =
+        (asked.page.after_value(1), asked.page.after_value(2), asked.page.after_value(3));
     let probe = asked.page.limit + 1;
     let statement = if asked.page.direction() == Direction::Ascending { HISTORY_ASCENDING } else { HISTORY };
     let parameters: [&(dyn ToSql + Sync); 14] = [
@@ -141,7 +144,8 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
     ];
     let rows = lookup::run_query(&context.generation, statement, &parameters).await?;
     let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
-    let (version, page) = (DataVersion::from_row(first)?, asked.page.with_sync_from(first.try_get("sync_from")?));
+    let (version, page) =
+        (DataVersion::from_row(first)?, asked.page.with_sync_from(first.try_get("sync_from")?));
     let held = lookup::count_quarantined(&rows)?;
     let mut rows: Vec<DividendRow> = lookup::rows_with_symbol(&rows)?;
     let next_cursor = page.split_off_next_cursor(&mut rows, &context.app.signer, key);

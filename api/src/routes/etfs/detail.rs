@@ -6,7 +6,7 @@ use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
+use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
 use crate::read::QueryError;
 use crate::read::lookup;
 use crate::render::envelope::Single;

@@ -16,10 +16,10 @@ use super::detail::unknown;
 use crate::answer::{Access, Free};
 use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::facets::{FilterField, StandardNames, FacetNames};
+use crate::parameters::facets::{FacetNames, FilterField, StandardNames};
 use crate::parameters::{
-    Bounds, DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, ParameterError, Parameters, PathSymbol,
-    ParameterReader, SortValue, is_among,
+    Bounds, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterError, ParameterReader,
+    Parameters, PathSymbol, SortValue, Sortable, is_among,
 };
 use crate::read::lookup;
 use crate::read::projection::DataVersion;
@@ -177,9 +177,9 @@ async fn sectors(
         Err(_) => {
             let facet_index = context.app.memory_tables.facet_index(&context.generation).await?;
             let known = facet_index.names_with(FilterField::Sector, own);
-            known
-                .resolve(StandardNames::NONE, text)
-                .map_err(|unknown| ApiError::Parameters(vec![ParameterError::unknown_value("sector", unknown)]))
+            known.resolve(StandardNames::NONE, text).map_err(|unknown| {
+                ApiError::Parameters(vec![ParameterError::unknown_value("sector", unknown)])
+            })
         }
     }
 }

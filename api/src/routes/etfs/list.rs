@@ -13,7 +13,8 @@ use utoipa::IntoParams;
 use crate::answer::{Access, Free};
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, ParameterReader, SortValue, is_among,
+    Bounds, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
+    SortValue, Sortable, is_among,
 };
 use crate::render::envelope::List;
 use crate::routes::ErrorResponses;
@@ -111,7 +112,11 @@ impl EtfsParameters {
             && is_among(self.frequency.as_ref(), etf.listed.frequency.as_ref())
             && is_within_bounds(etf.expense_ratio.map(|value| value.0), None, self.max_expense_ratio)
             && is_within_bounds(etf.aum.map(|value| value.0), self.min_aum, None)
-            && is_within_bounds(etf.listed.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
+            && is_within_bounds(
+                etf.listed.dividend_yield.map(|value| value.0),
+                self.min_yield,
+                self.max_yield,
+            )
     }
 }
 

@@ -15,20 +15,27 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::series::SecurityPrices;
 use super::price_encoder::PriceEncoder;
+use super::series::SecurityPrices;
 use crate::answer::{Access, Free};
 use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Direction, Output, Page, PageOptions, Parameters, PathSymbol, ParameterReader, DateRange};
+use crate::parameters::{
+    DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
+    PathSymbol,
+};
 use crate::read::lookup;
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
 use crate::routes::ErrorResponses;
 
 const PRICES: &str = include_str!("../../../queries/prices/prices.sql");
-const PAGING: PageOptions =
-    PageOptions { default_limit: 100, most: 5_000, keys: &["date"], order: &[("date", Direction::Descending)] };
+const PAGING: PageOptions = PageOptions {
+    default_limit: 100,
+    most: 5_000,
+    keys: &["date"],
+    order: &[("date", Direction::Descending)],
+};
 
 /// Fields of a price row, in order.
 pub(super) static COLUMNS: LazyLock<Vec<&'static str>> =
@@ -184,7 +191,8 @@ pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response 
             let rows =
                 lookup::run_query(&context.generation, PRICES, &[&candidates, &start.year(), &last]).await?;
             let row = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
-            let series = SecurityPrices::from_row(row)?.ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;
+            let series = SecurityPrices::from_row(row)?
+                .ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;
             page(&context, &series, start, row.try_get("factors_changed_at")?)
         })
         .await
@@ -217,7 +225,10 @@ fn page(
         basis: asked.adjustment.into(),
     };
     let mut body = rows::list_opening(&asked.output)?;
-    body.extend(PriceEncoder::new(&adjusted, series.row_labels(), &asked.output, periods.len()).encode_rows(periods.iter()));
+    body.extend(
+        PriceEncoder::new(&adjusted, series.row_labels(), &asked.output, periods.len())
+            .encode_rows(periods.iter()),
+    );
     let total_return = total_return(series, first..end.max(first));
     let list = list(context, series, periods.len(), start, next_cursor.clone());
     let meta = PricesMeta {

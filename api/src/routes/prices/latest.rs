@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::series::SecurityPrices;
 use crate::answer::{Access, Free};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
+use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
 use crate::read::lookup;
 use crate::render::envelope::Single;
 use crate::routes::ErrorResponses;
@@ -92,10 +92,12 @@ impl LatestPrice {
 pub(crate) async fn latest(access: Access<Free, LatestParameters>) -> Response {
     access
         .respond(async |context| {
-            let rows = lookup::run_query(&context.generation, LATEST, &[&context.parameters.symbol.candidates()])
-                .await?;
+            let rows =
+                lookup::run_query(&context.generation, LATEST, &[&context.parameters.symbol.candidates()])
+                    .await?;
             let row = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
-            let series = SecurityPrices::from_row(row)?.ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;
+            let series = SecurityPrices::from_row(row)?
+                .ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;
             let none = || ApiError::NotFound(format!("No prices of {}", series.symbol));
             let latest = LatestPrice::of(&series).ok_or_else(none)?;
             context.render_single(&context.parameters.output, series.version, &latest)

@@ -14,13 +14,14 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::history::{Adjustment, COLUMNS, PriceRow};
-use super::series::SecurityPrices;
 use super::price_encoder::PriceEncoder;
+use super::series::SecurityPrices;
 use crate::answer::{Access, Professional};
-use crate::answer::{StreamingBody, HandlerContext, ResponseWriter, FinishedBody};
+use crate::answer::{FinishedBody, HandlerContext, ResponseWriter, StreamingBody};
 use crate::error::ApiError;
 use crate::parameters::{
-    DocumentedParameters, Direction, ResponseFormat, Output, Page, PageOptions, Parameters, ParameterReader, SymbolList, DateRange,
+    DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
+    ResponseFormat, SymbolList,
 };
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::read::projection::DataVersion;
@@ -142,7 +143,10 @@ pub(crate) async fn market(access: Access<Professional, MarketPricesParameters>)
     access.respond_streaming(page).await
 }
 
-async fn page(context: HandlerContext<MarketPricesParameters>, outlet: ResponseWriter) -> Result<FinishedBody, ApiError> {
+async fn page(
+    context: HandlerContext<MarketPricesParameters>,
+    outlet: ResponseWriter,
+) -> Result<FinishedBody, ApiError> {
     let asked = &context.parameters;
     let ResolvedSymbols { known: named, missing } =
         lookup::resolve_symbol_list(&context.generation, context.parameters.symbols.as_ref()).await?;
@@ -189,7 +193,8 @@ async fn next(
         .query(&statement, &[&year(asked.first()), &year(asked.last()), &named, &from, &i64::from(BATCH)])
         .await?;
     let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
-    let series = rows.iter().map(SecurityPrices::from_row).filter_map(Result::transpose).collect::<Result<_, _>>()?;
+    let series =
+        rows.iter().map(SecurityPrices::from_row).filter_map(Result::transpose).collect::<Result<_, _>>()?;
     Ok((DataVersion::from_row(first)?, series))
 }
 

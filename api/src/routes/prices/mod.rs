@@ -6,5 +6,5 @@
 pub(crate) mod history;
 pub(crate) mod latest;
 pub(crate) mod market;
-mod series;
 mod price_encoder;
+mod series;

@@ -11,10 +11,12 @@ use serde::Serialize;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::{IntoParams, ToSchema};
 
-use super::figures::{FIGURES, ScreenerFigure, SORT_KEYS};
+use super::figures::{FIGURES, SORT_KEYS, ScreenerFigure};
 use super::row::COLUMNS;
 use crate::parameters::facets::FilterField;
-use crate::parameters::{Bounds, Direction, Output, Page, PageOptions, Parameters, ParameterReader, is_among};
+use crate::parameters::{
+    Bounds, Direction, Output, Page, PageOptions, ParameterReader, Parameters, is_among,
+};
 use crate::read::memory_tables::SecurityRow;
 use crate::routes::stocks::list::is_within_bounds;
 

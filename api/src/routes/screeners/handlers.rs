@@ -112,7 +112,11 @@ fn screened<P: Preset>(
     let rows: Vec<ScreenerRow> = securities.into_iter().map(ScreenerRow::from).collect();
     let list = ListMeta::new(&stock_table.version, rows.len(), screen.page.limit, next_cursor.clone());
     let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria() };
-    Ok(RenderedBody { body: rows::render_list(&screen.output, &rows, &meta)?, version: stock_table.version, next_cursor })
+    Ok(RenderedBody {
+        body: rows::render_list(&screen.output, &rows, &meta)?,
+        version: stock_table.version,
+        next_cursor,
+    })
 }
 
 /// Dividend screener

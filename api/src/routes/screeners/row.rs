@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::figures::FIGURES;
-use crate::parameters::{Sortable, SortValue};
+use crate::parameters::{SortValue, Sortable};
 use crate::read::memory_tables::SecurityRow;
 
 /// A stock row with the screeners' figures.

@@ -10,8 +10,8 @@ use utoipa::IntoParams;
 
 use crate::answer::{Access, Starter};
 use crate::parameters::{
-    DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, PathSymbol, ParameterReader, SyncPoint, SortValue,
-    DateRange,
+    DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
+    PathSymbol, SortValue, Sortable, SyncPoint,
 };
 use crate::read::lookup;
 use crate::render::envelope::{Depth, List, Warning};
@@ -33,7 +33,10 @@ pub(crate) const STATUSES: &[DividendStatus] =
     &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
 
 /// Statuses of the returned rows. Without a request for others, these are declared and paid.
-pub(crate) fn selected_statuses(asked: Option<&Vec<DividendStatus>>, include_projected: bool) -> Vec<DividendStatus> {
+pub(crate) fn selected_statuses(
+    asked: Option<&Vec<DividendStatus>>,
+    include_projected: bool,
+) -> Vec<DividendStatus> {
     let live = || vec![DividendStatus::Declared, DividendStatus::Paid];
     let mut statuses = asked.cloned().unwrap_or_else(live);
     statuses.extend(include_projected.then_some(DividendStatus::Projected));
@@ -138,7 +141,11 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
                 let (page, output) = (&asked.page, &asked.output);
                 lookup::require_known_symbol(&context.generation, &asked.symbol).await?;
                 let symbols = Some(&asked.symbol.to_list());
-                return render_changes::<DividendRow, _>(&context, ChangeQuery { since, symbols, page, output }).await;
+                return render_changes::<DividendRow, _>(
+                    &context,
+                    ChangeQuery { since, symbols, page, output },
+                )
+                .await;
             }
             let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
             let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);

@@ -5,7 +5,7 @@ use market::row::{FundamentalsRow, TableRow};
 use utoipa::IntoParams;
 
 use crate::answer::{Access, Starter};
-use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
+use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
 use crate::read::lookup;
 use crate::render::envelope::Single;
 use crate::render::raw_row::RawRow;

@@ -14,8 +14,8 @@ use crate::answer::{Access, Free};
 use crate::concurrency::cpu_pool::run_low_priority;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, ParameterReader, SortValue, SymbolList,
-    is_among,
+    Bounds, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
+    SortValue, Sortable, SymbolList, is_among,
 };
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::render::envelope::List;
@@ -135,7 +135,11 @@ impl ListParameters {
 }
 
 /// True if the value is within the inclusive bounds. An unknown value is outside of any bound.
-pub(crate) fn is_within_bounds(value: Option<Decimal>, least: Option<Decimal>, most: Option<Decimal>) -> bool {
+pub(crate) fn is_within_bounds(
+    value: Option<Decimal>,
+    least: Option<Decimal>,
+    most: Option<Decimal>,
+) -> bool {
     let above = least.is_none_or(|least| value.is_some_and(|value| value >= least));
     let below = most.is_none_or(|most| value.is_some_and(|value| value <= most));
     above && below
@@ -176,8 +180,8 @@ pub(crate) async fn list(access: Access<Free, ListParameters>) -> Response {
             let page = move || {
                 let asked = &context.parameters;
                 let securities = stock_table.securities.iter().map(|member| &member.stock);
-                let wanted =
-                    securities.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
+                let wanted = securities
+                    .filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
                 let rows = wanted.filter(|stock| asked.matches(stock));
                 context.render_page(&asked.output, &asked.page, stock_table.version, rows, |meta| {
                     if asked.symbols.is_some() {

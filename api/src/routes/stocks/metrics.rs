@@ -14,7 +14,7 @@ use crate::answer::HandlerContext;
 use crate::answer::{Access, Free};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
+use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
 use crate::read::lookup;
 use crate::read::projection::DataVersion;
 use crate::render::envelope::{Single, Warning};
@@ -105,12 +105,19 @@ pub(crate) async fn metrics(access: Access<Free, MetricsParameters>) -> Response
             let held = i64::try_from(answer.metrics.quarantined.0.len())
                 .map_err(|error| ApiError::Internal(error.into()))?;
             let warnings = Warning::quarantined(held).into_iter().collect();
-            context.render_single_with_warnings(&context.parameters.output, version, &answer.within(context.first_available_day()), warnings)
+            context.render_single_with_warnings(
+                &context.parameters.output,
+                version,
+                &answer.within(context.first_available_day()),
+                warnings,
+            )
         })
         .await
 }
 
-async fn answer(context: &HandlerContext<MetricsParameters>) -> Result<(DataVersion, MetricsAnswer), ApiError> {
+async fn answer(
+    context: &HandlerContext<MetricsParameters>,
+) -> Result<(DataVersion, MetricsAnswer), ApiError> {
     let asked = &context.parameters;
     let (version, metrics) = lookup::find_one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;
     // The data ends at the market's as-of date.

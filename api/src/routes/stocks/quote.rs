@@ -5,7 +5,7 @@ use market::row::{Quote, TableRow};
 use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
-use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
+use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
 use crate::read::lookup;
 use crate::render::envelope::Single;
 use crate::render::raw_row::RawRow;
@@ -40,7 +40,8 @@ impl Parameters for QuoteParameters {
 pub(crate) async fn quote(access: Access<Free, QuoteParameters>) -> Response {
     access
         .respond(async |context| {
-            let (version, row) = lookup::find_row(&context.generation, QUOTE, &context.parameters.symbol).await?;
+            let (version, row) =
+                lookup::find_row(&context.generation, QUOTE, &context.parameters.symbol).await?;
             context.render_single(&context.parameters.output, version, &RawRow::<Quote>::new(row))
         })
         .await

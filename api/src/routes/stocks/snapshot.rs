@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::{Access, Free};
-use crate::parameters::{DocumentedParameters, Output, Parameters, PathSymbol, ParameterReader};
+use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
 use crate::read::lookup;
 use crate::render::envelope::Single;
 use crate::routes::ErrorResponses;

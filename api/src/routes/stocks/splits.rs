@@ -9,8 +9,8 @@ use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::parameters::{
-    DocumentedParameters, Direction, Sortable, Output, Page, PageOptions, Parameters, PathSymbol, ParameterReader, SyncPoint, SortValue,
-    DateRange,
+    DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
+    PathSymbol, SortValue, Sortable, SyncPoint,
 };
 use crate::read::lookup;
 use crate::render::envelope::{Depth, List, Warning};
@@ -18,8 +18,12 @@ use crate::routes::ErrorResponses;
 use crate::routes::change_feed::{ChangeQuery, render_changes};
 
 const SPLITS: &str = include_str!("../../../queries/stocks/splits.sql");
-const PAGING: PageOptions =
-    PageOptions { default_limit: 50, most: 200, keys: &["ex_date"], order: &[("ex_date", Direction::Descending)] };
+const PAGING: PageOptions = PageOptions {
+    default_limit: 50,
+    most: 200,
+    keys: &["ex_date"],
+    order: &[("ex_date", Direction::Descending)],
+};
 
 /// Parameters of one symbol's splits.
 #[derive(Debug, IntoParams)]
@@ -88,7 +92,8 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
                 let (page, output) = (&asked.page, &asked.output);
                 lookup::require_known_symbol(&context.generation, &asked.symbol).await?;
                 let symbols = Some(&asked.symbol.to_list());
-                return render_changes::<SplitRow, _>(&context, ChangeQuery { since, symbols, page, output }).await;
+                return render_changes::<SplitRow, _>(&context, ChangeQuery { since, symbols, page, output })
+                    .await;
             }
             let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
             let found = lookup::find_rows::<SplitRow>(

@@ -5,7 +5,7 @@ use std::fmt;
 
 use market::event::Kind;
 
-use super::kind_layout::{ID_FIELD, LISTS, KindLayout, REASON_FIELD};
+use super::kind_layout::{ID_FIELD, KindLayout, LISTS, REASON_FIELD};
 use crate::format::raw_json::{ObjectMembers, string};
 use crate::normalize::{RecordCells, RowError};
 

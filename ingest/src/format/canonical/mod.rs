@@ -5,25 +5,25 @@ use std::io::Read;
 
 use market::event::Kind;
 
+use super::file_format::{FeedReadError, FileFormat, ReaderOptions, VendorFile};
 use super::file_head::FileHead;
-use super::file_format::{FileFormat, ReaderOptions, FeedReadError, VendorFile};
 use super::headered_table::HeaderedTable;
 use super::vendor_row::read_objects;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
+use crate::source::csv_reader::{CsvRecord, LineReader};
 use crate::source::feed_files::{Encoding, FeedFile};
-use crate::source::csv_reader::{LineReader, CsvRecord};
 
 mod cells;
-mod record_builder;
 mod json;
 pub(crate) mod kind_layout;
 mod price_reader;
+mod record_builder;
 mod row_conversion;
 
 use cells::cells_of;
-pub(super) use record_builder::RecordBuilder;
 use kind_layout::KindLayout;
+pub(super) use record_builder::RecordBuilder;
 
 /// Recognizes a canonical file: CSV by name and columns, JSON by its first record.
 pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileFormat, String>> {
@@ -101,8 +101,8 @@ pub(super) fn read_csv(
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
     let table = HeaderedTable::open(reader, str::to_ascii_lowercase)?;
-    let layout =
-        KindLayout::for_kind(kind).ok_or_else(|| FeedReadError::Refused(format!("{kind} rows cannot be loaded")))?;
+    let layout = KindLayout::for_kind(kind)
+        .ok_or_else(|| FeedReadError::Refused(format!("{kind} rows cannot be loaded")))?;
     let columns = layout.columns(table.header(), options.ignore_unknown).map_err(FeedReadError::Refused)?;
     if kind == Kind::Price {
         return price_reader::read_prices(layout, &columns, table, rows);

@@ -12,7 +12,7 @@ use super::cells::cells_of;
 use super::kind_layout::KindLayout;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::file_format::FeedReadError;
-use crate::format::headered_table::{NONE, PriceColumns, HeaderedTable};
+use crate::format::headered_table::{HeaderedTable, NONE, PriceColumns};
 use crate::normalize::{RecordCells, RowError, parse_session_date, trim_blanks};
 use crate::source::csv_reader::CsvRecord;
 

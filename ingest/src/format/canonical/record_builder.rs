@@ -28,8 +28,14 @@ impl<'a> RecordBuilder<'a> {
     }
 
     /// Validates the record like a canonical one, and adds it. `bytes` is the length of its source text.
-    pub(crate) fn validate_into(self, line: u64, bytes: usize, rows: &mut RowAccumulator) -> Result<(), RowError> {
-        let layout = KindLayout::for_kind(self.kind).ok_or_else(|| RowError::new("unknown_kind", self.kind))?;
+    pub(crate) fn validate_into(
+        self,
+        line: u64,
+        bytes: usize,
+        rows: &mut RowAccumulator,
+    ) -> Result<(), RowError> {
+        let layout =
+            KindLayout::for_kind(self.kind).ok_or_else(|| RowError::new("unknown_kind", self.kind))?;
         let mut cells = RecordCells::new(layout.names);
         for (name, value) in self.values {
             let index = layout.names.iter().position(|known| *known == name);

@@ -12,7 +12,9 @@ use rust_decimal::Decimal;
 
 use super::price_reader;
 use crate::batch::row_accumulator::{RowAccumulator, RowProvenance};
-use crate::normalize::{RecordCells, RowError, parse_date, parse_session_date, abbreviate, parse_web_address};
+use crate::normalize::{
+    RecordCells, RowError, abbreviate, parse_date, parse_session_date, parse_web_address,
+};
 use crate::price::bar_parser::PriceCells;
 
 /// Reads one record into `rows`; `bytes` is the length of its text.
@@ -44,7 +46,10 @@ pub(super) fn convert_record(
         Kind::Holding => accept_holding(cells, provenance, rows)?,
         Kind::Session => {
             let date = parse_session_date("date", cells.required_text("date")?.as_bytes())?;
-            rows.add_session(provenance.into_row(MarketSession { date, note: cells.owned_text("note") }), bytes)?;
+            rows.add_session(
+                provenance.into_row(MarketSession { date, note: cells.owned_text("note") }),
+                bytes,
+            )?;
         }
         Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => {}
     }
@@ -124,8 +129,10 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
 /// Adds a reject for an invalid website address. The row itself is accepted without it.
 fn note_website(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) {
     if let Some(text) = cells.text("website").filter(|text| parse_web_address(text).is_none()) {
-        let message =
-            format_args!("website {:?} is not an http or https address: omitted", abbreviate(text.as_bytes()));
+        let message = format_args!(
+            "website {:?} is not an http or https address: omitted",
+            abbreviate(text.as_bytes())
+        );
         rows.add_reject(line, text.as_bytes(), RowError::new("bad_website", message));
     }
 }
@@ -279,7 +286,11 @@ fn etf(cells: &RecordCells<'_>) -> Result<Etf, RowError> {
     })
 }
 
-fn accept_holding(cells: &RecordCells<'_>, provenance: RowProvenance, rows: &mut RowAccumulator) -> Result<(), RowError> {
+fn accept_holding(
+    cells: &RecordCells<'_>,
+    provenance: RowProvenance,
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
     let (etf, as_of) = (cells.required_symbol("etf_symbol")?, cells.required_date("as_of")?);
     let position = if provenance.action == Action::Retract { None } else { Some(holding(cells)?) };
     rows.add_holding(etf, as_of, provenance.into_row(position))

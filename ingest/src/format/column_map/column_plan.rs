@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use market::symbol::Symbol;
 
-use super::map_definition::ColumnLocation;
-use super::map::{ColumnMap, WideNames};
 use super::column_name_pattern::NameParts;
+use super::map::{ColumnMap, WideNames};
+use super::map_definition::ColumnLocation;
 use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
 use crate::format::file_head::normalize_column_name;
 use crate::normalize::RowError;
@@ -93,7 +93,9 @@ fn wide_rows(
     fields: &[(&'static str, &str)],
 ) -> Result<Vec<PlannedRow>, String> {
     let field_of = |text: &str| {
-        let known = fields.iter().find(|(_, wanted)| *wanted == text || normalize_column_name(wanted) == normalize_column_name(text));
+        let known = fields.iter().find(|(_, wanted)| {
+            *wanted == text || normalize_column_name(wanted) == normalize_column_name(text)
+        });
         known.map(|(name, _)| *name)
     };
     let wanted = |parts: &NameParts<'_>| parts.field.is_none_or(|field| field_of(field).is_some());

@@ -7,13 +7,13 @@ use market::event::Kind;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
+use super::column_name_pattern::NamePattern;
 use super::date_format::{self, DateFormat};
 use super::map_definition::ColumnLocation;
-use super::column_name_pattern::NamePattern;
 use super::number_format::NumberFormat;
 use crate::format::canonical::kind_layout::{CanonicalColumnType, KindLayout, canonical_column_type};
 use crate::format::symbol_pattern::SymbolPattern;
-use crate::normalize::{RowError, is_absent_value, abbreviate};
+use crate::normalize::{RowError, abbreviate, is_absent_value};
 
 /// Column with old and new shares of a split, such as `4:1` or `4.0`.
 pub(super) const RATIO: &str = "ratio";
@@ -91,7 +91,11 @@ impl ColumnMap {
     }
 
     /// Cell in canonical form; `None` if it is absent.
-    pub(super) fn convert_cell<'a>(&self, name: &'static str, cell: &'a str) -> Result<Option<Cow<'a, str>>, RowError> {
+    pub(super) fn convert_cell<'a>(
+        &self,
+        name: &'static str,
+        cell: &'a str,
+    ) -> Result<Option<Cow<'a, str>>, RowError> {
         let cell = cell.trim();
         if is_absent_value(cell.as_bytes()) || self.absent.iter().any(|word| word == cell) {
             return Ok(None);
@@ -100,10 +104,14 @@ impl ColumnMap {
             return Ok(Some(Cow::Owned(other.clone())));
         }
         let value = match canonical_column_type(name) {
-            CanonicalColumnType::Date => Cow::Owned(date_format::read_date(&self.dates, name, cell)?.to_string()),
+            CanonicalColumnType::Date => {
+                Cow::Owned(date_format::read_date(&self.dates, name, cell)?.to_string())
+            }
             CanonicalColumnType::Number if name == RATIO => Cow::Borrowed(cell),
             CanonicalColumnType::Number => self.numbers.read(name, cell, self.scale.get(name).copied())?,
-            CanonicalColumnType::Text if Some(name) == self.symbol_column() => Cow::Owned(self.symbol(name, cell)?),
+            CanonicalColumnType::Text if Some(name) == self.symbol_column() => {
+                Cow::Owned(self.symbol(name, cell)?)
+            }
             CanonicalColumnType::Text => Cow::Borrowed(cell),
         };
         Ok(Some(value))

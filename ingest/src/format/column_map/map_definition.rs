@@ -160,7 +160,9 @@ impl<'de> Deserialize<'de> for ScaleFactor {
                 let number = market::decimal::parse_figure(text).ok().filter(|number| !number.rounded);
                 let number = number.filter(|number| number.value > Decimal::ZERO);
                 let unexpected = serde::de::Unexpected::Str(text);
-                number.map(|number| ScaleFactor(number.value)).ok_or_else(|| E::invalid_value(unexpected, &self))
+                number
+                    .map(|number| ScaleFactor(number.value))
+                    .ok_or_else(|| E::invalid_value(unexpected, &self))
             }
             fn visit_i64<E: Error>(self, number: i64) -> Result<ScaleFactor, E> {
                 self.visit_str(&number.to_string())
@@ -205,7 +207,10 @@ impl MapDefinition {
     pub(super) fn parse(text: &str) -> Result<Self, MapError> {
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let message = error.message().trim().replace('\n', ", ");
-            error.span().map_or_else(|| MapError::without_line(&message), |span| MapError::at_position(text, span, &message))
+            error.span().map_or_else(
+                || MapError::without_line(&message),
+                |span| MapError::at_position(text, span, &message),
+            )
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::map_definition::ColumnLocation;
 use super::map::ColumnMap;
+use super::map_definition::ColumnLocation;
 
 /// Maps of common layouts, by name.
 pub const SHIPPED: [(&str, &str); 6] = [

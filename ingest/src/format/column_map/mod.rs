@@ -9,36 +9,36 @@ use std::sync::Arc;
 
 use super::canonical::RecordBuilder;
 use super::canonical::kind_layout::ID_FIELD;
-use super::file_symbol;
+use super::file_format::{FeedReadError, FileFormat, ReaderOptions, SymbolScope, VendorFile};
 use super::file_head::FileHead;
+use super::file_symbol;
 use super::raw_json::RawJson;
 use super::split_ratio;
-use super::file_format::{FileFormat, ReaderOptions, FeedReadError, VendorFile, SymbolScope};
 use super::vendor_row::{read_documents, read_objects};
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
+use crate::source::csv_reader::{CsvReader, CsvRecord};
 use crate::source::feed_files::{Encoding, FeedFile};
-use crate::source::csv_reader::{CsvRecord, CsvReader};
 
-mod validation;
-mod date_format;
-mod map_definition;
-mod windows_1252;
-pub(super) mod map;
 mod column_name_pattern;
-mod number_format;
 mod column_plan;
+mod date_format;
+pub(super) mod map;
+mod map_definition;
 mod map_file;
+mod number_format;
+mod validation;
+mod windows_1252;
 
+use column_plan::{ColumnPlan, PlannedRow};
 pub(crate) use date_format::matches_date_format;
-pub use map_definition::MapError;
-use map_definition::ColumnLocation;
-use windows_1252::Windows1252;
 pub use map::ColumnMap;
 use map::RATIO;
-use column_plan::{ColumnPlan, PlannedRow};
+use map_definition::ColumnLocation;
+pub use map_definition::MapError;
 pub(super) use map_file::find_shipped_map;
 pub use map_file::{MapFile, SHIPPED};
+use windows_1252::Windows1252;
 
 /// Values of a row, by canonical name.
 type RowValues<'a> = Vec<(&'static str, Cow<'a, str>)>;
@@ -55,7 +55,9 @@ pub(super) fn detect(
     } else {
         let symbol_from = options.symbol_from.clone().or_else(|| map.file_name().cloned());
         let options = ReaderOptions { symbol_from, ..options.clone() };
-        file_symbol::resolve_file_symbol(file, SymbolScope::File, &options)?.map(|symbol| map.apply_aliases(symbol)).transpose()?
+        file_symbol::resolve_file_symbol(file, SymbolScope::File, &options)?
+            .map(|symbol| map.apply_aliases(symbol))
+            .transpose()?
     };
     if head.encoding != Encoding::Csv && map.wide.is_some() {
         return Err("is JSON, which has no columns: [wide] is for tables".to_owned());
@@ -152,7 +154,10 @@ fn read_table(
 }
 
 /// Column names. Those of several header lines are joined by a bar; empty without a header.
-fn header<R: Read>(beginning: HeaderPosition, records: &mut CsvReader<R>) -> Result<Vec<String>, FeedReadError> {
+fn header<R: Read>(
+    beginning: HeaderPosition,
+    records: &mut CsvReader<R>,
+) -> Result<Vec<String>, FeedReadError> {
     let mut names: Vec<String> = Vec::new();
     let mut lines = 0;
     while lines < beginning.header {
@@ -187,7 +192,10 @@ fn table_header(names: &[String], delimiter: u8) -> String {
 /// Fails if a record has another number of columns. Extra empty ones at its end are ignored.
 fn check_shape(width: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     if record.unclosed {
-        return Err(RowError::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
+        return Err(RowError::new(
+            "malformed_row",
+            "a quoted field is not closed: double the quotes inside it",
+        ));
     }
     let excess = (width..record.len()).any(|index| !record.field(index).is_empty());
     if record.len() < width || excess {
@@ -240,13 +248,24 @@ fn text<'a>(record: &CsvRecord<'a>, index: usize) -> Result<&'a str, RowError> {
     })
 }
 
-fn add<'a>(map: &ColumnMap, name: &'static str, text: &'a str, values: &mut RowValues<'a>) -> Result<(), RowError> {
+fn add<'a>(
+    map: &ColumnMap,
+    name: &'static str,
+    text: &'a str,
+    values: &mut RowValues<'a>,
+) -> Result<(), RowError> {
     values.extend(map.convert_cell(name, text)?.map(|value| (name, value)));
     Ok(())
 }
 
 /// Validates and adds a row, unless the map skips it.
-fn accept(map: &ColumnMap, values: RowValues<'_>, line: u64, bytes: usize, rows: &mut RowAccumulator) -> Result<(), RowError> {
+fn accept(
+    map: &ColumnMap,
+    values: RowValues<'_>,
+    line: u64,
+    bytes: usize,
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
     let is_zero = |text: &str| text.bytes().all(|byte| b"-+0.".contains(&byte));
     let has = |name: &&str| values.iter().any(|(known, value)| known == name && !is_zero(value));
     if !map.skip_without.iter().all(has) {
@@ -311,9 +330,9 @@ fn read_json(
         });
     })?;
     match number {
-        0 => {
-            Err(FeedReadError::Refused(format!("has no records at {path:?}, the path of the map's file.records")))
-        }
+        0 => Err(FeedReadError::Refused(format!(
+            "has no records at {path:?}, the path of the map's file.records"
+        ))),
         _ => Ok(()),
     }
 }

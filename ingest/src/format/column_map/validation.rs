@@ -8,10 +8,10 @@ use market::event::Kind;
 use rust_decimal::Decimal;
 use toml::Spanned;
 
-use super::date_format::{self, DateFormat};
-use super::map_definition::{MapDefinition, ScaleFactor, MapError, OneOrMore, ColumnLocation};
-use super::map::{ColumnMap, RATIO, WideNames};
 use super::column_name_pattern::NamePattern;
+use super::date_format::{self, DateFormat};
+use super::map::{ColumnMap, RATIO, WideNames};
+use super::map_definition::{ColumnLocation, MapDefinition, MapError, OneOrMore, ScaleFactor};
 use super::number_format::NumberFormat;
 use crate::format::canonical::kind_layout::{self, CanonicalColumnType, KindLayout, canonical_column_type};
 use crate::format::symbol_pattern::SymbolPattern;
@@ -89,8 +89,11 @@ impl<'a> MapValidator<'a> {
         let allowed = || self.layout.names.iter().copied().filter(|known| *known != "kind").chain(ratio);
         allowed().find(|known| *known == name).ok_or_else(|| {
             let allowed: Vec<&str> = allowed().collect();
-            let message =
-                format!("{section}{name} is not a column of a {}; allowed: {}", self.kind, allowed.join(", "));
+            let message = format!(
+                "{section}{name} is not a column of a {}; allowed: {}",
+                self.kind,
+                allowed.join(", ")
+            );
             self.at(span, message)
         })
     }
@@ -109,10 +112,8 @@ impl<'a> MapValidator<'a> {
         match encoding.get_ref().to_ascii_lowercase().as_str() {
             "utf-8" => Ok(false),
             "windows-1252" => Ok(true),
-            _ => Err(self.at(
-                encoding.span(),
-                "file.encoding is \"utf-8\" or \"windows-1252\"; UTF-16 is detected",
-            )),
+            _ => Err(self
+                .at(encoding.span(), "file.encoding is \"utf-8\" or \"windows-1252\"; UTF-16 is detected")),
         }
     }
 
@@ -152,8 +153,10 @@ impl<'a> MapValidator<'a> {
         };
         let format = |text: &String| {
             DateFormat::parse(text).ok_or_else(|| {
-                let message =
-                    format!("dates.format {text:?} lacks a part of the date; allowed: {}", date_format::ALLOWED);
+                let message = format!(
+                    "dates.format {text:?} lacks a part of the date; allowed: {}",
+                    date_format::ALLOWED
+                );
                 self.at(formats.span(), message)
             })
         };
@@ -204,7 +207,11 @@ impl<'a> MapValidator<'a> {
         names.map(|name| self.name("rows.skip_without: ", name.get_ref(), name.span())).collect()
     }
 
-    fn pattern(&self, key: &str, pattern: Option<&Spanned<String>>) -> Result<Option<SymbolPattern>, MapError> {
+    fn pattern(
+        &self,
+        key: &str,
+        pattern: Option<&Spanned<String>>,
+    ) -> Result<Option<SymbolPattern>, MapError> {
         let Some(pattern) = pattern else { return Ok(None) };
         let parsed = SymbolPattern::parse(pattern.get_ref());
         let message = format!("{key} needs one {{symbol}} in the symbol's place, such as \"{{symbol}}.US\"");
@@ -227,7 +234,8 @@ impl<'a> MapValidator<'a> {
             None => None,
         };
         if value.is_some() == pattern.has_field() {
-            let message = "the field of the cells is missing: write {field} in wide.name, or wide.value = \"close\"";
+            let message =
+                "the field of the cells is missing: write {field} in wide.name, or wide.value = \"close\"";
             return Err(self.at(span, message));
         }
         Ok(Some(WideNames { pattern, value, skip: wide.skip.clone() }))

@@ -8,10 +8,10 @@ use super::*;
 
 mod alphavantage;
 mod canonical;
+mod column_map;
 mod eodhd;
 mod ishares;
 mod listings;
-mod column_map;
 mod massive;
 mod read_helper;
 mod sec;

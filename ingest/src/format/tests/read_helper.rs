@@ -9,7 +9,7 @@ use market::day::date_of;
 use market::metrics::currency::Currency;
 
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
-use crate::format::{FormatChoice, FileFormat, FileHead, ReaderOptions};
+use crate::format::{FileFormat, FileHead, FormatChoice, ReaderOptions};
 use crate::source::feed_files::FeedFile;
 
 pub(super) fn options() -> ReaderOptions {
@@ -37,9 +37,8 @@ pub(super) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<
     for piece in receiver {
         match piece {
             RowChunk::Rows(body, _) => bodies.push(body),
-            RowChunk::Prices(batch, symbols) => {
-                bodies.extend(batch.cut_by_symbol(&symbols).frames.into_iter().map(|f| Body::Prices(f.series)))
-            }
+            RowChunk::Prices(batch, symbols) => bodies
+                .extend(batch.cut_by_symbol(&symbols).frames.into_iter().map(|f| Body::Prices(f.series))),
         }
     }
     if !holdings.is_empty() {

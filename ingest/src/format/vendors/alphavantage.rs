@@ -9,11 +9,11 @@ use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::raw_trading_day::{SeriesDates, RawTradingDay, parse_split_shares};
+use crate::format::file_format::{FeedReadError, ReaderOptions, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::FileHead;
 use crate::format::raw_json::RawJson;
-use crate::format::file_format::{ReaderOptions, FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::vendor_row::{VendorRow, read_documents, read_rows, count_row};
+use crate::format::raw_trading_day::{RawTradingDay, SeriesDates, parse_split_shares};
+use crate::format::vendor_row::{VendorRow, count_row, read_documents, read_rows};
 use crate::normalize::{RowError, parse_session_date};
 use crate::price::bar_parser::PriceCells;
 use crate::source::feed_files::Encoding;
@@ -48,8 +48,9 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let events = head.has_column(&["symbol"])
         && head.has_column(&["data"])
         && (record.is_empty() || has("ex_dividend_date") || has("effective_date"));
-    let overview =
-        head.has_column(&["symbol"]) && head.has_column(&["assettype"]) && head.has_column(&["latestquarter", "exdividenddate"]);
+    let overview = head.has_column(&["symbol"])
+        && head.has_column(&["assettype"])
+        && head.has_column(&["latestquarter", "exdividenddate"]);
     (events || overview).then_some(Ok(SymbolScope::Rows))
 }
 
@@ -113,7 +114,8 @@ fn read_row(
     if row.has(&["close"]) {
         let date = parse_session_date("timestamp", row.bytes(&["timestamp"]))?;
         let day = RawTradingDay {
-            symbol: &Symbol::parse(&symbol).map_err(|_| RowError::invalid_symbol("symbol", symbol.as_bytes()))?,
+            symbol: &Symbol::parse(&symbol)
+                .map_err(|_| RowError::invalid_symbol("symbol", symbol.as_bytes()))?,
             date,
             prices: PriceCells {
                 open: row.bytes(&["open"]),

@@ -9,11 +9,11 @@ use rust_decimal::Decimal;
 
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::raw_trading_day::{SeriesDates, parse_split_shares};
+use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::FileHead;
 use crate::format::raw_json::RawJson;
-use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::vendor_row::{VendorRow, read_documents, read_rows, count_row};
+use crate::format::raw_trading_day::{SeriesDates, parse_split_shares};
+use crate::format::vendor_row::{VendorRow, count_row, read_documents, read_rows};
 use crate::normalize::{RowError, parse_date};
 use crate::source::feed_files::Encoding;
 
@@ -30,7 +30,9 @@ const EXCHANGE: [&str; 3] = ["exchangeshortname", "exchange", "ex"];
 const DIVIDEND: [&str; 3] = ["unadjustedvalue", "value", "dividend"];
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    if head.has_column(&["general"]) && head.has_column(&["highlights", "valuation", "sharesstats", "etfdata"]) {
+    if head.has_column(&["general"])
+        && head.has_column(&["highlights", "valuation", "sharesstats", "etfdata"])
+    {
         return Some(Ok(SymbolScope::Rows));
     }
     if !head.has_column(&["date"]) {
@@ -43,7 +45,8 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     // Other vendors' tables also have an Adjusted Close, with prices that are adjusted for splits.
     let adjusted = head.columns.iter().any(|column| column.eq_ignore_ascii_case("adjusted_close"));
     let prices = head.has_column(&["close"]) && adjusted;
-    let dividends = head.has_column(&["unadjustedvalue"]) || head.has_column(&["value"]) && head.has_column(&["currency"]);
+    let dividends = head.has_column(&["unadjustedvalue"])
+        || head.has_column(&["value"]) && head.has_column(&["currency"]);
     let splits = head.has_column(&["split"]) && head.columns.len() <= 3;
     (prices || dividends || splits).then_some(Ok(SymbolScope::File))
 }
@@ -60,7 +63,10 @@ fn read(mut reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), Fe
     Ok(())
 }
 
-fn read_bulk_or_fundamentals(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+fn read_bulk_or_fundamentals(
+    reading: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
     let currency = reading.currency();
     let mut days = SeriesDates::default();
     let mut number = 0;

@@ -8,11 +8,11 @@ use market::reference::Exchange;
 
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
+use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::{FileHead, normalize_column_name};
-use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::normalize::{RowError, is_absent_value, parse_date};
+use crate::source::csv_reader::{CsvReader, CsvRecord};
 use crate::source::feed_files::Encoding;
-use crate::source::csv_reader::{CsvRecord, CsvReader};
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "ishares",
@@ -76,13 +76,12 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
         let Some((columns, as_of)) = &table else {
             if normalize_column_name(&String::from_utf8_lossy(record.field(0))) == "ticker" {
                 let as_of = preamble.as_of.ok_or_else(|| {
-                    FeedReadError::Refused(
-                        "has no readable date after \"Fund Holdings as of\"".to_owned(),
-                    )
+                    FeedReadError::Refused("has no readable date after \"Fund Holdings as of\"".to_owned())
                 })?;
                 fund_rows(&fund, &preamble, as_of, record.line, rows)
                     .map_err(|fault| FeedReadError::Refused(fault.message))?;
-                let names = record.fields().map(|field| normalize_column_name(&String::from_utf8_lossy(field)));
+                let names =
+                    record.fields().map(|field| normalize_column_name(&String::from_utf8_lossy(field)));
                 table = Some((HoldingColumns(names.collect()), as_of.to_string()));
             } else {
                 preamble.read(&record);
@@ -101,7 +100,9 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     }
     match table {
         Some(_) => Ok(()),
-        None => Err(FeedReadError::Refused("has no table of holdings: no line begins with Ticker".to_owned())),
+        None => {
+            Err(FeedReadError::Refused("has no table of holdings: no line begins with Ticker".to_owned()))
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use market::event::Kind;
 
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
+use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::FileHead;
-use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor_row::{VendorRow, read_rows};
 use crate::normalize::RowError;
 use crate::source::feed_files::Encoding;

@@ -9,9 +9,9 @@ use market::event::Kind;
 
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::raw_trading_day::SeriesDates;
+use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::FileHead;
-use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::raw_trading_day::SeriesDates;
 use crate::format::vendor_row::{VendorRow, read_rows};
 use crate::normalize::{RowError, abbreviate};
 use crate::source::feed_files::Encoding;
@@ -26,11 +26,14 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     let found = match head.encoding {
-        Encoding::Csv => head.has_column(&["ticker"]) && head.has_column(&["windowstart"]) && head.has_column(&["close"]),
+        Encoding::Csv => {
+            head.has_column(&["ticker"]) && head.has_column(&["windowstart"]) && head.has_column(&["close"])
+        }
         _ => {
             let record = head.record_keys();
             let has = |name: &str| record.iter().any(|key| key == name);
-            let page = head.has_column(&["results", "requestid"]) && head.has_column(&["status", "requestid"]);
+            let page =
+                head.has_column(&["results", "requestid"]) && head.has_column(&["status", "requestid"]);
             has("ticker")
                 && (has("cash_amount") || has("split_from") || has("primary_exchange") || has("locale"))
                 || page && has("t") && has("o") && has("c")
@@ -131,7 +134,10 @@ fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'
 /// Adds a security, and the size figures of a ticker's details.
 fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     if let Some(market) = row.text(&["market"]).filter(|market| !matches!(*market, "stocks" | "otc")) {
-        return Err(RowError::new("unsupported_market", format_args!("market {market} is not of securities")));
+        return Err(RowError::new(
+            "unsupported_market",
+            format_args!("market {market} is not of securities"),
+        ));
     }
     let r#type = match row.text(&["type"]).unwrap_or_default() {
         "ETF" | "ETN" | "ETV" | "ETS" => "etf",
@@ -181,7 +187,8 @@ fn session_of(time: Option<&str>) -> Result<NaiveDate, RowError> {
         ..=14 => DateTime::<Utc>::from_timestamp_millis(number),
         _ => Some(DateTime::from_timestamp_nanos(number)),
     });
-    let message = format_args!("t {:?} is not a time in milliseconds or nanoseconds", abbreviate(text.as_bytes()));
+    let message =
+        format_args!("t {:?} is not a time in milliseconds or nanoseconds", abbreviate(text.as_bytes()));
     let local = instant.ok_or_else(|| RowError::new("bad_date", message))?.with_timezone(&New_York);
     match (local.hour(), local.minute(), local.second()) {
         (0 | 16, 0, 0) => Ok(local.date_naive()),

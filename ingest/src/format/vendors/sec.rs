@@ -13,9 +13,9 @@ use rust_decimal::Decimal;
 
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
+use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::FileHead;
 use crate::format::raw_json::RawJson;
-use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor_row::read_documents;
 use crate::normalize::parse_date;
 use crate::source::feed_files::Encoding;
@@ -47,7 +47,9 @@ const SHARES: [(&str, &str); 2] =
     [("dei", "EntityCommonStockSharesOutstanding"), ("us-gaap", "CommonStockSharesOutstanding")];
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    let found = head.encoding != Encoding::Csv && head.has_column(&["entityname"]) && head.has_column(&["facts", "cik"]);
+    let found = head.encoding != Encoding::Csv
+        && head.has_column(&["entityname"])
+        && head.has_column(&["facts", "cik"]);
     found.then_some(Ok(SymbolScope::File))
 }
 

@@ -7,8 +7,8 @@ use rust_decimal::Decimal;
 
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
+use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::FileHead;
-use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
 use crate::format::vendor_row::{VendorRow, read_rows, scale_number};
 use crate::normalize::RowError;
 use crate::source::feed_files::Encoding;
@@ -31,7 +31,11 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     }
     let constituents = head.has_column(&["gicssector"]);
     let financials = head.has_column(&["priceearnings"]) && head.has_column(&["marketcap"]);
-    (constituents || financials).then_some(Ok(if financials { SymbolScope::Dated } else { SymbolScope::Rows }))
+    (constituents || financials).then_some(Ok(if financials {
+        SymbolScope::Dated
+    } else {
+        SymbolScope::Rows
+    }))
 }
 
 fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
@@ -58,7 +62,11 @@ fn constituent(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), Row
 }
 
 /// Adds the figures as of the file's date, or else of the load's date. The ratio of a company with losses is absent.
-fn financials(row: &VendorRow<'_>, date: Option<NaiveDate>, rows: &mut RowAccumulator) -> Result<(), RowError> {
+fn financials(
+    row: &VendorRow<'_>,
+    date: Option<NaiveDate>,
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
     let as_of = date.unwrap_or_else(|| rows.observed_at().date_naive());
     let market_cap = row.text(&["marketcap"]).map(|text| {
         let small = market::decimal::parse_figure(text).is_ok_and(|cap| cap.value < SMALLEST_COMPANY);

@@ -7,9 +7,9 @@ use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
-use crate::format::raw_trading_day::{SeriesDates, RawTradingDay};
+use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::FileHead;
-use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
+use crate::format::raw_trading_day::{RawTradingDay, SeriesDates};
 use crate::format::vendor_row::{VendorRow, read_rows};
 use crate::normalize::{RowError, parse_session_date};
 use crate::price::bar_parser::PriceCells;
@@ -25,9 +25,13 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
 const TICKER: [&str; 1] = ["ticker"];
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
-    let prices = head.has_column(&["date"]) && head.has_column(&["close"]) && head.has_column(&["divcash", "adjopen"]);
-    let actions = head.has_column(&["exdate"]) && head.has_column(&["distribution", "splitfrom"]) && head.has_column(&TICKER);
-    let described = head.has_column(&["exchangecode"]) && head.has_column(&["enddate"]) && head.has_column(&TICKER);
+    let prices =
+        head.has_column(&["date"]) && head.has_column(&["close"]) && head.has_column(&["divcash", "adjopen"]);
+    let actions = head.has_column(&["exdate"])
+        && head.has_column(&["distribution", "splitfrom"])
+        && head.has_column(&TICKER);
+    let described =
+        head.has_column(&["exchangecode"]) && head.has_column(&["enddate"]) && head.has_column(&TICKER);
     let whose = if head.has_column(&TICKER) { SymbolScope::Rows } else { SymbolScope::File };
     (prices || actions || described).then_some(Ok(whose))
 }
@@ -56,7 +60,8 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
             let (dividend, ratio) = (row.bytes(&["divcash"]), row.bytes(&["splitfactor"]));
             let (line, bytes) = (row.line, row.raw.len());
             let (dividend, ratio) = (("divCash", dividend), ("splitFactor", ratio));
-            RawTradingDay { symbol: &symbol, date, prices, dividend, ratio, line, bytes }.add_to(options, rows)?;
+            RawTradingDay { symbol: &symbol, date, prices, dividend, ratio, line, bytes }
+                .add_to(options, rows)?;
             days.push(date);
             Ok(())
         }

@@ -6,10 +6,10 @@
 use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::raw_trading_day::RawTradingDay;
+use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::{FileHead, normalize_column_name};
-use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::headered_table::{PriceColumns, HeaderedTable};
+use crate::format::headered_table::{HeaderedTable, PriceColumns};
+use crate::format::raw_trading_day::RawTradingDay;
 use crate::normalize::{RowError, parse_session_date, trim_blanks};
 use crate::source::feed_files::Encoding;
 

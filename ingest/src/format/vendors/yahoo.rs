@@ -12,15 +12,15 @@ use market::event::ShareBasis;
 use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
+use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::{FileHead, normalize_column_name};
+use crate::format::headered_table::{HeaderedTable, NONE, PriceColumns};
 use crate::format::newest_basis::{AdjustedDay, NewestBasis};
-use crate::format::file_format::{FeedReadError, VendorFile, VendorFormat, SymbolScope};
-use crate::format::headered_table::{NONE, PriceColumns, HeaderedTable};
+use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
 use crate::format::vendors::yahoo_chart;
 use crate::normalize::{RowError, is_absent_value, parse_session_date, trim_blanks};
-use crate::source::feed_files::Encoding;
 use crate::source::csv_reader::CsvRecord;
+use crate::source::feed_files::Encoding;
 
 const DATE: [&str; 2] = ["date", "datetime"];
 const TICKER: [&str; 2] = ["symbol", "ticker"];

@@ -13,11 +13,11 @@ use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
+use crate::format::file_format::{FeedReadError, ReaderOptions, VendorFile};
 use crate::format::file_head::FileHead;
-use crate::format::raw_json::RawJson;
 use crate::format::newest_basis::{AdjustedDay, NewestBasis};
-use crate::format::file_format::{ReaderOptions, FeedReadError, VendorFile};
+use crate::format::raw_json::RawJson;
+use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
 use crate::format::vendor_row::read_documents;
 use crate::normalize::RowError;
 use crate::price::bar_parser::PriceCells;
@@ -129,7 +129,7 @@ fn days_of(result: RawJson<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay
     for (index, time) in times.into_iter().enumerate() {
         let cells = columns.each_ref();
         let cells = cells.map(|column| column.get(index).and_then(|cell| cell.text()).unwrap_or_default());
-        days.entry(strip_midnight(time)?).or_default().prices = Some(cells);
+        days.entry(day_of(time)?).or_default().prices = Some(cells);
     }
     let events = result.get("events");
     for name in ["dividends", "capitalGains", "splits"] {
@@ -137,7 +137,7 @@ fn days_of(result: RawJson<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay
         for (_, event) in of_name {
             let value = |name| event.get(name).and_then(RawJson::text).unwrap_or_default();
             let time = event.get("date").ok_or_else(|| format!("has {name} without a date"))?;
-            let day = days.entry(strip_midnight(time)?).or_default();
+            let day = days.entry(day_of(time)?).or_default();
             match name {
                 "dividends" => day.dividend = value("amount"),
                 "capitalGains" => day.capital_gain = value("amount"),

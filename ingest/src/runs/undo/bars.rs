@@ -19,13 +19,21 @@ const PART: u64 = 1_500_000;
 const BARS: usize = 3_000;
 
 /// Computes the changes of the run's bars. Their new versions are added to `frames`.
-pub(super) async fn compute_changes(scope: &UndoScope<'_>, bars: u64, frames: &mut EncodedFrames) -> Result<UndoChanges, LoadError> {
+pub(super) async fn compute_changes(
+    scope: &UndoScope<'_>,
+    bars: u64,
+    frames: &mut EncodedFrames,
+) -> Result<UndoChanges, LoadError> {
     let mut changes = UndoChanges::default();
     let parts = bars.div_ceil(PART);
     for part in 0..parts {
         let mut table = BarTable { part, parts, ..BarTable::default() };
-        scope.each_own_frame(Kind::Price, |frame| series(&frame).for_each(|series| table.add_own(series))).await?;
-        scope.each_other_frame(Kind::Price, |frame| series(&frame).for_each(|series| table.add_other(series))).await?;
+        scope
+            .each_own_frame(Kind::Price, |frame| series(&frame).for_each(|series| table.add_own(series)))
+            .await?;
+        scope
+            .each_other_frame(Kind::Price, |frame| series(&frame).for_each(|series| table.add_other(series)))
+            .await?;
         for series in table.undo(&mut changes).map_err(|error| LoadError::Failed(error.to_string()))? {
             frames.push(Body::Prices(vec![series]))?;
         }
@@ -101,7 +109,12 @@ fn part_of(symbol: &Symbol, parts: u64) -> u64 {
 }
 
 /// New versions of a symbol's bars. Both sets must be sorted by day and have the same scale.
-fn undo_symbol(symbol: &Symbol, own: &Bars, other: &Bars, changes: &mut UndoChanges) -> Vec<(Bar, BarVersion)> {
+fn undo_symbol(
+    symbol: &Symbol,
+    own: &Bars,
+    other: &Bars,
+    changes: &mut UndoChanges,
+) -> Vec<(Bar, BarVersion)> {
     let mut undone = Vec::new();
     for index in 0..own.len() {
         let (bar, version) = (own.bar(index), own.version_of(index));
@@ -113,9 +126,7 @@ fn undo_symbol(symbol: &Symbol, own: &Bars, other: &Bars, changes: &mut UndoChan
                 changes.corrected_since += 1;
                 continue;
             }
-            (_, Some((before, stood)))
-                if version.retracted || !is_same_bar(bar, version, before, stood) =>
-            {
+            (_, Some((before, stood))) if version.retracted || !is_same_bar(bar, version, before, stood) => {
                 changes.restored += 1;
                 (
                     before,

@@ -2,8 +2,8 @@
 
 use event_log::frame::{Body, FrameError};
 
+use crate::batch::chunk_encoder::{ChunkEncoder, EncodedBatch};
 use crate::batch::row_accumulator::RowChunk;
-use crate::batch::chunk_encoder::{EncodedBatch, ChunkEncoder};
 
 /// Rows per record batch. The number is small, so that any rows fit together.
 pub(super) const ROWS: usize = 500;

@@ -114,7 +114,11 @@ impl UndoReport {
 }
 
 /// Undoes a run. `repair` republishes batches that the log lost of a completed undo.
-pub async fn undo_run(args: &UndoArgs, settings: &StreamSettings, repair: bool) -> Result<UndoReport, LoadError> {
+pub async fn undo_run(
+    args: &UndoArgs,
+    settings: &StreamSettings,
+    repair: bool,
+) -> Result<UndoReport, LoadError> {
     let log = Log::open_existing(settings).await?;
     let manifests: Vec<RunManifest> = log.manifests().await?.into_iter().map(|(_, run)| run).collect();
     let Some(run) = manifests.iter().find(|run| run.run == args.run && run.pull.is_none()) else {
@@ -122,7 +126,10 @@ pub async fn undo_run(args: &UndoArgs, settings: &StreamSettings, repair: bool) 
         let begun = known.clone().find(|run| args.run.len() > 3 && run.starts_with(&args.run));
         let near = begun.or_else(|| find_nearest_name(&args.run, known));
         let near = near.map(|run| format!(", perhaps {run}")).unwrap_or_default();
-        return Err(LoadError::Failed(format!("cannot find run {} in the log{near}; see: ingest runs", args.run)));
+        return Err(LoadError::Failed(format!(
+            "cannot find run {} in the log{near}; see: ingest runs",
+            args.run
+        )));
     };
     let id = undo_id(&run.run);
     let of_undo = |state| manifests.iter().find(|run| run.run == id && run.state == state);
@@ -151,7 +158,11 @@ struct UndoRun<'a> {
 }
 
 impl UndoRun<'_> {
-    async fn publish(&self, started: Option<DateTime<Utc>>, completed: bool) -> Result<UndoReport, LoadError> {
+    async fn publish(
+        &self,
+        started: Option<DateTime<Utc>>,
+        completed: bool,
+    ) -> Result<UndoReport, LoadError> {
         let known = self.log.find_batches(1, &[self.id.to_owned()].into()).await?;
         let manifest = self.manifest(started.unwrap_or_else(now));
         let mut publication = Publication::new(self.log, manifest, known);
@@ -196,7 +207,9 @@ impl UndoRun<'_> {
     async fn start_sequence(&self) -> Result<u64, LoadError> {
         let manifests = self.log.manifests().await?;
         let start = manifests.iter().find(|(_, run)| run.run == self.id).map(|(sequence, _)| *sequence);
-        start.ok_or_else(|| LoadError::Failed("cannot find the start manifest of the undo in the log".to_owned()))
+        start.ok_or_else(|| {
+            LoadError::Failed("cannot find the start manifest of the undo in the log".to_owned())
+        })
     }
 
     /// Computes the changes from the messages before a sequence.

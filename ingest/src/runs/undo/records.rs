@@ -115,7 +115,10 @@ pub(super) async fn compute_changes(
     }
 }
 
-async fn compute_changes_of<T: Undoable>(scope: &UndoScope<'_>, frames: &mut EncodedFrames) -> Result<UndoChanges, LoadError> {
+async fn compute_changes_of<T: Undoable>(
+    scope: &UndoScope<'_>,
+    frames: &mut EncodedFrames,
+) -> Result<UndoChanges, LoadError> {
     let mut table = RecordTable::<T>::default();
     let own = |frame: Frame| T::rows(&frame.body).iter().for_each(|row| table.add_own(row, frame.id));
     scope.each_own_frame(T::KIND, own).await?;

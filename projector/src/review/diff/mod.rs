@@ -179,8 +179,9 @@ struct DiffRun<'a> {
 
 impl DiffRun<'_> {
     async fn compare_tables(&mut self, only: Option<&[String]>) -> anyhow::Result<()> {
-        let wanted =
-            |table: &&ComparedTable| self.args.includes_table(table.name) && (only.is_none() || table.name != SECTORS);
+        let wanted = |table: &&ComparedTable| {
+            self.args.includes_table(table.name) && (only.is_none() || table.name != SECTORS)
+        };
         let tables: Vec<&ComparedTable> = TABLES.iter().filter(wanted).collect();
         let rows = tables.iter().map(|table| self.candidates.owners(table).len());
         let years = if self.args.includes_table(PRICES) { self.candidates.years.len() } else { 0 };

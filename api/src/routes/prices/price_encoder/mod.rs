@@ -5,19 +5,19 @@
 
 mod column;
 mod digits;
+mod step_values;
 #[cfg(test)]
 mod tests;
 mod value_writer;
-mod step_values;
 
 use market::decimal::round;
 use market::price::{AdjustedBars, PriceBasis, SessionRange, micros};
 
-use crate::parameters::{ResponseFormat, Output};
+use crate::parameters::{Output, ResponseFormat};
 use column::PriceColumn;
 use digits::divided;
-use value_writer::ValueWriter;
 use step_values::StepValues;
+use value_writer::ValueWriter;
 
 /// Usual maximum bytes of a point.
 const POINT: usize = 320;
@@ -118,10 +118,18 @@ impl<'a> PriceEncoder<'a> {
                 _ => adjusted.vwap(period).map(micros),
             }),
             PriceColumn::TradeCount => text.write_count(adjusted.trade_count(period)),
-            PriceColumn::RawClose => text.write_price(values.on_basis(last, bars.close[last], PriceBasis::Raw)),
-            PriceColumn::AdjClose => text.write_price(values.on_basis(last, bars.close[last], PriceBasis::All)),
-            PriceColumn::SplitFactor => text.write_decimal_text(values.step(position).map_or("", |step| &step.split_factor)),
-            PriceColumn::TotalFactor => text.write_decimal_text(values.step(position).map_or("", |step| &step.total_factor)),
+            PriceColumn::RawClose => {
+                text.write_price(values.on_basis(last, bars.close[last], PriceBasis::Raw))
+            }
+            PriceColumn::AdjClose => {
+                text.write_price(values.on_basis(last, bars.close[last], PriceBasis::All))
+            }
+            PriceColumn::SplitFactor => {
+                text.write_decimal_text(values.step(position).map_or("", |step| &step.split_factor))
+            }
+            PriceColumn::TotalFactor => {
+                text.write_decimal_text(values.step(position).map_or("", |step| &step.total_factor))
+            }
             PriceColumn::Dividend => text.write_decimal(values.event(period).0),
             PriceColumn::SplitRatio => text.write_decimal(values.event(period).1),
             PriceColumn::Change => text.write_price(values.change(period)),
