@@ -81,7 +81,7 @@ async fn keys_are_shown_once_and_replaced() -> Result<()> {
         .await?;
     assert!((23.9..=24.0).contains(&overlap), "{overlap}");
     // A name two keys share does not say which.
-    assert!(refusal(&app, &["key", "delete", WHO, "main"]).await?.contains("give the id"));
+    assert!(refusal(&app, &["key", "delete", WHO, "main"]).await?.contains("use the id"));
     let first = key["id"].to_string();
     let twice = refusal(&app, &["key", "re-roll", WHO, &first, "--overlap", "7d"]).await?;
     assert!(twice.contains("replaced already"), "{twice}");
@@ -151,7 +151,7 @@ async fn commands_say_what_is_wrong() -> Result<()> {
         (vec!["usage", "x@example.com"], "no account"),
         (vec!["key", "create", WHO, "--name", " "], "1 to 64"),
         (vec!["key", "create", WHO, "--name", "k", "--rate-per-minute", "0"], "0"),
-        (vec!["key", "create", WHO, "--name", "k", "--expires", "2020-01-01"], "expired already"),
+        (vec!["key", "create", WHO, "--name", "k", "--expires", "2020-01-01"], "its expiry is in the past"),
         (vec!["key", "create", WHO, "--name", " taken "], "named taken already"),
         (vec!["key", "re-roll", WHO, "none"], "no active key"),
         (vec!["key", "re-roll", WHO, "none", "--overlap", "2h"], "must be one of"),

@@ -216,7 +216,7 @@ async fn what_takes_nothing_back_is_said() -> Result<()> {
     );
     // The put was retracted since, so that taking it back changes nothing; a run that is mistyped is asked for.
     let undone = app.ingest(&["undo", &run, "--dry-run"]).await?.success()?;
-    assert!(undone.stdout.contains("warning: nothing changes"), "{}", undone.stdout);
+    assert!(undone.stdout.contains("warning: no row changes"), "{}", undone.stdout);
     let mistyped = app.ingest(&["undo", &run[..8]]).await?;
     assert!(mistyped.code == 2 && mistyped.stderr.contains(&format!("perhaps {run}")), "{}", mistyped.stderr);
     Ok(())

@@ -28,7 +28,7 @@ pub enum RejectExportError {
     #[error("cannot write {path}: {source}")]
     File { path: String, source: io::Error },
     #[error(
-        "cannot tell the format of {0}: name the file .ndjson for rows of any kind, or .csv for rows of one table"
+        "cannot infer the format of {0}: name the file .ndjson for rows of any kind, or .csv for rows of one table"
     )]
     Ending(String),
     #[error(

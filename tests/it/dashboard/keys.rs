@@ -100,7 +100,7 @@ async fn keys_end_when_they_should_and_mistakes_are_said() -> Result<()> {
     for (fields, said) in [
         ([("name", "30"), ("life", "90"), ("date", "")], "There is an active key named 30 already"),
         ([("name", " "), ("life", "90"), ("date", "")], "1 to 64 characters"),
-        ([("name", "x"), ("life", "date"), ("date", "2020-01-01")], "expired already"),
+        ([("name", "x"), ("life", "date"), ("date", "2020-01-01")], "its expiry is in the past"),
         ([("name", "x"), ("life", "date"), ("date", "soon")], "Choose the key&#39;s last day"),
         ([("name", "x"), ("life", ""), ("date", "")], "Choose how long"),
     ] {

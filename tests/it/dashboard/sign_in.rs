@@ -41,7 +41,7 @@ async fn mistakes_in_signing_up_are_said() -> Result<()> {
     for (email, password, said) in [
         ("nobody", PASSWORD, "not an email address"),
         ("new@example.com", "short", "12 to 128 characters"),
-        ("new@example.com", "password1234", "first that are guessed"),
+        ("new@example.com", "password1234", "too common"),
         ("newcomer@example.com", "newcomer's own", "contains your address"),
         (WHO, PASSWORD, "an account with this address already"),
     ] {

@@ -33,7 +33,7 @@ async fn bodies(app: &TestApp) -> Result<Vec<Vec<u8>>> {
 async fn fails_for_room(app: &TestApp, feed: &str, said: &str) -> Result<Vec<Vec<u8>>> {
     let failed = load(app, feed).await?;
     assert_eq!(failed.code, 3, "{}", failed.stderr);
-    for words in [said, "make room", "restart NATS", "run the same command again to resume"] {
+    for words in [said, "free disk space", "restart NATS", "run the same command again to resume"] {
         assert!(failed.stderr.contains(words), "{}", failed.stderr);
     }
     let stored = bodies(app).await?;

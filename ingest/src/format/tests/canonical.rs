@@ -322,7 +322,7 @@ fn records_are_of_the_file_s_kind_where_they_name_none() {
     ] {
         assert_eq!(read_text(name, &text), PRICE, "{name}: {text}");
     }
-    assert!(refused("feed.json", record).contains("has no known format"));
+    assert!(refused("feed.json", record).contains("has no format that ingest loads"));
     let other = read_text("prices.ndjson", &format!("{record}\n{{\"kind\":\"split\"}}\n"));
     assert!(other[1].contains("reject 2"), "{other:?}");
 }

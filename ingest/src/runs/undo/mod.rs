@@ -99,7 +99,7 @@ impl UndoReport {
         if !self.kinds.is_empty()
             && self.kinds.values().all(|changes| changes.restored + changes.retracted == 0)
         {
-            writeln!(text, "  warning: no row changes, because later runs corrected every row")?;
+            writeln!(text, "  warning: no row changes: every row was corrected later, or changed nothing")?;
         }
         for (kind, changes) in &self.kinds {
             let UndoChanges { restored, retracted, corrected_since, unchanged, examples } = changes;
