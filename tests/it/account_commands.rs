@@ -152,7 +152,7 @@ async fn commands_say_what_is_wrong() -> Result<()> {
         (vec!["key", "create", WHO, "--name", " "], "1 to 64"),
         (vec!["key", "create", WHO, "--name", "k", "--rate-per-minute", "0"], "0"),
         (vec!["key", "create", WHO, "--name", "k", "--expires", "2020-01-01"], "its expiry is in the past"),
-        (vec!["key", "create", WHO, "--name", " taken "], "named taken already"),
+        (vec!["key", "create", WHO, "--name", " taken "], "already named taken"),
         (vec!["key", "re-roll", WHO, "none"], "no active key"),
         (vec!["key", "re-roll", WHO, "none", "--overlap", "2h"], "must be one of"),
         (vec!["key", "delete", WHO, "none"], "no active key"),

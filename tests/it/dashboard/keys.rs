@@ -98,7 +98,7 @@ async fn keys_end_when_they_should_and_mistakes_are_said() -> Result<()> {
         .await?;
     assert_eq!(ends, "3000-01-01");
     for (fields, said) in [
-        ([("name", "30"), ("life", "90"), ("date", "")], "There is an active key named 30 already"),
+        ([("name", "30"), ("life", "90"), ("date", "")], "an active key is already named 30"),
         ([("name", " "), ("life", "90"), ("date", "")], "1 to 64 characters"),
         ([("name", "x"), ("life", "date"), ("date", "2020-01-01")], "its expiry is in the past"),
         ([("name", "x"), ("life", "date"), ("date", "soon")], "Choose the key&#39;s last day"),
@@ -125,7 +125,7 @@ async fn a_day_has_so_many_keys_and_those_long_deleted_are_not_listed() -> Resul
     person.create_key("hundredth").await?;
     let fields = [("name", "one more"), ("life", "90")];
     let page = person.fill("/dashboard/keys", "/dashboard/keys", &fields).await?;
-    assert!(page.status == 422 && page.has("100 keys a day"), "{}", page.text);
+    assert!(page.status == 422 && page.has("at most 100 keys can be created per day"), "{}", page.text);
     let listed = app.api(&["key", "list", WHO, "--json"]).await?.success()?.json()?;
     assert_eq!(listed.as_array().map(Vec::len), Some(100));
     // The operator goes on.

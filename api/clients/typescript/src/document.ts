@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Bulk dividends (Professional)
-         * @description The newest records of each symbol, in request order; one call however many symbols.
+         * @description The newest records of each symbol, in request order. Counts as one call for any number of symbols.
          */
         get: operations["bulk_dividends"];
         put?: never;
@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * Bulk metrics (Professional)
-         * @description In request order; one call however many symbols.
+         * @description In request order. Counts as one call for any number of symbols.
          */
         get: operations["bulk_metrics"];
         put?: never;
@@ -53,7 +53,7 @@ export interface paths {
         };
         /**
          * The market's prices of a day (Professional)
-         * @description Every security with a bar on the day, or in a range of at most 31 days, by symbol and day; one call a page.
+         * @description Every security with a bar on the day, or in a range of at most 31 days, by symbol and day. Each page counts as one call.
          */
         get: operations["bulk_prices"];
         put?: never;
@@ -73,7 +73,7 @@ export interface paths {
         };
         /**
          * Bulk quotes (Professional)
-         * @description In request order; one call however many symbols.
+         * @description In request order. Counts as one call for any number of symbols.
          */
         get: operations["bulk_quotes"];
         put?: never;
@@ -93,7 +93,7 @@ export interface paths {
         };
         /**
          * Compare up to 10 symbols
-         * @description Quote, fundamentals (Starter and higher) and metrics of each, in request order, and who is best at what.
+         * @description Quote, fundamentals (Starter and higher) and metrics of each symbol, in request order, and the best symbol by figure.
          */
         get: operations["compare"];
         put?: never;
@@ -133,7 +133,7 @@ export interface paths {
         };
         /**
          * Ex-dividend dates
-         * @description Securities that go ex-dividend in a range of days.
+         * @description Securities with an ex-dividend date in a range of days.
          */
         get: operations["dividends_ex_dates"];
         put?: never;
@@ -213,7 +213,7 @@ export interface paths {
         };
         /**
          * ETF details
-         * @description The stock row, then fund data and what its holdings add up to.
+         * @description The stock row, then fund data and totals of the holdings.
          */
         get: operations["etfs_by_symbol"];
         put?: never;
@@ -233,7 +233,7 @@ export interface paths {
         };
         /**
          * ETF holdings
-         * @description One whole snapshot of positions; `meta.weight_total` tells how much of the fund it covers.
+         * @description Positions of one snapshot. `meta.weight_total` is the share of the fund that it covers, percent.
          */
         get: operations["etfs_by_symbol_holdings"];
         put?: never;
@@ -253,7 +253,7 @@ export interface paths {
         };
         /**
          * Service health
-         * @description 200 when reads can be served, else 503.
+         * @description 200 if reads are served, else 503.
          */
         get: operations["health"];
         put?: never;
@@ -293,7 +293,7 @@ export interface paths {
         };
         /**
          * Latest price
-         * @description The newest valid bar, with its session and how many sessions ago that was.
+         * @description The newest valid bar, with its session and its age in sessions.
          */
         get: operations["prices_by_symbol_latest"];
         put?: never;
@@ -333,7 +333,7 @@ export interface paths {
         };
         /**
          * Dividend Aristocrats
-         * @description By rule (R15); the floor of 25 years, or what the served rules have in its place, cannot be lowered.
+         * @description By rule (R15). The floor of 25 years, or the number in the served rules, cannot be lowered.
          */
         get: operations["screener_dividend_aristocrats"];
         put?: never;
@@ -353,7 +353,7 @@ export interface paths {
         };
         /**
          * Dividend growth
-         * @description `min_growth_5y` 10 and `min_yield` 2 unless given.
+         * @description Defaults: `min_growth_5y` 10 and `min_yield` 2.
          */
         get: operations["screener_dividend_growth"];
         put?: never;
@@ -373,7 +373,7 @@ export interface paths {
         };
         /**
          * Dividend Kings
-         * @description By rule (R15); the floor of 50 years, or what the served rules have in its place, cannot be lowered.
+         * @description By rule (R15). The floor of 50 years, or the number in the served rules, cannot be lowered.
          */
         get: operations["screener_dividend_kings"];
         put?: never;
@@ -393,7 +393,7 @@ export interface paths {
         };
         /**
          * High yield
-         * @description Stocks, ADRs, REITs and MLPs: `min_yield` 4 unless given, a price at most 5 sessions old, no suspect yield (above 25 %).
+         * @description Stocks, ADRs, REITs and MLPs with a price at most 5 sessions old and no suspect yield (above 25 %). Default: `min_yield` 4.
          */
         get: operations["screener_high_yield"];
         put?: never;
@@ -413,7 +413,7 @@ export interface paths {
         };
         /**
          * Search by symbol or company
-         * @description Best fit first: symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
+         * @description Best match first: symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
          */
         get: operations["search"];
         put?: never;
@@ -473,7 +473,7 @@ export interface paths {
         };
         /**
          * List and filter stocks and ETFs
-         * @description Active ones by symbol unless asked otherwise.
+         * @description By default active securities, sorted by symbol.
          */
         get: operations["stocks"];
         put?: never;
@@ -533,7 +533,7 @@ export interface paths {
         };
         /**
          * Fundamentals (Starter and higher)
-         * @description Company figures with per-share ones brought through splits.
+         * @description Company figures, with per-share figures adjusted for splits.
          */
         get: operations["stocks_by_symbol_fundamentals"];
         put?: never;
@@ -553,7 +553,7 @@ export interface paths {
         };
         /**
          * Dividend metrics
-         * @description Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is against the benchmark the projector is configured with.
+         * @description Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is against the projector's benchmark.
          */
         get: operations["stocks_by_symbol_metrics"];
         put?: never;
@@ -609,20 +609,20 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
-         * @description raw: as traded; split: on today's share basis; all: with dividends taken out too.
+         * @description raw: as traded; split: on today's share basis; all: adjusted for splits and dividends.
          * @enum {string}
          */
         Adjustment: "raw" | "split" | "all";
-        /** @description What a parameter may be. */
+        /** @description Accepted values of a parameter. */
         Allowed: string[] | {
             /**
              * Format: int64
-             * @description The most.
+             * @description Maximum.
              */
             maximum: number;
             /**
              * Format: int64
-             * @description The least; absent for items.
+             * @description Minimum; absent for a number of items.
              */
             minimum?: number | null;
         } | string;
@@ -645,55 +645,55 @@ export interface components {
         };
         /** @description Rows in request order. */
         Bulk_Metrics: {
-            /** @description One row a symbol, in request order. */
+            /** @description One row per symbol, in request order. */
             data: components["schemas"]["Metrics"][];
-            /** @description What the answer rests on, and what is missing. */
+            /** @description Data version, counts and missing symbols. */
             meta: components["schemas"]["BulkMeta"];
         };
         /** @description Rows in request order. */
         Bulk_Quote: {
-            /** @description One row a symbol, in request order. */
+            /** @description One row per symbol, in request order. */
             data: components["schemas"]["Quote"][];
-            /** @description What the answer rests on, and what is missing. */
+            /** @description Data version, counts and missing symbols. */
             meta: components["schemas"]["BulkMeta"];
         };
         /** @description Rows in request order. */
         Bulk_SymbolDividends: {
-            /** @description One row a symbol, in request order. */
+            /** @description One row per symbol, in request order. */
             data: components["schemas"]["SymbolDividends"][];
-            /** @description What the answer rests on, and what is missing. */
+            /** @description Data version, counts and missing symbols. */
             meta: components["schemas"]["BulkMeta"];
         };
         /** @description A symbol without a row. */
         BulkError: {
             /** @description Always NOT_FOUND. */
             code: string;
-            /** @description The same for people. */
+            /** @description Message for people. */
             error: string;
-            /** @description The symbol as it was asked for. */
+            /** @description Symbol as requested. */
             symbol: string;
         };
-        /** @description What a bulk answer rests on, and what is missing from it. */
+        /** @description Data version, counts and missing symbols of a bulk response. */
         BulkMeta: {
             /**
              * Format: date
              * @description The market's as-of date.
              */
             as_of?: string | null;
-            /** @description Rows of the answer. */
+            /** @description Number of rows. */
             count: number;
-            /** @description Generation and log sequence the answer was made from. */
+            /** @description Generation and log sequence of the data. */
             data_version: string;
-            /** @description Where the range begins because the tier reaches no further back. */
+            /** @description Start of the range, if the tier's history limits it. */
             depth?: components["schemas"]["Depth"] | null;
             /** @description Symbols without a row. */
             errors: components["schemas"]["BulkError"][];
-            /** @description Symbols nothing is known of. */
+            /** @description Unknown symbols. */
             missing: string[];
-            /** @description Symbols counted. */
+            /** @description Counts of symbols. */
             summary: components["schemas"]["Summary"];
         };
-        /** @description A dividend record with its security and its place in the calendar. */
+        /** @description Dividend record with its security and its calendar event. */
         CalendarRow: components["schemas"]["DividendRow"] & components["schemas"]["Payer"] & {
             /**
              * Format: int64
@@ -702,10 +702,10 @@ export interface components {
             days_until: number;
             /**
              * Format: date
-             * @description The day the row is listed under.
+             * @description Event date of the row.
              */
             event_date: string;
-            /** @description What happens on that day. */
+            /** @description Kind of event on that day. */
             event_type: components["schemas"]["EventType"];
         };
         /** @description Company profile. */
@@ -729,14 +729,14 @@ export interface components {
         };
         /** @description Securities side by side, in request order. */
         CompareAnswer: {
-            /** @description One item a known symbol, in request order. */
+            /** @description One item per known symbol, in request order. */
             data: components["schemas"]["CompareItem"][];
-            /** @description What the comparison rests on and comes to. */
+            /** @description Data version of the comparison, and the best symbol by figure. */
             meta: components["schemas"]["CompareMeta"];
         };
-        /** @description One security among those compared. */
+        /** @description Security of a comparison. */
         CompareItem: {
-            /** @description Null below Starter, with a warning. */
+            /** @description The fundamentals; null below the Starter tier, with a warning. */
             fundamentals?: components["schemas"]["FundamentalsRow"] | null;
             /** @description The dividend metrics, as their own endpoint serves them. */
             metrics?: components["schemas"]["Metrics"] | null;
@@ -745,20 +745,20 @@ export interface components {
             /** @description Canonical ticker. */
             symbol: string;
         };
-        /** @description What a comparison rests on and comes to. */
+        /** @description Data version of a comparison, and the best symbol by figure. */
         CompareMeta: components["schemas"]["ListMeta"] & {
-            /** @description Symbol with the best figure, by metric; the first asked for of equals. */
+            /** @description Symbol with the best figure, by figure name; of equal ones the first requested. */
             best: {
                 [key: string]: string;
             };
         };
-        /** @description Health of the parts. */
+        /** @description Health of the components. */
         Components: {
-            /** @description The log, which only the lag is measured against. */
+            /** @description Log server; used only to measure the lag. */
             nats: components["schemas"]["ComponentStatus"];
-            /** @description The database reads are served from. */
+            /** @description Database of the reads. */
             postgres: components["schemas"]["ComponentStatus"];
-            /** @description How far the served data is behind the log. */
+            /** @description Lag of the served data behind the log. */
             projection: components["schemas"]["ProjectionHealth"];
         };
         /**
@@ -798,14 +798,14 @@ export interface components {
         };
         /** @description The value of a filter, as it was understood. */
         Criterion: components["schemas"]["Exact"] | string | string[];
-        /** @description The reach of the tier's historical data. */
+        /** @description Start of the history that a tier may read. */
         Depth: {
             /**
              * Format: date
              * @description First day of the range.
              */
             from: string;
-            /** @description The tier whose reach it is. */
+            /** @description Tier that sets the limit. */
             tier: components["schemas"]["Tier"];
         };
         /** @description A dividend record. */
@@ -901,11 +901,11 @@ export interface components {
          * @enum {string}
          */
         DividendType: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
-        /** @description A refusal. */
+        /** @description Error response. */
         ErrorBody: {
-            /** @description What is wrong, for programs. */
+            /** @description Stable error code for programs. */
             code: string;
-            /** @description What is wrong, for people. */
+            /** @description Error message for people. */
             error: string;
         };
         /** @description ETF details: the stock row, then fund data. Percents in points. */
@@ -999,7 +999,7 @@ export interface components {
             turnover: Decimal | null;
         };
         /**
-         * @description What happens on the event date.
+         * @description Kind of event on the event date.
          * @enum {string}
          */
         EventType: "ex_dividend" | "payment";
@@ -1149,10 +1149,10 @@ export interface components {
             /** @description Observations without effect, each with the reason. */
             unused: components["schemas"]["ExplainedObservation"][];
         };
-        /** @description A feature of a higher tier. */
+        /** @description Error response for a feature of a higher tier. */
         FeatureNotAvailableBody: {
             /**
-             * @description What is wrong, for programs.
+             * @description Stable error code for programs.
              * @example FEATURE_NOT_AVAILABLE
              */
             code: string;
@@ -1160,14 +1160,14 @@ export interface components {
             current_tier: components["schemas"]["Tier"];
             /**
              * Format: date
-             * @description With historical_depth: the first day the tier's history reaches.
+             * @description For historical_depth: first day of the tier's history.
              */
             earliest_date?: string | null;
-            /** @description What is wrong, for people. */
+            /** @description Error message for people. */
             error: string;
-            /** @description For example historical_depth. */
+            /** @description Feature name, for example historical_depth. */
             required_feature: string;
-            /** @description Where to learn what other plans have, relative to this service. */
+            /** @description Path of the page that describes the plans, relative to this service. */
             upgrade_url: string;
         };
         /**
@@ -1359,16 +1359,16 @@ export interface components {
         };
         /** @description Health of the service. */
         Health: {
-            /** @description The state of each part. */
+            /** @description Status of each component. */
             components: components["schemas"]["Components"];
-            /** @description Whether reads are served. */
+            /** @description Status of the service. */
             status: components["schemas"]["Status"];
             /** @description Version of the service. */
             version: string;
         };
-        /** @description The envelope of the health answer. */
+        /** @description Envelope of the health response. */
         HealthAnswer: {
-            /** @description The state of the service. */
+            /** @description Health of the service. */
             data: components["schemas"]["Health"];
         };
         /** @description One position of a fund. */
@@ -1378,7 +1378,7 @@ export interface components {
              * @description Day of the snapshot.
              */
             as_of: string;
-            /** @description Kind of asset, as the issuer names it. */
+            /** @description Asset type, as the issuer names it. */
             asset_type: string | null;
             /** @description Country of the position. */
             country: string | null;
@@ -1399,26 +1399,26 @@ export interface components {
             isin: string | null;
             /**
              * Format: decimal
-             * @description In `currency`.
+             * @description Market value of the position, in `currency`.
              */
             market_value: Decimal | null;
             /** @description Name of the position. */
             name: string;
             /**
              * Format: int32
-             * @description Position by weight, from 1.
+             * @description Rank by weight, from 1.
              */
             rank: number;
             /** @description Sector name of the position. */
             sector: string | null;
             /**
              * Format: decimal
-             * @description Shares held.
+             * @description Number of shares.
              */
             shares: Decimal | null;
             /** @description Canonical ticker of the position. */
             symbol: string | null;
-            /** @description Percent of the fund. */
+            /** @description Weight in the fund, percent. */
             weight: components["schemas"]["Exact"];
             /**
              * Format: decimal
@@ -1430,12 +1430,12 @@ export interface components {
         HoldingsAnswer: {
             /** @description The positions of the page, in order. */
             data: components["schemas"]["Holding"][];
-            /** @description What the page rests on. */
+            /** @description Data version and warnings of the page. */
             meta: components["schemas"]["HoldingsMeta"];
         };
-        /** @description What a page of positions rests on; `as_of` is the snapshot's day. */
+        /** @description Data version and totals of a page of positions; `as_of` is the day of the snapshot. */
         HoldingsMeta: components["schemas"]["ListMeta"] & {
-            /** @description Whether the snapshot is more than 100 days older than the market's as-of date. */
+            /** @description True if the snapshot is more than 100 days older than the market's as-of date. */
             stale: boolean;
             /**
              * Format: decimal
@@ -1494,27 +1494,27 @@ export interface components {
          * @enum {string}
          */
         Interval: "daily" | "weekly" | "monthly" | "quarterly" | "yearly";
-        /** @description One wrong parameter. */
+        /** @description Invalid parameter. */
         InvalidParameter: {
-            /** @description What is wrong, for people. */
+            /** @description Error message for people. */
             error: string;
             /** @description Name of the parameter. */
             param: string;
         };
-        /** @description Wrong parameters, all of them. */
+        /** @description Error response for invalid parameters, with all of them. */
         InvalidParameterBody: {
-            /** @description What it may be: words or bounds. */
+            /** @description Accepted values of the first invalid parameter: words or bounds. */
             allowed?: components["schemas"]["Allowed"] | null;
             /**
-             * @description INVALID_PARAMETER, or INVALID_CURSOR for a cursor that is damaged or belongs to another request.
+             * @description INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or one of another request.
              * @example INVALID_PARAMETER
              */
             code: string;
-            /** @description What is wrong, for people. */
+            /** @description Error message for people. */
             error: string;
-            /** @description Every wrong parameter. */
+            /** @description All invalid parameters. */
             errors: components["schemas"]["InvalidParameter"][];
-            /** @description The first wrong one. */
+            /** @description Name of the first invalid parameter. */
             param?: string | null;
         };
         /** @description The newest regular or special distribution with a passed ex-date. */
@@ -1553,75 +1553,75 @@ export interface components {
             /** @description Canonical ticker. */
             symbol: string;
         };
-        /** @description Too many calls. */
+        /** @description Error response for a used-up rate limit or quota. */
         LimitedBody: {
             /**
              * @description RATE_LIMITED or QUOTA_EXCEEDED.
              * @example RATE_LIMITED
              */
             code: string;
-            /** @description What is wrong, for people. */
+            /** @description Error message for people. */
             error: string;
             /**
              * Format: int64
-             * @description With RATE_LIMITED: seconds until the next call passes.
+             * @description For RATE_LIMITED: seconds until the next call is admitted.
              */
             retryAfter?: number | null;
-            /** @description With QUOTA_EXCEEDED. */
+            /** @description For QUOTA_EXCEEDED. */
             upgrade_url?: string | null;
-            /** @description With QUOTA_EXCEEDED: what was used. */
+            /** @description For QUOTA_EXCEEDED: usage of the month. */
             usage?: components["schemas"]["QuotaUsage"] | null;
         };
         /** @description A page of a list. */
         List_CalendarRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["CalendarRow"][];
-            /** @description What the page rests on, and where the next one begins. */
+            /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
         /** @description A page of a list. */
         List_DividendRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["DividendRow"][];
-            /** @description What the page rests on, and where the next one begins. */
+            /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
         /** @description A page of a list. */
         List_EtfRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["EtfRow"][];
-            /** @description What the page rests on, and where the next one begins. */
+            /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
         /** @description A page of a list. */
         List_SearchResult: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["SearchResult"][];
-            /** @description What the page rests on, and where the next one begins. */
+            /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
         /** @description A page of a list. */
         List_SectorRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["SectorRow"][];
-            /** @description What the page rests on, and where the next one begins. */
+            /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
         /** @description A page of a list. */
         List_SplitRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["SplitRow"][];
-            /** @description What the page rests on, and where the next one begins. */
+            /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
         /** @description A page of a list. */
         List_StockRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["StockRow"][];
-            /** @description What the page rests on, and where the next one begins. */
+            /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
-        /** @description What a page rests on, and where the next one begins. */
+        /** @description Size, next cursor, data version and warnings of a page. */
         ListMeta: {
             /**
              * Format: date
@@ -1630,32 +1630,32 @@ export interface components {
             as_of?: string | null;
             /** @description Rows on this page. */
             count: number;
-            /** @description Generation and log sequence the answer was made from, for example g3.184467. */
+            /** @description Generation and log sequence of the data, for example g3.184467. */
             data_version: string;
-            /** @description Where the range begins because the tier reaches no further back. */
+            /** @description Start of the range, if the tier's history limits it. */
             depth?: components["schemas"]["Depth"] | null;
-            /** @description Whether another page follows; exact. */
+            /** @description True if another page follows. */
             has_more: boolean;
             /**
              * Format: int64
-             * @description Rows a page holds at most.
+             * @description Maximum number of rows on a page.
              */
             limit: number;
-            /** @description Symbols asked for that nothing is known of; left out where no symbols can be listed. */
+            /** @description Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter. */
             missing?: string[] | null;
             /** @description Cursor of the next page; null on the last. */
             next_cursor?: string | null;
             /**
-             * @description What `updated_since` of a later request has to be to be told what changed after this answer; the same on every page
-             *     of a list. Left out where there is no `updated_since`, and while the served generation changes.
+             * @description Value for `updated_since` in a later request, which then returns the changes since this response. It is equal on
+             *     all pages of a list. Omitted without `updated_since` support, and while the served generation changes.
              */
             sync_from?: string | null;
             /**
              * Format: date
-             * @description The day counted as today, where a default or a figure used it.
+             * @description Current day of the service, if a default or a figure depends on it.
              */
             today?: string | null;
-            /** @description What to know before using the answer. */
+            /** @description Warnings about the response. */
             warnings: components["schemas"]["Warning"][];
         };
         /**
@@ -1667,39 +1667,39 @@ export interface components {
         MarketPrices: {
             /** @description The bars of the page, by symbol and day. */
             data: components["schemas"]["PriceRow"][];
-            /** @description What the page rests on. */
+            /** @description Data version and warnings of the page. */
             meta: components["schemas"]["MarketPricesMeta"];
         };
-        /** @description What a page of the market's bars rests on. */
+        /** @description Data version, range and basis of a page of the market's bars. */
         MarketPricesMeta: components["schemas"]["ListMeta"] & {
-            /** @description What prices are adjusted for. */
+            /** @description Adjustment of the prices. */
             adjustment: components["schemas"]["Adjustment"];
             /**
              * Format: date
-             * @description Last day; null before anything is loaded.
+             * @description Last day; null without data.
              */
             end_date?: string | null;
             /**
              * Format: date
-             * @description First day; null before anything is loaded.
+             * @description First day; null without data.
              */
             start_date?: string | null;
         };
         /**
-         * @description Why a security was found.
+         * @description Kind of match.
          * @enum {string}
          */
         Match: "symbol" | "former_symbol" | "symbol_prefix" | "isin" | "name" | "name_fuzzy";
-        /** @description What one resource's answer rests on. */
+        /** @description Data version and warnings of a response with one resource. */
         Meta: {
             /**
              * Format: date
              * @description The market's as-of date: the newest session applied.
              */
             as_of?: string | null;
-            /** @description Generation and log sequence the answer was made from, for example g3.184467. */
+            /** @description Generation and log sequence of the data, for example g3.184467. */
             data_version: string;
-            /** @description What to know before using the answer; left out when there is nothing. */
+            /** @description Warnings about the response; omitted if empty. */
             warnings?: components["schemas"]["Warning"][];
         };
         /** @description Dividend metrics as of a market date. Amounts per share in `currency`, percents in points. */
@@ -1958,7 +1958,7 @@ export interface components {
              */
             yield_ttm_total: Decimal | null;
         };
-        /** @description Metrics, and with `explain=true` what is behind them. */
+        /** @description Metrics, and with `explain=true` their derivation. */
         MetricsAnswer: components["schemas"]["Metrics"] & {
             /** @description With `explain=true`: every observation, choice and formula. */
             explanation?: components["schemas"]["Explanation"] | null;
@@ -1990,7 +1990,7 @@ export interface components {
         NextStatus: "declared" | "projected";
         /** @description A missing resource; the message names it. */
         NotFoundBody: {
-            /** @description What is wrong, for people. */
+            /** @description Error message for people. */
             error: string;
         };
         /** @description The security of a calendar row. */
@@ -2082,7 +2082,7 @@ export interface components {
              */
             vwap: Decimal | null;
         };
-        /** @description A price point and whose it is. */
+        /** @description Price point with its symbol and currency. */
         PriceRow: components["schemas"]["PricePoint"] & {
             /** @description ISO 4217 currency of every price. */
             currency: string | null;
@@ -2093,22 +2093,22 @@ export interface components {
         PricesAnswer: {
             /** @description The points of the page, in order. */
             data: components["schemas"]["PriceRow"][];
-            /** @description What the page rests on. */
+            /** @description Data version and warnings of the page. */
             meta: components["schemas"]["PricesMeta"];
         };
-        /** @description What a page of price points rests on. */
+        /** @description Data version, basis and total return of a page of price points. */
         PricesMeta: components["schemas"]["ListMeta"] & {
-            /** @description What prices are adjusted for. */
+            /** @description Adjustment of the prices. */
             adjustment: components["schemas"]["Adjustment"];
             /** @description ISO 4217 currency of every price. */
             currency?: string | null;
             /**
              * Format: date-time
-             * @description When the splits and dividends that adjust the symbol's prices last changed: adjusted prices fetched before are
-             *     others now. Null when that is more than 400 days ago.
+             * @description Time of the last change to the splits and dividends that adjust the prices. Adjusted prices fetched earlier are
+             *     outdated. Null if the change is more than 400 days old.
              */
             factors_changed_at?: string | null;
-            /** @description Length of a point's period. */
+            /** @description Interval of a price point. */
             interval: components["schemas"]["Interval"];
             /** @description Canonical ticker. */
             symbol: string;
@@ -2202,23 +2202,23 @@ export interface components {
              */
             year_low_date: string | null;
         };
-        /** @description How far the served data is behind the log. */
+        /** @description Lag of the served data behind the log. */
         ProjectionHealth: {
             /**
              * Format: date
              * @description Newest session applied.
              */
             as_of: string | null;
-            /** @description Generation and log sequence served. */
+            /** @description Generation and log sequence of the served data. */
             data_version: string | null;
             /**
              * Format: int64
-             * @description Messages in the log that are not applied yet; null when the log cannot be asked.
+             * @description Log messages not yet applied; null if the log is unreachable.
              */
             lag_events: number | null;
             /**
              * Format: int64
-             * @description Seconds since the served data was level with the log; null when the log cannot be asked.
+             * @description Seconds since the served data last matched the log; null if the log is unreachable.
              */
             lag_seconds: number | null;
         };
@@ -2247,7 +2247,7 @@ export interface components {
             /** @description Canonical ticker. */
             symbol: string;
         };
-        /** @description Calls of the month. */
+        /** @description Usage of the monthly quota. */
         QuotaUsage: {
             /**
              * Format: int64
@@ -2256,10 +2256,10 @@ export interface components {
             current: number;
             /**
              * Format: int64
-             * @description Calls a month the tier is allowed.
+             * @description Monthly quota of the tier, calls.
              */
             limit: number;
-            /** @description 100 x current / limit. */
+            /** @description Used share of the quota, percent: 100 x current / limit. */
             percentage: components["schemas"]["Exact"];
         };
         /** @description End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted. */
@@ -2408,7 +2408,7 @@ export interface components {
         ScreenerAnswer: {
             /** @description The securities of the page, in order. */
             data: components["schemas"]["ScreenerRow"][];
-            /** @description What the page rests on. */
+            /** @description Data version and warnings of the page. */
             meta: components["schemas"]["ScreenerMeta"];
         };
         /** @description Figures of a screener in addition to the stock row. */
@@ -2473,9 +2473,9 @@ export interface components {
              */
             yield_ttm: Decimal | null;
         };
-        /** @description What a screener's page rests on. */
+        /** @description Data version and filters of a screener page. */
         ScreenerMeta: components["schemas"]["ListMeta"] & {
-            /** @description The filters in force, defaults included, by parameter. */
+            /** @description Applied filters by parameter, including defaults. */
             criteria: {
                 [key: string]: components["schemas"]["Criterion"];
             };
@@ -2484,7 +2484,7 @@ export interface components {
         };
         /** @description A stock row with the screeners' figures. */
         ScreenerRow: components["schemas"]["StockRow"] & components["schemas"]["ScreenerFigures"];
-        /** @description A security found. */
+        /** @description Security found by a search. */
         SearchResult: {
             /** @description Country of domicile. */
             country: string | null;
@@ -2497,13 +2497,13 @@ export interface components {
             dividend_yield: Decimal | null;
             /** @description Market identifier code of the primary listing. */
             exchange: string | null;
-            /** @description Whether the security still trades. */
+            /** @description True if the security still trades. */
             is_active: boolean;
-            /** @description Why it was found. */
+            /** @description Kind of match. */
             match: components["schemas"]["Match"];
             /** @description Name of the company or fund. */
             name: string;
-            /** @description How well it fits, 0 to 1. */
+            /** @description Match score, 0 to 1. */
             score: components["schemas"]["Exact"];
             /** @description Sector name. */
             sector: string | null;
@@ -2514,7 +2514,7 @@ export interface components {
         };
         /** @description A sector with its industries and top payers. */
         SectorDetail: components["schemas"]["SectorRow"] & {
-            /** @description Active stocks by yield, then market capitalisation, then symbol; suspect yields left out. */
+            /** @description Active stocks by yield, then market capitalisation, then symbol; suspect yields excluded. */
             top_payers?: components["schemas"]["ScreenerRow"][];
         };
         /** @description A sector and its statistics. Yields and growth in percent; suspect yields and ETFs are excluded. */
@@ -2627,56 +2627,56 @@ export interface components {
         Single_EtfRow: {
             /** @description ETF details: the stock row, then fund data. Percents in points. */
             data: components["schemas"]["EtfRow"];
-            /** @description What the answer rests on. */
+            /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
         /** @description One resource. */
         Single_FundamentalsRow: {
             /** @description Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent. */
             data: components["schemas"]["FundamentalsRow"];
-            /** @description What the answer rests on. */
+            /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
         /** @description One resource. */
         Single_LatestPrice: {
             /** @description The newest bar, on today's share basis. */
             data: components["schemas"]["LatestPrice"];
-            /** @description What the answer rests on. */
+            /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
         /** @description One resource. */
         Single_MetricsAnswer: {
-            /** @description Metrics, and with `explain=true` what is behind them. */
+            /** @description Metrics, and with `explain=true` their derivation. */
             data: components["schemas"]["MetricsAnswer"];
-            /** @description What the answer rests on. */
+            /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
         /** @description One resource. */
         Single_Quote: {
             /** @description End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted. */
             data: components["schemas"]["Quote"];
-            /** @description What the answer rests on. */
+            /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
         /** @description One resource. */
         Single_SectorDetail: {
             /** @description A sector with its industries and top payers. */
             data: components["schemas"]["SectorDetail"];
-            /** @description What the answer rests on. */
+            /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
         /** @description One resource. */
         Single_Snapshot: {
-            /** @description A stock row with everything around it. */
+            /** @description Profile of a security: stock row, identifiers and optional parts. */
             data: components["schemas"]["Snapshot"];
-            /** @description What the answer rests on. */
+            /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
-        /** @description A stock row with everything around it. */
+        /** @description Profile of a security: stock row, identifiers and optional parts. */
         Snapshot: components["schemas"]["StockRow"] & {
             /** @description Company profile. */
             company?: components["schemas"]["Company"];
-            /** @description First and last days of the data held. */
+            /** @description First and last days of the data. */
             coverage?: components["schemas"]["Coverage"];
             /** @description Dividend figures. */
             dividends?: components["schemas"]["StockDividends"];
@@ -2744,7 +2744,7 @@ export interface components {
          */
         SplitType: "forward" | "reverse" | "stock_dividend";
         /**
-         * @description ok: all is well; degraded: reads are served but something is missing; down: reads are not served.
+         * @description ok: all components work; degraded: reads are served, but a component is down; down: reads are not served.
          * @enum {string}
          */
         Status: "ok" | "degraded" | "down";
@@ -2868,27 +2868,27 @@ export interface components {
         };
         /** @description Counts of symbols. */
         Summary: {
-            /** @description Those without. */
+            /** @description Number of symbols without a row. */
             failed: number;
-            /** @description Different symbols asked for. */
+            /** @description Number of distinct requested symbols. */
             requested: number;
-            /** @description Those with a row. */
+            /** @description Number of symbols with a row. */
             returned: number;
         };
         /** @description The dividends of one symbol. */
         SymbolDividends: {
-            /** @description Newest first; a day's records are never parted, so there can be more than `per_symbol`. */
+            /** @description Newest first. Dividends of one day are never separated, so the list may exceed `per_symbol`. */
             dividends?: components["schemas"]["DividendRow"][];
             /**
              * Format: date
-             * @description `end_date` to go on with; null when there are no more.
+             * @description `end_date` of the follow-up request; null if none is needed.
              */
             end_date: string | null;
-            /** @description Whether there are older ones in the range. */
+            /** @description True if the range contains older dividends. */
             has_more: boolean;
             /**
              * Format: date
-             * @description `start_date` to go on with; null when there are no more.
+             * @description `start_date` of the follow-up request; null if none is needed.
              */
             start_date: string | null;
             /** @description Canonical ticker. */
@@ -2906,13 +2906,13 @@ export interface components {
          * @enum {string}
          */
         Verdict: "release" | "confirm";
-        /** @description Something to know about an answer. */
+        /** @description Warning about a response. */
         Warning: {
             /** @description Stable code, for example `unknown_symbol`. */
             code: string;
-            /** @description The same for people. */
+            /** @description Message for people. */
             message: string;
-            /** @description The parameter it is about. */
+            /** @description Parameter that caused the warning. */
             param?: string | null;
         };
         /**
@@ -2922,7 +2922,7 @@ export interface components {
         YieldBasis: "forward" | "ttm";
     };
     responses: {
-        /** @description A parameter is wrong. */
+        /** @description A parameter is invalid. */
         400: {
             headers: {
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2962,7 +2962,7 @@ export interface components {
                 "application/json": components["schemas"]["FeatureNotAvailableBody"];
             };
         };
-        /** @description What was asked for does not exist. */
+        /** @description The requested resource does not exist. */
         404: {
             headers: {
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -3003,7 +3003,7 @@ export interface components {
                 "application/json": components["schemas"]["LimitedBody"];
             };
         };
-        /** @description The request's head is longer than 96 KiB. */
+        /** @description The request head is longer than 96 KiB. */
         431: {
             headers: {
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -3016,7 +3016,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description A fault of the service. */
+        /** @description Internal error of the service. */
         500: {
             headers: {
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -3029,7 +3029,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The service cannot answer now; Retry-After says when to try again. */
+        /** @description The service cannot answer now. Retry after the seconds in Retry-After. */
         503: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
@@ -3047,31 +3047,31 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description The methods there are: GET, HEAD. */
+        /** @description Allowed methods: GET, HEAD. */
         Allow: string;
-        /** @description How long the answer may be used without asking again. */
+        /** @description Time for which the response may be reused without a request. */
         "Cache-Control": string;
-        /** @description Names the answer's bytes; send it as If-None-Match to be told 304 while they are the same. */
+        /** @description Entity tag of the body. Sent as If-None-Match, it yields 304 while the body is unchanged. */
         ETag: string;
-        /** @description With CSV: the next page, rel=next; absent on the last. */
+        /** @description For CSV: link to the next page, rel=next; absent on the last page. */
         Link: string;
-        /** @description Seconds after which trying again makes sense. */
+        /** @description Seconds to wait before a retry. */
         "Retry-After": number;
         /** @description Always Bearer. */
         "WWW-Authenticate": string;
-        /** @description Calls a month the tier is allowed. */
+        /** @description Calls per month that the tier allows. */
         "X-Quota-Limit": number;
-        /** @description Calls left of the month's. */
+        /** @description Remaining calls of the month. */
         "X-Quota-Remaining": number;
-        /** @description Unix second at which the month ends, UTC. */
+        /** @description Unix time in seconds at which the month ends, UTC. */
         "X-Quota-Reset": number;
-        /** @description Calls a minute the tier (without a key: the address) is allowed. */
+        /** @description Calls per minute that the tier (without a key: the address) allows. */
         "X-RateLimit-Limit": number;
-        /** @description Calls left of the minute's. */
+        /** @description Remaining calls of the minute. */
         "X-RateLimit-Remaining": number;
-        /** @description Unix second at which Remaining is back at Limit. */
+        /** @description Unix time in seconds at which Remaining is back at Limit. */
         "X-RateLimit-Reset": number;
-        /** @description Id of the request: the client's own when it sent a plain one, else a new one. */
+        /** @description Request id: the client's own if it is valid, else a new one. */
         "X-Request-Id": string;
     };
     pathItems: never;
@@ -3082,22 +3082,22 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Last ex-date. Default: none, declared future ones included.
+                 * @description Last ex-date. Default: none, so declared future ex-dates are included.
                  * @example 2019-12-31
                  */
                 end_date?: string;
                 /**
-                 * @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+                 * @description Includes dividends expected in the next 12 months but not declared; amount and payment date are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Records of a symbol, the newest, and with the last one all of its day; a symbol with more says `has_more`.
+                 * @description Maximum number of newest records per symbol; the oldest day is always complete. More records set `has_more`.
                  * @example 20
                  */
                 per_symbol?: number;
                 /**
-                 * @description First ex-date. Default: as far as the tier reaches; earlier is a 403.
+                 * @description First ex-date. Default: start of the tier's history; an earlier day is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -3134,7 +3134,7 @@ export interface operations {
                     "application/json": components["schemas"]["Bulk_SymbolDividends"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3197,7 +3197,7 @@ export interface operations {
                     "application/json": components["schemas"]["Bulk_Metrics"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3228,12 +3228,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description What prices are adjusted for. Default split.
+                 * @description Adjustment of the prices. Default: split.
                  * @example raw
                  */
                 adjustment?: "raw" | "split" | "all";
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -3248,7 +3248,7 @@ export interface operations {
                  */
                 end_date?: string;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 1000
                  */
                 limit?: number;
@@ -3290,7 +3290,7 @@ export interface operations {
                     "application/json": components["schemas"]["MarketPrices"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3353,7 +3353,7 @@ export interface operations {
                     "application/json": components["schemas"]["Bulk_Quote"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3384,7 +3384,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Sections to return, comma-separated: quote, fundamentals, metrics. Default all.
+                 * @description Sections to return, comma-separated: quote, fundamentals, metrics. Default: all.
                  * @example [
                  *       "quote"
                  *     ]
@@ -3423,7 +3423,7 @@ export interface operations {
                     "application/json": components["schemas"]["CompareAnswer"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3454,7 +3454,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -3481,22 +3481,22 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description With dividends expected from the pattern but not declared; amount and payment date are estimates.
+                 * @description Includes dividends expected from the pattern but not declared; amount and payment date are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
                 /**
-                 * @description Least cash amount a share, as declared.
+                 * @description Minimum cash amount a share, as declared.
                  * @example 0.25
                  */
                 min_amount?: Decimal;
                 /**
-                 * @description Least headline dividend yield, percent.
+                 * @description Minimum headline dividend yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
@@ -3516,14 +3516,14 @@ export interface operations {
                  */
                 sector?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "event_date.asc"
                  *     ]
                  */
                 sort?: ("event_date.asc" | "event_date.desc")[];
                 /**
-                 * @description First day. Default: today; before the tier's depth is a 403.
+                 * @description First day. Default: today; a day before the tier's history is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -3567,7 +3567,7 @@ export interface operations {
                     "application/json": components["schemas"]["List_CalendarRow"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3598,7 +3598,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -3625,22 +3625,22 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description With dividends expected from the pattern but not declared; amount and payment date are estimates.
+                 * @description Includes dividends expected from the pattern but not declared; amount and payment date are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
                 /**
-                 * @description Least cash amount a share, as declared.
+                 * @description Minimum cash amount a share, as declared.
                  * @example 0.25
                  */
                 min_amount?: Decimal;
                 /**
-                 * @description Least headline dividend yield, percent.
+                 * @description Minimum headline dividend yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
@@ -3660,14 +3660,14 @@ export interface operations {
                  */
                 sector?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "event_date.asc"
                  *     ]
                  */
                 sort?: ("event_date.asc" | "event_date.desc")[];
                 /**
-                 * @description First day. Default: today; before the tier's depth is a 403.
+                 * @description First day. Default: today; a day before the tier's history is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -3711,7 +3711,7 @@ export interface operations {
                     "application/json": components["schemas"]["List_CalendarRow"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3742,7 +3742,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -3757,17 +3757,17 @@ export interface operations {
                  */
                 declared_to?: string;
                 /**
-                 * @description Last ex-date. Default: none, declared future ones included.
+                 * @description Last ex-date. Default: none, so declared future ex-dates are included.
                  * @example 2019-12-31
                  */
                 end_date?: string;
                 /**
-                 * @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+                 * @description Includes dividends expected in the next 12 months but not declared; amount and payment date are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
@@ -3782,14 +3782,14 @@ export interface operations {
                  */
                 record_to?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "ex_date.desc"
                  *     ]
                  */
                 sort?: ("ex_date.asc" | "ex_date.desc")[];
                 /**
-                 * @description First ex-date. Default: as far as the tier reaches; earlier is a 403.
+                 * @description First ex-date. Default: start of the tier's history; an earlier day is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -3816,8 +3816,8 @@ export interface operations {
                  */
                 type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
                 /**
-                 * @description `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
-                 *     vanished ones are cancelled. Conflicts with filters and `sort`.
+                 * @description `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
+                 *     Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
                  * @example 7f3a9c1d.812
                  */
                 updated_since?: string;
@@ -3847,7 +3847,7 @@ export interface operations {
                     "application/json": components["schemas"]["List_DividendRow"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3878,7 +3878,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -3905,22 +3905,22 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description With dividends expected from the pattern but not declared; amount and payment date are estimates.
+                 * @description Includes dividends expected from the pattern but not declared; amount and payment date are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
                 /**
-                 * @description Least cash amount a share, as declared.
+                 * @description Minimum cash amount a share, as declared.
                  * @example 0.25
                  */
                 min_amount?: Decimal;
                 /**
-                 * @description Least headline dividend yield, percent.
+                 * @description Minimum headline dividend yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
@@ -3940,14 +3940,14 @@ export interface operations {
                  */
                 sector?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "event_date.asc"
                  *     ]
                  */
                 sort?: ("event_date.asc" | "event_date.desc")[];
                 /**
-                 * @description First day. Default: today; before the tier's depth is a 403.
+                 * @description First day. Default: today; a day before the tier's history is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -3991,7 +3991,7 @@ export interface operations {
                     "application/json": components["schemas"]["List_CalendarRow"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -4032,7 +4032,7 @@ export interface operations {
                  */
                 category?: string;
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -4044,12 +4044,12 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Whether the fund is inverse.
+                 * @description True for inverse funds, false for others.
                  * @example true
                  */
                 is_inverse?: boolean;
                 /**
-                 * @description Whether the fund is leveraged.
+                 * @description True for leveraged funds, false for others.
                  * @example true
                  */
                 is_leveraged?: boolean;
@@ -4059,27 +4059,27 @@ export interface operations {
                  */
                 issuer?: string;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
                 /**
-                 * @description Greatest expense ratio, percent.
+                 * @description Maximum expense ratio, percent.
                  * @example 0.5
                  */
                 max_expense_ratio?: Decimal;
                 /**
-                 * @description Greatest headline dividend yield, percent.
+                 * @description Maximum headline dividend yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
                 /**
-                 * @description Least assets under management.
+                 * @description Minimum assets under management.
                  * @example 1000000
                  */
                 min_aum?: Decimal;
                 /**
-                 * @description Least headline dividend yield, percent.
+                 * @description Minimum headline dividend yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
@@ -4089,12 +4089,12 @@ export interface operations {
                  */
                 q?: string;
                 /**
-                 * @description Symbol of the security a fund is about.
+                 * @description Underlying security of single-stock funds.
                  * @example SPY
                  */
                 related_symbol?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "symbol.asc"
                  *     ]
@@ -4131,7 +4131,7 @@ export interface operations {
                     "application/json": components["schemas"]["List_EtfRow"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -4192,7 +4192,7 @@ export interface operations {
                     "application/json": components["schemas"]["Single_EtfRow"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -4223,7 +4223,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description A day: the newest snapshot up to it. Default: the newest.
+                 * @description As-of date: selects the newest snapshot up to this day. Default: the newest snapshot.
                  * @example 2019-12-02
                  */
                 as_of?: string;
@@ -4233,17 +4233,17 @@ export interface operations {
                  */
                 asset_type?: string;
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 50
                  */
                 limit?: number;
                 /**
-                 * @description Least weight, percent.
+                 * @description Minimum weight, percent.
                  * @example 2
                  */
                 min_weight?: Decimal;
@@ -4253,7 +4253,7 @@ export interface operations {
                  */
                 sector?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "weight.desc"
                  *     ]
@@ -4291,7 +4291,7 @@ export interface operations {
                     "application/json": components["schemas"]["HoldingsAnswer"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -4360,12 +4360,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description What prices are adjusted for. Default split.
+                 * @description Adjustment of the prices. Default: split.
                  * @example raw
                  */
                 adjustment?: "raw" | "split" | "all";
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -4375,29 +4375,29 @@ export interface operations {
                  */
                 end_date?: string;
                 /**
-                 * @description Length of a point's period. Default daily.
+                 * @description Interval of a price point. Default: daily.
                  * @example daily
                  */
                 interval?: "daily" | "weekly" | "monthly" | "quarterly" | "yearly";
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
                 /**
-                 * @description Range up to today, instead of dates. One past the tier's reach is a 403; max begins there.
+                 * @description Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with that history.
                  * @example 5d
                  */
                 range?: "5d" | "1m" | "3m" | "6m" | "ytd" | "1y" | "2y" | "5y" | "10y" | "max";
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "date.desc"
                  *     ]
                  */
                 sort?: ("date.asc" | "date.desc")[];
                 /**
-                 * @description First session. Default: as far as the tier reaches; earlier is a 403.
+                 * @description First session. Default: start of the tier's history; an earlier day is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -4433,7 +4433,7 @@ export interface operations {
                     "application/json": components["schemas"]["PricesAnswer"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -4494,7 +4494,7 @@ export interface operations {
                     "application/json": components["schemas"]["Single_LatestPrice"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -4530,7 +4530,7 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -4574,137 +4574,137 @@ export interface operations {
                  */
                 industry?: string;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
                 /**
-                 * @description Greatest beta.
+                 * @description Maximum beta.
                  * @example 80
                  */
                 max_beta?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over ten, percent.
+                 * @description Maximum dividend growth a year over ten, percent.
                  * @example 80
                  */
                 max_growth_10y?: Decimal;
                 /**
-                 * @description Greatest dividend growth of one year, percent.
+                 * @description Maximum dividend growth of one year, percent.
                  * @example 80
                  */
                 max_growth_1y?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over three, percent.
+                 * @description Maximum dividend growth a year over three, percent.
                  * @example 80
                  */
                 max_growth_3y?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over five, percent.
+                 * @description Maximum dividend growth a year over five, percent.
                  * @example 80
                  */
                 max_growth_5y?: Decimal;
                 /**
-                 * @description Greatest market capitalisation.
+                 * @description Maximum market capitalisation.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
                 /**
-                 * @description Greatest payout ratio, percent.
+                 * @description Maximum payout ratio, percent.
                  * @example 80
                  */
                 max_payout_ratio?: Decimal;
                 /**
-                 * @description Greatest price over earnings.
+                 * @description Maximum price over earnings.
                  * @example 80
                  */
                 max_pe?: Decimal;
                 /**
-                 * @description Greatest price.
+                 * @description Maximum price.
                  * @example 80
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Greatest `increase_streak_years`; who never paid has 0.
+                 * @description Maximum `increase_streak_years`; non-payers have 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
                 /**
-                 * @description Greatest volume of the latest session, shares.
+                 * @description Maximum volume of the latest session, shares.
                  * @example 100000
                  */
                 max_volume?: Decimal;
                 /**
-                 * @description Greatest `dividend_yield`, the headline yield, percent.
+                 * @description Maximum `dividend_yield`, the headline yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
                 /**
-                 * @description Greatest trailing yield, percent.
+                 * @description Maximum trailing yield, percent.
                  * @example 80
                  */
                 max_yield_ttm?: Decimal;
                 /**
-                 * @description Least beta.
+                 * @description Minimum beta.
                  * @example 2
                  */
                 min_beta?: Decimal;
                 /**
-                 * @description Least dividend growth a year over ten, percent.
+                 * @description Minimum dividend growth a year over ten, percent.
                  * @example 2
                  */
                 min_growth_10y?: Decimal;
                 /**
-                 * @description Least dividend growth of one year, percent.
+                 * @description Minimum dividend growth of one year, percent.
                  * @example 2
                  */
                 min_growth_1y?: Decimal;
                 /**
-                 * @description Least dividend growth a year over three, percent.
+                 * @description Minimum dividend growth a year over three, percent.
                  * @example 2
                  */
                 min_growth_3y?: Decimal;
                 /**
-                 * @description Least dividend growth a year over five, percent.
+                 * @description Minimum dividend growth a year over five, percent.
                  * @example 2
                  */
                 min_growth_5y?: Decimal;
                 /**
-                 * @description Least market capitalisation.
+                 * @description Minimum market capitalisation.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
                 /**
-                 * @description Least payout ratio, percent.
+                 * @description Minimum payout ratio, percent.
                  * @example 2
                  */
                 min_payout_ratio?: Decimal;
                 /**
-                 * @description Least price over earnings.
+                 * @description Minimum price over earnings.
                  * @example 2
                  */
                 min_pe?: Decimal;
                 /**
-                 * @description Least price.
+                 * @description Minimum price.
                  * @example 2
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
+                 * @description Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
                  * @example 2
                  */
                 min_streak?: Decimal;
                 /**
-                 * @description Least volume of the latest session, shares.
+                 * @description Minimum volume of the latest session, shares.
                  * @example 100000
                  */
                 min_volume?: Decimal;
                 /**
-                 * @description Least `dividend_yield`, the headline yield, percent.
+                 * @description Minimum `dividend_yield`, the headline yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description Least trailing yield, percent.
+                 * @description Minimum trailing yield, percent.
                  * @example 2
                  */
                 min_yield_ttm?: Decimal;
@@ -4714,7 +4714,7 @@ export interface operations {
                  */
                 sector?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "dividend_yield.desc"
                  *     ]
@@ -4753,7 +4753,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScreenerAnswer"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -4789,7 +4789,7 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -4833,137 +4833,137 @@ export interface operations {
                  */
                 industry?: string;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
                 /**
-                 * @description Greatest beta.
+                 * @description Maximum beta.
                  * @example 80
                  */
                 max_beta?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over ten, percent.
+                 * @description Maximum dividend growth a year over ten, percent.
                  * @example 80
                  */
                 max_growth_10y?: Decimal;
                 /**
-                 * @description Greatest dividend growth of one year, percent.
+                 * @description Maximum dividend growth of one year, percent.
                  * @example 80
                  */
                 max_growth_1y?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over three, percent.
+                 * @description Maximum dividend growth a year over three, percent.
                  * @example 80
                  */
                 max_growth_3y?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over five, percent.
+                 * @description Maximum dividend growth a year over five, percent.
                  * @example 80
                  */
                 max_growth_5y?: Decimal;
                 /**
-                 * @description Greatest market capitalisation.
+                 * @description Maximum market capitalisation.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
                 /**
-                 * @description Greatest payout ratio, percent.
+                 * @description Maximum payout ratio, percent.
                  * @example 80
                  */
                 max_payout_ratio?: Decimal;
                 /**
-                 * @description Greatest price over earnings.
+                 * @description Maximum price over earnings.
                  * @example 80
                  */
                 max_pe?: Decimal;
                 /**
-                 * @description Greatest price.
+                 * @description Maximum price.
                  * @example 80
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Greatest `increase_streak_years`; who never paid has 0.
+                 * @description Maximum `increase_streak_years`; non-payers have 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
                 /**
-                 * @description Greatest volume of the latest session, shares.
+                 * @description Maximum volume of the latest session, shares.
                  * @example 100000
                  */
                 max_volume?: Decimal;
                 /**
-                 * @description Greatest `dividend_yield`, the headline yield, percent.
+                 * @description Maximum `dividend_yield`, the headline yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
                 /**
-                 * @description Greatest trailing yield, percent.
+                 * @description Maximum trailing yield, percent.
                  * @example 80
                  */
                 max_yield_ttm?: Decimal;
                 /**
-                 * @description Least beta.
+                 * @description Minimum beta.
                  * @example 2
                  */
                 min_beta?: Decimal;
                 /**
-                 * @description Least dividend growth a year over ten, percent.
+                 * @description Minimum dividend growth a year over ten, percent.
                  * @example 2
                  */
                 min_growth_10y?: Decimal;
                 /**
-                 * @description Least dividend growth of one year, percent.
+                 * @description Minimum dividend growth of one year, percent.
                  * @example 2
                  */
                 min_growth_1y?: Decimal;
                 /**
-                 * @description Least dividend growth a year over three, percent.
+                 * @description Minimum dividend growth a year over three, percent.
                  * @example 2
                  */
                 min_growth_3y?: Decimal;
                 /**
-                 * @description Least dividend growth a year over five, percent.
+                 * @description Minimum dividend growth a year over five, percent.
                  * @example 2
                  */
                 min_growth_5y?: Decimal;
                 /**
-                 * @description Least market capitalisation.
+                 * @description Minimum market capitalisation.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
                 /**
-                 * @description Least payout ratio, percent.
+                 * @description Minimum payout ratio, percent.
                  * @example 2
                  */
                 min_payout_ratio?: Decimal;
                 /**
-                 * @description Least price over earnings.
+                 * @description Minimum price over earnings.
                  * @example 2
                  */
                 min_pe?: Decimal;
                 /**
-                 * @description Least price.
+                 * @description Minimum price.
                  * @example 2
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
+                 * @description Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
                  * @example 25
                  */
                 min_streak?: Decimal;
                 /**
-                 * @description Least volume of the latest session, shares.
+                 * @description Minimum volume of the latest session, shares.
                  * @example 100000
                  */
                 min_volume?: Decimal;
                 /**
-                 * @description Least `dividend_yield`, the headline yield, percent.
+                 * @description Minimum `dividend_yield`, the headline yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description Least trailing yield, percent.
+                 * @description Minimum trailing yield, percent.
                  * @example 2
                  */
                 min_yield_ttm?: Decimal;
@@ -4973,7 +4973,7 @@ export interface operations {
                  */
                 sector?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "dividend_yield.desc"
                  *     ]
@@ -5012,7 +5012,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScreenerAnswer"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -5048,7 +5048,7 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -5092,137 +5092,137 @@ export interface operations {
                  */
                 industry?: string;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
                 /**
-                 * @description Greatest beta.
+                 * @description Maximum beta.
                  * @example 80
                  */
                 max_beta?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over ten, percent.
+                 * @description Maximum dividend growth a year over ten, percent.
                  * @example 80
                  */
                 max_growth_10y?: Decimal;
                 /**
-                 * @description Greatest dividend growth of one year, percent.
+                 * @description Maximum dividend growth of one year, percent.
                  * @example 80
                  */
                 max_growth_1y?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over three, percent.
+                 * @description Maximum dividend growth a year over three, percent.
                  * @example 80
                  */
                 max_growth_3y?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over five, percent.
+                 * @description Maximum dividend growth a year over five, percent.
                  * @example 80
                  */
                 max_growth_5y?: Decimal;
                 /**
-                 * @description Greatest market capitalisation.
+                 * @description Maximum market capitalisation.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
                 /**
-                 * @description Greatest payout ratio, percent.
+                 * @description Maximum payout ratio, percent.
                  * @example 80
                  */
                 max_payout_ratio?: Decimal;
                 /**
-                 * @description Greatest price over earnings.
+                 * @description Maximum price over earnings.
                  * @example 80
                  */
                 max_pe?: Decimal;
                 /**
-                 * @description Greatest price.
+                 * @description Maximum price.
                  * @example 80
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Greatest `increase_streak_years`; who never paid has 0.
+                 * @description Maximum `increase_streak_years`; non-payers have 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
                 /**
-                 * @description Greatest volume of the latest session, shares.
+                 * @description Maximum volume of the latest session, shares.
                  * @example 100000
                  */
                 max_volume?: Decimal;
                 /**
-                 * @description Greatest `dividend_yield`, the headline yield, percent.
+                 * @description Maximum `dividend_yield`, the headline yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
                 /**
-                 * @description Greatest trailing yield, percent.
+                 * @description Maximum trailing yield, percent.
                  * @example 80
                  */
                 max_yield_ttm?: Decimal;
                 /**
-                 * @description Least beta.
+                 * @description Minimum beta.
                  * @example 2
                  */
                 min_beta?: Decimal;
                 /**
-                 * @description Least dividend growth a year over ten, percent.
+                 * @description Minimum dividend growth a year over ten, percent.
                  * @example 2
                  */
                 min_growth_10y?: Decimal;
                 /**
-                 * @description Least dividend growth of one year, percent.
+                 * @description Minimum dividend growth of one year, percent.
                  * @example 2
                  */
                 min_growth_1y?: Decimal;
                 /**
-                 * @description Least dividend growth a year over three, percent.
+                 * @description Minimum dividend growth a year over three, percent.
                  * @example 2
                  */
                 min_growth_3y?: Decimal;
                 /**
-                 * @description Least dividend growth a year over five, percent.
+                 * @description Minimum dividend growth a year over five, percent.
                  * @example 2
                  */
                 min_growth_5y?: Decimal;
                 /**
-                 * @description Least market capitalisation.
+                 * @description Minimum market capitalisation.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
                 /**
-                 * @description Least payout ratio, percent.
+                 * @description Minimum payout ratio, percent.
                  * @example 2
                  */
                 min_payout_ratio?: Decimal;
                 /**
-                 * @description Least price over earnings.
+                 * @description Minimum price over earnings.
                  * @example 2
                  */
                 min_pe?: Decimal;
                 /**
-                 * @description Least price.
+                 * @description Minimum price.
                  * @example 2
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
+                 * @description Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
                  * @example 2
                  */
                 min_streak?: Decimal;
                 /**
-                 * @description Least volume of the latest session, shares.
+                 * @description Minimum volume of the latest session, shares.
                  * @example 100000
                  */
                 min_volume?: Decimal;
                 /**
-                 * @description Least `dividend_yield`, the headline yield, percent.
+                 * @description Minimum `dividend_yield`, the headline yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description Least trailing yield, percent.
+                 * @description Minimum trailing yield, percent.
                  * @example 2
                  */
                 min_yield_ttm?: Decimal;
@@ -5232,7 +5232,7 @@ export interface operations {
                  */
                 sector?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "dividend_yield.desc"
                  *     ]
@@ -5271,7 +5271,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScreenerAnswer"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -5307,7 +5307,7 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -5351,137 +5351,137 @@ export interface operations {
                  */
                 industry?: string;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 50
                  */
                 limit?: number;
                 /**
-                 * @description Greatest beta.
+                 * @description Maximum beta.
                  * @example 80
                  */
                 max_beta?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over ten, percent.
+                 * @description Maximum dividend growth a year over ten, percent.
                  * @example 80
                  */
                 max_growth_10y?: Decimal;
                 /**
-                 * @description Greatest dividend growth of one year, percent.
+                 * @description Maximum dividend growth of one year, percent.
                  * @example 80
                  */
                 max_growth_1y?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over three, percent.
+                 * @description Maximum dividend growth a year over three, percent.
                  * @example 80
                  */
                 max_growth_3y?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over five, percent.
+                 * @description Maximum dividend growth a year over five, percent.
                  * @example 80
                  */
                 max_growth_5y?: Decimal;
                 /**
-                 * @description Greatest market capitalisation.
+                 * @description Maximum market capitalisation.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
                 /**
-                 * @description Greatest payout ratio, percent.
+                 * @description Maximum payout ratio, percent.
                  * @example 80
                  */
                 max_payout_ratio?: Decimal;
                 /**
-                 * @description Greatest price over earnings.
+                 * @description Maximum price over earnings.
                  * @example 80
                  */
                 max_pe?: Decimal;
                 /**
-                 * @description Greatest price.
+                 * @description Maximum price.
                  * @example 80
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Greatest `increase_streak_years`; who never paid has 0.
+                 * @description Maximum `increase_streak_years`; non-payers have 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
                 /**
-                 * @description Greatest volume of the latest session, shares.
+                 * @description Maximum volume of the latest session, shares.
                  * @example 100000
                  */
                 max_volume?: Decimal;
                 /**
-                 * @description Greatest `dividend_yield`, the headline yield, percent.
+                 * @description Maximum `dividend_yield`, the headline yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
                 /**
-                 * @description Greatest trailing yield, percent.
+                 * @description Maximum trailing yield, percent.
                  * @example 80
                  */
                 max_yield_ttm?: Decimal;
                 /**
-                 * @description Least beta.
+                 * @description Minimum beta.
                  * @example 2
                  */
                 min_beta?: Decimal;
                 /**
-                 * @description Least dividend growth a year over ten, percent.
+                 * @description Minimum dividend growth a year over ten, percent.
                  * @example 2
                  */
                 min_growth_10y?: Decimal;
                 /**
-                 * @description Least dividend growth of one year, percent.
+                 * @description Minimum dividend growth of one year, percent.
                  * @example 2
                  */
                 min_growth_1y?: Decimal;
                 /**
-                 * @description Least dividend growth a year over three, percent.
+                 * @description Minimum dividend growth a year over three, percent.
                  * @example 2
                  */
                 min_growth_3y?: Decimal;
                 /**
-                 * @description Least dividend growth a year over five, percent.
+                 * @description Minimum dividend growth a year over five, percent.
                  * @example 2
                  */
                 min_growth_5y?: Decimal;
                 /**
-                 * @description Least market capitalisation.
+                 * @description Minimum market capitalisation.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
                 /**
-                 * @description Least payout ratio, percent.
+                 * @description Minimum payout ratio, percent.
                  * @example 2
                  */
                 min_payout_ratio?: Decimal;
                 /**
-                 * @description Least price over earnings.
+                 * @description Minimum price over earnings.
                  * @example 2
                  */
                 min_pe?: Decimal;
                 /**
-                 * @description Least price.
+                 * @description Minimum price.
                  * @example 2
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
+                 * @description Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
                  * @example 50
                  */
                 min_streak?: Decimal;
                 /**
-                 * @description Least volume of the latest session, shares.
+                 * @description Minimum volume of the latest session, shares.
                  * @example 100000
                  */
                 min_volume?: Decimal;
                 /**
-                 * @description Least `dividend_yield`, the headline yield, percent.
+                 * @description Minimum `dividend_yield`, the headline yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description Least trailing yield, percent.
+                 * @description Minimum trailing yield, percent.
                  * @example 2
                  */
                 min_yield_ttm?: Decimal;
@@ -5491,7 +5491,7 @@ export interface operations {
                  */
                 sector?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "dividend_yield.desc"
                  *     ]
@@ -5530,7 +5530,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScreenerAnswer"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -5566,7 +5566,7 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -5610,137 +5610,137 @@ export interface operations {
                  */
                 industry?: string;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
                 /**
-                 * @description Greatest beta.
+                 * @description Maximum beta.
                  * @example 80
                  */
                 max_beta?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over ten, percent.
+                 * @description Maximum dividend growth a year over ten, percent.
                  * @example 80
                  */
                 max_growth_10y?: Decimal;
                 /**
-                 * @description Greatest dividend growth of one year, percent.
+                 * @description Maximum dividend growth of one year, percent.
                  * @example 80
                  */
                 max_growth_1y?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over three, percent.
+                 * @description Maximum dividend growth a year over three, percent.
                  * @example 80
                  */
                 max_growth_3y?: Decimal;
                 /**
-                 * @description Greatest dividend growth a year over five, percent.
+                 * @description Maximum dividend growth a year over five, percent.
                  * @example 80
                  */
                 max_growth_5y?: Decimal;
                 /**
-                 * @description Greatest market capitalisation.
+                 * @description Maximum market capitalisation.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
                 /**
-                 * @description Greatest payout ratio, percent.
+                 * @description Maximum payout ratio, percent.
                  * @example 80
                  */
                 max_payout_ratio?: Decimal;
                 /**
-                 * @description Greatest price over earnings.
+                 * @description Maximum price over earnings.
                  * @example 80
                  */
                 max_pe?: Decimal;
                 /**
-                 * @description Greatest price.
+                 * @description Maximum price.
                  * @example 80
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Greatest `increase_streak_years`; who never paid has 0.
+                 * @description Maximum `increase_streak_years`; non-payers have 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
                 /**
-                 * @description Greatest volume of the latest session, shares.
+                 * @description Maximum volume of the latest session, shares.
                  * @example 100000
                  */
                 max_volume?: Decimal;
                 /**
-                 * @description Greatest `dividend_yield`, the headline yield, percent.
+                 * @description Maximum `dividend_yield`, the headline yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
                 /**
-                 * @description Greatest trailing yield, percent.
+                 * @description Maximum trailing yield, percent.
                  * @example 80
                  */
                 max_yield_ttm?: Decimal;
                 /**
-                 * @description Least beta.
+                 * @description Minimum beta.
                  * @example 2
                  */
                 min_beta?: Decimal;
                 /**
-                 * @description Least dividend growth a year over ten, percent.
+                 * @description Minimum dividend growth a year over ten, percent.
                  * @example 2
                  */
                 min_growth_10y?: Decimal;
                 /**
-                 * @description Least dividend growth of one year, percent.
+                 * @description Minimum dividend growth of one year, percent.
                  * @example 2
                  */
                 min_growth_1y?: Decimal;
                 /**
-                 * @description Least dividend growth a year over three, percent.
+                 * @description Minimum dividend growth a year over three, percent.
                  * @example 2
                  */
                 min_growth_3y?: Decimal;
                 /**
-                 * @description Least dividend growth a year over five, percent.
+                 * @description Minimum dividend growth a year over five, percent.
                  * @example 2
                  */
                 min_growth_5y?: Decimal;
                 /**
-                 * @description Least market capitalisation.
+                 * @description Minimum market capitalisation.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
                 /**
-                 * @description Least payout ratio, percent.
+                 * @description Minimum payout ratio, percent.
                  * @example 2
                  */
                 min_payout_ratio?: Decimal;
                 /**
-                 * @description Least price over earnings.
+                 * @description Minimum price over earnings.
                  * @example 2
                  */
                 min_pe?: Decimal;
                 /**
-                 * @description Least price.
+                 * @description Minimum price.
                  * @example 2
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
+                 * @description Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
                  * @example 2
                  */
                 min_streak?: Decimal;
                 /**
-                 * @description Least volume of the latest session, shares.
+                 * @description Minimum volume of the latest session, shares.
                  * @example 100000
                  */
                 min_volume?: Decimal;
                 /**
-                 * @description Least `dividend_yield`, the headline yield, percent.
+                 * @description Minimum `dividend_yield`, the headline yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description Least trailing yield, percent.
+                 * @description Minimum trailing yield, percent.
                  * @example 2
                  */
                 min_yield_ttm?: Decimal;
@@ -5750,7 +5750,7 @@ export interface operations {
                  */
                 sector?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "dividend_yield.desc"
                  *     ]
@@ -5789,7 +5789,7 @@ export interface operations {
                     "application/json": components["schemas"]["ScreenerAnswer"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -5820,7 +5820,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -5830,22 +5830,22 @@ export interface operations {
                  */
                 exchange?: string;
                 /**
-                 * @description With securities that no longer trade.
+                 * @description Includes securities that no longer trade.
                  * @example false
                  */
                 include_inactive?: boolean;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 20
                  */
                 limit?: number;
                 /**
-                 * @description What to look for: a symbol, an ISIN or a part of a name, 1 to 64 characters.
+                 * @description Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters.
                  * @example fund
                  */
                 q: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "score.desc",
                  *       "market_cap.desc"
@@ -5885,7 +5885,7 @@ export interface operations {
                     "application/json": components["schemas"]["List_SearchResult"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -5916,17 +5916,17 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "sector.asc"
                  *     ]
@@ -5958,7 +5958,7 @@ export interface operations {
                     "application/json": components["schemas"]["List_SectorRow"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -5989,7 +5989,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Top payers at most.
+                 * @description Maximum number of top payers.
                  * @example 10
                  */
                 limit?: number;
@@ -6025,7 +6025,7 @@ export interface operations {
                     "application/json": components["schemas"]["Single_SectorDetail"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -6068,7 +6068,7 @@ export interface operations {
                  */
                 currency?: string[];
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -6085,7 +6085,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Whether regular dividends are being paid.
+                 * @description True for securities that pay regular dividends, false for others.
                  * @example true
                  */
                 has_dividends?: boolean;
@@ -6095,42 +6095,42 @@ export interface operations {
                  */
                 industry?: string;
                 /**
-                 * @description Whether the security still trades.
+                 * @description True if the security still trades.
                  * @example true
                  */
                 is_active?: boolean;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 100
                  */
                 limit?: number;
                 /**
-                 * @description Greatest market capitalisation.
+                 * @description Maximum market capitalisation.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
                 /**
-                 * @description Greatest price.
+                 * @description Maximum price.
                  * @example 80
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Greatest headline dividend yield, percent.
+                 * @description Maximum headline dividend yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
                 /**
-                 * @description Least market capitalisation.
+                 * @description Minimum market capitalisation.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
                 /**
-                 * @description Least price.
+                 * @description Minimum price.
                  * @example 2
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least headline dividend yield, percent.
+                 * @description Minimum headline dividend yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
@@ -6140,7 +6140,7 @@ export interface operations {
                  */
                 sector?: string;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "symbol.asc"
                  *     ]
@@ -6186,7 +6186,7 @@ export interface operations {
                     "application/json": components["schemas"]["List_StockRow"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -6217,7 +6217,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Parts to return, comma-separated: company, pricing, dividends, coverage. Default all.
+                 * @description Parts to return, comma-separated: company, pricing, dividends, coverage. Default: all.
                  * @example [
                  *       "company"
                  *     ]
@@ -6255,7 +6255,7 @@ export interface operations {
                     "application/json": components["schemas"]["Single_Snapshot"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -6286,34 +6286,34 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description Last ex-date. Default: none, declared future ones included.
+                 * @description Last ex-date. Default: none, so declared future ex-dates are included.
                  * @example 2019-12-31
                  */
                 end_date?: string;
                 /**
-                 * @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+                 * @description Includes dividends expected in the next 12 months but not declared; amount and payment date are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 20
                  */
                 limit?: number;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "ex_date.desc"
                  *     ]
                  */
                 sort?: ("ex_date.asc" | "ex_date.desc" | "payment_date.asc" | "payment_date.desc" | "amount.asc" | "amount.desc")[];
                 /**
-                 * @description First ex-date. Default: as far as the tier reaches; earlier is a 403.
+                 * @description First ex-date. Default: start of the tier's history; an earlier day is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -6332,8 +6332,8 @@ export interface operations {
                  */
                 type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
                 /**
-                 * @description `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
-                 *     vanished ones are cancelled. Conflicts with filters and `sort`.
+                 * @description `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
+                 *     Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
                  * @example 7f3a9c1d.812
                  */
                 updated_since?: string;
@@ -6369,7 +6369,7 @@ export interface operations {
                     "application/json": components["schemas"]["List_DividendRow"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -6430,7 +6430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Single_FundamentalsRow"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -6461,7 +6461,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description A past day: answers with what had happened or been declared by then. Default: the market's as-of date.
+                 * @description As-of date: uses only facts known by this day. Default: the market's as-of date.
                  * @example 2019-12-02
                  */
                 as_of?: string;
@@ -6503,7 +6503,7 @@ export interface operations {
                     "application/json": components["schemas"]["Single_MetricsAnswer"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -6564,7 +6564,7 @@ export interface operations {
                     "application/json": components["schemas"]["Single_Quote"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -6595,29 +6595,29 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description Last ex-date. Default: none, announced future ones included.
+                 * @description Last ex-date. Default: none, so announced future splits are included.
                  * @example 2019-12-31
                  */
                 end_date?: string;
                 /**
-                 * @description Rows a page holds at most.
+                 * @description Maximum number of rows on a page.
                  * @example 50
                  */
                 limit?: number;
                 /**
-                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
                  *       "ex_date.desc"
                  *     ]
                  */
                 sort?: ("ex_date.asc" | "ex_date.desc")[];
                 /**
-                 * @description First ex-date. Default: as far as the tier reaches; earlier is a 403.
+                 * @description First ex-date. Default: start of the tier's history; an earlier day is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -6629,8 +6629,8 @@ export interface operations {
                  */
                 type?: ("forward" | "reverse" | "stock_dividend")[];
                 /**
-                 * @description `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
-                 *     vanished ones are cancelled. Conflicts with filters and `sort`.
+                 * @description `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
+                 *     Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
                  * @example 7f3a9c1d.812
                  */
                 updated_since?: string;
@@ -6666,7 +6666,7 @@ export interface operations {
                     "application/json": components["schemas"]["List_SplitRow"];
                 };
             };
-            /** @description The client has these bytes already. */
+            /** @description The client's copy is current. */
             304: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];

@@ -29,59 +29,59 @@ class BulkError(Struct, frozen=True, kw_only=True):
     code: str
     """Always NOT_FOUND."""
     error: str
-    """The same for people."""
+    """Message for people."""
     symbol: str
-    """The symbol as it was asked for."""
+    """Symbol as requested."""
 
 
 class BulkMeta(Struct, frozen=True, kw_only=True):
-    """What a bulk answer rests on, and what is missing from it."""
+    """Data version, counts and missing symbols of a bulk response."""
 
     as_of: dt.date | None = None
     """The market's as-of date."""
     count: int
-    """Rows of the answer."""
+    """Number of rows."""
     data_version: str
-    """Generation and log sequence the answer was made from."""
+    """Generation and log sequence of the data."""
     depth: Depth | None = None
-    """Where the range begins because the tier reaches no further back."""
+    """Start of the range, if the tier's history limits it."""
     errors: list[BulkError]
     """Symbols without a row."""
     missing: list[str]
-    """Symbols nothing is known of."""
+    """Unknown symbols."""
     summary: Summary
-    """Symbols counted."""
+    """Counts of symbols."""
 
 
 class BulkMetrics(Struct, frozen=True, kw_only=True):
     """Rows in request order."""
 
     data: list[Metrics]
-    """One row a symbol, in request order."""
+    """One row per symbol, in request order."""
     meta: BulkMeta
-    """What the answer rests on, and what is missing."""
+    """Data version, counts and missing symbols."""
 
 
 class BulkQuote(Struct, frozen=True, kw_only=True):
     """Rows in request order."""
 
     data: list[Quote]
-    """One row a symbol, in request order."""
+    """One row per symbol, in request order."""
     meta: BulkMeta
-    """What the answer rests on, and what is missing."""
+    """Data version, counts and missing symbols."""
 
 
 class BulkSymbolDividends(Struct, frozen=True, kw_only=True):
     """Rows in request order."""
 
     data: list[SymbolDividends]
-    """One row a symbol, in request order."""
+    """One row per symbol, in request order."""
     meta: BulkMeta
-    """What the answer rests on, and what is missing."""
+    """Data version, counts and missing symbols."""
 
 
 class CalendarRow(Struct, frozen=True, kw_only=True):
-    """A dividend record with its security and its place in the calendar."""
+    """Dividend record with its security and its calendar event."""
 
     id: str | None = None
     """Id of the record, unique in the service and stable; null for projected records."""
@@ -153,9 +153,9 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent."""
     event_date: dt.date
-    """The day the row is listed under."""
+    """Event date of the row."""
     event_type: str
-    """What happens on that day.
+    """Kind of event on that day.
 
     One of: ex_dividend, payment.
     """
@@ -182,70 +182,70 @@ class CompareAnswer(Struct, frozen=True, kw_only=True):
     """Securities side by side, in request order."""
 
     data: list[CompareItem]
-    """One item a known symbol, in request order."""
+    """One item per known symbol, in request order."""
     meta: CompareMeta
-    """What the comparison rests on and comes to."""
+    """Data version of the comparison, and the best symbol by figure."""
 
 
 class CompareItem(Struct, frozen=True, kw_only=True):
-    """One security among those compared."""
+    """Security of a comparison."""
 
     symbol: str
     """Canonical ticker."""
     quote: Quote | None = None
     """The quote, as its own endpoint serves it."""
     fundamentals: FundamentalsRow | None = None
-    """Null below Starter, with a warning."""
+    """The fundamentals; null below the Starter tier, with a warning."""
     metrics: Metrics | None = None
     """The dividend metrics, as their own endpoint serves them."""
 
 
 class CompareMeta(Struct, frozen=True, kw_only=True):
-    """What a comparison rests on and comes to."""
+    """Data version of a comparison, and the best symbol by figure."""
 
     as_of: dt.date | None = None
     """The market's as-of date: the newest session applied."""
     count: int
     """Rows on this page."""
     data_version: str
-    """Generation and log sequence the answer was made from, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Where the range begins because the tier reaches no further back."""
+    """Start of the range, if the tier's history limits it."""
     has_more: bool
-    """Whether another page follows; exact."""
+    """True if another page follows."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
+    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
     sync_from: str | None = None
-    """What `updated_since` of a later request has to be to be told what changed after this answer; the
-    same on every page of a list. Left out where there is no `updated_since`, and while the served
-    generation changes."""
+    """Value for `updated_since` in a later request, which then returns the changes since this
+    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
+    the served generation changes."""
     today: dt.date | None = None
-    """The day counted as today, where a default or a figure used it."""
+    """Current day of the service, if a default or a figure depends on it."""
     warnings: list[Warning]
-    """What to know before using the answer."""
+    """Warnings about the response."""
     best: dict[str, str]
-    """Symbol with the best figure, by metric; the first asked for of equals."""
+    """Symbol with the best figure, by figure name; of equal ones the first requested."""
 
 
 class Components(Struct, frozen=True, kw_only=True):
-    """Health of the parts."""
+    """Health of the components."""
 
     nats: str
-    """The log, which only the lag is measured against.
+    """Log server; used only to measure the lag.
 
     One of: ok, down, not_configured.
     """
     postgres: str
-    """The database reads are served from.
+    """Database of the reads.
 
     One of: ok, down, not_configured.
     """
     projection: ProjectionHealth
-    """How far the served data is behind the log."""
+    """Lag of the served data behind the log."""
 
 
 class CountryWeight(Struct, frozen=True, kw_only=True):
@@ -271,12 +271,12 @@ class Coverage(Struct, frozen=True, kw_only=True):
 
 
 class Depth(Struct, frozen=True, kw_only=True):
-    """The reach of the tier's historical data."""
+    """Start of the history that a tier may read."""
 
     from_: dt.date = field(name="from")
     """First day of the range."""
     tier: str
-    """The tier whose reach it is.
+    """Tier that sets the limit.
 
     One of: free, starter, premium, professional.
     """
@@ -345,12 +345,12 @@ class DividendRow(Struct, frozen=True, kw_only=True):
 
 
 class ErrorBody(Struct, frozen=True, kw_only=True):
-    """A refusal."""
+    """Error response."""
 
     code: str
-    """What is wrong, for programs."""
+    """Stable error code for programs."""
     error: str
-    """What is wrong, for people."""
+    """Error message for people."""
 
 
 class EtfRow(Struct, frozen=True, kw_only=True):
@@ -590,23 +590,23 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class FeatureNotAvailableBody(Struct, frozen=True, kw_only=True):
-    """A feature of a higher tier."""
+    """Error response for a feature of a higher tier."""
 
     code: str
-    """What is wrong, for programs."""
+    """Stable error code for programs."""
     current_tier: str
     """Tier of the account that owns the key.
 
     One of: free, starter, premium, professional.
     """
     earliest_date: dt.date | None = None
-    """With historical_depth: the first day the tier's history reaches."""
+    """For historical_depth: first day of the tier's history."""
     error: str
-    """What is wrong, for people."""
+    """Error message for people."""
     required_feature: str
-    """For example historical_depth."""
+    """Feature name, for example historical_depth."""
     upgrade_url: str
-    """Where to learn what other plans have, relative to this service."""
+    """Path of the page that describes the plans, relative to this service."""
 
 
 class FundamentalsRow(Struct, frozen=True, kw_only=True):
@@ -696,9 +696,9 @@ class Health(Struct, frozen=True, kw_only=True):
     """Health of the service."""
 
     components: Components
-    """The state of each part."""
+    """Status of each component."""
     status: str
-    """Whether reads are served.
+    """Status of the service.
 
     One of: ok, degraded, down.
     """
@@ -707,10 +707,10 @@ class Health(Struct, frozen=True, kw_only=True):
 
 
 class HealthAnswer(Struct, frozen=True, kw_only=True):
-    """The envelope of the health answer."""
+    """Envelope of the health response."""
 
     data: Health
-    """The state of the service."""
+    """Health of the service."""
 
 
 class Holding(Struct, frozen=True, kw_only=True):
@@ -719,19 +719,19 @@ class Holding(Struct, frozen=True, kw_only=True):
     etf_symbol: str
     """Canonical ticker of the fund."""
     rank: int
-    """Position by weight, from 1."""
+    """Rank by weight, from 1."""
     symbol: str | None = None
     """Canonical ticker of the position."""
     name: str
     """Name of the position."""
     asset_type: str | None = None
-    """Kind of asset, as the issuer names it."""
+    """Asset type, as the issuer names it."""
     weight: Decimal
-    """Percent of the fund."""
+    """Weight in the fund, percent."""
     shares: Decimal | None = None
-    """Shares held."""
+    """Number of shares."""
     market_value: Decimal | None = None
-    """In `currency`."""
+    """Market value of the position, in `currency`."""
     currency: str | None = None
     """ISO 4217."""
     isin: str | None = None
@@ -758,38 +758,38 @@ class HoldingsAnswer(Struct, frozen=True, kw_only=True):
     data: list[Holding]
     """The positions of the page, in order."""
     meta: HoldingsMeta
-    """What the page rests on."""
+    """Data version and warnings of the page."""
 
 
 class HoldingsMeta(Struct, frozen=True, kw_only=True):
-    """What a page of positions rests on; `as_of` is the snapshot's day."""
+    """Data version and totals of a page of positions; `as_of` is the day of the snapshot."""
 
     as_of: dt.date | None = None
     """The market's as-of date: the newest session applied."""
     count: int
     """Rows on this page."""
     data_version: str
-    """Generation and log sequence the answer was made from, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Where the range begins because the tier reaches no further back."""
+    """Start of the range, if the tier's history limits it."""
     has_more: bool
-    """Whether another page follows; exact."""
+    """True if another page follows."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
+    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
     sync_from: str | None = None
-    """What `updated_since` of a later request has to be to be told what changed after this answer; the
-    same on every page of a list. Left out where there is no `updated_since`, and while the served
-    generation changes."""
+    """Value for `updated_since` in a later request, which then returns the changes since this
+    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
+    the served generation changes."""
     today: dt.date | None = None
-    """The day counted as today, where a default or a figure used it."""
+    """Current day of the service, if a default or a figure depends on it."""
     warnings: list[Warning]
-    """What to know before using the answer."""
+    """Warnings about the response."""
     stale: bool
-    """Whether the snapshot is more than 100 days older than the market's as-of date."""
+    """True if the snapshot is more than 100 days older than the market's as-of date."""
     weight_total: Decimal | None = None
     """Sum of all weights of the snapshot, percent."""
 
@@ -821,27 +821,27 @@ class Industry(Struct, frozen=True, kw_only=True):
 
 
 class InvalidParameter(Struct, frozen=True, kw_only=True):
-    """One wrong parameter."""
+    """Invalid parameter."""
 
     error: str
-    """What is wrong, for people."""
+    """Error message for people."""
     param: str
     """Name of the parameter."""
 
 
 class InvalidParameterBody(Struct, frozen=True, kw_only=True):
-    """Wrong parameters, all of them."""
+    """Error response for invalid parameters, with all of them."""
 
     allowed: Any | None = None
-    """What it may be: words or bounds."""
+    """Accepted values of the first invalid parameter: words or bounds."""
     code: str
-    """INVALID_PARAMETER, or INVALID_CURSOR for a cursor that is damaged or belongs to another request."""
+    """INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or one of another request."""
     error: str
-    """What is wrong, for people."""
+    """Error message for people."""
     errors: list[InvalidParameter]
-    """Every wrong parameter."""
+    """All invalid parameters."""
     param: str | None = None
-    """The first wrong one."""
+    """Name of the first invalid parameter."""
 
 
 class LastDividend(Struct, frozen=True, kw_only=True):
@@ -909,47 +909,47 @@ class LatestPrice(Struct, frozen=True, kw_only=True):
 
 
 class LimitedBody(Struct, frozen=True, kw_only=True):
-    """Too many calls."""
+    """Error response for a used-up rate limit or quota."""
 
     code: str
     """RATE_LIMITED or QUOTA_EXCEEDED."""
     error: str
-    """What is wrong, for people."""
+    """Error message for people."""
     retry_after: int | None = field(name="retryAfter", default=None)
-    """With RATE_LIMITED: seconds until the next call passes."""
+    """For RATE_LIMITED: seconds until the next call is admitted."""
     upgrade_url: str | None = None
-    """With QUOTA_EXCEEDED."""
+    """For QUOTA_EXCEEDED."""
     usage: QuotaUsage | None = None
-    """With QUOTA_EXCEEDED: what was used."""
+    """For QUOTA_EXCEEDED: usage of the month."""
 
 
 class ListMeta(Struct, frozen=True, kw_only=True):
-    """What a page rests on, and where the next one begins."""
+    """Size, next cursor, data version and warnings of a page."""
 
     as_of: dt.date | None = None
     """The market's as-of date: the newest session applied."""
     count: int
     """Rows on this page."""
     data_version: str
-    """Generation and log sequence the answer was made from, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Where the range begins because the tier reaches no further back."""
+    """Start of the range, if the tier's history limits it."""
     has_more: bool
-    """Whether another page follows; exact."""
+    """True if another page follows."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
+    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
     sync_from: str | None = None
-    """What `updated_since` of a later request has to be to be told what changed after this answer; the
-    same on every page of a list. Left out where there is no `updated_since`, and while the served
-    generation changes."""
+    """Value for `updated_since` in a later request, which then returns the changes since this
+    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
+    the served generation changes."""
     today: dt.date | None = None
-    """The day counted as today, where a default or a figure used it."""
+    """Current day of the service, if a default or a figure depends on it."""
     warnings: list[Warning]
-    """What to know before using the answer."""
+    """Warnings about the response."""
 
 
 class ListCalendarRow(Struct, frozen=True, kw_only=True):
@@ -958,7 +958,7 @@ class ListCalendarRow(Struct, frozen=True, kw_only=True):
     data: list[CalendarRow]
     """The rows of the page, in order."""
     meta: ListMeta
-    """What the page rests on, and where the next one begins."""
+    """Size, next cursor, data version and warnings of the page."""
 
 
 class ListDividendRow(Struct, frozen=True, kw_only=True):
@@ -967,7 +967,7 @@ class ListDividendRow(Struct, frozen=True, kw_only=True):
     data: list[DividendRow]
     """The rows of the page, in order."""
     meta: ListMeta
-    """What the page rests on, and where the next one begins."""
+    """Size, next cursor, data version and warnings of the page."""
 
 
 class ListEtfRow(Struct, frozen=True, kw_only=True):
@@ -976,7 +976,7 @@ class ListEtfRow(Struct, frozen=True, kw_only=True):
     data: list[EtfRow]
     """The rows of the page, in order."""
     meta: ListMeta
-    """What the page rests on, and where the next one begins."""
+    """Size, next cursor, data version and warnings of the page."""
 
 
 class ListSearchResult(Struct, frozen=True, kw_only=True):
@@ -985,7 +985,7 @@ class ListSearchResult(Struct, frozen=True, kw_only=True):
     data: list[SearchResult]
     """The rows of the page, in order."""
     meta: ListMeta
-    """What the page rests on, and where the next one begins."""
+    """Size, next cursor, data version and warnings of the page."""
 
 
 class ListSectorRow(Struct, frozen=True, kw_only=True):
@@ -994,7 +994,7 @@ class ListSectorRow(Struct, frozen=True, kw_only=True):
     data: list[SectorRow]
     """The rows of the page, in order."""
     meta: ListMeta
-    """What the page rests on, and where the next one begins."""
+    """Size, next cursor, data version and warnings of the page."""
 
 
 class ListSplitRow(Struct, frozen=True, kw_only=True):
@@ -1003,7 +1003,7 @@ class ListSplitRow(Struct, frozen=True, kw_only=True):
     data: list[SplitRow]
     """The rows of the page, in order."""
     meta: ListMeta
-    """What the page rests on, and where the next one begins."""
+    """Size, next cursor, data version and warnings of the page."""
 
 
 class ListStockRow(Struct, frozen=True, kw_only=True):
@@ -1012,7 +1012,7 @@ class ListStockRow(Struct, frozen=True, kw_only=True):
     data: list[StockRow]
     """The rows of the page, in order."""
     meta: ListMeta
-    """What the page rests on, and where the next one begins."""
+    """Size, next cursor, data version and warnings of the page."""
 
 
 class MarketPrices(Struct, frozen=True, kw_only=True):
@@ -1021,56 +1021,56 @@ class MarketPrices(Struct, frozen=True, kw_only=True):
     data: list[PriceRow]
     """The bars of the page, by symbol and day."""
     meta: MarketPricesMeta
-    """What the page rests on."""
+    """Data version and warnings of the page."""
 
 
 class MarketPricesMeta(Struct, frozen=True, kw_only=True):
-    """What a page of the market's bars rests on."""
+    """Data version, range and basis of a page of the market's bars."""
 
     as_of: dt.date | None = None
     """The market's as-of date: the newest session applied."""
     count: int
     """Rows on this page."""
     data_version: str
-    """Generation and log sequence the answer was made from, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Where the range begins because the tier reaches no further back."""
+    """Start of the range, if the tier's history limits it."""
     has_more: bool
-    """Whether another page follows; exact."""
+    """True if another page follows."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
+    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
     sync_from: str | None = None
-    """What `updated_since` of a later request has to be to be told what changed after this answer; the
-    same on every page of a list. Left out where there is no `updated_since`, and while the served
-    generation changes."""
+    """Value for `updated_since` in a later request, which then returns the changes since this
+    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
+    the served generation changes."""
     today: dt.date | None = None
-    """The day counted as today, where a default or a figure used it."""
+    """Current day of the service, if a default or a figure depends on it."""
     warnings: list[Warning]
-    """What to know before using the answer."""
+    """Warnings about the response."""
     adjustment: str
-    """What prices are adjusted for.
+    """Adjustment of the prices.
 
     One of: raw, split, all.
     """
     end_date: dt.date | None = None
-    """Last day; null before anything is loaded."""
+    """Last day; null without data."""
     start_date: dt.date | None = None
-    """First day; null before anything is loaded."""
+    """First day; null without data."""
 
 
 class Meta(Struct, frozen=True, kw_only=True):
-    """What one resource's answer rests on."""
+    """Data version and warnings of a response with one resource."""
 
     as_of: dt.date | None = None
     """The market's as-of date: the newest session applied."""
     data_version: str
-    """Generation and log sequence the answer was made from, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467."""
     warnings: list[Warning] = field(default_factory=list)
-    """What to know before using the answer; left out when there is nothing."""
+    """Warnings about the response; omitted if empty."""
 
 
 class Metrics(Struct, frozen=True, kw_only=True):
@@ -1238,7 +1238,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
 
 
 class MetricsAnswer(Struct, frozen=True, kw_only=True):
-    """Metrics, and with `explain=true` what is behind them."""
+    """Metrics, and with `explain=true` their derivation."""
 
     symbol: str
     """Canonical ticker."""
@@ -1423,7 +1423,7 @@ class NotFoundBody(Struct, frozen=True, kw_only=True):
     """A missing resource; the message names it."""
 
     error: str
-    """What is wrong, for people."""
+    """Error message for people."""
 
 
 class Payer(Struct, frozen=True, kw_only=True):
@@ -1481,7 +1481,7 @@ class PricePoint(Struct, frozen=True, kw_only=True):
 
 
 class PriceRow(Struct, frozen=True, kw_only=True):
-    """A price point and whose it is."""
+    """Price point with its symbol and currency."""
 
     symbol: str
     """Canonical ticker."""
@@ -1527,48 +1527,48 @@ class PricesAnswer(Struct, frozen=True, kw_only=True):
     data: list[PriceRow]
     """The points of the page, in order."""
     meta: PricesMeta
-    """What the page rests on."""
+    """Data version and warnings of the page."""
 
 
 class PricesMeta(Struct, frozen=True, kw_only=True):
-    """What a page of price points rests on."""
+    """Data version, basis and total return of a page of price points."""
 
     as_of: dt.date | None = None
     """The market's as-of date: the newest session applied."""
     count: int
     """Rows on this page."""
     data_version: str
-    """Generation and log sequence the answer was made from, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Where the range begins because the tier reaches no further back."""
+    """Start of the range, if the tier's history limits it."""
     has_more: bool
-    """Whether another page follows; exact."""
+    """True if another page follows."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
+    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
     sync_from: str | None = None
-    """What `updated_since` of a later request has to be to be told what changed after this answer; the
-    same on every page of a list. Left out where there is no `updated_since`, and while the served
-    generation changes."""
+    """Value for `updated_since` in a later request, which then returns the changes since this
+    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
+    the served generation changes."""
     today: dt.date | None = None
-    """The day counted as today, where a default or a figure used it."""
+    """Current day of the service, if a default or a figure depends on it."""
     warnings: list[Warning]
-    """What to know before using the answer."""
+    """Warnings about the response."""
     adjustment: str
-    """What prices are adjusted for.
+    """Adjustment of the prices.
 
     One of: raw, split, all.
     """
     currency: str | None = None
     """ISO 4217 currency of every price."""
     factors_changed_at: dt.datetime | None = None
-    """When the splits and dividends that adjust the symbol's prices last changed: adjusted prices
-    fetched before are others now. Null when that is more than 400 days ago."""
+    """Time of the last change to the splits and dividends that adjust the prices. Adjusted prices
+    fetched earlier are outdated. Null if the change is more than 400 days old."""
     interval: str
-    """Length of a point's period.
+    """Interval of a price point.
 
     One of: daily, weekly, monthly, quarterly, yearly.
     """
@@ -1618,16 +1618,16 @@ class Pricing(Struct, frozen=True, kw_only=True):
 
 
 class ProjectionHealth(Struct, frozen=True, kw_only=True):
-    """How far the served data is behind the log."""
+    """Lag of the served data behind the log."""
 
     as_of: dt.date | None = None
     """Newest session applied."""
     data_version: str | None = None
-    """Generation and log sequence served."""
+    """Generation and log sequence of the served data."""
     lag_events: int | None = None
-    """Messages in the log that are not applied yet; null when the log cannot be asked."""
+    """Log messages not yet applied; null if the log is unreachable."""
     lag_seconds: int | None = None
-    """Seconds since the served data was level with the log; null when the log cannot be asked."""
+    """Seconds since the served data last matched the log; null if the log is unreachable."""
 
 
 class Quarantined(Struct, frozen=True, kw_only=True):
@@ -1658,14 +1658,14 @@ class Quarantined(Struct, frozen=True, kw_only=True):
 
 
 class QuotaUsage(Struct, frozen=True, kw_only=True):
-    """Calls of the month."""
+    """Usage of the monthly quota."""
 
     current: int
     """Calls counted this month."""
     limit: int
-    """Calls a month the tier is allowed."""
+    """Monthly quota of the tier, calls."""
     percentage: Decimal
-    """100 x current / limit."""
+    """Used share of the quota, percent: 100 x current / limit."""
 
 
 class Quote(Struct, frozen=True, kw_only=True):
@@ -1742,7 +1742,7 @@ class ScreenerAnswer(Struct, frozen=True, kw_only=True):
     data: list[ScreenerRow]
     """The securities of the page, in order."""
     meta: ScreenerMeta
-    """What the page rests on."""
+    """Data version and warnings of the page."""
 
 
 class ScreenerFigures(Struct, frozen=True, kw_only=True):
@@ -1777,34 +1777,34 @@ class ScreenerFigures(Struct, frozen=True, kw_only=True):
 
 
 class ScreenerMeta(Struct, frozen=True, kw_only=True):
-    """What a screener's page rests on."""
+    """Data version and filters of a screener page."""
 
     as_of: dt.date | None = None
     """The market's as-of date: the newest session applied."""
     count: int
     """Rows on this page."""
     data_version: str
-    """Generation and log sequence the answer was made from, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Where the range begins because the tier reaches no further back."""
+    """Start of the range, if the tier's history limits it."""
     has_more: bool
-    """Whether another page follows; exact."""
+    """True if another page follows."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
+    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
     sync_from: str | None = None
-    """What `updated_since` of a later request has to be to be told what changed after this answer; the
-    same on every page of a list. Left out where there is no `updated_since`, and while the served
-    generation changes."""
+    """Value for `updated_since` in a later request, which then returns the changes since this
+    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
+    the served generation changes."""
     today: dt.date | None = None
-    """The day counted as today, where a default or a figure used it."""
+    """Current day of the service, if a default or a figure depends on it."""
     warnings: list[Warning]
-    """What to know before using the answer."""
+    """Warnings about the response."""
     criteria: dict[str, Any]
-    """The filters in force, defaults included, by parameter."""
+    """Applied filters by parameter, including defaults."""
     screener: str
     """Name of the screener."""
 
@@ -1899,7 +1899,7 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
 
 
 class SearchResult(Struct, frozen=True, kw_only=True):
-    """A security found."""
+    """Security found by a search."""
 
     symbol: str
     """Canonical ticker."""
@@ -1919,11 +1919,11 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     sector: str | None = None
     """Sector name."""
     is_active: bool
-    """Whether the security still trades."""
+    """True if the security still trades."""
     score: Decimal
-    """How well it fits, 0 to 1."""
+    """Match score, 0 to 1."""
     match: str
-    """Why it was found.
+    """Kind of match.
 
     One of: symbol, former_symbol, symbol_prefix, isin, name, name_fuzzy.
     """
@@ -1975,7 +1975,7 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     industries: list[Industry] = field(default_factory=list)
     """Industries of the sector."""
     top_payers: list[ScreenerRow] = field(default_factory=list)
-    """Active stocks by yield, then market capitalisation, then symbol; suspect yields left out."""
+    """Active stocks by yield, then market capitalisation, then symbol; suspect yields excluded."""
 
 
 class SectorRow(Struct, frozen=True, kw_only=True):
@@ -2038,7 +2038,7 @@ class SingleEtfRow(Struct, frozen=True, kw_only=True):
     data: EtfRow
     """ETF details: the stock row, then fund data. Percents in points."""
     meta: Meta
-    """What the answer rests on."""
+    """Data version and warnings of the response."""
 
 
 class SingleFundamentalsRow(Struct, frozen=True, kw_only=True):
@@ -2047,7 +2047,7 @@ class SingleFundamentalsRow(Struct, frozen=True, kw_only=True):
     data: FundamentalsRow
     """Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent."""
     meta: Meta
-    """What the answer rests on."""
+    """Data version and warnings of the response."""
 
 
 class SingleLatestPrice(Struct, frozen=True, kw_only=True):
@@ -2056,16 +2056,16 @@ class SingleLatestPrice(Struct, frozen=True, kw_only=True):
     data: LatestPrice
     """The newest bar, on today's share basis."""
     meta: Meta
-    """What the answer rests on."""
+    """Data version and warnings of the response."""
 
 
 class SingleMetricsAnswer(Struct, frozen=True, kw_only=True):
     """One resource."""
 
     data: MetricsAnswer
-    """Metrics, and with `explain=true` what is behind them."""
+    """Metrics, and with `explain=true` their derivation."""
     meta: Meta
-    """What the answer rests on."""
+    """Data version and warnings of the response."""
 
 
 class SingleQuote(Struct, frozen=True, kw_only=True):
@@ -2074,7 +2074,7 @@ class SingleQuote(Struct, frozen=True, kw_only=True):
     data: Quote
     """End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted."""
     meta: Meta
-    """What the answer rests on."""
+    """Data version and warnings of the response."""
 
 
 class SingleSectorDetail(Struct, frozen=True, kw_only=True):
@@ -2083,20 +2083,20 @@ class SingleSectorDetail(Struct, frozen=True, kw_only=True):
     data: SectorDetail
     """A sector with its industries and top payers."""
     meta: Meta
-    """What the answer rests on."""
+    """Data version and warnings of the response."""
 
 
 class SingleSnapshot(Struct, frozen=True, kw_only=True):
     """One resource."""
 
     data: Snapshot
-    """A stock row with everything around it."""
+    """Profile of a security: stock row, identifiers and optional parts."""
     meta: Meta
-    """What the answer rests on."""
+    """Data version and warnings of the response."""
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """A stock row with everything around it."""
+    """Profile of a security: stock row, identifiers and optional parts."""
 
     symbol: str
     """Canonical ticker, for example BRK.B."""
@@ -2165,7 +2165,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     dividends: StockDividends | None = None
     """Dividend figures."""
     coverage: Coverage | None = None
-    """First and last days of the data held."""
+    """First and last days of the data."""
 
 
 class SplitRow(Struct, frozen=True, kw_only=True):
@@ -2303,11 +2303,11 @@ class Summary(Struct, frozen=True, kw_only=True):
     """Counts of symbols."""
 
     failed: int
-    """Those without."""
+    """Number of symbols without a row."""
     requested: int
-    """Different symbols asked for."""
+    """Number of distinct requested symbols."""
     returned: int
-    """Those with a row."""
+    """Number of symbols with a row."""
 
 
 class SymbolDividends(Struct, frozen=True, kw_only=True):
@@ -2316,21 +2316,21 @@ class SymbolDividends(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     dividends: list[DividendRow] = field(default_factory=list)
-    """Newest first; a day's records are never parted, so there can be more than `per_symbol`."""
+    """Newest first. Dividends of one day are never separated, so the list may exceed `per_symbol`."""
     has_more: bool
-    """Whether there are older ones in the range."""
+    """True if the range contains older dividends."""
     start_date: dt.date | None = None
-    """`start_date` to go on with; null when there are no more."""
+    """`start_date` of the follow-up request; null if none is needed."""
     end_date: dt.date | None = None
-    """`end_date` to go on with; null when there are no more."""
+    """`end_date` of the follow-up request; null if none is needed."""
 
 
 class Warning(Struct, frozen=True, kw_only=True):
-    """Something to know about an answer."""
+    """Warning about a response."""
 
     code: str
     """Stable code, for example `unknown_symbol`."""
     message: str
-    """The same for people."""
+    """Message for people."""
     param: str | None = None
-    """The parameter it is about."""
+    """Parameter that caused the warning."""

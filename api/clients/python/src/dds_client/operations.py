@@ -16,15 +16,15 @@ from .request import AsyncAsker, Asker, path
 
 class BulkDividendsQuery(TypedDict, total=False):
     end_date: date | str
-    """Last ex-date. Default: none, declared future ones included."""
+    """Last ex-date. Default: none, so declared future ex-dates are included."""
     include_projected: bool
-    """With dividends expected in the next 12 months but not declared; amount and payment date are
+    """Includes dividends expected in the next 12 months but not declared; amount and payment date are
     estimates."""
     per_symbol: int
-    """Records of a symbol, the newest, and with the last one all of its day; a symbol with more says
+    """Maximum number of newest records per symbol; the oldest day is always complete. More records set
     `has_more`."""
     start_date: date | str
-    """First ex-date. Default: as far as the tier reaches; earlier is a 403."""
+    """First ex-date. Default: start of the tier's history; an earlier day is a 403."""
     symbols: Required[str | Sequence[str]]
     """Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`."""
 
@@ -36,15 +36,15 @@ class BulkMetricsQuery(TypedDict, total=False):
 
 class BulkPricesQuery(TypedDict, total=False):
     adjustment: Literal["raw", "split", "all"]
-    """What prices are adjusted for. Default split."""
+    """Adjustment of the prices. Default: split."""
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     date: date | str
     """One day. Default: the market's newest session."""
     end_date: date | str
     """Last day of a range of at most 31, instead of `date`. Default: 30 days after `start_date`."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     start_date: date | str
     """First day of a range of at most 31, instead of `date`. Default: 30 days before `end_date`."""
     symbols: str | Sequence[str]
@@ -54,14 +54,14 @@ class BulkPricesQuery(TypedDict, total=False):
 
 class CompareQuery(TypedDict, total=False):
     sections: str | Sequence[Literal["quote", "fundamentals", "metrics"]]
-    """Sections to return, comma-separated: quote, fundamentals, metrics. Default all."""
+    """Sections to return, comma-separated: quote, fundamentals, metrics. Default: all."""
     symbols: Required[str | Sequence[str]]
     """Comma-separated symbols, 1 to 10."""
 
 
 class DividendsCalendarQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     declared_from: date | str
     """First declaration date."""
     declared_to: date | str
@@ -72,14 +72,14 @@ class DividendsCalendarQuery(TypedDict, total=False):
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     include_projected: bool
-    """With dividends expected from the pattern but not declared; amount and payment date are
+    """Includes dividends expected from the pattern but not declared; amount and payment date are
     estimates."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     min_amount: Decimal | int | str
-    """Least cash amount a share, as declared."""
+    """Minimum cash amount a share, as declared."""
     min_yield: Decimal | int | str
-    """Least headline dividend yield, percent."""
+    """Minimum headline dividend yield, percent."""
     record_from: date | str
     """First record date."""
     record_to: date | str
@@ -87,10 +87,10 @@ class DividendsCalendarQuery(TypedDict, total=False):
     sector: str
     """Sectors by name or slug, comma-separated."""
     sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]]
-    """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
-    in both directions."""
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
     start_date: date | str
-    """First day. Default: today; before the tier's depth is a 403."""
+    """First day. Default: today; a day before the tier's history is a 403."""
     symbols: str | Sequence[str]
     """Comma-separated symbols (at most 50)."""
     type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
@@ -99,27 +99,27 @@ class DividendsCalendarQuery(TypedDict, total=False):
 
 class DividendsHistoryQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     declared_from: date | str
     """First declaration date."""
     declared_to: date | str
     """Last declaration date."""
     end_date: date | str
-    """Last ex-date. Default: none, declared future ones included."""
+    """Last ex-date. Default: none, so declared future ex-dates are included."""
     include_projected: bool
-    """With dividends expected in the next 12 months but not declared; amount and payment date are
+    """Includes dividends expected in the next 12 months but not declared; amount and payment date are
     estimates."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     record_from: date | str
     """First record date."""
     record_to: date | str
     """Last record date."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]]
-    """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
-    in both directions."""
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
     start_date: date | str
-    """First ex-date. Default: as far as the tier reaches; earlier is a 403."""
+    """First ex-date. Default: start of the tier's history; an earlier day is a 403."""
     status: str | Sequence[Literal["declared", "paid", "cancelled"]]
     """declared, paid or cancelled, comma-separated. Default: declared and paid."""
     symbols: str | Sequence[str]
@@ -128,8 +128,8 @@ class DividendsHistoryQuery(TypedDict, total=False):
     type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
     """Types as declared, comma-separated."""
     updated_since: str
-    """`meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order
-    of their changes; vanished ones are cancelled. Conflicts with filters and `sort`."""
+    """`meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in
+    commit order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`."""
 
 
 class EtfsQuery(TypedDict, total=False):
@@ -138,32 +138,32 @@ class EtfsQuery(TypedDict, total=False):
     category: str
     """Categories by name or slug, comma-separated."""
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     is_inverse: bool
-    """Whether the fund is inverse."""
+    """True for inverse funds, false for others."""
     is_leveraged: bool
-    """Whether the fund is leveraged."""
+    """True for leveraged funds, false for others."""
     issuer: str
     """Issuers by name or slug, comma-separated."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     max_expense_ratio: Decimal | int | str
-    """Greatest expense ratio, percent."""
+    """Maximum expense ratio, percent."""
     max_yield: Decimal | int | str
-    """Greatest headline dividend yield, percent."""
+    """Maximum headline dividend yield, percent."""
     min_aum: Decimal | int | str
-    """Least assets under management."""
+    """Minimum assets under management."""
     min_yield: Decimal | int | str
-    """Least headline dividend yield, percent."""
+    """Minimum headline dividend yield, percent."""
     q: str
     """Part of the name, or the beginning of the symbol; any case."""
     related_symbol: str
-    """Symbol of the security a fund is about."""
+    """Underlying security of single-stock funds."""
     sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "aum.asc", "aum.desc", "expense_ratio.asc", "expense_ratio.desc", "dividend_yield.asc", "dividend_yield.desc"]]
-    """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
-    in both directions."""
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
     strategy: str
     """Strategies by name or slug, comma-separated."""
 
@@ -174,47 +174,48 @@ class EtfsBySymbolQuery(TypedDict, total=False):
 
 class EtfsBySymbolHoldingsQuery(TypedDict, total=False):
     as_of: date | str
-    """A day: the newest snapshot up to it. Default: the newest."""
+    """As-of date: selects the newest snapshot up to this day. Default: the newest snapshot."""
     asset_type: str
     """Asset types of the fund's positions, comma-separated, any case."""
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     min_weight: Decimal | int | str
-    """Least weight, percent."""
+    """Minimum weight, percent."""
     sector: str
     """Sectors of the fund's positions by name or slug, comma-separated."""
     sort: str | Sequence[Literal["weight.asc", "weight.desc", "rank.asc", "rank.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]]
-    """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
-    in both directions."""
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
 
 
 class PricesBySymbolQuery(TypedDict, total=False):
     adjustment: Literal["raw", "split", "all"]
-    """What prices are adjusted for. Default split."""
+    """Adjustment of the prices. Default: split."""
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     end_date: date | str
     """Last session."""
     interval: Literal["daily", "weekly", "monthly", "quarterly", "yearly"]
-    """Length of a point's period. Default daily."""
+    """Interval of a price point. Default: daily."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     range: Literal["5d", "1m", "3m", "6m", "ytd", "1y", "2y", "5y", "10y", "max"]
-    """Range up to today, instead of dates. One past the tier's reach is a 403; max begins there."""
+    """Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with
+    that history."""
     sort: str | Sequence[Literal["date.asc", "date.desc"]]
-    """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
-    in both directions."""
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
     start_date: date | str
-    """First session. Default: as far as the tier reaches; earlier is a 403."""
+    """First session. Default: start of the tier's history; an earlier day is a 403."""
 
 
 class ScreenerQuery(TypedDict, total=False):
     country: str
     """Countries of domicile by ISO 3166 code or name, comma-separated."""
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     ex_date_from: date | str
     """First day of the next ex-date."""
     ex_date_to: date | str
@@ -230,100 +231,100 @@ class ScreenerQuery(TypedDict, total=False):
     industry: str
     """Industries by name or slug, comma-separated."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     max_beta: Decimal | int | str
-    """Greatest beta."""
+    """Maximum beta."""
     max_growth_10y: Decimal | int | str
-    """Greatest dividend growth a year over ten, percent."""
+    """Maximum dividend growth a year over ten, percent."""
     max_growth_1y: Decimal | int | str
-    """Greatest dividend growth of one year, percent."""
+    """Maximum dividend growth of one year, percent."""
     max_growth_3y: Decimal | int | str
-    """Greatest dividend growth a year over three, percent."""
+    """Maximum dividend growth a year over three, percent."""
     max_growth_5y: Decimal | int | str
-    """Greatest dividend growth a year over five, percent."""
+    """Maximum dividend growth a year over five, percent."""
     max_market_cap: Decimal | int | str
-    """Greatest market capitalisation."""
+    """Maximum market capitalisation."""
     max_payout_ratio: Decimal | int | str
-    """Greatest payout ratio, percent."""
+    """Maximum payout ratio, percent."""
     max_pe: Decimal | int | str
-    """Greatest price over earnings."""
+    """Maximum price over earnings."""
     max_price: Decimal | int | str
-    """Greatest price."""
+    """Maximum price."""
     max_streak: Decimal | int | str
-    """Greatest `increase_streak_years`; who never paid has 0."""
+    """Maximum `increase_streak_years`; non-payers have 0."""
     max_volume: Decimal | int | str
-    """Greatest volume of the latest session, shares."""
+    """Maximum volume of the latest session, shares."""
     max_yield: Decimal | int | str
-    """Greatest `dividend_yield`, the headline yield, percent."""
+    """Maximum `dividend_yield`, the headline yield, percent."""
     max_yield_ttm: Decimal | int | str
-    """Greatest trailing yield, percent."""
+    """Maximum trailing yield, percent."""
     min_beta: Decimal | int | str
-    """Least beta."""
+    """Minimum beta."""
     min_growth_10y: Decimal | int | str
-    """Least dividend growth a year over ten, percent."""
+    """Minimum dividend growth a year over ten, percent."""
     min_growth_1y: Decimal | int | str
-    """Least dividend growth of one year, percent."""
+    """Minimum dividend growth of one year, percent."""
     min_growth_3y: Decimal | int | str
-    """Least dividend growth a year over three, percent."""
+    """Minimum dividend growth a year over three, percent."""
     min_growth_5y: Decimal | int | str
-    """Least dividend growth a year over five, percent."""
+    """Minimum dividend growth a year over five, percent."""
     min_market_cap: Decimal | int | str
-    """Least market capitalisation."""
+    """Minimum market capitalisation."""
     min_payout_ratio: Decimal | int | str
-    """Least payout ratio, percent."""
+    """Minimum payout ratio, percent."""
     min_pe: Decimal | int | str
-    """Least price over earnings."""
+    """Minimum price over earnings."""
     min_price: Decimal | int | str
-    """Least price."""
+    """Minimum price."""
     min_streak: Decimal | int | str
-    """Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules
-    have in their place, cannot be lowered."""
+    """Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings
+    (50), or of the served rules."""
     min_volume: Decimal | int | str
-    """Least volume of the latest session, shares."""
+    """Minimum volume of the latest session, shares."""
     min_yield: Decimal | int | str
-    """Least `dividend_yield`, the headline yield, percent."""
+    """Minimum `dividend_yield`, the headline yield, percent."""
     min_yield_ttm: Decimal | int | str
-    """Least trailing yield, percent."""
+    """Minimum trailing yield, percent."""
     sector: str
     """Sectors by name or slug, comma-separated."""
     sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "dividend_yield.asc", "dividend_yield.desc", "yield_ttm.asc", "yield_ttm.desc", "yield_forward.asc", "yield_forward.desc", "payout_ratio.asc", "payout_ratio.desc", "growth_1y.asc", "growth_1y.desc", "growth_3y.asc", "growth_3y.desc", "growth_5y.asc", "growth_5y.desc", "growth_10y.asc", "growth_10y.desc", "increase_streak_years.asc", "increase_streak_years.desc", "payment_streak_years.asc", "payment_streak_years.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "volume.asc", "volume.desc", "pe_ratio.asc", "pe_ratio.desc", "beta.asc", "beta.desc", "next_ex_date.asc", "next_ex_date.desc"]]
-    """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
-    in both directions."""
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
     type: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
     """Security types, comma-separated."""
 
 
 class SearchQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     exchange: str
     """Exchanges by market identifier code or name, comma-separated."""
     include_inactive: bool
-    """With securities that no longer trade."""
+    """Includes securities that no longer trade."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     q: Required[str]
-    """What to look for: a symbol, an ISIN or a part of a name, 1 to 64 characters."""
+    """Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters."""
     sort: str | Sequence[Literal["score.asc", "score.desc", "market_cap.asc", "market_cap.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]]
-    """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
-    in both directions."""
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
     type: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
     """Security types, comma-separated."""
 
 
 class SectorsQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     sort: str | Sequence[Literal["sector.asc", "sector.desc", "stock_count.asc", "stock_count.desc", "payer_count.asc", "payer_count.desc", "market_cap.asc", "market_cap.desc", "avg_yield.asc", "avg_yield.desc", "median_yield.asc", "median_yield.desc", "weighted_yield.asc", "weighted_yield.desc", "max_yield.asc", "max_yield.desc"]]
-    """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
-    in both directions."""
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
 
 
 class SectorsBySectorQuery(TypedDict, total=False):
     limit: int
-    """Top payers at most."""
+    """Maximum number of top payers."""
 
 
 class StocksQuery(TypedDict, total=False):
@@ -332,36 +333,36 @@ class StocksQuery(TypedDict, total=False):
     currency: str | Sequence[str]
     """ISO 4217 currencies, comma-separated, any case."""
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     exchange: str
     """Exchanges by market identifier code or name, comma-separated."""
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     has_dividends: bool
-    """Whether regular dividends are being paid."""
+    """True for securities that pay regular dividends, false for others."""
     industry: str
     """Industries by name or slug, comma-separated."""
     is_active: bool
-    """Whether the security still trades."""
+    """True if the security still trades."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     max_market_cap: Decimal | int | str
-    """Greatest market capitalisation."""
+    """Maximum market capitalisation."""
     max_price: Decimal | int | str
-    """Greatest price."""
+    """Maximum price."""
     max_yield: Decimal | int | str
-    """Greatest headline dividend yield, percent."""
+    """Maximum headline dividend yield, percent."""
     min_market_cap: Decimal | int | str
-    """Least market capitalisation."""
+    """Minimum market capitalisation."""
     min_price: Decimal | int | str
-    """Least price."""
+    """Minimum price."""
     min_yield: Decimal | int | str
-    """Least headline dividend yield, percent."""
+    """Minimum headline dividend yield, percent."""
     sector: str
     """Sectors by name or slug, comma-separated."""
     sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "dividend_yield.asc", "dividend_yield.desc"]]
-    """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
-    in both directions."""
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
     symbols: str | Sequence[str]
     """Comma-separated symbols (at most 100); unknown ones are in `meta.missing`."""
     type: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
@@ -370,37 +371,36 @@ class StocksQuery(TypedDict, total=False):
 
 class StocksBySymbolQuery(TypedDict, total=False):
     include: str | Sequence[Literal["company", "pricing", "dividends", "coverage"]]
-    """Parts to return, comma-separated: company, pricing, dividends, coverage. Default all."""
+    """Parts to return, comma-separated: company, pricing, dividends, coverage. Default: all."""
 
 
 class StocksBySymbolDividendsQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     end_date: date | str
-    """Last ex-date. Default: none, declared future ones included."""
+    """Last ex-date. Default: none, so declared future ex-dates are included."""
     include_projected: bool
-    """With dividends expected in the next 12 months but not declared; amount and payment date are
+    """Includes dividends expected in the next 12 months but not declared; amount and payment date are
     estimates."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc", "payment_date.asc", "payment_date.desc", "amount.asc", "amount.desc"]]
-    """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
-    in both directions."""
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
     start_date: date | str
-    """First ex-date. Default: as far as the tier reaches; earlier is a 403."""
+    """First ex-date. Default: start of the tier's history; an earlier day is a 403."""
     status: str | Sequence[Literal["declared", "paid", "cancelled"]]
     """declared, paid or cancelled, comma-separated. Default: declared and paid."""
     type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
     """Types as declared, comma-separated."""
     updated_since: str
-    """`meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order
-    of their changes; vanished ones are cancelled. Conflicts with filters and `sort`."""
+    """`meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in
+    commit order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`."""
 
 
 class StocksBySymbolMetricsQuery(TypedDict, total=False):
     as_of: date | str
-    """A past day: answers with what had happened or been declared by then. Default: the market's as-of
-    date."""
+    """As-of date: uses only facts known by this day. Default: the market's as-of date."""
     explain: bool
     """Adds the observations, choices and formulas behind every figure (Starter and higher), with
     `fields` behind the named ones only. Observations before the tier's depth are counted, not
@@ -409,21 +409,21 @@ class StocksBySymbolMetricsQuery(TypedDict, total=False):
 
 class StocksBySymbolSplitsQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the page before, with the same filters and order."""
+    """`next_cursor` of the previous page; requires the same filters and order."""
     end_date: date | str
-    """Last ex-date. Default: none, announced future ones included."""
+    """Last ex-date. Default: none, so announced future splits are included."""
     limit: int
-    """Rows a page holds at most."""
+    """Maximum number of rows on a page."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]]
-    """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
-    in both directions."""
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
     start_date: date | str
-    """First ex-date. Default: as far as the tier reaches; earlier is a 403."""
+    """First ex-date. Default: start of the tier's history; an earlier day is a 403."""
     type: str | Sequence[Literal["forward", "reverse", "stock_dividend"]]
     """Directions, comma-separated."""
     updated_since: str
-    """`meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order
-    of their changes; vanished ones are cancelled. Conflicts with filters and `sort`."""
+    """`meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in
+    commit order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`."""
 
 
 class Operations(Asker):
