@@ -235,6 +235,8 @@ create table dividends (
   adjusted_amount numeric not null,
   currency text not null,
   type text not null,
+  reading text,
+  special_amount numeric,
   frequency text not null,
   payments_per_year integer,
   status text not null,

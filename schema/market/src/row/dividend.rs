@@ -16,6 +16,20 @@ text_enum! {
     pub enum AmountStatus { Declared = "declared", Estimated = "estimated" }
 }
 
+text_enum! {
+    /// Reading of a regular row by the payment schedule (R34). The row itself is served as it came.
+    pub enum AmountReading {
+        /// The whole amount is regular.
+        Regular = "regular",
+        /// The whole amount is special: an extra row in a slot that another row takes.
+        Special = "special",
+        /// The amount contains a special, `special_amount`.
+        Combined = "combined",
+        /// The amount is below both neighbours; growth and streak use the smaller neighbour's amount.
+        Dip = "dip",
+    }
+}
+
 table_row! {
     /// A dividend record.
     pub struct DividendRow {
@@ -39,9 +53,12 @@ table_row! {
         "adjusted_amount" adjusted_amount: ExactDecimal,
         /// ISO 4217 currency.
         "currency" currency: String,
-        /// Type as declared; `special` for a regular amount that the price proves to be one
-        /// (`special_by_price`).
+        /// Type as declared.
         "type" r#type: DividendType,
+        /// Reading by the payment schedule; null for other types, cancelled and projected records.
+        "reading" reading: Option<AmountReading>,
+        /// Special part of `amount`, per share; null if there is none.
+        "special_amount" special_amount: Option<ExactDecimal>,
         /// Payment frequency.
         "frequency" frequency: Frequency,
         /// Payments a year.
@@ -52,9 +69,9 @@ table_row! {
         "split_factor" split_factor: ExactDecimal,
         /// Multiplier of prices before ex_date; null if none applies.
         "price_factor" price_factor: Option<ExactDecimal>,
-        /// amount x payments_per_year / close before the ex-date, percent.
+        /// Regular part of amount x payments_per_year / close before the ex-date, percent.
         "yield_at_ex" yield_at_ex: Option<ExactDecimal>,
-        /// Change against the previous regular amount, split-adjusted, percent.
+        /// Change of the regular part against the previous one, split-adjusted, percent.
         "change_percent" change_percent: Option<ExactDecimal>,
         /// Feed of the record.
         "source" source: String,

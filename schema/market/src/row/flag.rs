@@ -9,7 +9,9 @@ text_enum! {
     pub enum Flag {
         /// The newest regular amount is quarantined until the next one confirms or refutes it (R28).
         AmountHeld = "amount_held",
-        /// A payment was counted in the year before or after its ex-date (R13).
+        /// A row below both neighbours; growth and streak use the smaller neighbour's amount (R34).
+        AmountDip = "amount_dip",
+        /// A payment was counted in the year before or after its ex-date (R34).
         BoundaryShift = "boundary_shift",
         /// Rows of one payment had different amounts; the later one counts (R29).
         ConflictingDuplicate = "conflicting_duplicate",
@@ -26,18 +28,24 @@ text_enum! {
         FactorSkipped = "factor_skipped",
         /// The frequency inferred from ex-dates overruled the vendor's (R5).
         FrequencyConflict = "frequency_conflict",
+        /// A row, or a part of it, counts as special by the payment schedule (R34).
+        InferredSpecial = "inferred_special",
         /// The latest amount is at least 3 times the median before it and unconfirmed. The forward dividend
         /// uses the payment before it (R8).
         LatestAmountUnusual = "latest_amount_unusual",
+        /// Two rows days apart were one payment; it counts once (R34).
+        NearDuplicate = "near_duplicate",
         /// A distribution has no close before it and therefore no price factor (R11).
         NoPrevClose = "no_prev_close",
         /// The expected ex-date passed without a declaration (R19).
         Overdue = "overdue",
+        /// A payment is missing in a year of growth or streak (R34).
+        PaymentGap = "payment_gap",
         /// A price moved by a known split ratio without a split (R30).
         PriceJumpWithoutSplit = "price_jump_without_split",
         /// The security is known only by its rows.
         Provisional = "provisional",
-        /// A regular amount counts as a special, as the price proves (R28).
+        /// A large regular amount contains a special, as the price proves (R28).
         SpecialByPrice = "special_by_price",
         /// The streak spans a spin-off, which neither counts nor breaks it (R14).
         SpinOffReview = "spin_off_review",
@@ -62,7 +70,7 @@ text_enum! {
     pub enum QuarantineReason as "HoldReason" {
         /// Cash of at least the close before its ex-date.
         AmountExceedsPrice = "amount_exceeds_price",
-        /// Isolated regular amount of at least 10 times the median before it.
+        /// Regular amount of about 10, 100 or 1,000 times the surrounding rate, or a part of it.
         AmountOutlier = "amount_outlier",
         /// Confirmed to be wrong by a review decision; it stays excluded even if its neighbours change.
         Confirmed = "confirmed",

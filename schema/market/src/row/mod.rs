@@ -17,7 +17,7 @@ mod stock;
 mod table;
 
 pub use crate::column::{ColumnType, Fingerprint, JsonColumn};
-pub use dividend::{AmountStatus, DividendRow, DividendStatus};
+pub use dividend::{AmountReading, AmountStatus, DividendRow, DividendStatus};
 pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};
 pub use flag::{Flag, Flags, QuarantineReason};
 pub use fundamentals::FundamentalsRow;

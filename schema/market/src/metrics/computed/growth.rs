@@ -9,7 +9,11 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::growth::AnnualTotals;
 use crate::metrics::dividends::rate_changes::{RateChanges, rate_changes};
 use crate::metrics::dividends::streak::{Streak, StreakInput, StreakSeed, is_at_risk, payment_years, streak};
+use crate::metrics::dividends::yields::DividendRate;
 use crate::row::{Flag, Flags};
+
+/// Longest span of a growth rate, years.
+const LONGEST_SPAN: i32 = 10;
 
 /// Annual totals, growth, streaks and rate changes.
 #[derive(Debug)]
@@ -23,13 +27,10 @@ pub(crate) struct GrowthMetrics {
     pub changes: RateChanges,
 }
 
-/// Computes growth metrics; flags moved payments and spin-offs.
+/// Computes growth metrics; flags shifted and missing payments and spin-offs.
 pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) -> GrowthMetrics {
     let (running, per_year) = (inputs.as_of.year(), inputs.payments_per_year());
-    let totals = AnnualTotals::new(&inputs.rates, per_year, inputs.as_of);
-    if !totals.shifted.is_empty() {
-        flags.set(Flag::BoundaryShift);
-    }
+    let totals = AnnualTotals::new(&inputs.schedule, inputs.as_of);
     let security = inputs.security();
     let seed = security.and_then(|security| security.streak_seed_years.zip(security.streak_seed_through));
     let seed = seed.map(|(years, through_year)| StreakSeed { years, through_year });
@@ -43,12 +44,20 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
     if streak.seeded {
         flags.set(Flag::StreakSeeded);
     }
+    if !totals.shifted.is_empty() {
+        flags.set(Flag::BoundaryShift);
+    }
+    let first_used = streak.started.map_or(running, |started| started - 1).min(running - 1 - LONGEST_SPAN);
+    if totals.gaps.iter().any(|year| *year >= first_used) {
+        flags.set(Flag::PaymentGap);
+    }
+    let sustained: Vec<DividendRate> = inputs.schedule.sustained_rates().collect();
     GrowthMetrics {
-        growth: [1, 3, 5, 10].map(|span| totals.growth(running - 1, span)),
+        growth: [1, 3, 5, LONGEST_SPAN].map(|span| totals.growth(running - 1, span)),
         streak,
         at_risk: is_at_risk(income.forward.amount, &totals, running - 1, &inputs.rules.streak),
         payment_years: payment_years(&totals, &unproven_years(inputs), running),
-        changes: rate_changes(&inputs.rates, per_year, inputs.as_of, inputs.rules),
+        changes: rate_changes(&sustained, per_year, inputs.as_of, inputs.rules),
         totals,
     }
 }

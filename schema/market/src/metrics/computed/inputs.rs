@@ -9,13 +9,15 @@ use crate::event::{DividendType, ListingStatus, Security, SecurityType};
 use crate::history::History;
 use crate::metrics::computed::ex_dates::{ExDateEvents, ex_days};
 use crate::metrics::context::DerivationContext;
+use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::frequency::{FrequencyEstimate, TaggedDate, rhythm};
+use crate::metrics::dividends::schedule::{Schedule, ScheduleRow};
 use crate::metrics::dividends::yields::DividendRate;
 use crate::metrics::merge::{AsOfView, Merged, Payment, currency, merge};
 use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::prices::split_consistency::flag_contradictions;
 use crate::metrics::rules::Rules;
-use crate::row::{Flag, Flags};
+use crate::row::{AmountReading, Flag, Flags};
 
 /// Latest close.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,7 +45,9 @@ pub(crate) struct MetricInputs<'a> {
     pub is_listed: bool,
     pub price: Option<Price>,
     pub ex_days: Vec<ExDateEvents>,
-    /// Regular dividends in the dividend currency by ex-date, declared future ones included.
+    /// Readings of the regular rows in the dividend currency, declared future ones included.
+    pub schedule: Schedule,
+    /// Regular parts of those rows by ex-date.
     pub rates: Vec<DividendRate>,
     /// Ex-dates of the rates and of quarantined regular amounts, in order.
     pub ex_dates: Vec<NaiveDate>,
@@ -58,8 +62,10 @@ impl<'a> MetricInputs<'a> {
         flags.add(std::mem::take(&mut merged.flags));
         let security = history.security.as_ref().map(|security| &security.record);
         let currency = currency(history).to_owned();
+        let dividend_currency = dividend_currency(&merged.dividends.payments, &currency);
+        let schedule = schedule(&merged, &dividend_currency, context.rules);
+        apply_readings(&mut merged.dividends.payments, &schedule, &dividend_currency, flags);
         let payments = &merged.dividends.payments;
-        let dividend_currency = dividend_currency(payments, &currency);
         let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
         let ex_days = ex_days(payments, &series, as_of, &currency, flags);
         flag_contradictions(&series, merged.prices.is_calm, flags);
@@ -77,7 +83,8 @@ impl<'a> MetricInputs<'a> {
             is_listed: security.is_none_or(|security| is_listed(security, as_of)),
             price: latest_price(&series, as_of),
             ex_days,
-            rates: rates(payments, &dividend_currency),
+            rates: schedule.rates().collect(),
+            schedule,
             ex_dates,
             rhythm,
             currency,
@@ -159,15 +166,44 @@ fn regular<'p, 'a>(payments: &'p [Payment<'a>], currency: &'p str) -> impl Itera
         .filter(move |payment| payment.class.is_regular() && payment.observation.record.currency == currency)
 }
 
-fn rates(payments: &[Payment<'_>], currency: &str) -> Vec<DividendRate> {
-    let mut rates: Vec<DividendRate> = Vec::with_capacity(payments.len());
-    for payment in regular(payments, currency) {
-        match rates.last_mut().filter(|rate| rate.ex_date == payment.ex_date) {
-            Some(rate) => rate.amount += payment.adjusted,
-            None => rates.push(DividendRate { ex_date: payment.ex_date, amount: payment.adjusted }),
+/// Reads the regular payments in a currency by ex-date.
+fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
+    let mut rows: Vec<ScheduleRow> = Vec::with_capacity(merged.dividends.payments.len());
+    for payment in regular(&merged.dividends.payments, currency) {
+        match rows.last_mut().filter(|row| row.ex_date == payment.ex_date) {
+            Some(row) => row.amount += payment.adjusted,
+            None => rows.push(ScheduleRow {
+                ex_date: payment.ex_date,
+                amount: payment.adjusted,
+                tag: payment.observation.record.frequency,
+                is_unconfirmed: merged.dividends.unconfirmed.contains(&payment.ex_date),
+            }),
         }
     }
-    rates
+    Schedule::read(&rows, rules)
+}
+
+/// Classifies the payments of extra rows as specials, and flags readings other than the face value.
+fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &str, flags: &mut Flags) {
+    let (mut special, mut dip) = (false, false);
+    for reading in &schedule.readings {
+        special |= matches!(reading.kind, AmountReading::Special | AmountReading::Combined);
+        dip |= reading.kind == AmountReading::Dip;
+    }
+    if dip {
+        flags.set(Flag::AmountDip);
+    }
+    if !special {
+        return;
+    }
+    flags.set(Flag::InferredSpecial);
+    let is_read =
+        |payment: &Payment<'_>| payment.class.is_regular() && payment.observation.record.currency == currency;
+    for payment in payments.iter_mut().filter(|payment| is_read(payment)) {
+        if schedule.of(payment.ex_date).is_some_and(|reading| reading.kind == AmountReading::Special) {
+            payment.class = DividendClass::Special;
+        }
+    }
 }
 
 fn tagged_dates(payments: &[Payment<'_>], unproven: &[Payment<'_>], currency: &str) -> Vec<TaggedDate> {

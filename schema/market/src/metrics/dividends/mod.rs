@@ -11,6 +11,7 @@ pub mod payout;
 pub mod projection;
 pub mod rate_changes;
 pub mod safety;
+pub mod schedule;
 pub mod status;
 pub mod streak;
 pub mod yields;

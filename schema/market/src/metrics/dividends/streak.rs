@@ -10,7 +10,8 @@
 //! ends the streak; it is flagged for review. Flat years are skipped in the same way, at most
 //! `streak.tolerated_flat_years` in a row (default 0).
 //!
-//! A streak that reaches the first total may be longer (`lower_bound`). This does not apply if the company
+//! A year with payments of unknown amount cannot be compared: the streak ends there as a lower bound (R34). A
+//! streak that reaches the first total may be longer (`lower_bound`). This does not apply if the company
 //! was listed in that year or later. An operator's seed (`years` through `through_year`) covers earlier
 //! years: if every later year is an increase, the seed's years are added.
 //! Source: calendar-year practice of published dividend champions lists; the tolerance is this service's own.
@@ -74,9 +75,12 @@ pub fn streak(totals: &AnnualTotals, facts: &StreakInput<'_>, rules: &StreakRule
     };
     let paid = |year: i32| totals.amount(year) > Decimal::ZERO;
     let last_complete = running - 1;
-    let last = if compared(running, is_increase) { running } else { last_complete };
+    let counts_early = !totals.is_unknown(last_complete) && compared(running, is_increase);
+    let last = if counts_early { running } else { last_complete };
     let walked = StreakWalk::back_from(last, rules.tolerated_flat_years, |year| {
-        if compared(year, is_increase) {
+        if totals.is_unknown(year) || totals.is_unknown(year - 1) {
+            StreakYear::Unknown
+        } else if compared(year, is_increase) {
             StreakYear::Increased
         } else if spin_offs.contains(&year) && paid(year) {
             StreakYear::Excused
@@ -96,7 +100,7 @@ pub fn streak(totals: &AnnualTotals, facts: &StreakInput<'_>, rules: &StreakRule
     let listed_then = listed.zip(totals.first_year()).is_some_and(|(listed, first)| listed >= first);
     Streak {
         years: walked.counted,
-        lower_bound: reaches_first && !listed_then,
+        lower_bound: walked.reaches_unknown || (reaches_first && !listed_then),
         started: (walked.counted > 0).then_some(walked.started),
         seeded: false,
     }
@@ -112,6 +116,8 @@ enum StreakYear {
     /// Spin-off year: neither counts nor ends the streak.
     Excused,
     Flat,
+    /// Payments of unknown amount are missing in it or in the year before.
+    Unknown,
     Broken,
 }
 
@@ -125,6 +131,8 @@ struct StreakWalk {
     base: i32,
     /// Skipped years with an unchanged total.
     flat: Vec<i32>,
+    /// True if the walk ends at a year that cannot be compared.
+    reaches_unknown: bool,
 }
 
 impl StreakWalk {
@@ -143,6 +151,10 @@ impl StreakWalk {
                     walked.base = year - 1;
                     walked.flat.push(year);
                     flat_in_a_row += 1;
+                }
+                StreakYear::Unknown => {
+                    walked.reaches_unknown = true;
+                    return walked;
                 }
                 StreakYear::Flat | StreakYear::Broken => return walked,
             }
@@ -187,11 +199,17 @@ pub fn payment_years(totals: &AnnualTotals, unproven: &[i32], running: i32) -> i
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::dividends::schedule::{Schedule, ScheduleRow};
     use crate::metrics::dividends::yields::DividendRate;
     use crate::metrics::rules::Rules;
     use chrono::NaiveDate;
 
     const RULES: StreakRules = Rules::DEFAULT.streak;
+
+    fn totals_of(rates: &[DividendRate]) -> AnnualTotals {
+        let rows: Vec<ScheduleRow> = rates.iter().map(|rate| ScheduleRow::from(*rate)).collect();
+        AnnualTotals::new(&Schedule::read(&rows, &Rules::DEFAULT), "2025-02-01".parse().unwrap())
+    }
 
     /// Totals of years ending with 2024; the running year is 2025.
     fn totals(amounts: &[Decimal]) -> AnnualTotals {
@@ -202,7 +220,7 @@ mod tests {
             .filter(|(_, a)| !a.is_zero())
             .map(|(year, amount)| DividendRate { ex_date: day(year), amount: *amount })
             .collect();
-        AnnualTotals::new(&rates, Some(1), "2025-02-01".parse().unwrap())
+        totals_of(&rates)
     }
 
     #[test]
@@ -314,9 +332,10 @@ mod tests {
         let paid = |days: &[&str]| -> AnnualTotals {
             let rates: Vec<DividendRate> = days
                 .iter()
-                .map(|day| DividendRate { ex_date: day.parse().unwrap(), amount: dec!(1) })
+                .zip([dec!(1), dec!(1), dec!(1), dec!(1), dec!(1.1)])
+                .map(|(day, amount)| DividendRate { ex_date: day.parse().unwrap(), amount })
                 .collect();
-            AnnualTotals::new(&rates, Some(2), "2025-02-01".parse().unwrap())
+            totals_of(&rates)
         };
         let check = |days: &[&str], listed, years, lower_bound| {
             let facts = StreakInput { running: 2025, listed, ..StreakInput::default() };
@@ -328,7 +347,7 @@ mod tests {
         check(&begun_in_autumn, Some(2023), 0, false);
         check(&begun_in_autumn, Some(2022), 0, true);
         // The third year is measured against the second, which is whole.
-        let grown = ["2022-11-10", "2023-05-10", "2023-11-08", "2024-02-09", "2024-05-10", "2024-11-08"];
+        let grown = ["2022-11-10", "2023-05-10", "2023-11-08", "2024-05-10", "2024-11-08"];
         check(&grown, None, 1, true);
         check(&grown, Some(2022), 1, false);
         check(&["2023-05-10", "2023-11-10", "2024-05-10", "2024-11-08"], None, 0, false);

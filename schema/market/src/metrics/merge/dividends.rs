@@ -10,7 +10,8 @@ use std::cmp::Ordering;
 
 use super::as_of::AsOfView;
 use super::payment::{Payment, ValidationContext};
-use super::quarantine::quarantine_outliers;
+use super::quarantine::{Outliers, quarantine_outliers};
+use super::repeats::merge_repeats;
 use super::same_day_payments::SameDayPayments;
 use super::sources::{keep_preferred_sources, withdraw_by_manual};
 use super::validation::RowFault;
@@ -42,6 +43,8 @@ pub(crate) struct MergedDividends<'a> {
     pub payments: Vec<Payment<'a>>,
     /// Quarantined regular outliers by ex-date: their amounts do not count, but their ex-dates do (R28).
     pub unproven: Vec<Payment<'a>>,
+    /// Ex-dates of regular amounts far above the rate before them that no later payment confirms (R28).
+    pub unconfirmed: Vec<NaiveDate>,
     /// Withdrawn payments by ex-date.
     pub cancelled: Vec<Payment<'a>>,
     pub statuses: Vec<ObservationStatus>,
@@ -124,13 +127,15 @@ pub(crate) fn merge_dividends<'a>(
     payments.sort_by(compare_events);
     cancelled.sort_by(compare_events);
     let mut payments = one_per_payment(payments, same_day_payments, &mut statuses, flags);
-    let unproven = quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
+    merge_repeats(&mut payments, &mut statuses, validation, flags);
+    let Outliers { unproven, unconfirmed } =
+        quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
     // A payment above the price has no effect on the price factor either (R11).
     if quarantined.iter().any(|row| row.reason == QuarantineReason::AmountExceedsPrice) {
         flags.set(Flag::FactorSkipped);
     }
     quarantined.sort_by_key(|row| row.index);
-    MergedDividends { payments, unproven, cancelled, statuses, quarantined }
+    MergedDividends { payments, unproven, unconfirmed, cancelled, statuses, quarantined }
 }
 
 /// Fault of a payment that does not depend on its neighbours.

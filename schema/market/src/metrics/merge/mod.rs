@@ -13,6 +13,7 @@ mod outlier;
 mod payment;
 mod prices;
 mod quarantine;
+mod repeats;
 mod same_day_payments;
 mod sources;
 mod splits;

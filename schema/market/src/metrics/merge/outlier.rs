@@ -1,105 +1,139 @@
-//! Detection of isolated outliers among regular amounts: wrong units (pence as pounds), untyped specials
-//! (R28).
+//! Detection of regular amounts that contradict the rates around them: wrong units (pence as pounds) and
+//! amounts that no later payment confirms (R28).
 //!
-//! The input is the sum of one currency per ex-date, quarantined rows included. Otherwise a quarantine would
-//! change the comparison of later amounts, and a restored dividend would never be accepted.
+//! The input is the annual rate of one currency per ex-date, quarantined rows included. Otherwise a quarantine
+//! would change the comparison of later amounts, and a restored dividend would never be accepted.
 //!
-//! A sum is suspect if it is at least 10 times the median of the four before it, without a pause over 550
-//! days. Adjacent suspects within a factor of 3 form a run. A run is a new level if the next sum is within 3
-//! of its last. It is also one if it has two or more sums and no return to the old level follows. A sum with
-//! a similar one a year before or after is a yearly extra.
+//! A rate is large if it is at least 10 times the median of the four before it, without a pause over 550 days.
+//! Adjacent large rates within a factor of 3 form a run. A run is a new level if the next rate is within 3 of
+//! its last. It is also one if it has two or more rates and no return to the old level follows.
+//!
+//! A large rate that is not a new level is a wrong unit if it is about 10, 100 or 1,000 times both the rate
+//! before it and the rate after it, and no other row has it. So is a rate of about a tenth, hundredth or
+//! thousandth. Others are unconfirmed.
 //! Source: the factors and days are this service's own, chosen against reported unit errors and restored
 //! dividends: the parameters `outlier.…`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use crate::metrics::arithmetic::{median, settle, within_factor};
+use crate::metrics::arithmetic::{median, settle, share, within_factor};
 use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules;
 use crate::metrics::rules::Rules;
 
-/// Sum of the regular amounts of one ex-date in one currency.
+/// Annual rate of the regular amounts of one ex-date in one currency.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ExDateSum {
+pub(crate) struct ExDateRate {
     pub ex_date: NaiveDate,
-    /// Amount per share on the as-of date's share basis.
-    pub amount: Decimal,
+    /// Amount per share and year on the as-of date's share basis.
+    pub rate: Decimal,
 }
 
-/// Sum that no neighbouring sum confirms.
+/// Rate that contradicts the rates around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct IsolatedOutlier {
-    /// Position of the sum.
+pub(crate) struct Outlier {
+    /// Position of the rate.
     pub position: usize,
-    /// Median of the four sums before its run.
+    /// Median of the four rates before it or its run.
     pub level: Decimal,
+    /// True if the rate differs by a power of ten, as in a wrong unit.
+    pub is_unit_error: bool,
 }
 
-/// Isolated outliers of sums in order.
-pub(crate) fn find_isolated_outliers(sums: &[ExDateSum], rules: &Rules) -> Vec<IsolatedOutlier> {
+/// Outliers of rates in order.
+pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier> {
     let levels: Vec<Option<Decimal>> =
-        (0..sums.len()).map(|position| suspected_level(sums, position, rules)).collect();
-    let rules = &rules.outlier;
-    let mut isolated = Vec::new();
+        (0..rates.len()).map(|position| level_before(rates, position, rules)).collect();
+    let is_large = |position: usize| {
+        levels[position].is_some_and(|level| {
+            settle(rates[position].rate) >= settle(level.saturating_mul(rules.outlier.factor))
+        })
+    };
+    let mut outliers = Vec::new();
     let mut start = 0;
-    while start < sums.len() {
+    while start < rates.len() {
         let mut end = start + 1;
-        if let Some(level) = levels[start] {
-            while end < sums.len()
-                && levels[end].is_some()
-                && is_near(sums[end].amount, sums[end - 1].amount, rules)
+        let Some(level) = levels[start] else {
+            start = end;
+            continue;
+        };
+        if is_large(start) {
+            while end < rates.len()
+                && is_large(end)
+                && is_near(rates[end].rate, rates[end - 1].rate, &rules.outlier)
             {
                 end += 1;
             }
-            if !is_new_level(sums, start, end, level, rules) {
-                let alone = (start..end).filter(|position| !has_yearly_twin(sums, *position, rules));
-                isolated.extend(alone.map(|position| IsolatedOutlier { position, level }));
-            }
+        }
+        let run = start..end;
+        let is_unit_error =
+            run.clone().all(|position| is_unit_error(rates, position, &run, level, &rules.outlier));
+        let contradicts = is_large(start) && !is_new_level(rates, start, end, level, &rules.outlier);
+        if contradicts || (!is_large(start) && is_unit_error) {
+            outliers.extend(run.map(|position| Outlier { position, level, is_unit_error }));
         }
         start = end;
     }
-    isolated
+    outliers
 }
 
-/// Median that a suspect sum exceeds; `None` if the sum is not suspect.
-fn suspected_level(sums: &[ExDateSum], position: usize, rules: &Rules) -> Option<Decimal> {
+/// Median of the rates before a position; `None` if there are too few, or a pause is among them.
+fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<Decimal> {
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
-    let compared = sums.get(position.checked_sub(before)?..=position)?;
-    let (suspect, before) = compared.split_last()?;
-    let limit = |value: Decimal| settle(value.saturating_mul(rules.outlier.factor));
-    // The median is at least the smallest sum, so most sums need no sorting.
-    let smallest = before.iter().map(|sum| sum.amount).min()?;
-    if settle(suspect.amount) < limit(smallest)
+    let compared = rates.get(position.checked_sub(before)?..=position)?;
+    let (rate, before) = compared.split_last()?;
+    // The median is between the smallest and the largest rate, so most need no sorting.
+    let smallest = before.iter().map(|rate| rate.rate).min()?;
+    let largest = before.iter().map(|rate| rate.rate).max()?;
+    let five = Decimal::from(5);
+    let is_usual = rate.rate < smallest.saturating_mul(five) && rate.rate.saturating_mul(five) > largest;
+    if is_usual && rules.outlier.factor >= five
         || compared.windows(2).any(|pair| is_restart(pair[0].ex_date, pair[1].ex_date, rules))
     {
         return None;
     }
-    median(before.iter().map(|sum| sum.amount).collect())
-        .filter(|level| settle(suspect.amount) >= limit(*level))
+    median(before.iter().map(|rate| rate.rate).collect())
 }
 
-/// True if the run of suspects from `start` to before `end` is a new payment level.
+/// True if a rate is about a power of ten of the rates before and after its run, and no other row has it.
+fn is_unit_error(
+    rates: &[ExDateRate],
+    position: usize,
+    run: &std::ops::Range<usize>,
+    level: Decimal,
+    rules: &rules::OutlierRules,
+) -> bool {
+    let rate = rates[position].rate;
+    let is_unit = |other: Decimal| differs_by_unit(rate, other, rules);
+    let is_same = |other: Decimal| is_about(rate, other, rules);
+    is_unit(level)
+        && rates.get(run.end).is_none_or(|next| is_unit(next.rate))
+        && !(0..rates.len()).any(|other| !run.contains(&other) && is_same(rates[other].rate))
+}
+
+fn differs_by_unit(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
+    let (large, small) = (a.max(b), a.min(b));
+    [10, 100, 1000].iter().any(|unit| is_about(large, small.saturating_mul(Decimal::from(*unit)), rules))
+}
+
+/// True if two rates differ by at most the unit tolerance.
+fn is_about(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
+    settle((a - b).abs()) <= settle(b.saturating_mul(share(rules.unit_tolerance)))
+}
+
+/// True if the run of large rates from `start` to before `end` is a new payment level.
 fn is_new_level(
-    sums: &[ExDateSum],
+    rates: &[ExDateRate],
     start: usize,
     end: usize,
     level: Decimal,
     rules: &rules::OutlierRules,
 ) -> bool {
-    let next = sums.get(end).map(|sum| sum.amount);
-    let goes_on = next.is_some_and(|next| is_near(next, sums[end - 1].amount, rules));
+    let next = rates.get(end).map(|rate| rate.rate);
+    let goes_on = next.is_some_and(|next| is_near(next, rates[end - 1].rate, rules));
     let returns = next.is_some_and(|next| is_near(next, level, rules));
     goes_on || (end - start >= 2 && !returns)
-}
-
-fn has_yearly_twin(sums: &[ExDateSum], position: usize, rules: &rules::OutlierRules) -> bool {
-    let sum = sums[position];
-    let yearly = rules.yearly_least_days..=rules.yearly_most_days;
-    sums.iter().any(|other| {
-        let apart = (other.ex_date - sum.ex_date).num_days().abs();
-        yearly.contains(&apart) && is_near(other.amount, sum.amount, rules)
-    })
 }
 
 fn is_near(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
@@ -112,8 +146,8 @@ mod tests {
 
     use super::*;
 
-    /// Payments every `days` days, written `0.05 x4, 5`.
-    fn paid(days: i64, text: &str) -> Vec<ExDateSum> {
+    /// Annual rates of payments every `days` days, written `0.05 x4, 5`.
+    fn paid(days: i64, text: &str) -> Vec<ExDateRate> {
         let first: NaiveDate = "2000-01-03".parse().unwrap();
         let amounts = text.split(", ").flat_map(|part| {
             let (amount, times) = part.split_once(" x").unwrap_or((part, "1"));
@@ -121,81 +155,95 @@ mod tests {
         });
         (0..)
             .zip(amounts)
-            .map(|(n, amount)| ExDateSum { ex_date: first + TimeDelta::days(days * n), amount })
+            .map(|(n, rate)| ExDateRate { ex_date: first + TimeDelta::days(days * n), rate })
             .collect()
     }
 
-    fn check(days: i64, text: &str, expected: &[usize]) {
-        let found: Vec<usize> = find_isolated_outliers(&paid(days, text), &Rules::DEFAULT)
-            .iter()
-            .map(|found| found.position)
-            .collect();
-        assert_eq!(found, expected, "every {days} days: {text}");
+    /// Positions of wrong units and of unconfirmed rates.
+    fn check(days: i64, text: &str, units: &[usize], unconfirmed: &[usize]) {
+        let found = find_outliers(&paid(days, text), &Rules::DEFAULT);
+        let of = |is_unit_error: bool| -> Vec<usize> {
+            let kind = found.iter().filter(|outlier| outlier.is_unit_error == is_unit_error);
+            kind.map(|outlier| outlier.position).collect()
+        };
+        assert_eq!(
+            (of(true).as_slice(), of(false).as_slice()),
+            (units, unconfirmed),
+            "every {days} days: {text}"
+        );
     }
 
     #[test]
-    fn ten_times_the_four_before_is_suspect() {
-        check(91, "0.05 x4, 5", &[4]);
-        check(91, "0.05 x4, 0.50", &[4]);
-        check(91, "0.05 x4, 0.4999", &[]);
-        check(91, "0.05 x3, 5", &[]);
+    fn a_rate_of_a_power_of_ten_is_a_wrong_unit() {
+        check(91, "0.05 x4, 5", &[4], &[]);
+        check(91, "0.05 x4, 0.50", &[4], &[]);
+        check(91, "0.05 x4, 50", &[4], &[]);
+        check(91, "0.05 x4, 500", &[], &[4]);
+        check(91, "0.05 x3, 5", &[], &[]);
+        // Within 15 %, and with the rate after it where it is known.
+        check(91, "0.05 x4, 5.75, 0.05", &[4], &[]);
+        check(91, "0.05 x4, 5.76, 0.05", &[], &[4]);
+        check(91, "0.05 x4, 5, 0.5 x4", &[4], &[]);
+        check(91, "0.05 x4, 5, 1 x4", &[], &[4]);
+        // Downward too, but not a cut that goes on.
+        check(91, "5 x4, 0.05, 5", &[4], &[]);
+        check(91, "5 x4, 0.05", &[4], &[]);
+        check(91, "5 x4, 0.05 x2", &[], &[]);
+        check(91, "5 x4, 0.5", &[4], &[]);
+        check(91, "5 x4, 0.9", &[], &[]);
+        assert_eq!(find_outliers(&paid(91, "0.05 x4, 5"), &Rules::DEFAULT)[0].level, dec!(0.05));
+    }
+
+    #[test]
+    fn another_row_at_the_rate_bears_it_out() {
+        check(91, "5, 0.05 x5, 5, 0.05", &[], &[6]);
+        check(91, "7, 0.05 x5, 5, 0.05", &[6], &[]);
+        check(91, "0.05 x4, 5, 0.05 x4, 5, 0.05", &[], &[4, 9]);
+    }
+
+    #[test]
+    fn ten_times_the_four_before_needs_a_confirmation() {
+        check(91, "0.05 x4, 0.80", &[], &[4]);
+        check(91, "0.05 x4, 0.42", &[], &[]);
         // The median of the four, not each of them and not their mean.
-        check(91, "0.01, 0.05 x2, 1, 0.5, 0.05 x4", &[4]);
-        check(91, "0.01, 0.05 x2, 1, 0.49, 0.05 x4", &[]);
-        assert_eq!(find_isolated_outliers(&paid(91, "0.05 x4, 5"), &Rules::DEFAULT)[0].level, dec!(0.05));
+        check(91, "0.01, 0.05 x2, 1, 0.80, 0.05 x4", &[], &[4]);
+        check(91, "0.01, 0.05 x2, 1, 0.42, 0.05 x4", &[], &[]);
     }
 
     #[test]
-    fn a_restored_dividend_comes_back_with_its_second_payment() {
-        check(91, "0.01 x8, 0.18", &[8]);
-        check(91, "0.01 x8, 0.18 x2", &[]);
-        check(91, "0.01 x8, 0.18 x16", &[]);
-        check(91, "0.01 x8, 0.18, 0.54", &[]);
-        check(91, "0.01 x8, 0.18, 0.5401", &[8, 9]);
-        check(91, "0.01 x8, 0.18, 0.06", &[]);
-        check(91, "0.01 x8, 0.18, 0.0599", &[8]);
+    fn a_restored_dividend_is_confirmed_by_its_second_payment() {
+        check(91, "0.01 x8, 0.18", &[], &[8]);
+        check(91, "0.01 x8, 0.18 x2", &[], &[]);
+        check(91, "0.01 x8, 0.18 x16", &[], &[]);
+        check(91, "0.01 x8, 0.18, 0.54", &[], &[]);
+        check(91, "0.01 x8, 0.18, 0.5401", &[], &[8, 9]);
+        check(91, "0.01 x8, 0.18, 0.06", &[], &[]);
+        check(91, "0.01 x8, 0.18, 0.0599", &[], &[8]);
     }
 
     #[test]
-    fn errors_are_held_when_the_old_level_returns() {
-        check(91, "0.05 x4, 5, 0.05 x8", &[4]);
-        check(91, "0.05 x4, 5 x2", &[]);
-        check(91, "0.05 x4, 5 x2, 0.05", &[4, 5]);
-        check(91, "0.05 x4, 5 x2, 0.15", &[4, 5]);
-        check(91, "0.05 x4, 5 x2, 0.1501", &[]);
-        check(91, "0.05 x4, 5 x2, 0.0166", &[]);
-        // A third one is the next sum that bears them out.
-        check(91, "0.05 x4, 5 x3, 0.05 x4", &[]);
+    fn a_run_of_wrong_units_is_found_when_the_old_level_returns() {
+        check(91, "0.05 x4, 5, 0.05 x8", &[4], &[]);
+        check(91, "0.05 x4, 5 x2", &[], &[]);
+        check(91, "0.05 x4, 5 x2, 0.05", &[4, 5], &[]);
+        check(91, "0.05 x4, 5 x2, 0.1501", &[], &[]);
+        // A third one is the next rate that bears them out.
+        check(91, "0.05 x4, 5 x3, 0.05 x4", &[], &[]);
     }
 
     #[test]
-    fn what_resumes_after_years_is_compared_with_nothing() {
-        check(550, "0.05 x4, 5, 0.05", &[4]);
-        check(551, "0.05 x4, 5, 0.05", &[]);
+    fn a_dividend_resumed_after_years_is_compared_with_nothing() {
+        check(550, "0.05 x4, 5, 0.05", &[4], &[]);
+        check(551, "0.05 x4, 5, 0.05", &[], &[]);
     }
 
     #[test]
-    fn a_yearly_extra_is_held_until_its_second_year() {
-        check(30, "0.02 x11, 0.25", &[11]);
-        check(30, "0.02 x11, 0.25, 0.02 x11", &[11]);
-        check(30, "0.02 x11, 0.25, 0.02 x11, 0.25", &[]);
-        check(30, "0.02 x11, 0.25, 0.02 x11, 0.76", &[11, 23]);
-        // 335 to 395 days apart.
-        check(67, "0.02 x5, 0.25, 0.02 x4, 0.25, 0.02", &[]);
-        check(66, "0.02 x5, 0.25, 0.02 x4, 0.25, 0.02", &[5, 10]);
-        check(79, "0.02 x5, 0.25, 0.02 x4, 0.25, 0.02", &[]);
-        check(80, "0.02 x5, 0.25, 0.02 x4, 0.25, 0.02", &[5, 10]);
-    }
-
-    #[test]
-    fn a_later_amount_never_changes_what_is_long_past() {
+    fn a_later_amount_never_changes_an_old_reading() {
         let long = paid(91, "0.05 x4, 5, 0.05 x20, 0.06 x20");
         for known in 6..long.len() {
-            let found: Vec<usize> = find_isolated_outliers(&long[..known], &Rules::DEFAULT)
-                .iter()
-                .map(|found| found.position)
-                .collect();
-            assert_eq!(found, [4], "{known} known");
+            let found = find_outliers(&long[..known], &Rules::DEFAULT);
+            let positions: Vec<usize> = found.iter().map(|found| found.position).collect();
+            assert_eq!(positions, [4], "{known} known");
         }
     }
 }

@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 
 use super::as_of::AsOfView;
 use super::decisions::DecisionIndex;
-use crate::event::{Dividend, DividendType};
+use crate::event::Dividend;
 use crate::metrics::arithmetic::settle;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::prices::adjustment::Splits;
@@ -28,16 +28,6 @@ pub(crate) struct Payment<'a> {
     /// Amount per share on the as-of date's share basis.
     pub adjusted: Decimal,
     pub class: DividendClass,
-}
-
-impl Payment<'_> {
-    /// Type as declared, but `special` for a regular amount that the price proves to be one (R28).
-    pub(crate) fn served_type(&self) -> DividendType {
-        let record = &self.observation.record;
-        let by_price = self.class == DividendClass::Special
-            && record.r#type.class(record.frequency) == DividendClass::Regular;
-        if by_price { DividendType::Special } else { record.r#type }
-    }
 }
 
 /// Context for validating amounts and ex-dates.

@@ -2,78 +2,88 @@
 //!
 //! - `amount_exceeds_price`: cash of at least the close before the ex-date, except liquidations and
 //!   spin-offs.
-//! - `amount_outlier`: a regular amount that is an isolated outlier, unless the price proves the payment. The
-//!   price proves a special if the amount is at least 5 % of the close before. The first close within five
-//!   sessions must also have fallen by 0.6 to 1.4 times the amount. The payment then counts as a special
-//!   (`special_by_price`).
+//! - `amount_outlier`: a regular amount that is probably in a wrong unit, unless the price proves it. The price
+//!   proves an amount of at least 5 % of the close before, if the first close within five sessions fell by 0.6
+//!   to 1.4 times the amount.
 //!
-//! A decision may release either. The ex-date of a quarantined outlier still proves a payment. While the
-//! newest one has no successor, the security has the flag `amount_held`.
+//! A large amount that no later payment confirms stays; the payment schedule reads a special in it. A decision
+//! may release a quarantined row. The ex-date of a quarantined outlier still proves a payment. While the newest
+//! one has no successor, the security has the flag `amount_held`.
 
 use std::collections::BTreeMap;
 
+use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::outlier::{ExDateSum, IsolatedOutlier, find_isolated_outliers};
+use super::outlier::{ExDateRate, Outlier, find_outliers};
 use super::payment::{Payment, ValidationContext};
 use super::validation::RowFault;
 use super::winner::{ObservationStatus, QuarantinedRow};
 use crate::event::DividendType;
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::rules::OutlierRules;
+use crate::metrics::dividends::schedule::{ScheduleRow, local_frequencies};
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Interpretation of an isolated outlier.
-enum OutlierKind {
-    Special,
-    /// Outlier, with the level of the amounts before it.
-    Outlier(Decimal),
+/// Regular payments that contradict their neighbours.
+#[derive(Debug, Default)]
+pub(crate) struct Outliers<'a> {
+    /// Quarantined payments, whose ex-dates still count.
+    pub unproven: Vec<Payment<'a>>,
+    /// Ex-dates of large amounts that no later payment confirms.
+    pub unconfirmed: Vec<NaiveDate>,
 }
 
-/// Removes contradicted payments from a list sorted by ex-date. Returns the regular ones, whose ex-dates
-/// still count.
+/// Interpretation of an outlier.
+enum OutlierKind {
+    /// Large amount without a confirmation.
+    Unconfirmed,
+    /// Wrong unit, with the annual rate before it and the local payments a year.
+    UnitError { level: Decimal, per_year: Option<i32> },
+}
+
+/// Removes contradicted payments from a list sorted by ex-date.
 pub(crate) fn quarantine_outliers<'a>(
     payments: &mut Vec<Payment<'a>>,
     validation: &ValidationContext<'_>,
     statuses: &mut [ObservationStatus],
     quarantined: &mut Vec<QuarantinedRow>,
     flags: &mut Flags,
-) -> Vec<Payment<'a>> {
-    let outliers = outliers(payments, validation);
+) -> Outliers<'a> {
+    let outliers = outliers(payments, validation, flags);
     let newest =
         payments.iter().rev().find(|payment| payment.class.is_regular()).map(|newest| newest.ex_date);
     let released = |payment: &Payment<'_>| validation.decided.releases(payment.observation);
-    let too_dear =
-        |payment: &Payment<'_>| if released(payment) { None } else { exceeds_price(payment, validation) };
-    let mut unproven = Vec::new();
+    let mut found = Outliers::default();
     let mut position = 0;
-    payments.retain_mut(|payment| {
-        let taken = outliers.get(&position);
+    payments.retain(|payment| {
+        let kind = outliers.get(&position);
         position += 1;
-        let outlier = match taken {
-            Some(OutlierKind::Outlier(level)) if !released(payment) => {
-                Some(outlier(payment, *level, &validation.rules.outlier))
+        if released(payment) {
+            return true;
+        }
+        let unit_error = match kind {
+            Some(OutlierKind::UnitError { level, per_year }) => {
+                Some(outlier_fault(payment, *level, *per_year))
             }
             _ => None,
         };
-        if outlier.is_some() {
-            unproven.push(*payment);
+        if unit_error.is_some() {
+            found.unproven.push(*payment);
         }
-        if let Some((reason, message)) = too_dear(payment).or(outlier) {
+        if let Some((reason, message)) = exceeds_price(payment, validation).or(unit_error) {
             statuses[payment.index] = ObservationStatus::Quarantined(reason);
             quarantined.push(QuarantinedRow { index: payment.index, reason, message });
             return false;
         }
-        if matches!(taken, Some(OutlierKind::Special)) {
-            payment.class = DividendClass::Special;
-            flags.set(Flag::SpecialByPrice);
+        if matches!(kind, Some(OutlierKind::Unconfirmed)) {
+            found.unconfirmed.push(payment.ex_date);
         }
         true
     });
-    if unproven.last().is_some_and(|last| Some(last.ex_date) == newest) {
+    if found.unproven.last().is_some_and(|last| Some(last.ex_date) == newest) {
         flags.set(Flag::AmountHeld);
     }
-    unproven
+    found
 }
 
 fn exceeds_price(payment: &Payment<'_>, validation: &ValidationContext<'_>) -> Option<RowFault> {
@@ -92,22 +102,22 @@ fn exceeds_price(payment: &Payment<'_>, validation: &ValidationContext<'_>) -> O
     })
 }
 
-fn outlier(payment: &Payment<'_>, level: Decimal, rules: &OutlierRules) -> RowFault {
-    let compared = match rules.compared_sums {
-        4 => "four".to_owned(),
-        sums => sums.to_string(),
-    };
+fn outlier_fault(payment: &Payment<'_>, level: Decimal, per_year: Option<i32>) -> RowFault {
+    let usual = level.checked_div(Decimal::from(per_year.unwrap_or(1))).unwrap_or(level);
     let message = format!(
-        "{} a share is at least {} times the median {} of the {compared} regular amounts before it, and no other bears it out",
+        "{} a share differs from the usual {} by a power of ten, and no other payment or price bears it out",
         payment.adjusted.normalize(),
-        rules.factor,
-        level.normalize(),
+        usual.round_sf(6).unwrap_or(usual).normalize(),
     );
     (QuarantineReason::AmountOutlier, message)
 }
 
-/// Isolated outliers by position among payments in order.
-fn outliers(payments: &[Payment<'_>], validation: &ValidationContext<'_>) -> BTreeMap<usize, OutlierKind> {
+/// Outliers by position among payments in order.
+fn outliers(
+    payments: &[Payment<'_>],
+    validation: &ValidationContext<'_>,
+    flags: &mut Flags,
+) -> BTreeMap<usize, OutlierKind> {
     let mut by_currency: Vec<(&str, Vec<usize>)> = Vec::new();
     for (position, payment) in payments.iter().enumerate().filter(|(_, payment)| payment.class.is_regular()) {
         let currency = payment.observation.record.currency.as_str();
@@ -120,20 +130,41 @@ fn outliers(payments: &[Payment<'_>], validation: &ValidationContext<'_>) -> BTr
     for (currency, positions) in by_currency {
         let days: Vec<&[usize]> =
             positions.chunk_by(|a, b| payments[*a].ex_date == payments[*b].ex_date).collect();
-        let sums: Vec<ExDateSum> = days
-            .iter()
-            .map(|day| ExDateSum {
-                ex_date: payments[day[0]].ex_date,
-                amount: day.iter().map(|position| payments[*position].adjusted).sum(),
-            })
-            .collect();
-        for IsolatedOutlier { position: day, level } in find_isolated_outliers(&sums, validation.rules) {
+        let rows: Vec<ScheduleRow> = days.iter().map(|day| row_of_day(payments, day)).collect();
+        let frequencies = local_frequencies(&rows, validation.rules);
+        let rates = annual_rates(&rows, &frequencies);
+        for Outlier { position: day, level, is_unit_error } in find_outliers(&rates, validation.rules) {
             let declared = days[day].iter().map(|position| payments[*position].amount).sum();
-            let is_special = currency == validation.neighbours.currency
-                && validation.neighbours.show(declared, sums[day].ex_date, &validation.rules.outlier);
-            let taken = || if is_special { OutlierKind::Special } else { OutlierKind::Outlier(level) };
-            outliers.extend(days[day].iter().map(|position| (*position, taken())));
+            let is_in_price = currency == validation.neighbours.currency
+                && validation.neighbours.show(declared, rows[day].ex_date, &validation.rules.outlier);
+            if is_in_price {
+                flags.set(Flag::SpecialByPrice);
+            }
+            let kind = || match is_unit_error && !is_in_price {
+                true => OutlierKind::UnitError { level, per_year: frequencies[day] },
+                false => OutlierKind::Unconfirmed,
+            };
+            outliers.extend(days[day].iter().map(|position| (*position, kind())));
         }
     }
     outliers
+}
+
+fn row_of_day(payments: &[Payment<'_>], day: &[usize]) -> ScheduleRow {
+    ScheduleRow {
+        ex_date: payments[day[0]].ex_date,
+        amount: day.iter().map(|position| payments[*position].adjusted).sum(),
+        tag: payments[day[0]].observation.record.frequency,
+        is_unconfirmed: false,
+    }
+}
+
+/// Annual rates; rows without a local frequency have that of the row before them.
+fn annual_rates(rows: &[ScheduleRow], frequencies: &[Option<i32>]) -> Vec<ExDateRate> {
+    let mut last = frequencies.iter().find_map(|per_year| *per_year).unwrap_or(1);
+    let rate = |(row, per_year): (&ScheduleRow, &Option<i32>)| {
+        last = per_year.unwrap_or(last);
+        ExDateRate { ex_date: row.ex_date, rate: row.amount.saturating_mul(Decimal::from(last)) }
+    };
+    rows.iter().zip(frequencies).map(rate).collect()
 }

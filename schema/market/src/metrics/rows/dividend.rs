@@ -10,14 +10,15 @@ use rust_decimal::Decimal;
 use super::id::{dividend_id, hash_dividend_id};
 use super::next::declared;
 use crate::event::{DividendType, Frequency};
-use crate::metrics::arithmetic::{amount, exact_percent, factor};
+use crate::metrics::arithmetic::{amount, exact_percent, factor, quotient};
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::schedule::Reading;
 use crate::metrics::merge::Payment;
 use crate::metrics::prices::adjustment::Ratio;
-use crate::row::{AmountStatus, DividendRow, DividendStatus, Fingerprint};
+use crate::row::{AmountReading, AmountStatus, DividendRow, DividendStatus, Fingerprint};
 
 /// All dividend rows by ex-date: live, cancelled and projected ones.
 pub(crate) fn dividends(computed: &ComputedMetrics<'_>) -> Vec<DividendRow> {
@@ -49,6 +50,9 @@ struct DividendRecord<'m> {
     adjusted: Decimal,
     currency: &'m str,
     r#type: DividendType,
+    reading: Option<AmountReading>,
+    /// Special part of the amount.
+    special: Option<Decimal>,
     frequency: Frequency,
     payments_per_year: Option<i32>,
     status: DividendStatus,
@@ -58,7 +62,9 @@ struct DividendRecord<'m> {
     per_year: Option<i32>,
     /// Close before the ex-date; `None` if there is no rate to compare with it.
     close_before: Option<Decimal>,
-    /// Adjusted amount of the previous regular payment.
+    /// Adjusted regular part.
+    regular_adjusted: Decimal,
+    /// Adjusted regular part of the previous regular payment.
     previous: Option<Decimal>,
     source: &'m str,
     revision: i64,
@@ -68,9 +74,10 @@ struct DividendRecord<'m> {
 impl DividendRecord<'_> {
     /// Rounds and formats the row.
     fn row(&self, symbol: &str) -> DividendRow {
-        let yearly = || self.amount.checked_mul(Decimal::from(self.per_year?));
+        let regular = self.amount - self.special.unwrap_or_default();
+        let yearly = || regular.checked_mul(Decimal::from(self.per_year?));
         let yield_at_ex = || exact_percent(yearly()?, self.close_before?);
-        let change = |previous| exact_percent(self.adjusted.checked_sub(previous)?, previous);
+        let change = |previous| exact_percent(self.regular_adjusted.checked_sub(previous)?, previous);
         DividendRow {
             id: self.named.map(dividend_id),
             symbol: symbol.to_owned(),
@@ -83,6 +90,8 @@ impl DividendRecord<'_> {
             adjusted_amount: amount(self.adjusted),
             currency: self.currency.to_owned(),
             r#type: self.r#type,
+            reading: self.reading,
+            special_amount: self.special.map(amount),
             frequency: self.frequency,
             payments_per_year: self.payments_per_year,
             status: self.status,
@@ -111,6 +120,8 @@ impl Fingerprint for DividendRecord<'_> {
             adjusted,
             currency,
             r#type,
+            reading,
+            special,
             frequency,
             payments_per_year,
             status,
@@ -118,6 +129,7 @@ impl Fingerprint for DividendRecord<'_> {
             price_factor,
             per_year,
             close_before,
+            regular_adjusted: _,
             previous,
             source,
             revision,
@@ -129,8 +141,8 @@ impl Fingerprint for DividendRecord<'_> {
         ex_date.hash_into(state);
         [payment_date, record_date, declaration_date].iter().for_each(|day| day.hash_into(state));
         [amount, adjusted, from, to].iter().for_each(|decimal| decimal.hash_into(state));
-        [price_factor, close_before, previous].iter().for_each(|decimal| decimal.hash_into(state));
-        (amount_status, r#type, frequency, status).hash(state);
+        [price_factor, close_before, previous, special].iter().for_each(|decimal| decimal.hash_into(state));
+        (amount_status, r#type, reading, frequency, status).hash(state);
         [payments_per_year, per_year].iter().for_each(|count| count.hash_into(state));
         currency.hash_into(state);
         source.hash_into(state);
@@ -169,14 +181,19 @@ fn live<'m>(
         None => computed.inputs.series().close_before(payment.ex_date),
     };
     let before = before.filter(|before| before.observation.record.currency == *currency);
+    let regular_adjusted = regular_part(computed, payment);
+    let special = special_part(computed, payment, regular_adjusted);
     DividendRecord {
+        reading: reading(computed, payment).map(|reading| reading.kind),
+        special,
+        regular_adjusted,
         // All distributions of an ex-date share its factor.
         price_factor: ex_day
             .filter(|_| payment.class != DividendClass::Stock)
             .and_then(|day| day.dividend_factor),
         close_before: per_year.and_then(|_| close_before()),
         per_year,
-        previous: before.map(|before| before.adjusted),
+        previous: before.map(|before| regular_part(computed, before)),
         ..record
     }
 }
@@ -202,7 +219,9 @@ fn record<'m>(
         amount_status: AmountStatus::Declared,
         adjusted: payment.adjusted,
         currency: &dividend.currency,
-        r#type: payment.served_type(),
+        r#type: dividend.r#type,
+        reading: None,
+        special: None,
         frequency,
         payments_per_year: frequency.payments_per_year(),
         status,
@@ -210,11 +229,43 @@ fn record<'m>(
         price_factor: None,
         per_year: None,
         close_before: None,
+        regular_adjusted: Decimal::ZERO,
         previous: None,
         source: &observation.source,
         revision: observation.revision,
         updated_at: observation.observed_at,
     }
+}
+
+/// Reading of a payment that was declared as regular, in the dividend currency.
+fn reading<'m>(computed: &'m ComputedMetrics<'_>, payment: &Payment<'_>) -> Option<&'m Reading> {
+    let record = &payment.observation.record;
+    let is_read = record.currency == computed.inputs.dividend_currency
+        && record.r#type.class(record.frequency).is_regular();
+    if is_read { computed.inputs.schedule.of(payment.ex_date) } else { None }
+}
+
+/// Regular part on the as-of date's share basis. A special is in the largest payment of its ex-date.
+fn regular_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> Decimal {
+    match reading(computed, payment) {
+        Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
+        Some(reading) if reading.kind == AmountReading::Combined => {
+            let special = reading.amount - reading.regular;
+            if payment.adjusted > special { payment.adjusted - special } else { payment.adjusted }
+        }
+        _ => payment.adjusted,
+    }
+}
+
+/// Special part on the ex-date's share basis; `None` if there is none.
+fn special_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>, regular: Decimal) -> Option<Decimal> {
+    reading(computed, payment)?;
+    let special = payment.adjusted - regular;
+    if special.is_zero() {
+        return None;
+    }
+    // The declared amount over the adjusted one is the basis of the ex-date.
+    quotient(special.checked_mul(payment.amount)?, payment.adjusted)
 }
 
 /// Paid from the payment date on, or from the ex-date if no payment date is known.
@@ -243,6 +294,8 @@ fn projection<'m>(computed: &'m ComputedMetrics<'_>, expected: &ProjectedPayment
         adjusted: expected.amount,
         currency: &computed.inputs.dividend_currency,
         r#type: DividendType::Regular,
+        reading: None,
+        special: None,
         frequency: computed.inputs.rhythm.frequency,
         payments_per_year: computed.inputs.payments_per_year(),
         status: DividendStatus::Projected,
@@ -250,6 +303,7 @@ fn projection<'m>(computed: &'m ComputedMetrics<'_>, expected: &ProjectedPayment
         price_factor: None,
         per_year: None,
         close_before: None,
+        regular_adjusted: Decimal::ZERO,
         previous: None,
         source: last.map_or("", |payment| &payment.observation.source),
         revision: 0,

@@ -15,7 +15,7 @@ pub use parameter::{ParameterDeviation, RuleError, RuleParameter};
 pub use table::*;
 
 /// Version of the rules; increases whenever the same facts give another number.
-pub const METHOD_VERSION: &str = "2026.5";
+pub const METHOD_VERSION: &str = "2026.6";
 
 impl Rules {
     /// Parses parameters given as `NAME=VALUE`; all others keep their defaults.

@@ -156,6 +156,27 @@ rules! {
         /// Difference between half-yearly amounts above which they are an interim and a final one.
         unequal_halves: Decimal = 10, 0..=100, "percent";
     }
+    /// Readings of payment histories.
+    schedule: ScheduleRules, "R34" {
+        /// Maximum number of days between two rows of one payment; 0 merges none.
+        duplicate_days: i64 = 20, 0..=60, "days";
+        /// Difference up to which two rows of one payment have equal amounts.
+        equal_tolerance: Decimal = 2, 0..=20, "percent";
+        /// Share of a period that separates two slots; a closer row is extra. 0 marks none.
+        slot_share: i64 = 60, 0..=90, "percent";
+        /// Minimum factor over both neighbours of a row that contains a special.
+        combined_factor: Decimal = 1.3, 1.01..=1000, "times";
+        /// Minimum rate after such a row, as a factor of the rate before it.
+        return_least: Decimal = 0.8, 0..=1, "times";
+        /// Maximum rate after such a row, as a factor of the rate before it.
+        return_most: Decimal = 1.5, 1..=10, "times";
+        /// Factor of both neighbours below which a row is a dip; 0 reads none.
+        dip_share: Decimal = 0.98, 0..=1, "times";
+        /// Minimum share of steps that are not downward around a row that is read in parts.
+        steady_share: Decimal = 80, 0..=100, "percent";
+        /// Missing slots in a row for which growth and streak assume an amount.
+        assumed_slots: i64 = 1, 0..=2, "slots";
+    }
     /// Increase streaks.
     streak: StreakRules, "R14" {
         /// Difference up to which totals or rates are equal. Also for changes of the rate (R13).
@@ -204,8 +225,10 @@ rules! {
     outlier: OutlierRules, "R28" {
         /// Number of sums before a new one in the comparison.
         compared_sums: i64 = 4, 2..=20, "sums";
-        /// Factor over their median from which a sum is suspect.
+        /// Factor over their median from which a rate needs a confirmation.
         factor: Decimal = 10, 2..=1000, "times";
+        /// Distance from 10, 100 or 1,000 times the surrounding rate within which a unit is probably wrong.
+        unit_tolerance: Decimal = 15, 0..=50, "percent";
         /// Factor within which two sums confirm each other.
         near_factor: Decimal = 3, 1..=100, "times";
         /// Minimum number of days between yearly extra payments.

@@ -31,11 +31,12 @@ fn a_special_without_its_type_is_known_by_the_price() {
         );
         let newest = found.dividends.iter().rfind(|row| row.ex_date == date("2024-12-02"));
         assert_eq!(
-            newest.map(|row| row.r#type.as_str()),
-            special.then_some("special"),
+            newest.and_then(|row| row.special_amount).map(|special| special.0),
+            special.then_some(dec!(4.95)),
             "{amount} {closes:?}"
         );
-        assert_eq!(found.metrics.dps_ttm.unwrap_or_default().0, dec!(0.15));
+        let regular = if special { dec!(0.2) } else { dec!(0.15) };
+        assert_eq!(found.metrics.dps_ttm.unwrap_or_default().0, regular);
         assert_eq!(found.metrics.dps_forward.unwrap_or_default().0, dec!(0.2));
         assert_eq!(found.metrics.dividend_status, crate::row::DividendState::Active);
     };

@@ -153,8 +153,8 @@ fn one_source_counts_whole_within_a_range() {
     let rows = [
         "a x 0 +1 2024-03-07 0.5",
         "a y 0 +1 2024-06-06 0.5",
-        "b x 0 +1 2024-03-08 0.5",
-        "b y 0 +1 2024-06-07 0.5",
+        "b x 0 +1 2024-03-08 0.7",
+        "b y 0 +1 2024-06-07 0.7",
     ];
     let rule = |source: &str, from: Option<&str>, to: Option<&str>, rank| PolicyRule {
         kind: Kind::Dividend,

@@ -1,0 +1,104 @@
+//! Extra rows: a second row in a slot that is taken, so that one of the two is special (R34.2).
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::frequency::Periods;
+use super::{Reading, ScheduleRow};
+use crate::metrics::arithmetic::median;
+use crate::metrics::rules::ScheduleRules;
+use crate::row::AmountReading;
+
+/// Rows on either side that make up the usual amount.
+const NEAREST: usize = 4;
+/// Difference from which the newest row is extra although no later row shows the schedule, percent.
+const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
+
+/// Marks extra rows as special; returns their ex-dates.
+pub(crate) fn mark_extras(
+    readings: &mut [Reading],
+    rows: &[ScheduleRow],
+    rules: &ScheduleRules,
+) -> Vec<NaiveDate> {
+    let mut kept: Vec<usize> = (0..rows.len()).collect();
+    let mut extras = Vec::new();
+    let mut position = 0;
+    while position + 1 < kept.len() {
+        let Some(extra) = extra_of(readings, &kept, position, rules) else {
+            position += 1;
+            continue;
+        };
+        let index = kept.remove(extra);
+        let reading = &mut readings[index];
+        (reading.regular, reading.sustained) = (Decimal::ZERO, Decimal::ZERO);
+        reading.kind = AmountReading::Special;
+        extras.push(reading.ex_date);
+        position = position.saturating_sub(2);
+    }
+    extras
+}
+
+/// Position of the extra row among two neighbours; `None` if each has a slot of its own.
+fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &ScheduleRules) -> Option<usize> {
+    let at = |position: usize| kept.get(position).map(|index| &readings[*index]);
+    let (first, second) = (at(position)?, at(position + 1)?);
+    let per_year = first.per_year.filter(|per_year| Some(*per_year) == second.per_year)?;
+    let dates = [
+        position.checked_sub(1).and_then(at).map(|reading| reading.ex_date),
+        Some(first.ex_date),
+        Some(second.ex_date),
+        at(position + 2).map(|reading| reading.ex_date),
+    ];
+    let differs = || {
+        let (large, small) = (first.amount.max(second.amount), first.amount.min(second.amount));
+        (large - small) * Decimal::ONE_HUNDRED > small * DIFFERENT
+    };
+    if !shares_slot(dates, per_year, rules, differs) {
+        return None;
+    }
+    let others = (position.saturating_sub(NEAREST)..position).chain(position + 2..position + 2 + NEAREST);
+    let usual = median(others.filter_map(at).map(|reading| reading.amount).collect())?;
+    let distance = |reading: &Reading| (reading.amount - usual).abs();
+    let second_is_extra = match distance(second).cmp(&distance(first)) {
+        std::cmp::Ordering::Equal => is_second_off_schedule(dates, per_year),
+        ordering => ordering.is_gt(),
+    };
+    Some(position + usize::from(second_is_extra))
+}
+
+/// True if two rows in the middle of four dates share a slot: they are closer than 0.6 periods, and without
+/// one of them the schedule goes on. Without a later row, a different amount (`differs`) is extra too.
+pub(crate) fn shares_slot(
+    [before, first, second, after]: [Option<NaiveDate>; 4],
+    per_year: i32,
+    rules: &ScheduleRules,
+    differs: impl Fn() -> bool,
+) -> bool {
+    let Some((first, second)) = first.zip(second) else { return false };
+    let least = rules.slot_share * 10;
+    let periods = |from: NaiveDate, to: NaiveDate| Periods::in_days((to - from).num_days(), per_year);
+    if periods(first, second).0 >= least {
+        return false;
+    }
+    let joined_before = before.map(|before| periods(before, second).is_one(least));
+    let joined_after = after.map(|after| periods(first, after).is_one(least));
+    match (joined_before, joined_after) {
+        (_, Some(true)) | (Some(true), Some(false)) => true,
+        (Some(joined), None) => {
+            joined || (before.is_some_and(|before| periods(before, first).is_one(least)) && differs())
+        }
+        _ => false,
+    }
+}
+
+/// True if the schedule is more regular without the second row than without the first.
+fn is_second_off_schedule([before, first, second, after]: [Option<NaiveDate>; 4], per_year: i32) -> bool {
+    let Some((first, second)) = first.zip(second) else { return true };
+    let deviation = |from: Option<NaiveDate>, to: Option<NaiveDate>| {
+        let days = from.zip(to).map(|(from, to)| (to - from).num_days());
+        days.map_or(0, |days| (Periods::in_days(days, per_year).0 - 1000).abs())
+    };
+    let without_second = deviation(before, Some(first)) + deviation(Some(first), after);
+    let without_first = deviation(before, Some(second)) + deviation(Some(second), after);
+    without_second <= without_first
+}

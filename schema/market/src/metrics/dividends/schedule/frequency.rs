@@ -1,0 +1,190 @@
+//! Local payment frequency of each row: the cheapest sequence of frequencies that explains the gaps (R34).
+//!
+//! A gap within 0.6 to 1.4 periods of a frequency costs nothing, a shorter one (an extra row) less than a longer
+//! one (a missing row). A change of the frequency costs more than two extra rows and one missing row. A vendor's
+//! tag of another frequency costs half of an extra row. Uneven halves (an interim and a final dividend) are
+//! semi-annual if two gaps sum to a year, as in R5.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::ScheduleRow;
+use crate::metrics::dividends::frequency::is_restart;
+use crate::metrics::rules::Rules;
+
+/// Frequencies of a schedule, most usual first. Irregular comes first of all: it wins if others cost as much.
+const STATES: [State; 8] = [
+    State::Irregular,
+    State::PerYear(4),
+    State::PerYear(12),
+    State::PerYear(2),
+    State::PerYear(1),
+    State::PerYear(6),
+    State::PerYear(3),
+    State::Frequent,
+];
+/// Longest gap of weekly and biweekly payers, days.
+const FREQUENT_DAYS: i64 = 17;
+/// Longest mean gap of a four-weekly payer, hundredths of a day, and the gaps it takes to know.
+const FOUR_WEEKLY_HUNDREDTHS: i64 = 2870;
+const FOUR_WEEKLY_GAPS: i64 = 6;
+
+const SHORT_GAP: u32 = 4;
+const LONG_GAP: u32 = 8;
+const UNEVEN_HALF: u32 = 1;
+const IRREGULAR_GAP: u32 = 2;
+const OTHER_TAG: u32 = 2;
+const CHANGE: u32 = 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    PerYear(i32),
+    /// Weekly and biweekly payers.
+    Frequent,
+    Irregular,
+}
+
+/// Length of a span in thousandths of the period of n payments a year.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Periods(pub i64);
+
+impl Periods {
+    /// Periods in a number of days.
+    pub(crate) fn in_days(days: i64, per_year: i32) -> Self {
+        Self(days * i64::from(per_year) * 100_000 / 36_525)
+    }
+
+    /// True if the span is about one period: `least` thousandths to twice a period less `least`.
+    pub(crate) fn is_one(self, least: i64) -> bool {
+        least <= self.0 && self.0 <= 2000 - least
+    }
+}
+
+/// Payments a year around each row; `None` for irregular and for frequent payers.
+pub(crate) fn local_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Option<i32>> {
+    let mut frequencies = Vec::with_capacity(rows.len());
+    let mut start = 0;
+    for pause in 1..=rows.len() {
+        if pause == rows.len() || is_restart(rows[pause - 1].ex_date, rows[pause].ex_date, rules) {
+            let segment = &rows[start..pause];
+            let gaps = gap_states(segment, rules);
+            frequencies.extend((0..segment.len()).map(|index| of_row(segment, &gaps, index)));
+            start = pause;
+        }
+    }
+    frequencies
+}
+
+fn days_between(a: NaiveDate, b: NaiveDate) -> i64 {
+    (b - a).num_days()
+}
+
+/// Cheapest state of each gap of a segment.
+fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
+    let gaps: Vec<i64> = rows.windows(2).map(|pair| days_between(pair[0].ex_date, pair[1].ex_date)).collect();
+    let year = rules.frequency.year_least_days..=rules.frequency.year_most_days;
+    let mut costs = [0u32; STATES.len()];
+    let mut origins: Vec<[usize; STATES.len()]> = Vec::with_capacity(gaps.len());
+    for (index, gap) in gaps.iter().enumerate() {
+        let neighbours = [index.checked_sub(1), Some(index + 1)].into_iter().flatten();
+        let halves =
+            neighbours.filter_map(|other| gaps.get(other)).any(|other| year.contains(&(gap + other)));
+        let cheapest = (0..STATES.len()).min_by_key(|state| costs[*state]).unwrap_or_default();
+        let (mut next, mut from) = ([0; STATES.len()], [0; STATES.len()]);
+        for (state, frequency) in STATES.into_iter().enumerate() {
+            let changed = costs[cheapest] + if index == 0 { 0 } else { CHANGE };
+            from[state] = if costs[state] <= changed { state } else { cheapest };
+            next[state] = costs[state].min(changed)
+                + gap_cost(frequency, *gap, halves, rules)
+                + tag_cost(frequency, &rows[index + 1])
+                + if index == 0 { tag_cost(frequency, &rows[0]) } else { 0 };
+        }
+        costs = next;
+        origins.push(from);
+    }
+    let mut state = (0..STATES.len()).min_by_key(|state| costs[*state]).unwrap_or_default();
+    let mut states: Vec<State> = Vec::with_capacity(gaps.len());
+    for from in origins.iter().rev() {
+        states.push(STATES[state]);
+        state = from[state];
+    }
+    states.reverse();
+    drop_four_weekly(&mut states, &gaps);
+    states
+}
+
+fn gap_cost(state: State, days: i64, halves: bool, rules: &Rules) -> u32 {
+    match state {
+        State::Irregular => IRREGULAR_GAP,
+        State::Frequent if days <= FREQUENT_DAYS => 0,
+        State::Frequent => LONG_GAP,
+        State::PerYear(per_year) => {
+            let periods = Periods::in_days(days, per_year);
+            let least = rules.schedule.slot_share * 10;
+            // Payers of three and six a year are known by their tags only.
+            let untagged = if matches!(per_year, 3 | 6) { 1 } else { 0 };
+            if periods.is_one(least) {
+                untagged
+            } else if per_year == 2 && halves {
+                UNEVEN_HALF
+            } else if periods.0 < least {
+                SHORT_GAP
+            } else {
+                LONG_GAP
+            }
+        }
+    }
+}
+
+fn tag_cost(state: State, row: &ScheduleRow) -> u32 {
+    let Some(tagged) = row.tag.and_then(|tag| tag.payments_per_year()) else { return 0 };
+    match state {
+        State::PerYear(per_year) if per_year == tagged => 0,
+        State::Frequent if tagged > 12 => 0,
+        State::Irregular => 0,
+        _ => OTHER_TAG,
+    }
+}
+
+/// Makes runs of monthly gaps frequent whose mean gap is four weeks.
+fn drop_four_weekly(states: &mut [State], gaps: &[i64]) {
+    let mut start = 0;
+    for run in states.chunk_by_mut(|a, b| a == b) {
+        let days = &gaps[start..start + run.len()];
+        start += run.len();
+        let count = days.iter().fold(0, |count, _| count + 1);
+        let is_four_weekly = run[0] == State::PerYear(12)
+            && count >= FOUR_WEEKLY_GAPS
+            && days.iter().sum::<i64>() * 100 <= FOUR_WEEKLY_HUNDREDTHS * count;
+        if is_four_weekly {
+            run.fill(State::Frequent);
+        }
+    }
+}
+
+/// Frequency of a row: that of the gaps around it. Where they differ, the row belongs to the side whose rate
+/// is nearer.
+fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
+    let scheduled = |state: &State| match state {
+        State::PerYear(per_year) => Some(*per_year),
+        State::Frequent | State::Irregular => None,
+    };
+    let before = index.checked_sub(1).and_then(|gap| gaps.get(gap));
+    match (before, gaps.get(index)) {
+        (Some(before), Some(after)) if before != after => {
+            let (before, after) = (scheduled(before)?, scheduled(after)?);
+            let rate = |row: usize, per_year: i32| rows[row].amount.saturating_mul(Decimal::from(per_year));
+            let distance = |other: Decimal, own: Decimal| {
+                let (large, small) = (own.max(other), own.min(other));
+                large.checked_div(small).unwrap_or(Decimal::MAX)
+            };
+            let as_before = distance(rate(index - 1, before), rate(index, before));
+            let as_after = distance(rate(index + 1, after), rate(index, after));
+            Some(if as_before < as_after { before } else { after })
+        }
+        (Some(state), _) | (None, Some(state)) => scheduled(state),
+        (None, None) => {
+            rows[index].tag.and_then(|tag| tag.payments_per_year()).filter(|per_year| *per_year <= 12)
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Payment schedule: the reading of a payer's rows as slots with a regular and a special part (R34).
+//!
+//! Rows of a real feed contain untyped specials, repeated payments, missing payments and single wrong amounts.
+//! A row is never changed. Its [`Reading`] says which part of it is regular, which part is special, which
+//! amount counts in growth and streak, and to which year it belongs.
+//!
+//! Rows have a local frequency n and a period P of 365.25/n days (`frequency`). Amounts are compared as annual
+//! rates, so a change of n is no jump. Payers of 13 and more payments a year and irregular payers are read at
+//! face value, by calendar year.
+//! 1. An extra row in a slot that another row takes is special (`extras`).
+//! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special.
+//! 3. A row below both neighbours is a dip: the smaller neighbour's amount counts in growth and streak.
+//! 4. A year is n consecutive slots (`slots`). One missing slot counts the smaller neighbour's amount in growth
+//!    and streak. Two or more, up to half a year, leave the year unknown.
+//!
+//! Source: the thresholds are this service's own, chosen against public dividend histories: the parameters
+//! `schedule.…`.
+
+mod extras;
+mod frequency;
+mod parts;
+mod repeats;
+mod slots;
+
+use chrono::{Datelike, NaiveDate};
+use rust_decimal::Decimal;
+
+use super::frequency::is_restart;
+use super::yields::DividendRate;
+use crate::event::Frequency;
+use crate::metrics::rules::Rules;
+use crate::row::AmountReading;
+
+pub(crate) use frequency::local_frequencies;
+pub(crate) use repeats::{RepeatedPayment, find_repeats};
+
+/// Regular rows of one ex-date in one currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScheduleRow {
+    /// Ex-date.
+    pub ex_date: NaiveDate,
+    /// Sum per share on the as-of date's share basis.
+    pub amount: Decimal,
+    /// Frequency as tagged by the vendor.
+    pub tag: Option<Frequency>,
+    /// True if the amount is far above the rows before it and no later row confirms it (R28).
+    pub is_unconfirmed: bool,
+}
+
+impl From<DividendRate> for ScheduleRow {
+    fn from(DividendRate { ex_date, amount }: DividendRate) -> Self {
+        Self { ex_date, amount, tag: None, is_unconfirmed: false }
+    }
+}
+
+/// Reading of one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Ex-date.
+    pub ex_date: NaiveDate,
+    /// Amount of the row.
+    pub amount: Decimal,
+    /// Regular part of the amount.
+    pub regular: Decimal,
+    /// Amount in growth and streak.
+    pub sustained: Decimal,
+    /// Kind of the reading.
+    pub kind: AmountReading,
+    /// Local payments a year; `None` for irregular payers and for 13 and more payments a year.
+    pub per_year: Option<i32>,
+    /// Dividend year of the slot.
+    pub year: i32,
+}
+
+/// Missing slot between two rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissingSlot {
+    /// Dividend year of the slot.
+    pub year: i32,
+    /// Local payments a year.
+    pub per_year: i32,
+    /// Amount that stands in for it in growth and streak; `None` if it is unknown.
+    pub assumed: Option<Decimal>,
+}
+
+/// Payment schedule of a payer in one currency.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Schedule {
+    /// Readings by ex-date.
+    pub readings: Vec<Reading>,
+    /// Missing slots in order.
+    pub missing: Vec<MissingSlot>,
+    /// Dividend years in which the frequency changed.
+    pub changed: Vec<i32>,
+}
+
+impl Schedule {
+    /// Reads rows in ascending order of their ex-dates, one per ex-date.
+    pub fn read(rows: &[ScheduleRow], rules: &Rules) -> Self {
+        let frequencies = local_frequencies(rows, rules);
+        let mut schedule = Self { readings: face_values(rows, &frequencies), ..Self::default() };
+        let mut start = 0;
+        for pause in 1..=rows.len() {
+            if pause == rows.len() || is_restart(rows[pause - 1].ex_date, rows[pause].ex_date, rules) {
+                schedule.read_segment(start, &rows[start..pause], rules);
+                start = pause;
+            }
+        }
+        schedule
+    }
+
+    /// Reads rows without a pause between them.
+    fn read_segment(&mut self, start: usize, rows: &[ScheduleRow], rules: &Rules) {
+        let readings = &mut self.readings[start..start + rows.len()];
+        let earlier = extras::mark_extras(readings, rows, &rules.schedule);
+        let mut regular: Vec<&mut Reading> =
+            readings.iter_mut().filter(|reading| reading.kind == AmountReading::Regular).collect();
+        parts::read_parts(&mut regular, &earlier, rows, rules);
+        slots::assign_years(&mut regular, &mut self.missing, &mut self.changed, &rules.schedule);
+    }
+
+    /// Rows that have a slot, with their regular parts.
+    pub fn rates(&self) -> impl Iterator<Item = DividendRate> {
+        let regular = self.regular();
+        regular.map(|reading| DividendRate { ex_date: reading.ex_date, amount: reading.regular })
+    }
+
+    /// Rows that have a slot, with the amounts of growth and streak.
+    pub fn sustained_rates(&self) -> impl Iterator<Item = DividendRate> {
+        let regular = self.regular();
+        regular.map(|reading| DividendRate { ex_date: reading.ex_date, amount: reading.sustained })
+    }
+
+    /// Readings of rows that have a slot.
+    pub fn regular(&self) -> impl Iterator<Item = &Reading> {
+        self.readings.iter().filter(|reading| reading.kind != AmountReading::Special)
+    }
+
+    /// Reading of an ex-date.
+    pub fn of(&self, ex_date: NaiveDate) -> Option<&Reading> {
+        let index = self.readings.binary_search_by_key(&ex_date, |reading| reading.ex_date).ok()?;
+        Some(&self.readings[index])
+    }
+
+    /// True if a row has the reading.
+    pub fn has(&self, kind: AmountReading) -> bool {
+        self.readings.iter().any(|reading| reading.kind == kind)
+    }
+}
+
+fn face_values(rows: &[ScheduleRow], frequencies: &[Option<i32>]) -> Vec<Reading> {
+    let face = |(row, per_year): (&ScheduleRow, &Option<i32>)| Reading {
+        ex_date: row.ex_date,
+        amount: row.amount,
+        regular: row.amount,
+        sustained: row.amount,
+        kind: AmountReading::Regular,
+        per_year: *per_year,
+        year: row.ex_date.year(),
+    };
+    rows.iter().zip(frequencies).map(face).collect()
+}
+
+#[cfg(test)]
+mod tests;

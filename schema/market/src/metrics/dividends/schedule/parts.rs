@@ -1,0 +1,126 @@
+//! Regular and special part of a row, and dips, by comparison with the rows around it (R34.3, R34.4, R8).
+//!
+//! Amounts are compared only where the payer is steady: at least four of five steps between the eight
+//! nearest rows are not downward. Variable payers, payers in a foreign currency and interim and final dividends
+//! are not steady, so their rows are read at face value.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::{Reading, ScheduleRow};
+use crate::metrics::rules::{Rules, ScheduleRules};
+use crate::row::AmountReading;
+
+/// Rows on either side that show if the payer is steady.
+const NEAREST: usize = 4;
+/// Fewest steps between them that show it.
+const FEWEST_STEPS: u64 = 3;
+/// Fall that is not a downward step: rounding of an amount adjusted for splits.
+const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
+
+/// Reads combined rows and dips. `extras` are the ex-dates of extra rows.
+pub(crate) fn read_parts(
+    readings: &mut [&mut Reading],
+    extras: &[NaiveDate],
+    rows: &[ScheduleRow],
+    rules: &Rules,
+) {
+    let mut combined: Vec<NaiveDate> = extras.to_vec();
+    for index in 1..readings.len() {
+        let Some(per_year) = readings[index].per_year else { continue };
+        let is_unconfirmed = is_unconfirmed(rows, readings[index].ex_date);
+        let rates = Rates { readings, per_year };
+        let reading = if is_unconfirmed {
+            Some(rates.combined(index, per_year))
+        } else if !rates.is_steady(index, &rules.schedule) {
+            None
+        } else {
+            rates.read(index, &combined, rules)
+        };
+        if let Some((kind, amount)) = reading {
+            let reading = &mut *readings[index];
+            reading.kind = kind;
+            reading.sustained = amount;
+            if kind == AmountReading::Combined {
+                reading.regular = amount;
+                combined.push(reading.ex_date);
+            }
+        }
+    }
+}
+
+fn is_unconfirmed(rows: &[ScheduleRow], ex_date: NaiveDate) -> bool {
+    rows.binary_search_by_key(&ex_date, |row| row.ex_date).is_ok_and(|index| rows[index].is_unconfirmed)
+}
+
+/// Annual rates of the rows around one row.
+struct Rates<'r, 'a> {
+    readings: &'r [&'a mut Reading],
+    per_year: i32,
+}
+
+impl Rates<'_, '_> {
+    /// Annual rate at face value; `None` outside of the schedule.
+    fn face(&self, index: usize) -> Option<Decimal> {
+        let reading = self.readings.get(index)?;
+        Some(reading.amount.saturating_mul(Decimal::from(reading.per_year?)))
+    }
+
+    /// Annual rate as it is read so far.
+    fn sustained(&self, index: usize) -> Option<Decimal> {
+        let reading = self.readings.get(index)?;
+        Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
+    }
+
+    /// Reading of a row with the amount of its regular part or of growth; `None` at face value.
+    fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
+        let ScheduleRules { combined_factor, return_least, return_most, dip_share, .. } = rules.schedule;
+        let (rate, previous) = (self.face(index)?, self.sustained(index - 1)?);
+        let times = |rate: Decimal, factor: Decimal| rate.saturating_mul(factor);
+        let Some(next) = self.face(index + 1) else {
+            let had_extra = has_yearly(self.readings[index].ex_date, combined, rules);
+            let is_combined =
+                had_extra && index + 1 == self.readings.len() && rate >= times(previous, combined_factor);
+            return is_combined.then(|| self.combined(index, self.per_year));
+        };
+        let returns = times(previous, return_least) <= next && next <= times(previous, return_most);
+        if returns && rate >= times(previous.max(next), combined_factor) {
+            return Some(self.combined(index, self.per_year));
+        }
+        // An annual payer has no other payment that shows the rate of the year.
+        let is_dip = self.per_year > 1
+            && rate < times(previous.min(next), dip_share)
+            && next >= times(previous, dip_share);
+        is_dip.then(|| (AmountReading::Dip, self.of_rate(previous.min(next))))
+    }
+
+    /// Combined reading: the larger neighbour's amount is regular.
+    fn combined(&self, index: usize, per_year: i32) -> (AmountReading, Decimal) {
+        let own = self.readings[index].amount;
+        let previous = self.sustained(index - 1).unwrap_or(own);
+        let next = self.face(index + 1).filter(|next| *next < own.saturating_mul(Decimal::from(per_year)));
+        let larger = next.map_or(previous, |next| previous.max(next));
+        (AmountReading::Combined, self.of_rate(larger).min(own))
+    }
+
+    /// Amount of one payment at an annual rate.
+    fn of_rate(&self, rate: Decimal) -> Decimal {
+        rate.checked_div(Decimal::from(self.per_year)).unwrap_or(rate)
+    }
+
+    /// True if the payer is known well enough and few steps between the nearest rows, without the row itself, are downward.
+    fn is_steady(&self, index: usize, rules: &ScheduleRules) -> bool {
+        let others = (index.saturating_sub(NEAREST)..index).chain(index + 1..index + 1 + NEAREST);
+        let rates: Vec<Decimal> = others.filter_map(|other| self.sustained(other)).collect();
+        let steps = rates.len().saturating_sub(1) as u64;
+        let even = rates.windows(2).filter(|pair| pair[1] >= pair[0].saturating_mul(ROUNDING)).count() as u64;
+        steps >= FEWEST_STEPS
+            && Decimal::from(even * 100) >= rules.steady_share.saturating_mul(Decimal::from(steps))
+    }
+}
+
+/// True if one of the days is about a year before.
+fn has_yearly(ex_date: NaiveDate, days: &[NaiveDate], rules: &Rules) -> bool {
+    let year = rules.outlier.yearly_least_days..=rules.outlier.yearly_most_days;
+    days.iter().any(|day| year.contains(&(ex_date - *day).num_days()))
+}

@@ -1,0 +1,79 @@
+//! Near duplicates: one payment with two ex-dates that are days apart (R34.1).
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::ScheduleRow;
+use super::extras::shares_slot;
+use super::frequency::local_frequencies;
+use crate::metrics::calendar::is_session;
+use crate::metrics::rules::Rules;
+
+/// Candidate for a near duplicate: the only regular row of its ex-date.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RepeatedPayment<'a> {
+    pub row: ScheduleRow,
+    /// Source and vendor's id. Ids of two sources do not differ.
+    pub id: Option<(&'a str, &'a str)>,
+    /// Ex-date that the record date implies (R1).
+    pub implied: Option<NaiveDate>,
+    /// True if the feed's adjusted prices contain the payment on its ex-date (R40).
+    pub is_in_price: bool,
+}
+
+/// Pairs (dropped, kept) of positions among rows in ascending order.
+pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> Vec<(usize, usize)> {
+    let may_repeat = |pair: &[RepeatedPayment<'_>]| is_repeat(&pair[0], &pair[1], rules);
+    if !payments.windows(2).any(may_repeat) {
+        return Vec::new();
+    }
+    let rows: Vec<ScheduleRow> = payments.iter().map(|payment| payment.row).collect();
+    let frequencies = local_frequencies(&rows, rules);
+    let mut repeats = Vec::new();
+    let mut kept: Vec<usize> = (0..payments.len()).collect();
+    let mut position = 0;
+    while position + 1 < kept.len() {
+        let (first, second) = (kept[position], kept[position + 1]);
+        let date = |position: usize| kept.get(position).map(|index| rows[*index].ex_date);
+        let dates =
+            [position.checked_sub(1).and_then(date), date(position), date(position + 1), date(position + 2)];
+        let days = (rows[second].ex_date - rows[first].ex_date).num_days();
+        let is_one = frequencies[first].or(frequencies[second]).is_some_and(|per_year| {
+            2 * days * i64::from(per_year) <= 365
+                && is_repeat(&payments[first], &payments[second], rules)
+                && shares_slot(dates, per_year, &rules.schedule, || false)
+        });
+        if is_one {
+            let keeps_first = is_better(&payments[first], &payments[second]);
+            let (dropped, stays) = if keeps_first { (second, first) } else { (first, second) };
+            repeats.push((dropped, stays));
+            kept.retain(|index| *index != dropped);
+        } else {
+            position += 1;
+        }
+    }
+    repeats
+}
+
+/// True if two rows may be one payment: days apart, no different ids, and equal amounts or one twice the other.
+fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &Rules) -> bool {
+    let ids_differ = a.id.zip(b.id).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1);
+    let days = (b.row.ex_date - a.row.ex_date).num_days();
+    let (large, small) = (a.row.amount.max(b.row.amount), a.row.amount.min(b.row.amount));
+    let tolerance = rules.schedule.equal_tolerance;
+    let equals = |amount: Decimal| {
+        (large - amount).abs().saturating_mul(Decimal::ONE_HUNDRED) <= amount.saturating_mul(tolerance)
+    };
+    !ids_differ
+        && days <= rules.schedule.duplicate_days
+        && (equals(small) || equals(small.saturating_mul(Decimal::TWO)))
+}
+
+/// True if the earlier row is the better one: on a session, in the prices, then with the implied ex-date.
+fn is_better(first: &RepeatedPayment<'_>, second: &RepeatedPayment<'_>) -> bool {
+    let quality = |payment: &RepeatedPayment<'_>| {
+        let ex_date = payment.row.ex_date;
+        (is_session(ex_date), payment.is_in_price, payment.implied == Some(ex_date))
+    };
+    quality(first) > quality(second)
+}

@@ -1,0 +1,114 @@
+//! Dividend years: n consecutive slots each; missing slots; changes of the frequency (R34.5 to R34.7).
+//!
+//! Slots are numbered by gaps in periods. Half of each deviation is carried to the next gap, so a row that comes
+//! early and the next that comes on time are two slots, not three. The years begin at the slot with which most
+//! ex-dates are in their calendar year; of equals, with which most of the newest are.
+
+use chrono::Datelike;
+use rust_decimal::Decimal;
+
+use super::frequency::Periods;
+use super::{MissingSlot, Reading};
+use crate::metrics::rules::ScheduleRules;
+
+/// Periods, in thousandths, from which a gap contains a missing slot.
+const MISSING_FROM: i64 = 1600;
+/// Fewest payments a year of which a missing one is noticed.
+const NOTICED_FROM: i32 = 4;
+/// Rate after missing slots, as a share of the rate before them, from which they are not a pause.
+const NO_LOWER: Decimal = Decimal::from_parts(98, 0, 0, false, 2);
+
+/// Assigns the rows of a segment to dividend years; reports missing slots and years of a changed frequency.
+pub(crate) fn assign_years(
+    readings: &mut [&mut Reading],
+    missing: &mut Vec<MissingSlot>,
+    changed: &mut Vec<i32>,
+    rules: &ScheduleRules,
+) {
+    for run in readings.chunk_by_mut(|a, b| a.per_year == b.per_year) {
+        if let Some(per_year) = run[0].per_year {
+            let years = RunYears::new(run, per_year);
+            years.report_missing(run, missing, rules);
+            for (reading, slot) in run.iter_mut().zip(&years.slots) {
+                reading.year = years.year_of(*slot);
+            }
+        }
+    }
+    for pair in readings.windows(2).filter(|pair| pair[0].per_year != pair[1].per_year) {
+        if pair.iter().all(|reading| reading.per_year.is_some()) {
+            changed.extend([pair[0].year, pair[1].year]);
+        }
+    }
+}
+
+/// Slots of a run of rows with one frequency, and the first year's number and offset.
+struct RunYears {
+    slots: Vec<i64>,
+    per_year: i64,
+    /// Slots before the first one in its year.
+    offset: i64,
+    /// Year of the first slot.
+    first_year: i64,
+}
+
+impl RunYears {
+    fn new(run: &[&mut Reading], per_year: i32) -> Self {
+        let slots = number_slots(run, per_year);
+        let per_year = i64::from(per_year);
+        let years: Vec<i64> = run.iter().map(|reading| i64::from(reading.ex_date.year())).collect();
+        let newest = years.len().saturating_sub(2 * usize::try_from(per_year).unwrap_or_default());
+        let agreement = |offset: i64, first_year: i64| {
+            let agrees =
+                |index: usize| first_year + (slots[index] + offset).div_euclid(per_year) == years[index];
+            let (all, new) = (0..years.len())
+                .filter(|index| agrees(*index))
+                .fold((0, 0), |(all, new), index| (all + 1, new + i32::from(index >= newest)));
+            (all, new)
+        };
+        let candidates = (0..per_year)
+            .flat_map(|offset| [years[0] - 1, years[0], years[0] + 1].map(|first_year| (offset, first_year)));
+        let best = candidates.max_by_key(|(offset, first_year)| {
+            let (all, new) = agreement(*offset, *first_year);
+            (all, new, -offset)
+        });
+        let (offset, first_year) = best.unwrap_or((0, years[0]));
+        Self { slots, per_year, offset, first_year }
+    }
+
+    fn year_of(&self, slot: i64) -> i32 {
+        let year = self.first_year + (slot + self.offset).div_euclid(self.per_year);
+        i32::try_from(year).unwrap_or(i32::MAX)
+    }
+
+    fn report_missing(&self, run: &[&mut Reading], missing: &mut Vec<MissingSlot>, rules: &ScheduleRules) {
+        let Ok(per_year) = i32::try_from(self.per_year) else { return };
+        if per_year < NOTICED_FROM {
+            return;
+        }
+        for (pair, slots) in run.windows(2).zip(self.slots.windows(2)) {
+            let count = slots[1] - slots[0] - 1;
+            let (before, after) = (pair[0].sustained, pair[1].sustained);
+            let assumed = (count <= rules.assumed_slots).then(|| before.min(after));
+            let goes_on = after >= before.saturating_mul(NO_LOWER);
+            if count == 0 || (assumed.is_none() && (2 * count > self.per_year || !goes_on)) {
+                continue;
+            }
+            let between = slots[0] + 1..slots[1];
+            missing.extend(between.map(|slot| MissingSlot { year: self.year_of(slot), per_year, assumed }));
+        }
+    }
+}
+
+fn number_slots(run: &[&mut Reading], per_year: i32) -> Vec<i64> {
+    let mut slots = vec![0];
+    let (mut slot, mut carried) = (0, 0);
+    for pair in run.windows(2) {
+        let days = (pair[1].ex_date - pair[0].ex_date).num_days();
+        let periods = Periods::in_days(days, per_year).0 + carried;
+        let steps = if periods < MISSING_FROM { 1 } else { (periods + 500) / 1000 };
+        carried = ((periods - 1000 * steps) / 2).clamp(-500, 500);
+        slot += steps;
+        slots.push(slot);
+    }
+    slots
+}

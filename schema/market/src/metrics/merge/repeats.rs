@@ -1,0 +1,69 @@
+//! Merge of near duplicates: rows of one payment with ex-dates days apart (R34.1).
+
+use super::payment::{Payment, ValidationContext};
+use super::winner::ObservationStatus;
+use crate::metrics::dividends::ex_date::ex_date_from_record_date;
+use crate::metrics::dividends::schedule::{RepeatedPayment, ScheduleRow, find_repeats};
+use crate::row::{Flag, Flags};
+
+/// Removes the worse row of each pair from payments in order.
+pub(crate) fn merge_repeats(
+    payments: &mut Vec<Payment<'_>>,
+    statuses: &mut [ObservationStatus],
+    validation: &ValidationContext<'_>,
+    flags: &mut Flags,
+) {
+    let mut dropped = Vec::new();
+    for positions in by_currency(payments) {
+        let candidates: Vec<RepeatedPayment<'_>> =
+            positions.iter().map(|position| candidate(&payments[*position])).collect();
+        for (repeat, kept) in find_repeats(&candidates, validation.rules) {
+            let (repeat, kept) = (positions[repeat], positions[kept]);
+            if validation.decided.releases(payments[repeat].observation) {
+                continue;
+            }
+            statuses[payments[repeat].index] = ObservationStatus::Duplicate(payments[kept].index);
+            flags.set(Flag::NearDuplicate);
+            dropped.push(repeat);
+        }
+    }
+    let mut position = 0;
+    payments.retain(|_| {
+        position += 1;
+        !dropped.contains(&(position - 1))
+    });
+}
+
+fn candidate<'a>(payment: &Payment<'a>) -> RepeatedPayment<'a> {
+    let record = &payment.observation.record;
+    RepeatedPayment {
+        row: ScheduleRow {
+            ex_date: payment.ex_date,
+            amount: payment.adjusted,
+            tag: record.frequency,
+            is_unconfirmed: false,
+        },
+        id: payment.observation.id.as_deref().map(|id| (payment.observation.source.as_str(), id)),
+        implied: record.record_date.map(ex_date_from_record_date),
+        is_in_price: false,
+    }
+}
+
+/// Positions of regular payments by currency, without ex-dates of several payments.
+fn by_currency(payments: &[Payment<'_>]) -> Vec<Vec<usize>> {
+    let mut currencies: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (position, payment) in payments.iter().enumerate() {
+        let is_alone =
+            |other: Option<&Payment<'_>>| other.is_none_or(|other| other.ex_date != payment.ex_date);
+        let before = position.checked_sub(1).and_then(|before| payments.get(before));
+        if !payment.class.is_regular() || !is_alone(before) || !is_alone(payments.get(position + 1)) {
+            continue;
+        }
+        let currency = payment.observation.record.currency.as_str();
+        match currencies.iter_mut().find(|(known, _)| *known == currency) {
+            Some((_, positions)) => positions.push(position),
+            None => currencies.push((currency, vec![position])),
+        }
+    }
+    currencies.into_iter().map(|(_, positions)| positions).collect()
+}
