@@ -8,6 +8,7 @@ mod figures;
 mod held;
 mod income;
 mod lives;
+mod planted;
 mod readings;
 mod reckoned;
 mod renamed;

@@ -11,7 +11,7 @@ use crate::metrics::computed::ex_dates::{ExDateEvents, ex_days};
 use crate::metrics::context::DerivationContext;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::frequency::{FrequencyEstimate, TaggedDate, rhythm};
-use crate::metrics::dividends::schedule::{Schedule, ScheduleRow};
+use crate::metrics::dividends::schedule::{Reading, Schedule, ScheduleRow};
 use crate::metrics::dividends::yields::DividendRate;
 use crate::metrics::merge::{AsOfView, Merged, Payment, currency, merge};
 use crate::metrics::prices::series::PriceSeries;
@@ -101,6 +101,27 @@ impl<'a> MetricInputs<'a> {
     /// Live payments by ex-date.
     pub(crate) fn payments(&self) -> &[Payment<'a>] {
         &self.merged.dividends.payments
+    }
+
+    /// Reading of a payment that was declared as regular, in the dividend currency.
+    pub(crate) fn reading(&self, payment: &Payment<'_>) -> Option<&Reading> {
+        let record = &payment.observation.record;
+        let is_read =
+            record.currency == self.dividend_currency && record.r#type.class(record.frequency).is_regular();
+        if is_read { self.schedule.of(payment.ex_date) } else { None }
+    }
+
+    /// Regular part of a payment on the as-of date's share basis. A special is in the largest payment of its
+    /// ex-date.
+    pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
+        match self.reading(payment) {
+            Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
+            Some(reading) if reading.kind == AmountReading::Combined => {
+                let special = reading.amount - reading.regular;
+                if payment.adjusted > special { payment.adjusted - special } else { payment.adjusted }
+            }
+            _ => payment.adjusted,
+        }
     }
 
     /// Reference data; `None` for a provisional security.

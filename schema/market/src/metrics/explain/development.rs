@@ -36,16 +36,28 @@ fn growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         entry(&format!("growth_{span}y"), "R13", Percent, formula, payments)
     };
     let mut entries: Vec<ExplainedMetric> = [1, 3, 5, 10].map(span_of).into();
-    let shifted = &computed.growth.totals.shifted;
-    let moved = if shifted.is_empty() {
-        String::new()
-    } else {
-        format!("; payments moved over New Year into {shifted:?}")
-    };
-    let totals = format!("regular amounts by year of the ex-date, on today's share basis{moved}");
+    let totals =
+        format!("regular amounts by year of the ex-date, on today's share basis{}", peculiar_years(computed));
     let first = computed.growth.totals.first_year().unwrap_or(last);
     entries.push(entry("annual_totals", "R13", Amount, totals, of_years(computed, first, last + 1)));
     entries
+}
+
+/// Years that are not the plain sum of their ex-dates (R34).
+fn peculiar_years(computed: &ComputedMetrics<'_>) -> String {
+    let totals = &computed.growth.totals;
+    let list = |what: &str, years: &[i32]| {
+        if years.is_empty() { String::new() } else { format!("; {what} {years:?}") }
+    };
+    let unknown: Vec<i32> =
+        totals.years.iter().filter(|total| total.is_unknown).map(|total| total.year).collect();
+    let assumed: Vec<i32> = totals.gaps.iter().copied().filter(|year| !unknown.contains(year)).collect();
+    [
+        list("payments with a slot of another year counted in", &totals.shifted),
+        list("one missing payment assumed in", &assumed),
+        list("several missing payments, so unknown, in", &unknown),
+    ]
+    .concat()
 }
 
 fn streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
@@ -134,7 +146,11 @@ fn changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let changes = &computed.growth.changes;
     let around = |day: Option<NaiveDate>| {
         let payments = computed.inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
-        payments.skip_while(|payment| Some(payment.ex_date) > day).take(2).map(of_payment).collect::<Vec<_>>()
+        payments
+            .skip_while(|payment| Some(payment.ex_date) > day)
+            .take(2)
+            .map(|payment| of_payment(computed, payment))
+            .collect::<Vec<_>>()
     };
     let raised = changes.latest_increase.map(|(day, _)| day);
     let tolerance = computed.inputs.rules.streak.tolerance;

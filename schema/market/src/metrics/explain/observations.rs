@@ -1,9 +1,9 @@
 //! Conversion of facts to the observations of an explanation.
 
-use chrono::NaiveDate;
+use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
-use super::entry::ExplainedObservation;
+use super::entry::{ExplainedObservation, number};
 use crate::day::date_of;
 use crate::decimal::ExactDecimal;
 use crate::event::{Kind, line_column};
@@ -12,14 +12,36 @@ use crate::metrics::arithmetic;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{ObservationStatus, Payment};
+use crate::row::AmountReading;
 
-/// Payment that counts.
-pub(crate) fn of_payment(payment: &Payment<'_>) -> ExplainedObservation {
+/// Payment that counts, with its reading if that is not the face value.
+pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
+    let reading = reading_text(computed, payment);
     ExplainedObservation {
         amount: Some(arithmetic::amount(payment.amount)),
         currency: Some(record.currency.to_string()),
-        ..observation(Kind::Dividend, payment.observation, Some(payment.ex_date), "used", String::new())
+        ..observation(Kind::Dividend, payment.observation, Some(payment.ex_date), "used", reading)
+    }
+}
+
+/// Reading of a row by the payment schedule; empty at face value.
+fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String {
+    let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
+    let regular = number(Some(reading.regular));
+    match reading.kind {
+        AmountReading::Regular if reading.year != reading.ex_date.year() => {
+            format!("R34: counts in {}, as one of its slots", reading.year)
+        }
+        AmountReading::Regular => String::new(),
+        AmountReading::Special => "R34: special, since another row has its slot".to_owned(),
+        AmountReading::Combined => format!(
+            "R34: {regular} regular as its neighbours, {} special",
+            number(Some(reading.amount - reading.regular))
+        ),
+        AmountReading::Dip => {
+            format!("R34: below both neighbours; growth and streak count {}", number(Some(reading.sustained)))
+        }
     }
 }
 
@@ -33,7 +55,7 @@ pub(crate) fn of_dividends(
 ) -> Vec<ExplainedObservation> {
     let payments = computed.inputs.payments().iter();
     let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p.class));
-    let mut used: Vec<ExplainedObservation> = counted.map(of_payment).collect();
+    let mut used: Vec<ExplainedObservation> = counted.map(|payment| of_payment(computed, payment)).collect();
     if let Some(first) = used.first().and_then(|payment| payment.date) {
         used.extend(of_splits(computed, first));
     }
@@ -191,10 +213,9 @@ fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'sta
             ("superseded", format!("a greater version of the same record replaced it: {}", named(*by)))
         }
         ObservationStatus::Cancelled => ("cancelled", "the record was withdrawn".to_owned()),
-        ObservationStatus::Duplicate(of) => (
-            "duplicate",
-            format!("another row stands for the same ex-date, type and currency: {}", named(*of)),
-        ),
+        ObservationStatus::Duplicate(of) => {
+            ("duplicate", format!("another row is the same payment: {}", named(*of)))
+        }
         ObservationStatus::OtherSource => {
             ("other_source", "the source policy believes another source for its dates".to_owned())
         }

@@ -8,6 +8,7 @@ use crate::metrics::arithmetic;
 use crate::metrics::calendar::months_before;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::merge::Payment;
 use crate::row::Flag;
 
 pub(crate) fn explained(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
@@ -21,8 +22,10 @@ fn trailing(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let sum = |what: &str, counts: fn(DividendClass) -> bool| {
         let payments = computed.inputs.payments().iter();
         let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p.class));
+        let regular = counts(DividendClass::Regular) && !counts(DividendClass::Special);
+        let part = |p: &Payment<'_>| if regular { computed.inputs.regular_part(p) } else { p.adjusted };
         let terms: Vec<String> =
-            counted.map(|p| format!("{} ({})", number(Some(p.adjusted)), p.ex_date)).collect();
+            counted.map(|p| format!("{} ({})", number(Some(part(p))), p.ex_date)).collect();
         let terms = if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") };
         format!("sum of {what} amounts with ex-date in ({after}, {through}] on today's share basis: {terms}")
     };
@@ -175,5 +178,5 @@ fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
 /// Newest regular payments, declared ones included.
 fn newest(computed: &ComputedMetrics<'_>, count: i64) -> Vec<ExplainedObservation> {
     let regular = computed.inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
-    regular.zip(0..count).map(|(payment, _)| of_payment(payment)).collect()
+    regular.zip(0..count).map(|(payment, _)| of_payment(computed, payment)).collect()
 }

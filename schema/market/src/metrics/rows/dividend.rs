@@ -15,7 +15,6 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::schedule::Reading;
 use crate::metrics::merge::Payment;
 use crate::metrics::prices::adjustment::Ratio;
 use crate::row::{AmountReading, AmountStatus, DividendRow, DividendStatus, Fingerprint};
@@ -181,10 +180,10 @@ fn live<'m>(
         None => computed.inputs.series().close_before(payment.ex_date),
     };
     let before = before.filter(|before| before.observation.record.currency == *currency);
-    let regular_adjusted = regular_part(computed, payment);
+    let regular_adjusted = computed.inputs.regular_part(payment);
     let special = special_part(computed, payment, regular_adjusted);
     DividendRecord {
-        reading: reading(computed, payment).map(|reading| reading.kind),
+        reading: computed.inputs.reading(payment).map(|reading| reading.kind),
         special,
         regular_adjusted,
         // All distributions of an ex-date share its factor.
@@ -193,7 +192,7 @@ fn live<'m>(
             .and_then(|day| day.dividend_factor),
         close_before: per_year.and_then(|_| close_before()),
         per_year,
-        previous: before.map(|before| regular_part(computed, before)),
+        previous: before.map(|before| computed.inputs.regular_part(before)),
         ..record
     }
 }
@@ -237,29 +236,9 @@ fn record<'m>(
     }
 }
 
-/// Reading of a payment that was declared as regular, in the dividend currency.
-fn reading<'m>(computed: &'m ComputedMetrics<'_>, payment: &Payment<'_>) -> Option<&'m Reading> {
-    let record = &payment.observation.record;
-    let is_read = record.currency == computed.inputs.dividend_currency
-        && record.r#type.class(record.frequency).is_regular();
-    if is_read { computed.inputs.schedule.of(payment.ex_date) } else { None }
-}
-
-/// Regular part on the as-of date's share basis. A special is in the largest payment of its ex-date.
-fn regular_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> Decimal {
-    match reading(computed, payment) {
-        Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
-        Some(reading) if reading.kind == AmountReading::Combined => {
-            let special = reading.amount - reading.regular;
-            if payment.adjusted > special { payment.adjusted - special } else { payment.adjusted }
-        }
-        _ => payment.adjusted,
-    }
-}
-
 /// Special part on the ex-date's share basis; `None` if there is none.
 fn special_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>, regular: Decimal) -> Option<Decimal> {
-    reading(computed, payment)?;
+    computed.inputs.reading(payment)?;
     let special = payment.adjusted - regular;
     if special.is_zero() {
         return None;

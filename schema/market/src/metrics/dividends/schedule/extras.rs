@@ -83,7 +83,8 @@ pub(crate) fn shares_slot(
     let joined_before = before.map(|before| periods(before, second).is_one(least));
     let joined_after = after.map(|after| periods(first, after).is_one(least));
     match (joined_before, joined_after) {
-        (_, Some(true)) | (Some(true), Some(false)) => true,
+        (_, Some(true)) => true,
+        (Some(true), Some(false)) => after.is_some_and(|after| periods(second, after).is_one(least)),
         (Some(joined), None) => {
             joined || (before.is_some_and(|before| periods(before, first).is_one(least)) && differs())
         }

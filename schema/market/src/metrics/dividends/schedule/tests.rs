@@ -181,6 +181,18 @@ fn a_bond_fund_pays_twice_in_december() {
 }
 
 #[test]
+fn a_payment_that_is_paid_early_keeps_its_slot() {
+    let rows = rows(
+        "2011-11-15 0.25\n2012-02-15 0.25\n2012-05-15 0.25\n2012-08-15 0.25\n2012-11-15 0.26\n2012-12-20 0.26
+         2013-05-15 0.26\n2013-08-15 0.26\n2013-11-15 0.27\n2014-02-14 0.27\n2014-05-15 0.27\n2014-08-15 0.27",
+    );
+    let schedule = read(&rows);
+    assert!(peculiar(&rows).is_empty() && schedule.missing.is_empty());
+    let years: Vec<i32> = schedule.readings.iter().map(|reading| reading.year).collect();
+    assert_eq!(years, [2011, 2012, 2012, 2012, 2012, 2013, 2013, 2013, 2013, 2014, 2014, 2014]);
+}
+
+#[test]
 fn frequent_and_irregular_payers_are_read_at_face_value() {
     let days = |gap: i64, count: i64| -> Vec<ScheduleRow> {
         let row = |n: i64| ScheduleRow {
