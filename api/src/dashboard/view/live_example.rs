@@ -32,11 +32,13 @@ const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
 /// Maximum bytes of a response about one security.
 const BYTES: usize = 64 * 1024;
 /// Flags that the audit reports, and flags of uncertain metrics.
-const SUSPECT: [&str; 8] = [
+const SUSPECT: [&str; 10] = [
+    "amount_dip",
     "amount_held",
     "currency_mismatch",
     "latest_amount_unusual",
     "overdue",
+    "payment_gap",
     "price_jump_without_split",
     "provisional",
     "split_not_in_price",

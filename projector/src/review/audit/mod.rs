@@ -56,7 +56,7 @@ struct SqlCheck {
     next: &'static str,
 }
 
-const CHECKS: [SqlCheck; 8] = [
+const CHECKS: [SqlCheck; 12] = [
     SqlCheck {
         name: "dead_letters",
         title: "messages or rows that could not be applied",
@@ -112,6 +112,34 @@ const CHECKS: [SqlCheck; 8] = [
         statement: include_str!("../../../queries/audit/flags.sql"),
         flag: Some("price_jump_without_split"),
         next: "load the split, or correct the prices around the move",
+    },
+    SqlCheck {
+        name: "missing_payments",
+        title: "payments missing in a year of growth or streak",
+        statement: include_str!("../../../queries/audit/flags.sql"),
+        flag: Some("payment_gap"),
+        next: "load the missing dividend; projector explain SYMBOL annual_totals names the year",
+    },
+    SqlCheck {
+        name: "repeated_payments",
+        title: "rows of one payment with two ex-dates",
+        statement: include_str!("../../../queries/audit/flags.sql"),
+        flag: Some("near_duplicate"),
+        next: "load a retraction of the wrong row; projector explain SYMBOL dps_ttm names both",
+    },
+    SqlCheck {
+        name: "inferred_specials",
+        title: "specials inferred in regular rows",
+        statement: include_str!("../../../queries/audit/flags.sql"),
+        flag: Some("inferred_special"),
+        next: "load the row again with type special, or as two rows, to confirm it",
+    },
+    SqlCheck {
+        name: "amount_dips",
+        title: "single amounts below both neighbours",
+        statement: include_str!("../../../queries/audit/flags.sql"),
+        flag: Some("amount_dip"),
+        next: "compare the amount with the company's announcement and load the correction",
     },
 ];
 
