@@ -69,8 +69,8 @@ proptest! {
                 let multiplier = PriceMultiplier::new(factor, basis, derived.bars.scale);
                 Decimal::from_i128_with_scale(multiplier.micros(factor, derived.bars.close[index]), 6)
             };
-            prop_assert_eq!(served(PriceBasis::Split), nearest(&exact::split_adjusted(&case, date_of(*day)), 6));
-            prop_assert_eq!(served(PriceBasis::All), nearest(&exact::adjusted(&case, date_of(*day)), 6));
+            prop_assert_eq!(served(PriceBasis::SPLIT), nearest(&exact::split_adjusted(&case, date_of(*day)), 6));
+            prop_assert_eq!(served(PriceBasis::ALL), nearest(&exact::adjusted(&case, date_of(*day)), 6));
         }
         let close = |index: usize| Decimal::new(derived.bars.close[index], derived.bars.scale);
         let closes = CloseSeries { days: &derived.bars.day, close: &close, factors: &derived.factors };

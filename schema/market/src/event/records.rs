@@ -156,7 +156,7 @@ record! {
             declaration_date: NaiveDate,
             /// Delivery date of the shares.
             payable_date: NaiveDate,
-            /// Split type in the vendor's words.
+            /// Split type in the vendor's words; it decides whether the share count changes (R35).
             r#type: String,
         }
     }

@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn figures_reported_before_a_split() {
         let day = |text: &str| text.parse::<NaiveDate>().unwrap();
-        let split = SplitEvent { ex_date: day("2024-08-12"), ratio: Ratio { from: dec!(1), to: dec!(2) } };
+        let split = SplitEvent::of_shares(day("2024-08-12"), Ratio { from: dec!(1), to: dec!(2) });
         let splits = Splits::new(vec![split]);
         let (reported, as_of) = (day("2024-06-30"), day("2024-09-30"));
         let outstanding = shares(Some(dec!(50000000)), reported, &splits, as_of);

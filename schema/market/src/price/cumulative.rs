@@ -20,15 +20,24 @@ const HALF: u64 = 1 << 63;
 /// Width of the undecided zone in addition to the price's own error, in units of 2^-64 millionths.
 const DOUBT: u128 = 1 << 27;
 
-/// Basis of prices in an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PriceBasis {
+/// Basis of prices in an answer: the adjustments that earlier prices contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PriceBasis {
+    /// Changes of the share count; volumes are then on today's shares.
+    pub split: bool,
+    /// Price-only actions, such as spin-offs given as a ratio (R35).
+    pub spin_off: bool,
+    /// Cash and spin-off values.
+    pub dividend: bool,
+}
+
+impl PriceBasis {
     /// As traded.
-    Raw,
-    /// On today's share basis.
-    Split,
-    /// On today's share basis and adjusted for dividends.
-    All,
+    pub const RAW: Self = Self { split: false, spin_off: false, dividend: false };
+    /// Comparable along a chart: splits and price-only actions.
+    pub const SPLIT: Self = Self { split: true, spin_off: true, dividend: false };
+    /// All adjustments.
+    pub const ALL: Self = Self { split: true, spin_off: true, dividend: true };
 }
 
 /// Product of all adjustments after a run of days.
@@ -37,19 +46,24 @@ pub struct CumulativeFactor {
     /// First day after the run.
     before: i32,
     split: Ratio,
+    price_only: Ratio,
     dividend: Decimal,
 }
 
 impl CumulativeFactor {
     /// Converts a raw value to a basis, before rounding to places.
     pub fn exact(&self, value: Decimal, basis: PriceBasis) -> Decimal {
-        let value = match basis {
-            PriceBasis::Raw => value,
-            PriceBasis::Split => self.split.apply(value),
-            PriceBasis::All => self.split.apply(value).saturating_mul(self.dividend),
-        };
+        let (ratio, dividend) = self.multipliers(basis);
+        let value = ratio.apply(value).saturating_mul(dividend);
         // Removes the division error of the last digits.
         round(value, 18)
+    }
+
+    /// Ratio and dividend factor of a basis.
+    fn multipliers(&self, basis: PriceBasis) -> (Ratio, Decimal) {
+        let ratio = if basis.split { self.split } else { Ratio::ONE };
+        let ratio = if basis.spin_off { ratio.then(self.price_only) } else { ratio };
+        (ratio, if basis.dividend { self.dividend } else { Decimal::ONE })
     }
 
     /// Factor with twelve places.
@@ -80,9 +94,11 @@ impl CumulativeFactors {
         let step = |step: AdjustmentStep| CumulativeFactor {
             before: day_number(step.before),
             split: step.split,
+            price_only: step.price_only,
             dividend: step.dividend,
         };
-        let none = CumulativeFactor { before: i32::MAX, split: Ratio::ONE, dividend: Decimal::ONE };
+        let (split, price_only) = (Ratio::ONE, Ratio::ONE);
+        let none = CumulativeFactor { before: i32::MAX, split, price_only, dividend: Decimal::ONE };
         Self(steps(&factors).into_iter().map(step).chain([none]).collect())
     }
 
@@ -139,11 +155,7 @@ impl PriceMultiplier {
 
 /// Factor in millionths per last place with 64 fraction bits, rounded down by less than one bit.
 fn fixed_point(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Option<u128> {
-    let (from, to, dividend) = match basis {
-        PriceBasis::Raw => (Decimal::ONE, Decimal::ONE, Decimal::ONE),
-        PriceBasis::Split => (step.split.from, step.split.to, Decimal::ONE),
-        PriceBasis::All => (step.split.from, step.split.to, step.dividend),
-    };
+    let (Ratio { from, to }, dividend) = step.multipliers(basis);
     let unit = Decimal::new(10i64.pow(PLACES), 0).checked_div(Decimal::from(10u64.checked_pow(scale)?))?;
     let factor = unit.checked_mul(from)?.checked_div(to)?.checked_mul(dividend)?;
     let whole = factor.trunc();
@@ -175,6 +187,7 @@ mod tests {
             dividend_factor,
             dividend: Decimal::ZERO,
             value: None,
+            price_only: Ratio::ONE,
         }
     }
 
@@ -195,33 +208,33 @@ mod tests {
     fn splits_and_dividends_lower_earlier_prices() {
         let one = Decimal::ONE;
         let apple = [factor(200, 1, 4, one), factor(100, 1, 7, one)];
-        check(&apple, 99, "645.57", PriceBasis::Split, "23.056071");
-        check(&apple, 100, "100", PriceBasis::Split, "25");
-        check(&apple, 200, "100", PriceBasis::Split, "100");
-        check(&apple, 99, "645.57", PriceBasis::Raw, "645.57");
+        check(&apple, 99, "645.57", PriceBasis::SPLIT, "23.056071");
+        check(&apple, 100, "100", PriceBasis::SPLIT, "25");
+        check(&apple, 200, "100", PriceBasis::SPLIT, "100");
+        check(&apple, 99, "645.57", PriceBasis::RAW, "645.57");
         let there_and_back = [factor(100, 1, 3, one), factor(200, 3, 1, one)];
-        check(&there_and_back, 50, "100.01", PriceBasis::Split, "100.01");
+        check(&there_and_back, 50, "100.01", PriceBasis::SPLIT, "100.01");
         let same_day = [factor(100, 1, 2, Decimal::new(99, 2))];
-        check(&same_day, 99, "100", PriceBasis::All, "49.5");
-        check(&same_day, 99, "100", PriceBasis::Split, "50");
+        check(&same_day, 99, "100", PriceBasis::ALL, "49.5");
+        check(&same_day, 99, "100", PriceBasis::SPLIT, "50");
     }
 
     #[test]
     fn halves_round_away_from_zero() {
-        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000001", PriceBasis::Split, "0.000001");
-        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000003", PriceBasis::Split, "0.000002");
-        check(&[], 1, "1.00000050", PriceBasis::Raw, "1.000001");
+        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000001", PriceBasis::SPLIT, "0.000001");
+        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000003", PriceBasis::SPLIT, "0.000002");
+        check(&[], 1, "1.00000050", PriceBasis::RAW, "1.000001");
     }
 
     #[test]
     fn the_greatest_prices_are_rounded_as_their_exact_halves() {
         // 1,666.6666665 and 8,000,063,919,654.5390625: with a factor cut to 64 bits both fall below the half.
-        check(&[factor(2, 1, 6, Decimal::ONE)], 1, "9999.999999", PriceBasis::Split, "1666.666667");
+        check(&[factor(2, 1, 6, Decimal::ONE)], 1, "9999.999999", PriceBasis::SPLIT, "1666.666667");
         let merged = [factor(2, 1_126_409, 1_408, Decimal::ONE)];
-        check(&merged, 1, "9999999999", PriceBasis::Split, "8000063919654.539063");
+        check(&merged, 1, "9999999999", PriceBasis::SPLIT, "8000063919654.539063");
         // Of so large a factor a decimal has too few places to be cut to 64 bits.
         let merged = [factor(2, 4_608_299, 384, Decimal::ONE)];
-        check(&merged, 1, "999999999", PriceBasis::Split, "12000778633832.554688");
+        check(&merged, 1, "999999999", PriceBasis::SPLIT, "12000778633832.554688");
     }
 
     #[test]
@@ -229,7 +242,7 @@ mod tests {
         let paid = factor(100, 1, 7, Decimal::new(97, 2));
         let steps = CumulativeFactors::new(&[paid], None);
         for (scale, basis) in
-            [(2, PriceBasis::Split), (2, PriceBasis::All), (6, PriceBasis::Split), (6, PriceBasis::Raw)]
+            [(2, PriceBasis::SPLIT), (2, PriceBasis::ALL), (6, PriceBasis::SPLIT), (6, PriceBasis::RAW)]
         {
             let multiplier = PriceMultiplier::new(steps.at(0), basis, scale);
             for price in (1..=1000).map(|number| number * 9_999_991) {
@@ -243,7 +256,7 @@ mod tests {
     #[test]
     fn what_has_not_happened_is_not_in_the_price() {
         let steps = CumulativeFactors::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(99)));
-        assert_eq!(steps.at(steps.position(50)).factor(PriceBasis::Split), Decimal::ONE);
+        assert_eq!(steps.at(steps.position(50)).factor(PriceBasis::SPLIT), Decimal::ONE);
     }
 
     proptest! {
@@ -257,7 +270,7 @@ mod tests {
                 .collect();
             let steps = CumulativeFactors::new(&factors, None);
             let step = steps.at(steps.position(day));
-            for basis in [PriceBasis::Raw, PriceBasis::Split, PriceBasis::All] {
+            for basis in [PriceBasis::RAW, PriceBasis::SPLIT, PriceBasis::ALL] {
                 let exact = micros(step.exact(Decimal::new(mantissa, scale), basis));
                 prop_assert_eq!(PriceMultiplier::new(step, basis, scale).micros(step, mantissa), exact);
             }
@@ -282,37 +295,59 @@ mod tests {
         // 3 old shares are 2 new ones, 1 is 4: 100 are 266.67.
         assert_eq!((shares(0, 100), shares(1, 100), shares(2, 100)), (Some(267), Some(400), Some(100)));
         assert_eq!(shares(2, i64::MAX), Some(i64::MAX));
-        assert_eq!(steps.at(0).factor(PriceBasis::Split), Decimal::new(375, 3));
-        assert_eq!(steps.at(1).exact(Decimal::new(1, 0), PriceBasis::All), Decimal::new(25, 2));
+        assert_eq!(steps.at(0).factor(PriceBasis::SPLIT), Decimal::new(375, 3));
+        assert_eq!(steps.at(1).exact(Decimal::new(1, 0), PriceBasis::ALL), Decimal::new(25, 2));
+    }
+
+    #[test]
+    fn a_price_only_action_is_in_prices_and_not_in_volumes() {
+        let spun = AdjustmentFactor {
+            price_only: Ratio { from: Decimal::from(1000), to: Decimal::from(1281) },
+            ..factor(100, 1, 2, Decimal::new(5, 1))
+        };
+        let steps = CumulativeFactors::new(&[spun], None);
+        let served = |split, spin_off, dividend| {
+            steps.at(0).exact(Decimal::new(2562, 0), PriceBasis { split, spin_off, dividend })
+        };
+        let prices = [
+            served(false, false, false),
+            served(true, false, false),
+            served(false, true, false),
+            served(false, false, true),
+            served(true, true, false),
+            served(true, true, true),
+        ];
+        assert_eq!(prices, [2562, 1281, 2000, 1281, 1000, 500].map(Decimal::from));
+        assert_eq!(steps.at(0).shares(100), Some(200));
     }
 
     #[test]
     fn prices_beyond_the_fast_way_are_exact() {
         // More places than a fixed point can have, a factor above 2^63, and a negative price.
-        check(&[], 1, "0.0000000000000000004", PriceBasis::Raw, "0");
+        check(&[], 1, "0.0000000000000000004", PriceBasis::RAW, "0");
         check(
             &[factor(2, 1_000_000_000_000, 1, Decimal::ONE)],
             1,
             "40.15",
-            PriceBasis::Split,
+            PriceBasis::SPLIT,
             "40150000000000",
         );
         check(
             &[factor(2, 1_000_000_000_000, 1, Decimal::ONE), factor(3, 1_000_000, 1, Decimal::ONE)],
             1,
             "0.5",
-            PriceBasis::Split,
+            PriceBasis::SPLIT,
             "500000000000000000",
         );
-        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "-1", PriceBasis::Split, "-0.333333");
-        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "2", PriceBasis::Split, "0.666667");
-        check(&[factor(2, 3, 1, Decimal::new(5, 1))], 1, "2", PriceBasis::All, "3");
+        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "-1", PriceBasis::SPLIT, "-0.333333");
+        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "2", PriceBasis::SPLIT, "0.666667");
+        check(&[factor(2, 3, 1, Decimal::new(5, 1))], 1, "2", PriceBasis::ALL, "3");
     }
 
     #[test]
     fn what_happened_on_the_day_itself_is_in_the_price() {
         let steps = CumulativeFactors::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(100)));
-        assert_eq!(steps.at(steps.position(99)).factor(PriceBasis::Split), Decimal::new(5, 1));
+        assert_eq!(steps.at(steps.position(99)).factor(PriceBasis::SPLIT), Decimal::new(5, 1));
         assert_eq!(micros(Decimal::new(15, 7)), 2);
         assert_eq!(micros(Decimal::new(-15, 7)), -2);
         assert_eq!(micros(Decimal::new(14, 7)), 1);

@@ -35,7 +35,7 @@ table_row! {
         "raw_close" raw_close: ExactDecimal,
         /// Last price adjusted for splits and dividends (R11).
         "adj_close" adj_close: ExactDecimal,
-        /// Multiply into a raw price for today's share basis.
+        /// Multiply into a raw price for its splits and spin-offs up to today.
         "split_factor" split_factor: ExactDecimal,
         /// Multiply into a raw price for adj_close.
         "total_factor" total_factor: ExactDecimal,
@@ -91,7 +91,7 @@ impl AdjustedBars<'_> {
     pub fn shares(&self, session: usize) -> Option<i64> {
         let volume = self.bars.volume[session];
         let step = self.cumulative.at(self.cumulative.position(self.bars.day[session]));
-        if volume == MISSING || self.basis == PriceBasis::Raw {
+        if volume == MISSING || !self.basis.split {
             return (volume != MISSING).then_some(volume);
         }
         step.shares(volume)
@@ -168,10 +168,10 @@ impl AdjustedBars<'_> {
             volume: self.volume(period),
             vwap: self.vwap(period).map(ExactDecimal::amount),
             trade_count: self.trade_count(period),
-            raw_close: close(PriceBasis::Raw),
-            adj_close: close(PriceBasis::All),
-            split_factor: ExactDecimal(step.factor(PriceBasis::Split)),
-            total_factor: ExactDecimal(step.factor(PriceBasis::All)),
+            raw_close: close(PriceBasis::RAW),
+            adj_close: close(PriceBasis::ALL),
+            split_factor: ExactDecimal(step.factor(PriceBasis::SPLIT)),
+            total_factor: ExactDecimal(step.factor(PriceBasis::ALL)),
             dividend: dividend.map(ExactDecimal::amount),
             split_ratio: split_ratio.map(ExactDecimal),
             change: change.map(|(change, _)| ExactDecimal::amount(change)),
@@ -204,6 +204,7 @@ mod tests {
             dividend_factor: decimal(dividend_factor),
             dividend: decimal(dividend),
             value: None,
+            price_only: Ratio::ONE,
         }
     }
 
@@ -272,39 +273,39 @@ mod tests {
     #[test]
     fn a_session_on_the_shares_of_today() {
         assert_eq!(
-            told(0..1, PriceBasis::Split),
+            told(0..1, PriceBasis::SPLIT),
             "2023-12-29 49 50.5 48.5 50 2000 49.5 10 100 49.5 0.5 0.495 - - - -"
         );
         assert_eq!(
-            told(1..2, PriceBasis::Split),
+            told(1..2, PriceBasis::SPLIT),
             "2024-01-02 50 52 49.5 51 4000 50.5 20 102 50.49 0.5 0.495 - - 1 2"
         );
         assert_eq!(
-            told(2..3, PriceBasis::Split),
+            told(2..3, PriceBasis::SPLIT),
             "2024-01-03 51 53 50 52 3000 - - 52 51.48 1 0.99 - 2 1 1.9608"
         );
         // An ex-date without a session shows on the next one.
-        assert_eq!(told(3..4, PriceBasis::Split), "2024-01-05 52 54 51 53 - 52 5 53 53 1 1 0.5 - 1 1.9231");
+        assert_eq!(told(3..4, PriceBasis::SPLIT), "2024-01-05 52 54 51 53 - 52 5 53 53 1 1 0.5 - 1 1.9231");
     }
 
     #[test]
     fn a_session_as_traded_and_without_dividends() {
         assert_eq!(
-            told(1..2, PriceBasis::Raw),
+            told(1..2, PriceBasis::RAW),
             "2024-01-02 100 104 99 102 2000 101 20 102 50.49 0.5 0.495 - - 2 2"
         );
         assert_eq!(
-            told(1..2, PriceBasis::All),
+            told(1..2, PriceBasis::ALL),
             "2024-01-02 49.5 51.48 49.005 50.49 4000 49.995 20 102 50.49 0.5 0.495 - - 0.99 2"
         );
     }
 
     #[test]
     fn a_period_begins_with_its_first_session_and_ends_with_its_last() {
-        assert_eq!(told(1..4, PriceBasis::Split), "2024-01-05 50 54 49.5 53 7000 - 25 53 53 1 1 0.5 2 3 6");
+        assert_eq!(told(1..4, PriceBasis::SPLIT), "2024-01-05 50 54 49.5 53 7000 - 25 53 53 1 1 0.5 2 3 6");
         // Average prices are weighted by shares: (49.5 x 2000 + 50.5 x 4000) / 6000.
         assert_eq!(
-            told(0..2, PriceBasis::Split),
+            told(0..2, PriceBasis::SPLIT),
             "2024-01-02 49 52 48.5 51 6000 50.166667 30 102 50.49 0.5 0.495 - - - -"
         );
     }
@@ -320,7 +321,7 @@ mod tests {
             factor("2024-01-03", 1, "0.9", "0.4"),
         ];
         assert_eq!(
-            told_of(&bars, &events, 0..1, PriceBasis::Split),
+            told_of(&bars, &events, 0..1, PriceBasis::SPLIT),
             "2024-01-02 - - - 100 - - - 100 90 1 0.9 0.5 2 - -"
         );
     }
@@ -332,14 +333,14 @@ mod tests {
             ("2024-01-03", [NONE, 120, NONE, 100, i64::MAX - 1, 100, i64::MAX - 1]),
             ("2024-01-04", [90, NONE, 80, 100, 2, 100, 2]),
         ]);
-        assert_eq!(told_of(&bare, &[], 0..1, PriceBasis::All), "2024-01-02 - - - 1 - - - 1 1 1 1 - - - -");
+        assert_eq!(told_of(&bare, &[], 0..1, PriceBasis::ALL), "2024-01-02 - - - 1 - - - 1 1 1 1 - - - -");
         assert_eq!(
-            told_of(&bare, &[], 0..3, PriceBasis::Raw),
+            told_of(&bare, &[], 0..3, PriceBasis::RAW),
             "2024-01-04 0.9 1.2 0.8 1 - - - 1 1 1 1 - - - -"
         );
         let halved = [factor("2024-01-05", 2, "1", "0")];
         assert_eq!(
-            told_of(&bare, &halved, 2..3, PriceBasis::Split),
+            told_of(&bare, &halved, 2..3, PriceBasis::SPLIT),
             "2024-01-04 0.45 - 0.4 0.5 4 0.5 2 1 0.5 0.5 0.5 - - 0 0"
         );
     }

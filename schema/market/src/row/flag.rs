@@ -43,13 +43,15 @@ text_enum! {
         PaymentGap = "payment_gap",
         /// A price moved by a known split ratio without a split (R30).
         PriceJumpWithoutSplit = "price_jump_without_split",
+        /// A price moved by more than 3 times and stayed there without a known event (R36).
+        PriceLevelBreak = "price_level_break",
         /// The security is known only by its rows.
         Provisional = "provisional",
         /// A large regular amount contains a special, as the price proves (R28).
         SpecialByPrice = "special_by_price",
-        /// The streak spans a spin-off, which neither counts nor breaks it (R14).
+        /// The streak spans a spin-off, which neither counts nor breaks it (R14, R35).
         SpinOffReview = "spin_off_review",
-        /// A split did not change the price (R30).
+        /// A price contradicts a split: it did not move, or on another session or by another factor (R36).
         SplitNotInPrice = "split_not_in_price",
         /// The increase streak contains years of an operator's seed; the payment streak counts the data only
         /// (R14).
@@ -78,6 +80,8 @@ text_enum! {
         FarFutureExDate = "far_future_ex_date",
         /// High below the low.
         HighBelowLow = "high_below_low",
+        /// Close more than 3 times away from the sessions on both sides, which agree.
+        IsolatedPrice = "isolated_price",
         /// Negative open, high, low or average price.
         NegativePrice = "negative_price",
         /// Negative volume.
@@ -92,8 +96,12 @@ text_enum! {
         NonPositiveClose = "non_positive_close",
         /// Split of or into 0 shares or less.
         NonPositiveRatio = "non_positive_ratio",
-        /// Bar 100 times away from the sessions on both sides.
+        /// Bars about 100 or 1,000 times away from the sessions around them.
         PriceUnitError = "price_unit_error",
+        /// Split that the price denies.
+        SplitDenied = "split_denied",
+        /// Newest close more than 3 times away from the one before, until a session or a source confirms it.
+        UnconfirmedPrice = "unconfirmed_price",
     }
 }
 
@@ -101,9 +109,20 @@ impl QuarantineReason {
     /// True if a decision can release the row: its neighbours contradict it, not its own values.
     pub fn is_releasable(self) -> bool {
         use QuarantineReason::{
-            AmountExceedsPrice, AmountOutlier, Confirmed, FarFutureExDate, PriceUnitError,
+            AmountExceedsPrice, AmountOutlier, Confirmed, FarFutureExDate, IsolatedPrice, PriceUnitError,
+            SplitDenied, UnconfirmedPrice,
         };
-        matches!(self, AmountExceedsPrice | AmountOutlier | Confirmed | FarFutureExDate | PriceUnitError)
+        matches!(
+            self,
+            AmountExceedsPrice
+                | AmountOutlier
+                | Confirmed
+                | FarFutureExDate
+                | IsolatedPrice
+                | PriceUnitError
+                | SplitDenied
+                | UnconfirmedPrice
+        )
     }
 }
 

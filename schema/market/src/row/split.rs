@@ -1,4 +1,4 @@
-//! `splits`: rows of all changes of the share count.
+//! `splits`: rows of all changes of the share count and of price-only actions.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -6,9 +6,30 @@ use crate::decimal::ExactDecimal;
 use crate::{table_row, text_enum};
 
 text_enum! {
-    /// Direction of a split.
-    pub enum SplitType { Forward = "forward", Reverse = "reverse", StockDividend = "stock_dividend" }
+    /// Type of a split: a change of the share count, or a price-only action (R35).
+    pub enum SplitType {
+        /// More shares.
+        Forward = "forward",
+        /// Fewer shares.
+        Reverse = "reverse",
+        /// Shares paid as a dividend.
+        StockDividend = "stock_dividend",
+        /// Shares of a subsidiary; price-only.
+        SpinOff = "spin_off",
+        /// Subscription rights; price-only.
+        Rights = "rights",
+        /// Shares of another class; price-only.
+        ClassDistribution = "class_distribution",
+    }
 }
+
+impl SplitType {
+    /// True if the action moves prices and leaves the share count.
+    pub fn is_price_only(self) -> bool {
+        matches!(self, Self::SpinOff | Self::Rights | Self::ClassDistribution)
+    }
+}
+
 text_enum! {
     /// Status of a split on the market's as-of date.
     pub enum SplitStatus { Announced = "announced", Effective = "effective", Cancelled = "cancelled" }
@@ -27,15 +48,15 @@ table_row! {
         "declaration_date" declaration_date: Option<NaiveDate>,
         /// Delivery date of the new shares.
         "payable_date" payable_date: Option<NaiveDate>,
-        /// Old shares.
+        /// Old shares; of a price-only action, the denominator of its ratio.
         "from_shares" from_shares: ExactDecimal,
-        /// New shares.
+        /// New shares; of a price-only action, the numerator of its ratio.
         "to_shares" to_shares: ExactDecimal,
         /// to / from: 4 for 4:1.
         "ratio" ratio: ExactDecimal,
         /// to:from as text, for example 4:1.
         "text" text: String,
-        /// Direction of the split.
+        /// Type of the split. Price-only types move earlier prices, but no shares, volumes or amounts.
         "type" r#type: SplitType,
         /// from / to: the multiplier of earlier prices.
         "price_factor" price_factor: ExactDecimal,

@@ -92,11 +92,11 @@ impl<'a> Outputs<'a> {
             Value::Object(days.map(|day| (day.to_string(), value(day))).collect())
         };
         Some(match key {
-            "adjusted_close" => by_date(&|day| text(served_close(derived, day, PriceBasis::All))),
-            "split_adjusted_close" => by_date(&|day| text(served_close(derived, day, PriceBasis::Split))),
+            "adjusted_close" => by_date(&|day| text(served_close(derived, day, PriceBasis::ALL))),
+            "split_adjusted_close" => by_date(&|day| text(served_close(derived, day, PriceBasis::SPLIT))),
             "adjusted_close_return_pct" => {
                 let (first, last) = (date_of(*derived.bars.day.first()?), date_of(*derived.bars.day.last()?));
-                let close = |day| served_close(derived, day, PriceBasis::All);
+                let close = |day| served_close(derived, day, PriceBasis::ALL);
                 let ratio = close(last) / close(first) - Decimal::ONE;
                 text(ratio * Decimal::ONE_HUNDRED)
             }

@@ -60,6 +60,9 @@ fn a_person_can_release_what_is_held_for_its_neighbours_and_nothing_that_is_wron
         life().split("2024-01-02", 2, 2).history(),
         life().split("2024-01-02", 0, 2).history(),
         closes.history(),
+        life().close("2024-06-25", "40").close("2024-06-26", "300").close("2024-06-27", "41").history(),
+        life().close("2024-06-26", "40").close("2024-06-27", "41").close("2024-06-28", "300").history(),
+        life().close("2024-06-26", "40").close("2024-06-27", "41").split("2024-06-27", 1, 4).history(),
     ];
     let mut seen = BTreeSet::new();
     for history in cases {

@@ -1,5 +1,6 @@
 //! Whole histories, made by hand: what is derived of them over a life, and what of it is served and explained.
 
+mod actions;
 mod around;
 mod bases;
 mod decided;
@@ -7,6 +8,7 @@ mod explained;
 mod figures;
 mod held;
 mod income;
+mod levels;
 mod lives;
 mod planted;
 mod readings;
@@ -15,5 +17,6 @@ mod renamed;
 mod rows;
 mod served;
 mod shapes;
+mod tables;
 mod told;
 mod windows;

@@ -38,7 +38,8 @@ pub(crate) struct Paid {
 }
 
 pub(crate) fn case() -> impl Strategy<Value = Case> {
-    let bars = prop::collection::vec((2_000i64..20_000, 0i64..300, 0i64..300), 70..420);
+    // No step is as large as a split, so that the price shows each split.
+    let bars = prop::collection::vec((800i64..1_250, 0i64..300, 0i64..300), 70..420);
     let dividends = prop::collection::vec((-4i64..5, 3_000i64..6_000), 4..34);
     let specials = prop::collection::vec((0u64..700, 1_000i64..50_000), 0..3);
     // Together they change an amount by less than ten, so that none is taken for a unit error.
@@ -67,9 +68,30 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
         let mut splits: Vec<(NaiveDate, i64, i64)> =
             splits.into_iter().map(|(days, (from, to))| (back(days), from, to)).collect();
         splits.sort();
-        splits.dedup_by_key(|split| split.0);
-        Case { bars: weekdays(&bars), dividends, splits }
+        splits.dedup_by(|later, earlier| (later.0 - earlier.0).num_days() < 14);
+        Case { bars: split_walk(&bars, &splits), dividends, splits }
     })
+}
+
+/// Bars of a walk in steps of thousandths, in which every split shows.
+fn split_walk(steps: &[(i64, i64, i64)], splits: &[(NaiveDate, i64, i64)]) -> Vec<DayBar> {
+    let mut close = 20_000;
+    let rows: Vec<(i64, i64, i64)> = steps
+        .iter()
+        .map(|(step, up, down)| {
+            close = (close * step / 1_000).clamp(8_000, 60_000);
+            (close, *up, *down)
+        })
+        .rev()
+        .collect();
+    let mut bars = weekdays(&rows);
+    for bar in &mut bars {
+        for (_, from, to) in splits.iter().filter(|split| split.0 <= bar.day) {
+            bar.close = bar.close * from / to;
+        }
+        (bar.high, bar.low) = (bar.close + bar.high % 300, bar.close - bar.low % 300);
+    }
+    bars
 }
 
 /// One bar a weekday, ending on the as-of date.

@@ -16,6 +16,8 @@ use crate::row::{Flag, Flags};
 pub(crate) struct ExDateEvents {
     pub ex_date: NaiveDate,
     pub split: Ratio,
+    /// Price-only actions of the day (R35).
+    pub price_only: Ratio,
     /// Cash per share, specials included, on the day's share basis.
     pub cash: Decimal,
     /// Cash and spin-off value per share, on the day's share basis.
@@ -43,11 +45,14 @@ impl From<&ExDateEvents> for AdjustmentFactor {
             dividend_factor: day.factor(),
             dividend: day.cash,
             value: (!day.foreign).then_some(day.value),
+            price_only: day.price_only,
         }
     }
 }
 
 /// Ex-dates up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the prices' currency.
+///
+/// A spin-off given both as a value and as a price-only ratio of one day counts once, by its ratio.
 pub(crate) fn ex_days(
     payments: &[Payment<'_>],
     series: &PriceSeries<'_>,
@@ -57,8 +62,14 @@ pub(crate) fn ex_days(
 ) -> Vec<ExDateEvents> {
     let paid =
         payments.iter().filter(|payment| payment.ex_date <= as_of && payment.class != DividendClass::Stock);
+    let events = series.splits.events();
+    let has_ratio =
+        |ex_date: NaiveDate| events.iter().any(|event| event.is_price_only && event.ex_date == ex_date);
     let mut days: Vec<ExDateEvents> = Vec::with_capacity(payments.len());
     for payment in paid {
+        if payment.class == DividendClass::SpinOff && has_ratio(payment.ex_date) {
+            continue;
+        }
         let known = days.last().is_some_and(|day| day.ex_date == payment.ex_date);
         if !known {
             days.push(empty(payment.ex_date));
@@ -76,12 +87,14 @@ pub(crate) fn ex_days(
     for day in &mut days {
         set_factor(day, series, flags);
     }
-    for split in series.splits.events().iter().filter(|split| split.ex_date <= as_of) {
-        let position = days.partition_point(|day| day.ex_date < split.ex_date);
-        if days.get(position).is_none_or(|day| day.ex_date != split.ex_date) {
-            days.insert(position, empty(split.ex_date));
+    for event in events.iter().filter(|event| event.ex_date <= as_of) {
+        let position = days.partition_point(|day| day.ex_date < event.ex_date);
+        if days.get(position).is_none_or(|day| day.ex_date != event.ex_date) {
+            days.insert(position, empty(event.ex_date));
         }
-        days[position].split = days[position].split.then(split.ratio);
+        let day = &mut days[position];
+        let ratio = if event.is_price_only { &mut day.price_only } else { &mut day.split };
+        *ratio = ratio.then(event.ratio);
     }
     days
 }
@@ -90,6 +103,7 @@ fn empty(ex_date: NaiveDate) -> ExDateEvents {
     ExDateEvents {
         ex_date,
         split: Ratio::ONE,
+        price_only: Ratio::ONE,
         cash: Decimal::ZERO,
         value: Decimal::ZERO,
         close_before: None,

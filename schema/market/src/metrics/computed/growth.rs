@@ -76,5 +76,7 @@ fn spin_off_years(inputs: &MetricInputs<'_>) -> Vec<i32> {
         .payments()
         .iter()
         .filter(|payment| payment.class == DividendClass::SpinOff && payment.ex_date <= inputs.as_of);
-    spin_offs.map(|payment| payment.ex_date.year()).collect()
+    let ratios = inputs.merged.split_table.events().iter();
+    let passed = ratios.filter(|event| event.is_price_only && event.ex_date <= inputs.as_of);
+    spin_offs.map(|payment| payment.ex_date.year()).chain(passed.map(|event| event.ex_date.year())).collect()
 }

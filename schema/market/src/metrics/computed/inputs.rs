@@ -15,7 +15,7 @@ use crate::metrics::dividends::schedule::{Reading, Schedule, ScheduleRow};
 use crate::metrics::dividends::yields::DividendRate;
 use crate::metrics::merge::{AsOfView, Merged, Payment, currency, merge};
 use crate::metrics::prices::series::PriceSeries;
-use crate::metrics::prices::split_consistency::flag_contradictions;
+use crate::metrics::prices::split_consistency::flag_jumps;
 use crate::metrics::rules::Rules;
 use crate::row::{AmountReading, Flag, Flags};
 
@@ -68,7 +68,7 @@ impl<'a> MetricInputs<'a> {
         let payments = &merged.dividends.payments;
         let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
         let ex_days = ex_days(payments, &series, as_of, &currency, flags);
-        flag_contradictions(&series, merged.prices.is_calm, flags);
+        flag_jumps(&series, &ex_days, merged.prices.is_calm, flags);
         let tagged_dates = tagged_dates(payments, &merged.dividends.unproven, &dividend_currency);
         let rhythm = rhythm(&tagged_dates, context.rules);
         let mut ex_dates: Vec<NaiveDate> = tagged_dates.iter().map(|date| date.ex_date).collect();

@@ -197,7 +197,7 @@ pub(crate) fn yield_range(
         }
         let from = rates.partition_point(|rate| rate.ex_date <= start);
         let to = rates.partition_point(|rate| rate.ex_date <= day);
-        yields.extend(percent_of(sums[to] - sums[from], series.close_on_basis(index, as_of)));
+        yields.extend(percent_of(sums[to] - sums[from], series.close_on_shares(index, as_of)));
     }
     if yields.len() < RANGE_MINIMUM {
         return None;

@@ -42,6 +42,11 @@ impl<'a> DecisionIndex<'a> {
             .is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
     }
 
+    /// True if a decision releases a split in spite of the price.
+    pub(crate) fn releases_split(&self, split: &Observation<Split>) -> bool {
+        self.get(|| split_row(split)).is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
+    }
+
     /// Quarantine fault of a dividend that a decision confirmed to be wrong.
     pub(crate) fn confirms(&self, dividend: &Observation<Dividend>) -> Option<RowFault> {
         self.get(|| dividend_row(dividend)).and_then(confirmed)

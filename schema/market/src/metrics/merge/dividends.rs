@@ -96,6 +96,22 @@ pub(crate) fn stock_dividends(
         .collect()
 }
 
+/// Sum of the live payments with an ex-date in (after, through], as their rows have it.
+pub(crate) fn paid_between(
+    history: &History,
+    winners: &DividendWinners,
+    after: NaiveDate,
+    through: NaiveDate,
+) -> Decimal {
+    let live = winners.winners.iter().filter(|winner| !winner.cancelled);
+    let records = live.map(|winner| &history.dividends[winner.index].record);
+    let between = records.filter(|record| {
+        record.date().is_some_and(|date| after < date && date <= through)
+            && record.r#type.class(record.frequency) != DividendClass::Stock
+    });
+    between.fold(Decimal::ZERO, |sum, record| sum.saturating_add(record.amount))
+}
+
 /// Second stage: amounts, ex-dates, duplicates and contradicting neighbours.
 pub(crate) fn merge_dividends<'a>(
     history: &'a History,

@@ -16,6 +16,8 @@ mod quarantine;
 mod repeats;
 mod same_day_payments;
 mod sources;
+mod split_review;
+mod split_type;
 mod splits;
 #[cfg(test)]
 mod tests;
@@ -29,14 +31,16 @@ use chrono::NaiveDate;
 pub(crate) use as_of::AsOfView;
 use decisions::DecisionIndex;
 pub(crate) use decisions::{dividend_row, newest as newest_decisions, split_row};
-use dividends::{MergedDividends, dividend_winners, merge_dividends, stock_dividends};
+use dividends::{MergedDividends, dividend_winners, merge_dividends, paid_between, stock_dividends};
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
 pub(crate) use payment::Payment;
 use payment::{PriceContext, ValidationContext};
 pub(crate) use prices::MergedPrices;
 pub(crate) use prices::closes_suffice;
-use prices::merge_prices;
+use prices::{LevelCheck, merge_prices, review_levels};
 use same_day_payments::SameDayPayments;
+use split_review::{SplitEvidence, review_splits};
+pub(crate) use split_type::share_type;
 pub(crate) use splits::{MergedSplit, is_known};
 use splits::{MergedSplits, merge_splits, table_of_all, table_of_known};
 pub use validation::{
@@ -50,7 +54,7 @@ use super::prices::series::PriceSeries;
 use crate::event::{Action, FormerSymbol};
 use crate::history::History;
 use crate::metrics::context::DerivationContext;
-use crate::row::Flags;
+use crate::row::{Flag, Flags};
 use crate::symbol::Symbol;
 
 /// Maximum distance of the close that shows the effect of an ex-date, sessions.
@@ -60,7 +64,7 @@ const PRICED_WITHIN: i32 = 5;
 #[derive(Debug)]
 pub(crate) struct Merged<'a> {
     pub splits: MergedSplits,
-    /// Live splits visible on the as-of date, stock dividends included.
+    /// Live splits and price-only actions visible on the as-of date, stock dividends included.
     pub split_table: Splits,
     pub prices: MergedPrices,
     pub dividends: MergedDividends<'a>,
@@ -75,16 +79,36 @@ pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -
     let mut flags = Flags::default();
     let symbols = |symbol: &Symbol| symbol_position(history, symbol);
     let decided = DecisionIndex::new(&history.decisions);
-    let mut splits = merge_splits(history, policy, &symbols, &mut flags);
-    decided.apply_confirmations(&mut splits.quarantined, &history.splits, split_row);
+    let mut splits = merge_splits(history, policy, &symbols, &known, &context.rules.spin_off, &mut flags);
     let same_day_payments = SameDayPayments::collect(&history.dividends);
     let winners = dividend_winners(history, policy, &symbols, &same_day_payments);
-    let all_splits = table_of_all(&splits.splits, &stock_dividends(history, &winners, None));
+    let all_stock_dividends = stock_dividends(history, &winners, None);
     let declared = stock_dividends(history, &winners, Some(&known));
-    let split_table = table_of_known(&history.splits, &splits.splits, &declared, &known);
+    let tables = |splits: &MergedSplits| {
+        let all = table_of_all(&splits.splits, &all_stock_dividends);
+        (all, table_of_known(&history.splits, &splits.splits, &declared, &known))
+    };
     let event_days = newest_event_days(history);
     let newest_event = |source: &str| event_days.get(source).copied();
-    let prices = merge_prices(history, policy, as_of, &all_splits, &newest_event, &decided);
+    let paid = |after: NaiveDate, through: NaiveDate| paid_between(history, &winners, after, through);
+    let merge_prices = |splits: &Splits| {
+        let levels = LevelCheck { rules: &context.rules.level, splits, paid: &paid };
+        merge_prices(history, policy, as_of, &levels, &newest_event, &decided)
+    };
+    let (mut all_splits, mut split_table) = tables(&splits);
+    let mut prices = merge_prices(&all_splits);
+    let evidence =
+        SplitEvidence { history, winners: &winners, decided: &decided, known, rules: context.rules };
+    let series = PriceSeries::new(&prices.bars, &split_table);
+    if review_splits(&mut splits, &series, &evidence, &mut flags) {
+        (all_splits, split_table) = tables(&splits);
+        prices = merge_prices(&all_splits);
+    }
+    decided.apply_confirmations(&mut splits.quarantined, &history.splits, split_row);
+    let levels = LevelCheck { rules: &context.rules.level, splits: &split_table, paid: &paid };
+    if review_levels(&mut prices, history, as_of, &levels, &decided) {
+        flags.set(Flag::PriceLevelBreak);
+    }
     let series = PriceSeries::new(&prices.bars, &split_table);
     let newest_day = |source: &str| {
         let bars = history.prices.iter().find(|prices| prices.source == source);

@@ -2,7 +2,7 @@
 //!
 //! Two ids on one ex-date are one split. Of equal ratios the better dated record wins; of different ratios
 //! the later one, with the flag `conflicting_duplicate`. A stock dividend is a split of 1 to 1 + amount
-//! unless a split has its date.
+//! unless a split has its date. A price-only action (R35) is in the table, but moves prices only.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -10,6 +10,7 @@ use rust_decimal::Decimal;
 use super::as_of::AsOfView;
 use super::same_day_payments::SameDayPayments;
 use super::sources::{keep_preferred_sources, withdraw_by_manual};
+use super::split_type::{classify, share_type};
 use super::winner::{
     MergeRecord, ObservationStatus, QuarantinedRow, SameContent, SymbolOrder, WinningVersion, pick_winners,
     version_time,
@@ -17,7 +18,8 @@ use super::winner::{
 use crate::event::{Kind, Split};
 use crate::history::{History, Observation, SourcePolicy};
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
-use crate::row::{Flag, Flags};
+use crate::metrics::rules::SpinOffRules;
+use crate::row::{Flag, Flags, SplitType};
 
 /// Split that won its key.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +29,17 @@ pub(crate) struct MergedSplit {
     /// Position of the version that provides the id.
     pub named: usize,
     pub ex_date: NaiveDate,
+    /// Session at which the price moves; the ex-date except for an early one (R36).
+    pub effective: NaiveDate,
     pub ratio: Ratio,
+    pub r#type: SplitType,
     pub cancelled: bool,
+}
+
+impl MergedSplit {
+    fn event(&self) -> SplitEvent {
+        SplitEvent { ex_date: self.effective, ratio: self.ratio, is_price_only: self.r#type.is_price_only() }
+    }
 }
 
 /// Result of merging splits.
@@ -45,6 +56,8 @@ pub(crate) fn merge_splits(
     history: &History,
     policy: &SourcePolicy,
     symbols: SymbolOrder<'_>,
+    known: &AsOfView,
+    rules: &SpinOffRules,
     flags: &mut Flags,
 ) -> MergedSplits {
     let observations = &history.splits;
@@ -76,11 +89,14 @@ pub(crate) fn merge_splits(
     let cancelled = kept.iter().copied().filter(|winner| winner.cancelled);
     let clean = |winner: WinningVersion| {
         let record = &observations[winner.index].record;
+        let ratio = Ratio { from: record.from, to: record.to };
         MergedSplit {
             index: winner.index,
             named: winner.named,
             ex_date: record.ex_date,
-            ratio: Ratio { from: record.from, to: record.to },
+            effective: record.ex_date,
+            ratio,
+            r#type: share_type(ratio, record.r#type.as_deref()),
             cancelled: winner.cancelled,
         }
     };
@@ -89,6 +105,7 @@ pub(crate) fn merge_splits(
         let key = |split: &MergedSplit| (split.ex_date, split.cancelled);
         key(a).cmp(&key(b)).then_with(|| observations[a.index].id.cmp(&observations[b.index].id))
     });
+    classify(&mut merged.splits, history, known, rules);
     merged
 }
 
@@ -137,13 +154,7 @@ fn one_per_date(
 /// Split table of all live splits and stock dividends, whenever announced: the basis of vendors' adjusted
 /// figures.
 pub(crate) fn table_of_all(splits: &[MergedSplit], stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
-    table(
-        splits
-            .iter()
-            .filter(|split| !split.cancelled)
-            .map(|split| SplitEvent { ex_date: split.ex_date, ratio: split.ratio }),
-        stock_dividends,
-    )
+    table(splits.iter().filter(|split| !split.cancelled).map(MergedSplit::event), stock_dividends)
 }
 
 /// Split table of the live splits that are effective or announced.
@@ -155,7 +166,7 @@ pub(crate) fn table_of_known(
 ) -> Splits {
     let known =
         splits.iter().filter(|split| !split.cancelled && is_known(&observations[split.index].record, known));
-    table(known.map(|split| SplitEvent { ex_date: split.ex_date, ratio: split.ratio }), stock_dividends)
+    table(known.map(MergedSplit::event), stock_dividends)
 }
 
 /// True if a split is effective or announced.
@@ -167,7 +178,7 @@ fn table(splits: impl Iterator<Item = SplitEvent>, stock_dividends: &[(NaiveDate
     let mut events: Vec<SplitEvent> = splits.collect();
     for (ex_date, shares) in stock_dividends {
         if events.iter().all(|event| event.ex_date != *ex_date) {
-            events.push(SplitEvent { ex_date: *ex_date, ratio: stock_dividend_ratio(*shares) });
+            events.push(SplitEvent::of_shares(*ex_date, stock_dividend_ratio(*shares)));
         }
     }
     Splits::new(events)

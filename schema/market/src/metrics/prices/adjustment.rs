@@ -4,6 +4,9 @@
 //! < ex-date <= t. Share counts and volumes use the inverse. A dividend on a split's own ex-date is already
 //! per new share. Numerators and denominators are multiplied separately and divided last.
 //!
+//! A price-only action (R35), such as a spin-off, multiplies earlier prices in the same way. Shares, volumes
+//! and amounts per share keep their basis.
+//!
 //! A dividend multiplies earlier prices by 1 - ΣD / C. ΣD is all cash and spin-off value of the ex-date; C is
 //! the last raw close before it on the ex-date's basis. The factor is 1 without C (`no_prev_close`), and also
 //! if ΣD >= C or ΣD is in another currency (`factor_skipped`). Factors are not rounded.
@@ -86,6 +89,16 @@ impl Ratio {
     }
 }
 
+/// Ratio as integers without a common divisor; `None` beyond 128 bits or for a number of 0 or less.
+pub(crate) fn lowest_terms(ratio: Ratio) -> Option<(i128, i128)> {
+    let (from, to) = (ratio.from.normalize(), ratio.to.normalize());
+    let scale = from.scale().max(to.scale());
+    let whole = |value: Decimal| value.mantissa().checked_mul(10i128.checked_pow(scale - value.scale())?);
+    let (from, to) = (whole(from)?, whole(to)?);
+    let divisor = gcd(from, to);
+    (from > 0 && to > 0).then(|| (from / divisor, to / divisor))
+}
+
 fn gcd(mut a: i128, mut b: i128) -> i128 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -93,13 +106,28 @@ fn gcd(mut a: i128, mut b: i128) -> i128 {
     a
 }
 
-/// Split of a security on its ex-date.
+impl Default for Ratio {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+/// Split or price-only action of a security on its ex-date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitEvent {
-    /// First session on the new share basis.
+    /// First session on the new basis.
     pub ex_date: NaiveDate,
-    /// Shares before and after.
+    /// Shares before and after; prices are multiplied by from/to.
     pub ratio: Ratio,
+    /// True if the action moves prices and leaves the share count (R35).
+    pub is_price_only: bool,
+}
+
+impl SplitEvent {
+    /// Change of the share count.
+    pub fn of_shares(ex_date: NaiveDate, ratio: Ratio) -> Self {
+        Self { ex_date, ratio, is_price_only: false }
+    }
 }
 
 /// Split table of a security, by ex-date.
@@ -118,15 +146,34 @@ impl Splits {
         &self.0
     }
 
-    /// Product of from/to over the splits with `after` < ex-date <= `through`.
+    /// Product of from/to over the changes of the share count with `after` < ex-date <= `through`.
     pub fn between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
-        let passed = self.0.iter().filter(|split| after < split.ex_date && split.ex_date <= through);
-        passed.fold(Ratio::ONE, |ratio, split| ratio.then(split.ratio))
+        self.product(after, through, |event| !event.is_price_only)
     }
 
-    /// Ratio that converts a value from the share basis of `date` to that of `basis`, which may be earlier.
+    /// Product of from/to over the splits and price-only actions with `after` < ex-date <= `through`.
+    pub fn price_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
+        self.product(after, through, |_| true)
+    }
+
+    /// Ratio that converts an amount per share from the share basis of `date` to that of `basis`, which may
+    /// be earlier. Share counts and volumes use the inverse.
     pub fn carry(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
         if date <= basis { self.between(date, basis) } else { self.between(basis, date).inverse() }
+    }
+
+    /// Ratio that converts a price from the basis of `date` to that of `basis`, which may be earlier.
+    pub fn carry_price(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
+        if date <= basis {
+            self.price_between(date, basis)
+        } else {
+            self.price_between(basis, date).inverse()
+        }
+    }
+
+    fn product(&self, after: NaiveDate, through: NaiveDate, counts: impl Fn(&SplitEvent) -> bool) -> Ratio {
+        let passed = self.0.iter().filter(|event| after < event.ex_date && event.ex_date <= through);
+        passed.filter(|event| counts(event)).fold(Ratio::ONE, |ratio, event| ratio.then(event.ratio))
     }
 }
 
@@ -147,13 +194,24 @@ pub struct AdjustmentFactor {
     /// of it was paid in another currency than the prices'.
     #[serde(default)]
     pub value: Option<Decimal>,
+    /// Price-only actions of the day as from and to; absent in JSON without one. Earlier prices are
+    /// multiplied by from/to; volumes stay (R35).
+    #[serde(default, skip_serializing_if = "Ratio::is_one")]
+    pub price_only: Ratio,
+}
+
+impl AdjustmentFactor {
+    /// Multiplier of earlier prices without dividends: the split and the price-only actions.
+    pub fn price_ratio(&self) -> Ratio {
+        self.split.then(self.price_only)
+    }
 }
 
 impl Fingerprint for AdjustmentFactor {
     fn hash_into(&self, state: &mut impl Hasher) {
-        let Self { ex_date, split, dividend_factor, dividend, value } = self;
+        let Self { ex_date, split, dividend_factor, dividend, value, price_only } = self;
         ex_date.hash_into(state);
-        [split.from, split.to, *dividend_factor, *dividend]
+        [split.from, split.to, *dividend_factor, *dividend, price_only.from, price_only.to]
             .iter()
             .for_each(|decimal| decimal.hash_into(state));
         value.hash_into(state);
@@ -167,6 +225,8 @@ pub(crate) struct AdjustmentStep {
     pub before: NaiveDate,
     /// Product of from/to of all later splits.
     pub split: Ratio,
+    /// Product of from/to of all later price-only actions.
+    pub price_only: Ratio,
     /// Product of all later dividend factors.
     pub dividend: Decimal,
 }
@@ -176,11 +236,12 @@ pub(crate) struct AdjustmentStep {
 /// Days from the last step's `before` on are not adjusted. Factors must be sorted by ex-date.
 pub(crate) fn steps(factors: &[AdjustmentFactor]) -> Vec<AdjustmentStep> {
     let mut steps = Vec::with_capacity(factors.len());
-    let (mut split, mut dividend) = (Ratio::ONE, Decimal::ONE);
+    let (mut split, mut price_only, mut dividend) = (Ratio::ONE, Ratio::ONE, Decimal::ONE);
     for factor in factors.iter().rev() {
         split = factor.split.then(split);
+        price_only = factor.price_only.then(price_only);
         dividend = bounded(dividend.checked_mul(factor.dividend_factor));
-        steps.push(AdjustmentStep { before: factor.ex_date, split, dividend });
+        steps.push(AdjustmentStep { before: factor.ex_date, split, price_only, dividend });
     }
     steps.reverse();
     steps
@@ -197,9 +258,8 @@ mod tests {
     fn splits(rows: &[(&str, i64, i64)]) -> Splits {
         Splits::new(
             rows.iter()
-                .map(|(day, from, to)| SplitEvent {
-                    ex_date: date(day),
-                    ratio: Ratio { from: (*from).into(), to: (*to).into() },
+                .map(|(day, from, to)| {
+                    SplitEvent::of_shares(date(day), Ratio { from: (*from).into(), to: (*to).into() })
                 })
                 .collect(),
         )
@@ -223,6 +283,18 @@ mod tests {
     }
 
     #[test]
+    fn a_price_only_action_moves_prices_and_no_amounts() {
+        let mut events = splits(&[("2020-08-31", 1, 4), ("2023-01-04", 1000, 1281)]);
+        events.0[1].is_price_only = true;
+        let (before, after) = (date("2020-01-02"), date("2023-01-04"));
+        assert_eq!(events.carry(before, after), Ratio { from: dec!(1), to: dec!(4) });
+        assert_eq!(events.carry(after, before), Ratio { from: dec!(4), to: dec!(1) });
+        assert_eq!(events.carry_price(before, after).apply(dec!(512.4)), dec!(100));
+        assert_eq!(events.carry_price(after, before).apply(dec!(100)), dec!(512.4));
+        assert!(events.carry(date("2020-08-31"), after).is_one());
+    }
+
+    #[test]
     fn ratios_never_overflow() {
         let huge = Ratio { from: Decimal::from(9_999_999_999i64), to: Decimal::ONE };
         let product = (0..50).fold(Ratio::ONE, |ratio, _| ratio.then(huge));
@@ -241,6 +313,7 @@ mod tests {
             dividend_factor,
             dividend: Decimal::ZERO,
             value: Some(Decimal::ZERO),
+            price_only: Ratio::ONE,
         };
         let steps = steps(&[
             factor("2024-01-10", dec!(1), dec!(1), dec!(0.99)),

@@ -31,7 +31,7 @@ pub struct PriceExtreme {
 pub(crate) fn year_range(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<(PriceExtreme, PriceExtreme)> {
     let from = series.at_or_before(months_before(as_of, 12)).map_or(0, |index| index + 1);
     let mut range: Option<(PriceExtreme, PriceExtreme)> = None;
-    for (start, end, ratio) in same_basis(series, from, as_of) {
+    for BasisRun { start, end, prices, .. } in same_basis(series, from, as_of) {
         let high_of = |index: usize| present(series.bars.high[index], series.bars.close[index]);
         let low_of = |index: usize| present(series.bars.low[index], series.bars.close[index]);
         // Of equal extremes the newest wins, so that the range has the date of its last touch.
@@ -41,7 +41,7 @@ pub(crate) fn year_range(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<(
             continue;
         };
         let extreme = |index: usize, value: i64| PriceExtreme {
-            price: ratio.apply(Decimal::new(value, series.bars.scale)),
+            price: prices.apply(Decimal::new(value, series.bars.scale)),
             date: series.date(index),
         };
         let (high, low) = (extreme(highest, high_of(highest)), extreme(lowest, low_of(lowest)));
@@ -65,10 +65,10 @@ fn present(value: i64, close: i64) -> i64 {
 pub(crate) fn average_close(series: &PriceSeries<'_>, count: usize, as_of: NaiveDate) -> Option<Decimal> {
     let from = series.bars.len().checked_sub(count)?;
     let mut sum = Decimal::ZERO;
-    for (start, end, ratio) in same_basis(series, from, as_of) {
+    for BasisRun { start, end, prices, .. } in same_basis(series, from, as_of) {
         let closes: i128 = series.bars.close[start..end].iter().map(|close| i128::from(*close)).sum();
         let closes = Decimal::try_from_i128_with_scale(closes, series.bars.scale).ok()?;
-        sum = bounded(sum.checked_add(ratio.apply(closes)));
+        sum = bounded(sum.checked_add(prices.apply(closes)));
     }
     quotient(sum, Decimal::from(count))
 }
@@ -77,19 +77,29 @@ pub(crate) fn average_close(series: &PriceSeries<'_>, count: usize, as_of: Naive
 pub(crate) fn average_volume(series: &PriceSeries<'_>, count: usize, as_of: NaiveDate) -> Option<i64> {
     let from = series.bars.len().saturating_sub(count);
     let (mut sum, mut days) = (Decimal::ZERO, 0usize);
-    for (start, end, ratio) in same_basis(series, from, as_of) {
+    for BasisRun { start, end, shares: basis, .. } in same_basis(series, from, as_of) {
         let volumes = series.bars.volume.known_at(start..end).iter().filter(|volume| **volume != MISSING);
         days += volumes.clone().count();
         let shares: i128 = volumes.map(|volume| i128::from(*volume)).sum();
         sum = bounded(
-            sum.checked_add(ratio.inverse().apply(Decimal::try_from_i128_with_scale(shares, 0).ok()?)),
+            sum.checked_add(basis.inverse().apply(Decimal::try_from_i128_with_scale(shares, 0).ok()?)),
         );
     }
     quotient(sum, Decimal::from(days)).and_then(round_to_integer)
 }
 
-/// Runs of bars between two splits, from `from` on: (start, end, ratio to the as-of basis).
-fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<(usize, usize, Ratio)> {
+/// Bars `start..end` between two splits or price-only actions.
+struct BasisRun {
+    start: usize,
+    end: usize,
+    /// Ratio of prices to the as-of basis.
+    prices: Ratio,
+    /// Ratio of amounts per share to the as-of basis; the inverse converts volumes.
+    shares: Ratio,
+}
+
+/// Runs of bars with one basis, from `from` on.
+fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<BasisRun> {
     let mut runs = Vec::with_capacity(1);
     let mut start = from;
     while start < series.bars.len() {
@@ -101,7 +111,8 @@ fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<(u
             .map(|split| split.ex_date)
             .find(|ex_date| *ex_date > day && *ex_date <= as_of);
         let end = next.and_then(|ex_date| series.at_or_after(ex_date)).unwrap_or(series.bars.len());
-        runs.push((start, end, series.splits.carry(day, as_of)));
+        let (prices, shares) = (series.splits.carry_price(day, as_of), series.splits.carry(day, as_of));
+        runs.push(BasisRun { start, end, prices, shares });
         start = end;
     }
     runs
@@ -133,7 +144,7 @@ mod tests {
     }
 
     fn halved(on: &str) -> Splits {
-        Splits::new(vec![SplitEvent { ex_date: date(on), ratio: Ratio { from: dec!(1), to: dec!(2) } }])
+        Splits::new(vec![SplitEvent::of_shares(date(on), Ratio { from: dec!(1), to: dec!(2) })])
     }
 
     #[test]

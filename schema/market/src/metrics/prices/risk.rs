@@ -156,7 +156,7 @@ impl<'a> Events<'a> {
         self.ahead = ahead;
         let mut growth = Decimal::try_from_i128_with_scale(raw, 15).ok()?;
         for event in between {
-            growth = event.split.inverse().apply(quotient(growth, event.dividend_factor)?);
+            growth = event.price_ratio().inverse().apply(quotient(growth, event.dividend_factor)?);
         }
         let scaled = growth.checked_mul(Decimal::from(1_000_000_000_000_000i64))?;
         i128::try_from(scaled.trunc()).ok().map(|growth| growth - ONE)
@@ -243,6 +243,7 @@ mod tests {
             dividend_factor: dividend_factor.unwrap_or(Decimal::ONE),
             dividend: dec!(0),
             value: None,
+            price_only: crate::metrics::prices::adjustment::Ratio::ONE,
         }
     }
 

@@ -45,15 +45,21 @@ impl<'a> PriceSeries<'a> {
         Decimal::new(self.bars.close[index], self.bars.scale)
     }
 
-    /// Close of a bar on the share basis of a day.
+    /// Close of a bar on the price basis of a day: adjusted for splits and price-only actions between them.
     pub(crate) fn close_on_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
         if self.splits.events().is_empty() {
             return self.close(index);
         }
+        self.splits.carry_price(self.date(index), basis).apply(self.close(index))
+    }
+
+    /// Close of a bar on the share basis of a day, as amounts per share are: comparable with dividends of
+    /// the bar's time.
+    pub(crate) fn close_on_shares(&self, index: usize, basis: NaiveDate) -> Decimal {
         self.splits.carry(self.date(index), basis).apply(self.close(index))
     }
 
-    /// Last raw close before a day, on that day's share basis.
+    /// Last raw close before a day, on that day's price basis.
     pub(crate) fn close_before(&self, day: NaiveDate) -> Option<Decimal> {
         self.before(day).map(|index| self.close_on_basis(index, day))
     }
@@ -128,7 +134,7 @@ mod tests {
     fn closes_on_the_shares_of_any_day() {
         let bars = bars(&[("2024-01-05", 4_000), ("2024-01-08", 2_100)]);
         let ratio = Ratio { from: dec!(1), to: dec!(2) };
-        let splits = Splits::new(vec![SplitEvent { ex_date: date("2024-01-08"), ratio }]);
+        let splits = Splits::new(vec![SplitEvent::of_shares(date("2024-01-08"), ratio)]);
         let series = PriceSeries::new(&bars, &splits);
         assert_eq!((series.close(0), series.date(1)), (dec!(40), date("2024-01-08")));
         assert_eq!(series.close_on_basis(0, date("2024-01-05")), dec!(40));

@@ -1,45 +1,68 @@
-//! Consistency check of prices and splits; sets two flags (R30).
+//! Consistency of prices and splits (R30, R36).
 //!
 //! `price_jump_without_split`: closes at most 7 days apart differ by a known split ratio, within 3 %, without
 //! a split between them. Known ratios are 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their
-//! inverses, and those of the security's own splits from 3 for 2.
+//! inverses, and those of the security's own splits from 3 for 2. A jump that a distribution explains is none.
 //!
-//! `split_not_in_price`: over a split of at least 3 for 2 the raw close moved less than half way to from/to,
-//! on a ratio scale.
-//!
-//! Prices and splits are not changed.
+//! A price denies a ratio if the rest of the move is too large a share of the ratio's logarithm. Powers are
+//! compared in place of logarithms: ln a > p/q ln b exactly if a^q > b^p.
 
 use rust_decimal::Decimal;
 
 use super::adjustment::Ratio;
 use super::series::PriceSeries;
 use crate::metrics::arithmetic::quotient;
+use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::row::{Flag, Flags};
 
 const RATIOS: [i128; 14] = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100];
 const DAYS_APART: i32 = 7;
+/// Scale of closes after distributions: six places.
+const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
+/// Base of natural logarithms, to eight places.
+const E: Decimal = Decimal::from_parts(271_828_183, 0, 0, false, 8);
 /// Lower bound of all known ratios less 3 %, in hundredths. It spares most sessions a division.
 const LEAST_JUMP: i128 = 145;
 
-/// Sets the flags. A calm series has no close that moves by three eighths, so it needs no search for jumps.
-pub(crate) fn flag_contradictions(series: &PriceSeries<'_>, is_calm: bool, flags: &mut Flags) {
-    if !is_calm && has_jump(series) {
+/// Flags a jump. A calm series has no close that moves by three eighths, so it needs no search.
+pub(crate) fn flag_jumps(
+    series: &PriceSeries<'_>,
+    ex_days: &[ExDateEvents],
+    is_calm: bool,
+    flags: &mut Flags,
+) {
+    if !is_calm && has_jump(series, ex_days) {
         flags.set(Flag::PriceJumpWithoutSplit);
-    }
-    if has_silent_split(series) {
-        flags.set(Flag::SplitNotInPrice);
     }
 }
 
-fn has_jump(series: &PriceSeries<'_>) -> bool {
+fn has_jump(series: &PriceSeries<'_>, ex_days: &[ExDateEvents]) -> bool {
     let own: Vec<Decimal> = series.splits.events().iter().filter_map(|split| size_of(split.ratio)).collect();
     let (days, closes) = (&series.bars.day, &series.bars.close);
     (1..closes.len()).any(|index| {
         let (before, after) = (closes[index - 1], closes[index]);
         days[index] - days[index - 1] <= DAYS_APART
             && is_known_ratio(before.max(after), before.min(after), &own)
-            && series.splits.between(series.date(index - 1), series.date(index)).is_one()
+            && series.splits.price_between(series.date(index - 1), series.date(index)).is_one()
+            && !is_explained(series, ex_days, index, &own)
     })
+}
+
+/// True if distributions between a bar and the one before leave no jump: their factor lowers the close before.
+fn is_explained(series: &PriceSeries<'_>, ex_days: &[ExDateEvents], index: usize, own: &[Decimal]) -> bool {
+    let (from, to) = (series.date(index - 1), series.date(index));
+    let between = ex_days.iter().filter(|day| from < day.ex_date && day.ex_date <= to);
+    let mut close = series.close(index - 1);
+    for day in between {
+        close = close.saturating_mul(day.factor());
+    }
+    let scaled = |value: Decimal| i64::try_from(value.saturating_mul(SCALE).trunc()).ok();
+    match (scaled(close), scaled(series.close(index))) {
+        (Some(before), Some(after)) if close != series.close(index - 1) => {
+            !is_known_ratio(before.max(after), before.min(after), own)
+        }
+        _ => false,
+    }
 }
 
 fn is_known_ratio(large: i64, small: i64, own: &[Decimal]) -> bool {
@@ -59,27 +82,50 @@ fn is_known_ratio(large: i64, small: i64, own: &[Decimal]) -> bool {
 }
 
 /// Factor by which a split changes prices, at least 1; `None` under 3 for 2, which is not detectable.
-fn size_of(ratio: Ratio) -> Option<Decimal> {
+pub(crate) fn size_of(ratio: Ratio) -> Option<Decimal> {
     let (more, fewer) = (ratio.from.max(ratio.to), ratio.from.min(ratio.to));
     quotient(more, fewer).filter(|size| *size >= Decimal::new(15, 1))
 }
 
-fn has_silent_split(series: &PriceSeries<'_>) -> bool {
-    let mut large = series.splits.events().iter().filter(|split| size_of(split.ratio).is_some());
-    large.any(|split| {
-        let expected = split.ratio.factor();
-        let Some((before, after)) = series.before(split.ex_date).zip(series.at_or_after(split.ex_date))
-        else {
-            return false;
-        };
-        if series.bars.day[after] - series.bars.day[before] > DAYS_APART {
-            return false;
-        }
-        let moved =
-            quotient(series.close(after), series.close(before)).and_then(|moved| moved.checked_mul(moved));
-        // Squared move on the side of 1: the price moved less than half way.
-        moved.is_some_and(|squared| squared.cmp(&expected) == Decimal::ONE.cmp(&expected))
-    })
+/// True if the unexplained rest of a move is more than `share` percent of the ratio's logarithm, within its
+/// limit. The rest is 1 if the price moved by the ratio.
+pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: LogarithmLimit) -> bool {
+    let Some(size) = quotient(ratio.from.max(ratio.to), ratio.from.min(ratio.to)) else { return false };
+    let base = match limit {
+        LogarithmLimit::None => size,
+        LogarithmLimit::One => size.min(E),
+    };
+    let Some(rest) = (if rest < Decimal::ONE { quotient(Decimal::ONE, rest) } else { Some(rest) }) else {
+        return true;
+    };
+    let (numerator, denominator) = lowest_share(share);
+    match (power(rest, denominator), power(base, numerator)) {
+        (Some(rest), Some(base)) => rest > base,
+        // Only one of them exceeds 28 digits, or both do: then the logarithms are compared roughly.
+        (None, Some(_)) => true,
+        (Some(_), None) => false,
+        (None, None) => rest >= base,
+    }
+}
+
+/// Upper limit of the logarithm that a share refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogarithmLimit {
+    /// Logarithm of the whole ratio.
+    None,
+    /// At most 1: a ratio above 2.718 counts as that.
+    One,
+}
+
+/// Percent in lowest terms: 40 is 2/5.
+fn lowest_share(percent: i64) -> (u32, u32) {
+    let divisor = [20, 10, 5, 4, 2].into_iter().find(|divisor| percent % divisor == 0 && 100 % divisor == 0);
+    let divisor = divisor.unwrap_or(1);
+    (u32::try_from(percent / divisor).unwrap_or_default(), u32::try_from(100 / divisor).unwrap_or(1))
+}
+
+fn power(base: Decimal, exponent: u32) -> Option<Decimal> {
+    (0..exponent).try_fold(Decimal::ONE, |product, _| product.checked_mul(base))
 }
 
 #[cfg(test)]
@@ -101,13 +147,11 @@ mod tests {
                 0,
             );
         }
-        let event = |(day, ratio): &(i32, Ratio)| SplitEvent {
-            ex_date: crate::day::date_of(first + day),
-            ratio: *ratio,
-        };
+        let event =
+            |(day, ratio): &(i32, Ratio)| SplitEvent::of_shares(crate::day::date_of(first + day), *ratio);
         let splits = Splits::new(splits.iter().map(event).collect());
         let mut flags = Flags::default();
-        flag_contradictions(&PriceSeries::new(&bars, &splits), is_calm, &mut flags);
+        flag_jumps(&PriceSeries::new(&bars, &splits), &[], is_calm, &mut flags);
         flags.codes()
     }
 
@@ -159,22 +203,28 @@ mod tests {
     }
 
     #[test]
-    fn a_split_shows_in_the_price_at_least_half() {
-        let silent = |before: i64, after: i64, split| {
-            found(&[(0, before), (1, after)], &[(1, split)], false) == ["split_not_in_price"]
-        };
-        assert_eq!([70, 71, 100].map(|after| silent(100, after, of(1, 2))), [false, true, true]);
-        assert_eq!([142, 141, 100].map(|after| silent(100, after, of(2, 1))), [false, true, true]);
-        // Half of the way is enough, and an unchanged price is none of it.
-        assert_eq!([50, 51, 100].map(|after| silent(100, after, of(1, 4))), [false, true, true]);
-        assert_eq!([200, 199, 100].map(|after| silent(100, after, of(4, 1))), [false, true, true]);
-        // Splits under 3 for 2 are lost among the price's own moves.
-        assert!(silent(100, 100, of(2, 3)) && silent(100, 100, of(3, 2)));
-        assert!(!silent(100, 100, of(5, 7)) && !silent(100, 100, of(7, 5)));
-        let apart = |days| found(&[(0, 100), (days, 100)], &[(3, of(1, 2))], false);
-        assert_eq!((apart(7).len(), apart(8).len()), (1, 0));
-        assert!(found(&[(0, 100)], &[(1, of(1, 2))], false).is_empty());
-        assert!(found(&[(1, 100)], &[(1, of(1, 2))], false).is_empty());
+    fn a_rest_of_more_than_the_share_of_the_logarithm_denies_a_ratio() {
+        let denied = |rest: Decimal, ratio, limit| is_denied(rest, ratio, 40, limit);
+        let (one, none) = (LogarithmLimit::One, LogarithmLimit::None);
+        // 2^0.4 is 1.3195.
+        for (rest, expected) in [
+            (dec!(1), false),
+            (dec!(1.319), false),
+            (dec!(1.32), true),
+            (dec!(0.758), false),
+            (dec!(0.757), true),
+        ] {
+            assert_eq!(denied(rest, of(1, 2), one), expected, "{rest}");
+            assert_eq!(denied(rest, of(2, 1), one), expected, "{rest}");
+        }
+        // From 2.718 on, e^0.4: 1.4918.
+        assert_eq!([dec!(1.491), dec!(1.492)].map(|rest| denied(rest, of(12, 1), one)), [false, true]);
+        assert_eq!([dec!(2.7), dec!(2.71)].map(|rest| denied(rest, of(12, 1), none)), [false, true]);
+        // Shares without a common divisor, and numbers beyond 28 digits.
+        assert!(is_denied(dec!(22), of(1, 22), 83, none) && !is_denied(dec!(13), of(1, 22), 83, none));
+        assert!(
+            is_denied(dec!(999999), of(1, 2), 59, one) && !is_denied(dec!(1.01), of(1, 1_000_000), 59, none)
+        );
     }
 
     #[test]
@@ -183,9 +233,38 @@ mod tests {
         let (halved, odd) = (ratio(dec!(1), dec!(2)), ratio(dec!(1), dec!(0.4406)));
         check(&[100, 101, 50, 51], None, &["price_jump_without_split"]);
         check(&[100, 101, 50, 51], Some((2, halved)), &[]);
-        check(&[100, 101, 102, 103], Some((2, halved)), &["split_not_in_price"]);
+        check(&[100, 101, 102, 103], Some((2, halved)), &[]);
         check(&[100, 101, 46, 45], None, &[]);
         check(&[53, 120, 120, 272], Some((3, odd)), &["price_jump_without_split"]);
         check(&[53, 53, 120, 272], None, &[]);
+    }
+
+    #[test]
+    fn a_distribution_explains_a_jump() {
+        let first: chrono::NaiveDate = "2024-01-02".parse().unwrap();
+        let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+        for (day, close) in (0..).zip([1000, 1000, 500, 500]) {
+            let (open, high, low, vwap, trade_count) = (MISSING, MISSING, MISSING, MISSING, MISSING);
+            let day = day_number(first) + day;
+            bars.push(Bar { day, open, high, low, close, volume: 1, vwap, trade_count }, 0);
+        }
+        let splits = Splits::default();
+        let jumps = |after: u64, factor: Decimal| {
+            let day = ExDateEvents {
+                ex_date: first + chrono::Days::new(after),
+                split: Ratio::ONE,
+                price_only: Ratio::ONE,
+                cash: dec!(0),
+                value: dec!(0),
+                close_before: None,
+                dividend_factor: Some(factor),
+                foreign: false,
+            };
+            let mut flags = Flags::default();
+            flag_jumps(&PriceSeries::new(&bars, &splits), &[day], false, &mut flags);
+            flags.has(Flag::PriceJumpWithoutSplit)
+        };
+        assert!(!jumps(2, dec!(0.5)) && jumps(1, dec!(0.5)) && jumps(3, dec!(0.5)));
+        assert!(jumps(2, dec!(0.99)));
     }
 }

@@ -43,7 +43,7 @@ pub fn total_return(closes: &CloseSeries<'_>, from: usize, to: usize) -> Option<
     let last = closes.factors.partition_point(|day| day.ex_date <= end);
     let passed = closes.factors.get(first..last)?;
     let mut growth = quotient((closes.close)(to), (closes.close)(from))?;
-    growth = splits_of(passed).inverse().apply(growth);
+    growth = price_ratio_of(passed).inverse().apply(growth);
     for same_bar in passed.chunk_by(|a, b| closes.session(a) == closes.session(b)) {
         growth = growth.checked_mul(reinvested(closes, same_bar)?)?;
     }
@@ -57,8 +57,9 @@ impl CloseSeries<'_> {
     }
 }
 
-fn splits_of(days: &[AdjustmentFactor]) -> Ratio {
-    days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.split))
+/// Product of the splits and price-only actions; the value of a spin-off is thereby reinvested.
+fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
+    days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
 }
 
 /// (P + D) / P of the session that these ex-dates share, amounts on its share basis.
@@ -66,7 +67,7 @@ fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Dec
     let close = (closes.close)(closes.session(days.first()?));
     let mut value = Decimal::ZERO;
     for (index, day) in days.iter().enumerate() {
-        let later = splits_of(days.get(index + 1..).unwrap_or_default());
+        let later = price_ratio_of(days.get(index + 1..).unwrap_or_default());
         value = value.checked_add(later.apply(day.value?))?;
     }
     if value.is_zero() { Some(Decimal::ONE) } else { quotient(close.checked_add(value)?, close) }
@@ -98,6 +99,7 @@ mod tests {
                 dividend_factor: Decimal::ONE,
                 dividend: Decimal::ZERO,
                 value: *value,
+                price_only: Ratio::ONE,
             })
             .collect();
         let close = |index: usize| Decimal::from(closes[index].1);

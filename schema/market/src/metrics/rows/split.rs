@@ -6,9 +6,9 @@ use super::id::{split_id, stock_dividend_id};
 use crate::decimal::ExactDecimal;
 use crate::metrics::arithmetic::{factor, quotient};
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::merge::{MergedSplit, is_known};
+use crate::metrics::merge::{MergedSplit, is_known, share_type};
 use crate::metrics::prices::adjustment::Ratio;
-use crate::row::{SplitRow, SplitStatus, SplitType};
+use crate::row::{SplitRow, SplitStatus};
 
 /// Effective, announced and cancelled splits by ex-date, with stock dividends.
 pub(crate) fn splits(computed: &ComputedMetrics<'_>) -> Vec<SplitRow> {
@@ -50,11 +50,8 @@ pub(crate) fn splits(computed: &ComputedMetrics<'_>) -> Vec<SplitRow> {
 fn split_row(computed: &ComputedMetrics<'_>, split: &MergedSplit) -> SplitRow {
     let splits = &computed.inputs.history.splits;
     let observation = &splits[split.index];
-    let declared = observation.record.r#type.as_deref().and_then(|word| word.parse::<SplitType>().ok());
-    let by_ratio = split_type(split.ratio);
-    let shares_paid = declared == Some(SplitType::StockDividend) && by_ratio != SplitType::Reverse;
     SplitRow {
-        r#type: if shares_paid { SplitType::StockDividend } else { by_ratio },
+        r#type: split.r#type,
         declaration_date: observation.record.declaration_date,
         payable_date: observation.record.payable_date,
         revision: observation.revision,
@@ -75,7 +72,7 @@ fn base(
         (false, true) => SplitStatus::Effective,
         (false, false) => SplitStatus::Announced,
     };
-    let later = computed.inputs.merged.split_table.between(ex_date, computed.inputs.as_of);
+    let later = computed.inputs.merged.split_table.price_between(ex_date, computed.inputs.as_of);
     let cumulative = if status == SplitStatus::Effective { ratio.then(later) } else { later };
     let number = |value: Decimal| ExactDecimal::from(value.normalize());
     SplitRow {
@@ -88,23 +85,11 @@ fn base(
         to_shares: number(ratio.to),
         ratio: quotient(ratio.to, ratio.from).map_or_else(ExactDecimal::default, factor),
         text: format!("{}:{}", ratio.to.normalize(), ratio.from.normalize()),
-        r#type: split_type(ratio),
+        r#type: share_type(ratio, None),
         price_factor: factor(ratio.factor()),
         cumulative_price_factor: factor(cumulative.factor()),
         status,
         revision: 0,
         updated_at: computed.updated_at,
-    }
-}
-
-/// Forward or reverse by direction. Below 1.25 new shares per old share it is a stock dividend.
-fn split_type(ratio: Ratio) -> SplitType {
-    let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
-    if ratio.to < ratio.from {
-        SplitType::Reverse
-    } else if ratio.to < quarter_more {
-        SplitType::StockDividend
-    } else {
-        SplitType::Forward
     }
 }

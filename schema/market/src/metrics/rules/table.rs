@@ -221,6 +221,38 @@ rules! {
         /// Minimum number of monthly return pairs of a beta.
         beta_least_pairs: i64 = 24, 2..=60, "pairs";
     }
+    /// Spin-offs that a feed gives as a ratio without a type.
+    spin_off: SpinOffRules, "R35" {
+        /// Largest ratio of a spin-off, in either direction.
+        largest_ratio: Decimal = 2.5, 1.01..=10, "times";
+        /// Number that both lowest terms of a spin-off's ratio exceed.
+        least_term: i64 = 50, 1..=10000, "shares";
+        /// Minimum old shares in the lowest terms of a spin-off's ratio.
+        least_old_shares: i64 = 100, 1..=10000, "shares";
+        /// Number that both lowest terms exceed where another action of the source is a spin-off.
+        least_term_of_sibling: i64 = 20, 1..=10000, "shares";
+        /// Minimum distance of an equal ratio that makes both stock dividends.
+        repeat_days: i64 = 180, 1..=3650, "days";
+    }
+    /// Price levels: isolated bars, wrong units, and splits that the price denies.
+    level: LevelRules, "R36" {
+        /// Factor between adjacent closes above which a move needs an explanation.
+        factor: Decimal = 3, 1.5..=100, "times";
+        /// Maximum distance of adjacent bars.
+        adjacent_days: i64 = 7, 1..=31, "days";
+        /// Difference up to which the closes around a bar agree.
+        agreement: Decimal = 50, 0..=200, "percent";
+        /// Distance from 100 or 1,000 times up to which a move is one of units.
+        unit_tolerance: Decimal = 15, 0..=50, "percent";
+        /// Maximum length of a newest run in a wrong unit; a longer one is a lasting move.
+        unit_run_sessions: i64 = 60, 1..=1000, "sessions";
+        /// Share of a split's logarithm, of at most 1, above which the price denies it.
+        denied_share: i64 = 40, 5..=60, "percent";
+        /// Share of a split's logarithm above which a denied split is excluded.
+        excluded_share: i64 = 80, 50..=100, "percent";
+        /// Number of sessions after an early split in which its move is looked for.
+        early_sessions: i64 = 3, 0..=10, "sessions";
+    }
     /// Isolated outliers among regular amounts.
     outlier: OutlierRules, "R28" {
         /// Number of sums before a new one in the comparison.

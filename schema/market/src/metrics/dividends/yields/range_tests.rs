@@ -28,7 +28,7 @@ fn month_ends(other: &[(&str, i64)]) -> crate::bars::Bars {
 fn range(paid: &[(&str, Decimal)], other: &[(&str, i64)], split: Option<&str>, last: &str) -> Option<String> {
     use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
     let bars = month_ends(other);
-    let halved = |day: &str| SplitEvent { ex_date: date(day), ratio: Ratio { from: dec!(1), to: dec!(2) } };
+    let halved = |day: &str| SplitEvent::of_shares(date(day), Ratio { from: dec!(1), to: dec!(2) });
     let splits = Splits::new(split.map(halved).into_iter().collect());
     let (series, last) = (PriceSeries::new(&bars, &splits), date(last));
     let rates: Vec<DividendRate> =

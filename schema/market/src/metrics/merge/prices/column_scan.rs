@@ -3,6 +3,9 @@
 //! Sign bits are combined in place of comparisons, so that several values are processed at a time on any
 //! processor.
 
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+
 use crate::bars::{BarColumn, Bars};
 
 /// Sign bit.
@@ -26,6 +29,24 @@ pub(crate) fn is_calm(closes: &[i64]) -> bool {
         above | most(before).wrapping_sub(after) | most(after).wrapping_sub(before)
     });
     above & SIGN == 0
+}
+
+/// True if any close may be more than `factor` times its neighbour. Closes must be positive. A fraction of the
+/// factor is ignored, so that the scan finds too many rather than too few.
+pub(crate) fn has_leap(closes: &[i64], factor: Decimal) -> bool {
+    let times = factor.trunc().to_u64().unwrap_or(1).max(1);
+    let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
+    if closes.iter().fold(0, |all, close| all | close.cast_unsigned()) >= SIGN / (2 * times) {
+        return pairs.fold(false, |leap, (before, after)| {
+            let (before, after) = (before.cast_unsigned(), after.cast_unsigned());
+            leap | (after > before.saturating_mul(times)) | (before > after.saturating_mul(times))
+        });
+    }
+    let above = pairs.fold(0, |above, (before, after)| {
+        let (before, after) = (before.cast_unsigned(), after.cast_unsigned());
+        above | (before * times).wrapping_sub(after) | (after * times).wrapping_sub(before)
+    });
+    above & SIGN != 0
 }
 
 /// True if any bar has a close of 0 or less, another negative value, or a high below its low.
@@ -85,6 +106,13 @@ mod tests {
             });
             if close.iter().all(|close| *close > 0) {
                 prop_assert_eq!(is_calm(&close), !leaps);
+                for factor in [3u32, 7] {
+                    let leaps = close.windows(2).any(|pair| {
+                        let (small, large) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
+                        i128::from(large) > i128::from(small) * i128::from(factor)
+                    });
+                    prop_assert_eq!(has_leap(&close, Decimal::from(factor)), leaps);
+                }
             }
             prop_assert_eq!(has_fault(&Bars { open, high, low, close, volume, ..Bars::default() }), faulty);
         }

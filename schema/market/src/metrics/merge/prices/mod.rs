@@ -2,14 +2,14 @@
 //!
 //! The preferred source with a usable bar wins each day. Bars on a later share basis are converted to raw by
 //! the splits between their day and the basis day, at most 10 places. Basis day 0 is the newest day of the
-//! source's data. A bar 100 times (or a hundredth of) both neighbours, within 5 %, is quarantined as
-//! `price_unit_error`. Bars after the as-of date are ignored.
+//! source's data. Bars after the as-of date are ignored. Bars that contradict their neighbours are quarantined
+//! (R36): `isolated_price`, `price_unit_error`, and the newest as `unconfirmed_price`.
 
 mod column_scan;
+mod levels;
 mod unadjust;
-mod unit_error;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 use rust_decimal::Decimal;
@@ -21,13 +21,13 @@ use crate::day::{date_of, day_number};
 use crate::event::{DecisionVerdict, Kind, MINOR_UNIT_PLACES};
 use crate::history::{History, SourceBars, SourcePolicy};
 use crate::metrics::calendar::months_before;
-use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::prices::range::VOLUME_SESSIONS;
 use crate::metrics::source_policy::{MANUAL, SourceCandidate, preference, range_of, range_starts};
 use crate::row::QuarantineReason;
 use column_scan::{has_fault, is_calm};
+pub(crate) use levels::LevelCheck;
+use levels::{Closes, LevelFault};
 use unadjust::raw_bars;
-use unit_error::{has_leap, is_unit_error};
 
 /// Quarantined bar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,12 +65,12 @@ impl MergedPrices {
     }
 }
 
-/// Merges the prices of a security up to `as_of`. `all_splits` are all live splits, whenever announced.
+/// Merges the prices of a security up to `as_of`. The splits of `levels` are all live ones, whenever announced.
 pub(crate) fn merge_prices(
     history: &History,
     policy: &SourcePolicy,
     as_of: NaiveDate,
-    all_splits: &Splits,
+    levels: &LevelCheck<'_>,
     newest_days: &dyn Fn(&str) -> Option<NaiveDate>,
     decided: &DecisionIndex<'_>,
 ) -> MergedPrices {
@@ -78,7 +78,7 @@ pub(crate) fn merge_prices(
     let minor_places = minor_places(history);
     if let [only] = history.prices.as_slice()
         && !decided.has_prices()
-        && let Some((mut bars, is_calm)) = copy_if_plain(&only.bars, last_day)
+        && let Some((mut bars, is_calm)) = copy_if_plain(&only.bars, last_day, minor_places, levels)
     {
         bars.scale += minor_places;
         let observed_at = observed_by(&only.bars, last_day);
@@ -102,13 +102,13 @@ pub(crate) fn merge_prices(
             },
             bars: raw_bars(
                 usable_bars(prices, last_day, minor_places, decided, &mut quarantined),
-                all_splits,
+                levels.splits,
                 newest_day(prices, newest_days),
             ),
         })
         .collect();
     let (bars, origin) = pick_by_day(&sources, policy);
-    let (bars, origin) = without_unit_errors(bars, origin, &sources, decided, &mut quarantined);
+    let (bars, origin) = without_level_faults(bars, origin, &sources, levels, decided, &mut quarantined);
     quarantined.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
     let used = history.prices.iter().zip(&sources).filter(|(_, source)| !source.bars.is_empty());
     let observed_at = used.filter_map(|(prices, _)| observed_by(&prices.bars, last_day)).max();
@@ -160,10 +160,23 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
 
 /// Fast path on integers: bars of one source that are raw, live and faultless are used unchanged. Also
 /// returns whether they are calm.
-fn copy_if_plain(bars: &Bars, last_day: i32) -> Option<(Bars, bool)> {
-    let calm = calmness_of_plain(bars)?;
+fn copy_if_plain(
+    bars: &Bars,
+    last_day: i32,
+    minor_places: u32,
+    levels: &LevelCheck<'_>,
+) -> Option<(Bars, bool)> {
+    let plain = bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none());
+    if !plain || has_fault(bars) {
+        return None;
+    }
+    let calm = is_calm(&bars.close);
     let end = bars.day.partition_point(|day| *day <= last_day);
-    // Cutting the later neighbour of the newest bar is safe: unit errors need two neighbours.
+    let closes =
+        Closes { closes: &bars.close[..end], days: &bars.day[..end], scale: bars.scale + minor_places };
+    if !calm && !levels.faults(closes).is_empty() {
+        return None;
+    }
     let mut kept = Bars {
         scale: bars.scale,
         day: bars.day[..end].to_vec(),
@@ -179,14 +192,6 @@ fn copy_if_plain(bars: &Bars, last_day: i32) -> Option<(Bars, bool)> {
     };
     kept.canonicalize();
     Some((kept, calm))
-}
-
-/// Calmness of raw, live, faultless bars without a unit error; `None` for others.
-fn calmness_of_plain(bars: &Bars) -> Option<bool> {
-    let plain = bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none());
-    let calm = is_calm(&bars.close);
-    let has_unit_error = || (0..bars.len()).any(|index| is_unit_error(&bars.close, index));
-    (plain && !has_fault(bars) && (calm || !has_leap(&bars.close) || !has_unit_error())).then_some(calm)
 }
 
 fn is_faulty(bars: &Bars, index: usize) -> bool {
@@ -328,31 +333,31 @@ fn positive(bars: &Bars) -> Bars {
     kept
 }
 
-fn without_unit_errors(
+fn without_level_faults(
     mut bars: Bars,
     mut origin: Vec<usize>,
     sources: &[Source<'_>],
+    levels: &LevelCheck<'_>,
     decided: &DecisionIndex<'_>,
     quarantined: &mut Vec<QuarantinedBar>,
 ) -> (Bars, Vec<usize>) {
-    let is_released = |index: usize| {
-        let (bar, source) = (bars.bar(index), sources[origin[index]].candidate.source);
-        let decision =
-            decided.of_bar(source, date_of(bar.day), PriceValues::from_bar(&bar, bars.scale).close);
-        decision.is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
-    };
-    let wrong: BTreeSet<usize> =
-        (0..bars.len()).filter(|index| is_unit_error(&bars.close, *index) && !is_released(*index)).collect();
-    if !wrong.is_empty() {
+    let source_of = |index: usize| sources[origin[index]].candidate.source;
+    let mut faults: BTreeMap<usize, LevelFault> =
+        levels.faults(Closes { closes: &bars.close, days: &bars.day, scale: bars.scale });
+    faults.retain(|index, _| !is_released(decided, source_of(*index), &bars, *index));
+    if !faults.is_empty() {
         let mut kept = bars.slice(0..0);
         let mut from = Vec::with_capacity(origin.len());
         for (index, source) in origin.into_iter().enumerate() {
             let bar = bars.bar(index);
-            if wrong.contains(&index) {
-                quarantined.push(unit_error(&bar, bars.scale, &sources[source], decided));
-            } else {
-                kept.push(bar, 0);
-                from.push(source);
+            match faults.get(&index) {
+                Some(fault) => {
+                    quarantined.push(level_fault(&bar, bars.scale, *fault, &sources[source], decided));
+                }
+                None => {
+                    kept.push(bar, 0);
+                    from.push(source);
+                }
             }
         }
         (bars, origin) = (kept, from);
@@ -361,15 +366,108 @@ fn without_unit_errors(
     (bars, origin)
 }
 
-fn unit_error(bar: &Bar, scale: u32, source: &Source<'_>, decided: &DecisionIndex<'_>) -> QuarantinedBar {
+/// True if a decision releases a bar.
+fn is_released(decided: &DecisionIndex<'_>, source: &str, bars: &Bars, index: usize) -> bool {
+    let bar = bars.bar(index);
+    let decision = decided.of_bar(source, date_of(bar.day), PriceValues::from_bar(&bar, bars.scale).close);
+    decision.is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
+}
+
+fn level_fault(
+    bar: &Bar,
+    scale: u32,
+    fault: LevelFault,
+    source: &Source<'_>,
+    decided: &DecisionIndex<'_>,
+) -> QuarantinedBar {
     let close = PriceValues::from_bar(bar, scale).close;
     let line = source.bars.day.binary_search(&bar.day).map_or(0, |index| source.bars.version_of(index).line);
-    let name = source.candidate.source;
-    let message = format!("the close {close} is 100 times away from the sessions before and after it");
+    let (reason, message) = match fault {
+        LevelFault::Isolated => (
+            QuarantineReason::IsolatedPrice,
+            format!("the close {close} is far from the sessions before and after it, which agree"),
+        ),
+        LevelFault::WrongUnit(times) => (
+            QuarantineReason::PriceUnitError,
+            format!("the close {close} is {times} times away from the sessions around it"),
+        ),
+    };
+    quarantined_bar(bar.day, source.candidate.source, line, close, (reason, message), decided)
+}
+
+fn quarantined_bar(
+    day: i32,
+    source: &str,
+    line: u64,
+    close: Decimal,
+    fault: RowFault,
+    decided: &DecisionIndex<'_>,
+) -> QuarantinedBar {
     // Other sources may use another share basis, for which no decision exists.
-    let confirmed = confirmed_bar(decided, name, bar.day, close);
-    let (reason, message) = confirmed.unwrap_or((QuarantineReason::PriceUnitError, message));
-    QuarantinedBar { day: bar.day, source: name.to_owned(), line, close, reason, message }
+    let (reason, message) = confirmed_bar(decided, source, day, close).unwrap_or(fault);
+    QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
+}
+
+/// Quarantines a newest bar that leaps from the one before, unless another source or a decision confirms it.
+/// Returns true if any other leap remains (R36). `levels` has the splits as they are effective.
+///
+/// A bar without a successor counts once the next session is long past: the security may not trade any more.
+pub(crate) fn review_levels(
+    prices: &mut MergedPrices,
+    history: &History,
+    as_of: NaiveDate,
+    levels: &LevelCheck<'_>,
+    decided: &DecisionIndex<'_>,
+) -> bool {
+    if prices.is_calm {
+        return false;
+    }
+    let bars = &prices.bars;
+    let closes = Closes { closes: &bars.close, days: &bars.day, scale: bars.scale };
+    let leaps = levels.leaps(closes);
+    let Some((newest, earlier)) = leaps.split_last() else { return false };
+    let (index, day) = (*newest, bars.day[*newest]);
+    let source = &history.prices[prices.source_of(index)];
+    let is_newest = index + 1 == bars.len();
+    let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
+    // The bar before is a spike that a decision released.
+    let has_returned = || earlier.last() == Some(&(index - 1)) && levels.agree(closes, index - 2, index);
+    if !is_newest
+        || !is_recent
+        || has_returned()
+        || is_confirmed(prices, index, history, levels)
+        || is_released(decided, &source.source, bars, index)
+    {
+        return true;
+    }
+    let (close, before) =
+        (Decimal::new(bars.close[index], bars.scale), Decimal::new(bars.close[index - 1], bars.scale));
+    let line = source.bars.day.binary_search(&day).map_or(0, |bar| source.bars.version_of(bar).line);
+    let message = format!(
+        "the newest close {close} is far from the close {before} before it; the next session or another source \
+         confirms or refutes it"
+    );
+    let fault = (QuarantineReason::UnconfirmedPrice, message);
+    let held = quarantined_bar(day, &source.source, line, close, fault, decided);
+    prices.quarantined.push(held);
+    prices.quarantined.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
+    prices.bars = bars.slice(0..index);
+    prices.bars.canonicalize();
+    prices.origin.truncate(index);
+    prices.is_plain = false;
+    !earlier.is_empty()
+}
+
+/// True if another source has about the same close on the day of a bar.
+fn is_confirmed(prices: &MergedPrices, index: usize, history: &History, levels: &LevelCheck<'_>) -> bool {
+    let close = Decimal::new(prices.bars.close[index], prices.bars.scale);
+    let others = history.prices.iter().enumerate().filter(|(place, _)| *place != prices.source_of(index));
+    let mut of_day = others.filter_map(|(_, other)| {
+        let bar = other.bars.day.binary_search(&prices.bars.day[index]).ok()?;
+        let is_live = !other.bars.version_of(bar).retracted && other.bars.close[bar] > 0;
+        is_live.then(|| Decimal::new(other.bars.close[bar], other.bars.scale + minor_places(history)))
+    });
+    of_day.any(|other| levels.is_near(close, other))
 }
 
 #[cfg(test)]

@@ -104,33 +104,37 @@ fn a_bar_that_cannot_be_is_held_by_itself() {
 }
 
 #[test]
-fn a_hundredfold_close_is_a_wrong_unit_where_both_neighbours_say_so() {
-    let check = |prices: &[i64], wrong: &[usize]| {
+fn a_close_far_from_its_neighbours_is_held_where_both_say_so() {
+    let check = |prices: &[i64], wrong: &[(usize, &str)]| {
         let days = ["2024-06-20", "2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26"];
         let rows: Vec<Bar> = days.iter().zip(prices).map(|(day, close)| bar(day, *close)).collect();
         let expected: Vec<String> =
-            wrong.iter().map(|at| format!("{} price_unit_error a 3", days[*at])).collect();
+            wrong.iter().map(|(at, reason)| format!("{} {reason} a 3", days[*at])).collect();
         let found = derived(&history(vec![source("a", 2, &rows)]), &[]);
         assert_eq!(held(&found), expected, "{prices:?}");
         assert_eq!(found.bars.len(), prices.len() - wrong.len());
     };
-    for (close, is_wrong) in [(949_999, false), (950_000, true), (1_050_000, true), (1_050_001, false)] {
-        check(&[10_000, close, 10_000], if is_wrong { &[1] } else { &[] });
+    let (isolated, unit) = ("isolated_price", "price_unit_error");
+    for (close, reason) in
+        [(869_565, isolated), (869_566, unit), (1_150_000, unit), (1_150_001, isolated), (30_001, isolated)]
+    {
+        check(&[10_000, close, 10_000], &[(1, reason)]);
     }
-    // A dip: each neighbour is 95 to 105 times as much.
-    for (around, is_wrong) in [(949_999, false), (950_000, true), (1_050_000, true), (1_050_001, false)] {
-        check(&[around, 10_000, around], if is_wrong { &[1] } else { &[] });
+    check(&[10_000, 30_000, 10_000], &[]);
+    // A dip.
+    for (around, reason) in [(869_565, isolated), (869_566, unit), (1_150_000, unit), (1_150_001, isolated)] {
+        check(&[around, 10_000, around], &[(1, reason)]);
     }
-    // One neighbour alone says nothing: the first bar, the last, and a price that stays.
-    check(&[10_000, 10_000, 1_000_000], &[]);
+    // One neighbour alone says nothing: the first bar, and a price that stays. The newest one waits.
     check(&[1_000_000, 10_000, 10_000], &[]);
     check(&[10_000, 1_000_000, 1_000_000, 1_000_000], &[]);
-    check(&[10_000, 1_000_000, 11_000], &[]);
-    // What stands between two errors is none.
-    check(&[10_000, 1_000_000, 10_000, 1_000_000, 10_000], &[1, 3]);
-    check(&[1_000_000, 1_000_000, 10_000, 1_000_000, 1_000_000], &[2]);
-    check(&[1_000_000, 1_000_000, 10_000, 1_000_000, 10_000], &[3]);
-    check(&[10_000, 1_000_000, 10_000, 1_000_000, 1_000_000], &[1]);
+    check(&[10_000, 10_000, 1_000_000], &[(2, "unconfirmed_price")]);
+    check(&[10_000, 1_000_000, 11_000], &[(1, unit)]);
+    check(&[10_000, 1_000_000, 15_001], &[(2, "unconfirmed_price")]);
+    // A bar between two errors is none.
+    check(&[10_000, 1_000_000, 10_000, 1_000_000, 10_000], &[(1, unit), (3, unit)]);
+    check(&[1_000_000, 1_000_000, 10_000, 1_000_000, 1_000_000], &[(2, unit)]);
+    check(&[10_000, 1_000_000, 10_000, 1_000_000, 1_000_000], &[(1, unit)]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ const PLACES: u32 = 10;
 /// Bars with a close that overflows or rounds to 0 are left out.
 pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
     let runs = runs(&bars, splits, newest);
-    if runs.iter().all(|run| run.ratio.is_one()) {
+    if runs.iter().all(|run| run.prices.is_one() && run.shares.is_one()) {
         return bars;
     }
     let scale = (bars.scale..=PLACES.max(bars.scale))
@@ -24,8 +24,8 @@ pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
     let scale = scale.unwrap_or(bars.scale);
     let mut raw = Bars { scale, versions: bars.versions.clone(), ..Bars::default() };
     for run in &runs {
-        let (prices, shares) =
-            (RatioMultiplier::of(run.ratio, scale - bars.scale), RatioMultiplier::of(run.ratio.inverse(), 0));
+        let prices = RatioMultiplier::of(run.prices, scale - bars.scale);
+        let shares = RatioMultiplier::of(run.shares.inverse(), 0);
         for index in run.start..run.end {
             let price = |value: i64| multiply(value, prices.as_ref());
             let mut bar = bars.bar(index);
@@ -41,11 +41,14 @@ pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
     raw
 }
 
-/// Consecutive bars with one ratio.
+/// Consecutive bars on one basis.
 struct BasisRun {
     start: usize,
     end: usize,
-    ratio: Ratio,
+    /// Multiplier of prices: splits and price-only actions.
+    prices: Ratio,
+    /// Inverse multiplier of volumes: splits only.
+    shares: Ratio,
 }
 
 impl BasisRun {
@@ -54,7 +57,7 @@ impl BasisRun {
         let run = self.start..self.end;
         let columns = [&bars.open, &bars.high, &bars.low].map(|column| column.known_at(run.clone()));
         let largest = columns.into_iter().chain([&bars.close[run]]).flatten().max();
-        let multiplier = RatioMultiplier::of(self.ratio, scale - bars.scale);
+        let multiplier = RatioMultiplier::of(self.prices, scale - bars.scale);
         largest
             .is_none_or(|largest| *largest == MISSING || multiply(*largest, multiplier.as_ref()) != MISSING)
     }
@@ -82,7 +85,8 @@ fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
                 runs.push(BasisRun {
                     start: index,
                     end: index + 1,
-                    ratio: splits.between(day, basis).inverse(),
+                    prices: splits.price_between(day, basis).inverse(),
+                    shares: splits.between(day, basis).inverse(),
                 });
             }
         }
@@ -143,7 +147,7 @@ mod tests {
         };
         bars.push(bar, 0);
         let ratio = Ratio { from: split.0.into(), to: split.1.into() };
-        let splits = Splits::new(vec![SplitEvent { ex_date: day("2024-03-01"), ratio }]);
+        let splits = Splits::new(vec![SplitEvent::of_shares(day("2024-03-01"), ratio)]);
         let raw = raw_bars(bars, &splits, day("2024-06-28"));
         let found = Decimal::new(raw.close[0], raw.scale).normalize();
         assert_eq!(
@@ -185,9 +189,8 @@ mod tests {
         let mut bars = Bars { scale: PLACES, versions: vec![version], ..Bars::default() };
         let (open, high, low, vwap, trade_count) = (MISSING, MISSING, MISSING, MISSING, MISSING);
         bars.push(Bar { day: day_number(day(1)), open, high, low, close, volume: 1, vwap, trade_count }, 0);
-        let split = |(month, (from, to)): (u32, &(Decimal, Decimal))| SplitEvent {
-            ex_date: day(month),
-            ratio: Ratio { from: *from, to: *to },
+        let split = |(month, (from, to)): (u32, &(Decimal, Decimal))| {
+            SplitEvent::of_shares(day(month), Ratio { from: *from, to: *to })
         };
         let raw = raw_bars(bars, &Splits::new((2..).zip(splits).map(split).collect()), day(12));
         raw.close.first().copied()

@@ -100,9 +100,9 @@ fn rows_their_neighbours_contradict_are_held_and_come_back() {
 
 #[test]
 fn a_bar_in_the_wrong_unit_is_held() {
-    let closes = [("2024-06-03", 20), ("2024-06-04", 2010), ("2024-06-05", 20), ("2024-06-06", 2000)];
+    let closes = [("2024-06-03", 20), ("2024-06-04", 2010), ("2024-06-05", 20), ("2024-06-06", 30)];
     let found = at("2024-06-06", &history(&[], &closes), &SourcePolicy::default());
-    assert_eq!(found.bars.close, [20, 20, 2000]);
+    assert_eq!(found.bars.close, [20, 20, 30]);
     assert_eq!(
         (found.quarantined[0].reason.as_str(), found.quarantined[0].kind.as_str()),
         ("price_unit_error", "price")

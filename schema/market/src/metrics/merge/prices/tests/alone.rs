@@ -145,14 +145,15 @@ fn closes_are_enough_where_bars_are_taken_as_they_are() {
         &|bars| bars.volume[110] = 0,
         &|bars| (bars.open[110], bars.high[110], bars.low[110]) = (0, 0, 0),
         &|bars| (bars.high[110], bars.low[110]) = (4_000, 4_000),
-        // A price that stays a hundredth of what it was is no wrong unit.
-        &|bars| bars.close[..100].fill(400_000),
+        // A price that stays a hundredth of what it was for longer than before is no wrong unit.
+        &|bars| bars.close[..50].fill(400_000),
         &|bars| bars.close[100..].fill(6_000),
     ];
     for (number, change) in plain.into_iter().enumerate() {
         assert!(suffice(&|history| change(&mut history.prices[0].bars)), "{number}");
     }
-    let other: [&dyn Fn(&mut Bars); 5] = [
+    let other: [&dyn Fn(&mut Bars); 6] = [
+        &|bars| bars.close[100..].fill(400_000),
         &|bars| bars.close[100] = 400_000,
         &|bars| bars.close[100] = 0,
         &|bars| bars.volume[110] = -1,

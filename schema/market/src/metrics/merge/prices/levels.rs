@@ -1,0 +1,248 @@
+//! Price levels: bars far from their neighbours, runs in a wrong unit, and lasting breaks (R36).
+//!
+//! A leap is a move between adjacent bars by more than `level.factor` in either direction, before and after
+//! adjustment for the known splits and payments between them. Bars more than `level.adjacent_days` apart are
+//! not adjacent.
+//!
+//! - A bar between two leaps is isolated if its neighbours agree within `level.agreement`.
+//! - Bars between two leaps are in a wrong unit if the first leap is about 100 or 1,000 times, or a hundredth
+//!   or thousandth, and the bars around them agree. At the end of the data, a shorter run than the bars before
+//!   it is in a wrong unit for at most `level.unit_run_sessions`. A known split next to the leap explains it.
+//! - Every other leap lasts.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::column_scan::has_leap;
+use crate::day::{date_of, day_number};
+use crate::metrics::arithmetic::{quotient, within_factor};
+use crate::metrics::prices::adjustment::Splits;
+use crate::metrics::rules::LevelRules;
+
+/// Factors between units.
+const UNITS: [i64; 2] = [100, 1000];
+
+/// Closes of sorted sessions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Closes<'a> {
+    /// Positive closes in units of the last place.
+    pub closes: &'a [i64],
+    /// Day numbers.
+    pub days: &'a [i32],
+    /// Decimal places.
+    pub scale: u32,
+}
+
+/// Fault of a bar among its neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LevelFault {
+    /// Far from both neighbours.
+    Isolated,
+    /// About so many times the bars around it, or that fraction of them.
+    WrongUnit(i64),
+}
+
+/// Check of price levels against known events.
+#[derive(Clone, Copy)]
+pub(crate) struct LevelCheck<'a> {
+    pub rules: &'a LevelRules,
+    /// Splits and price-only actions.
+    pub splits: &'a Splits,
+    /// Sum of the payments with an ex-date in (after, through].
+    pub paid: &'a dyn Fn(NaiveDate, NaiveDate) -> Decimal,
+}
+
+impl LevelCheck<'_> {
+    /// Faulty bars by position. A single newest bar is none: its successor is unknown.
+    pub(crate) fn faults(&self, bars: Closes<'_>) -> BTreeMap<usize, LevelFault> {
+        let (leaps, count) = (self.leaps(bars), bars.closes.len());
+        let mut faults = BTreeMap::new();
+        let mut next = 0;
+        while let Some(start) = leaps.get(next).copied() {
+            next += 1;
+            let unit = self.unit_between(bars, start);
+            let Some(end) = leaps.get(next).copied() else {
+                let run = count - start;
+                let is_short = run > 1 && run < start && run <= self.unit_run_sessions();
+                if let Some(unit) = unit.filter(|_| is_short) {
+                    faults.extend((start..count).map(|index| (index, LevelFault::WrongUnit(unit))));
+                }
+                continue;
+            };
+            if !self.agree(bars, start - 1, end) {
+                continue;
+            }
+            let fault = match unit {
+                Some(unit) => LevelFault::WrongUnit(unit),
+                None if end - start == 1 => LevelFault::Isolated,
+                None => continue,
+            };
+            faults.extend((start..end).map(|index| (index, fault)));
+            next += 1;
+        }
+        faults
+    }
+
+    /// Positions of bars that leap from the bar before.
+    pub(crate) fn leaps(&self, bars: Closes<'_>) -> Vec<usize> {
+        if !has_leap(bars.closes, self.rules.factor) {
+            return Vec::new();
+        }
+        (1..bars.closes.len()).filter(|index| self.is_leap(bars, index - 1, *index)).collect()
+    }
+
+    /// True if two closes of one day agree.
+    pub(crate) fn is_near(&self, a: Decimal, b: Decimal) -> bool {
+        within_factor(a, b, Decimal::ONE + self.rules.agreement / Decimal::ONE_HUNDRED)
+    }
+
+    fn is_leap(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
+        let is_far = |a: Decimal, b: Decimal| !within_factor(a, b, self.rules.factor);
+        i64::from(bars.days[after] - bars.days[before]) <= self.rules.adjacent_days
+            && is_far(close(bars, before), close(bars, after))
+            && self.carried(bars, before, after).is_some_and(|carried| is_far(carried, close(bars, after)))
+    }
+
+    /// Close of a bar after the splits and payments up to another; `None` if nothing is left of it.
+    fn carried(&self, bars: Closes<'_>, before: usize, after: usize) -> Option<Decimal> {
+        let (from, to) = (date_of(bars.days[before]), date_of(bars.days[after]));
+        let carried = self.splits.price_between(from, to).apply(close(bars, before)) - (self.paid)(from, to);
+        (carried > Decimal::ZERO).then_some(carried)
+    }
+
+    /// True if two bars agree after the events between them.
+    pub(crate) fn agree(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
+        self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
+    }
+
+    /// Unit factor of the leap to a bar; `None` for another size, or next to a split of more than the factor.
+    fn unit_between(&self, bars: Closes<'_>, after: usize) -> Option<i64> {
+        let (old, new) = (self.carried(bars, after - 1, after)?, close(bars, after));
+        let times = quotient(old.max(new), old.min(new))?;
+        let tolerance = Decimal::ONE + self.rules.unit_tolerance / Decimal::ONE_HUNDRED;
+        let unit = UNITS.into_iter().find(|unit| within_factor(times, Decimal::from(*unit), tolerance))?;
+        let is_explained = self.splits.events().iter().any(|event| {
+            let apart = i64::from((day_number(event.ex_date) - bars.days[after]).abs());
+            apart <= self.rules.adjacent_days
+                && !within_factor(event.ratio.from, event.ratio.to, self.rules.factor)
+        });
+        (!is_explained).then_some(unit)
+    }
+
+    fn unit_run_sessions(&self) -> usize {
+        usize::try_from(self.rules.unit_run_sessions).unwrap_or_default()
+    }
+}
+
+fn close(bars: Closes<'_>, index: usize) -> Decimal {
+    Decimal::new(bars.closes[index], bars.scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::prices::adjustment::{Ratio, SplitEvent};
+    use crate::metrics::rules::Rules;
+
+    const FIRST: i32 = 738_000;
+
+    fn check_with<T>(splits: &Splits, paid: i64, check: impl Fn(&LevelCheck<'_>) -> T) -> T {
+        let paid = |_: NaiveDate, through: NaiveDate| {
+            if day_number(through) == FIRST + 2 { Decimal::from(paid) } else { Decimal::ZERO }
+        };
+        check(&LevelCheck { rules: &Rules::DEFAULT.level, splits, paid: &paid })
+    }
+
+    fn days(closes: &[i64]) -> Vec<i32> {
+        (FIRST..).take(closes.len()).collect()
+    }
+
+    fn faulty(closes: &[i64]) -> Vec<(usize, LevelFault)> {
+        let days = days(closes);
+        check_with(&Splits::default(), 0, |check| {
+            check.faults(Closes { closes, days: &days, scale: 0 }).into_iter().collect()
+        })
+    }
+
+    #[test]
+    fn a_bar_far_from_both_neighbours_is_isolated() {
+        use LevelFault::{Isolated, WrongUnit};
+        for (close, fault) in [
+            (300, None),
+            (301, Some(Isolated)),
+            (730, Some(Isolated)),
+            (8_695, Some(Isolated)),
+            (8_696, Some(WrongUnit(100))),
+            (11_500, Some(WrongUnit(100))),
+            (11_501, Some(Isolated)),
+            (100_000, Some(WrongUnit(1000))),
+            (1_000_000, Some(Isolated)),
+            (34, None),
+            (33, Some(Isolated)),
+            (1, Some(WrongUnit(100))),
+        ] {
+            let expected: Vec<(usize, LevelFault)> = fault.map(|fault| (2, fault)).into_iter().collect();
+            assert_eq!(faulty(&[100, 100, close, 100, 100]), expected, "{close}");
+        }
+        // The neighbours agree within 50 %.
+        assert_eq!(faulty(&[100, 500, 150]), [(1, Isolated)]);
+        assert_eq!(faulty(&[100, 500, 151]), vec![]);
+        // A move that lasts, and one that returns after two sessions.
+        assert_eq!(faulty(&[100, 100, 400, 400, 400]), vec![]);
+        assert_eq!(faulty(&[100, 100, 400, 400, 100, 100]), vec![]);
+        assert_eq!(faulty(&[100, 1_000, 100, 1_000, 100]), [(1, Isolated), (3, Isolated)]);
+    }
+
+    #[test]
+    fn a_run_in_a_wrong_unit_is_between_agreeing_bars_or_short_and_newest() {
+        let unit = |range: std::ops::Range<usize>| -> Vec<(usize, LevelFault)> {
+            range.map(|index| (index, LevelFault::WrongUnit(100))).collect()
+        };
+        assert_eq!(faulty(&[100, 101, 10_000, 10_100, 10_050, 102]), unit(2..5));
+        assert_eq!(faulty(&[60_000, 60_100, 61_000, 61_200, 60_960, 585, 587, 573]), unit(5..8));
+        // One newest bar is not yet a run, and as many bars as before are a lasting move.
+        assert_eq!(faulty(&[100, 101, 102, 10_000]), []);
+        assert_eq!(faulty(&[100, 101, 10_000, 10_100]), []);
+        let long: Vec<i64> = [vec![100; 100], vec![10_000; 61]].concat();
+        assert_eq!(faulty(&long), []);
+        assert_eq!(faulty(&long[..160]), unit(100..160));
+    }
+
+    #[test]
+    fn known_events_are_no_leaps() {
+        let ratio = Ratio { from: Decimal::ONE, to: Decimal::from(10) };
+        let split = Splits::new(vec![SplitEvent::of_shares(date_of(FIRST + 2), ratio)]);
+        let leaps = |splits: &Splits, paid: i64, closes: &[i64]| {
+            let days = days(closes);
+            check_with(splits, paid, |check| check.leaps(Closes { closes, days: &days, scale: 0 }))
+        };
+        let none = Splits::default();
+        assert_eq!(leaps(&none, 0, &[100, 100, 10, 10]), [2]);
+        assert!(leaps(&split, 0, &[100, 100, 10, 10]).is_empty());
+        assert!(leaps(&none, 80, &[100, 100, 15, 15]).is_empty());
+        assert!(leaps(&none, 100, &[100, 100, 15, 15]).is_empty());
+        // A split that the price denies is no leap of the price.
+        assert!(leaps(&split, 0, &[100, 100, 100, 100]).is_empty());
+        // Nor is a hundredfold move next to a split a wrong unit.
+        let closes = [vec![10; 5], vec![1_000; 3]].concat();
+        let days = days(&closes);
+        let merged = Ratio { from: Decimal::ONE_HUNDRED, to: Decimal::ONE };
+        let early = Splits::new(vec![SplitEvent::of_shares(date_of(FIRST + 3), merged)]);
+        let found =
+            check_with(&early, 0, |check| check.faults(Closes { closes: &closes, days: &days, scale: 0 }));
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn bars_more_than_a_week_apart_are_not_adjacent() {
+        let leaps = |apart: i32| {
+            let days = [FIRST, FIRST + apart, FIRST + apart + 1];
+            check_with(&Splits::default(), 0, |check| {
+                check.leaps(Closes { closes: &[100, 400, 400], days: &days, scale: 0 })
+            })
+        };
+        assert_eq!((leaps(7), leaps(8)), (vec![1], vec![]));
+    }
+}

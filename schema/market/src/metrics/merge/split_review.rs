@@ -1,0 +1,250 @@
+//! Review of splits against the price (R36).
+//!
+//! The move of the raw close over the ex-date is compared with the ratios of the splits and price-only actions
+//! between the two bars. Only ratios from 3 for 2 are visible in a price, and only between bars at most
+//! `level.adjacent_days` apart. The price denies a ratio if the rest of the move is more than
+//! `level.denied_share` of the ratio's logarithm, or of 1 for a larger logarithm. Any denied ratio sets the flag
+//! `split_not_in_price`. Of a denied split
+//!
+//! - an equal one within five sessions that the price shows makes it a repetition, which is excluded;
+//! - a matching move in one of the next `level.early_sessions` sessions makes it early: it is effective there;
+//! - a rest of more than `level.excluded_share` of the logarithm excludes it (`split_denied`), unless the
+//!   amounts paid or the reported share count moved with it.
+//!
+//! Manual records and splits that a decision released are never excluded.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::as_of::AsOfView;
+use super::decisions::DecisionIndex;
+use super::dividends::DividendWinners;
+use super::split_type::{has_moved_with, has_share_count_moved};
+use super::splits::{MergedSplit, MergedSplits};
+use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow};
+use crate::event::ShareBasis;
+use crate::history::History;
+use crate::metrics::arithmetic::quotient;
+use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::prices::adjustment::{Ratio, SplitEvent};
+use crate::metrics::prices::series::PriceSeries;
+use crate::metrics::prices::split_consistency::{LogarithmLimit, is_denied, size_of};
+use crate::metrics::rules::Rules;
+use crate::metrics::source_policy::MANUAL;
+use crate::row::{Flag, Flags, QuarantineReason};
+
+/// Maximum distance of two equal splits of which one is a repetition, days; five sessions.
+const REPEATED_WITHIN: i64 = 7;
+
+/// Facts besides prices that bear a split out.
+pub(crate) struct SplitEvidence<'a> {
+    pub history: &'a History,
+    pub winners: &'a DividendWinners,
+    pub decided: &'a DecisionIndex<'a>,
+    pub known: AsOfView,
+    pub rules: &'a Rules,
+}
+
+/// Effect of the price on a split.
+enum SplitVerdict {
+    /// Effective at a later session.
+    Early(NaiveDate),
+    /// Excluded, with the reason as a sentence.
+    Excluded(String),
+}
+
+/// Reviews the splits of `series`. Excludes or moves the denied ones; returns true if any changed.
+pub(crate) fn review_splits(
+    splits: &mut MergedSplits,
+    series: &PriceSeries<'_>,
+    evidence: &SplitEvidence<'_>,
+    flags: &mut Flags,
+) -> bool {
+    let denied: Vec<&SplitEvent> = series
+        .splits
+        .events()
+        .iter()
+        .filter(|event| size_of(event.ratio).is_some())
+        .filter(|event| is_denied_by(series, event.ex_date, Ratio::ONE, evidence.rules) == Some(true))
+        .collect();
+    if denied.is_empty() {
+        return false;
+    }
+    flags.set(Flag::SplitNotInPrice);
+    let mut verdicts: Vec<(usize, SplitVerdict)> = Vec::new();
+    for event in denied {
+        let live = |split: &&MergedSplit| !split.cancelled && split.ex_date == event.ex_date;
+        let Some(split) = splits.splits.iter().find(live) else { continue };
+        if let Some(verdict) = verdict(split, &splits.splits, series, evidence) {
+            verdicts.push((split.index, verdict));
+        }
+    }
+    apply(splits, &verdicts)
+}
+
+fn apply(splits: &mut MergedSplits, verdicts: &[(usize, SplitVerdict)]) -> bool {
+    let mut taken: Vec<(NaiveDate, Ratio)> = Vec::new();
+    let reason = QuarantineReason::SplitDenied;
+    let MergedSplits { splits, statuses, quarantined } = splits;
+    let mut exclude = |index: usize, message: String| {
+        statuses[index] = ObservationStatus::Quarantined(reason);
+        quarantined.push(QuarantinedRow { index, reason, message });
+    };
+    splits.retain_mut(|split| {
+        let found = verdicts.iter().find(|(index, _)| *index == split.index && !split.cancelled);
+        match found.map(|(_, verdict)| verdict) {
+            None => true,
+            Some(SplitVerdict::Excluded(message)) => {
+                exclude(split.index, message.clone());
+                false
+            }
+            Some(SplitVerdict::Early(effective)) => {
+                let is_taken =
+                    taken.iter().any(|(day, ratio)| day == effective && is_equal(*ratio, split.ratio));
+                if is_taken {
+                    let message = format!("the price shows its move on {effective} once, for an equal split");
+                    exclude(split.index, message);
+                    return false;
+                }
+                taken.push((*effective, split.ratio));
+                split.effective = *effective;
+                true
+            }
+        }
+    });
+    quarantined.sort_by_key(|row| row.index);
+    !verdicts.is_empty()
+}
+
+fn verdict(
+    split: &MergedSplit,
+    splits: &[MergedSplit],
+    series: &PriceSeries<'_>,
+    evidence: &SplitEvidence<'_>,
+) -> Option<SplitVerdict> {
+    let observation = &evidence.history.splits[split.index];
+    let is_kept = observation.source == MANUAL || evidence.decided.releases_split(observation);
+    match repeated(split, splits, series, evidence.rules) {
+        // The other one of the pair is excluded.
+        Some(shown) if shown == split.ex_date => return None,
+        Some(shown) if !is_kept => {
+            let message = format!("the price shows an equal split on {shown} and none on {}", split.ex_date);
+            return Some(SplitVerdict::Excluded(message));
+        }
+        _ => {}
+    }
+    if let Some(effective) = early(split, series, evidence.rules) {
+        return Some(SplitVerdict::Early(effective));
+    }
+    let (before, after) = bars_around(series, split.ex_date, evidence.rules)?;
+    let rest = rest_of(series, before, after, Ratio::ONE)?;
+    // A larger move than the ratio's is no denial of the split itself.
+    let fell_short = (rest > Decimal::ONE) == (split.ratio.from < split.ratio.to);
+    let is_excluded = !is_kept
+        && fell_short
+        && is_denied(rest, split.ratio, evidence.rules.level.excluded_share, LogarithmLimit::None)
+        && !has_amount_moved(split, evidence)
+        && !has_share_count_moved(evidence.history, split, &evidence.known);
+    is_excluded.then(|| {
+        SplitVerdict::Excluded(format!(
+            "the close was {} before and {} on the ex-date, which denies {} shares for {}",
+            series.close(before),
+            series.close(after),
+            split.ratio.to.normalize(),
+            split.ratio.from.normalize()
+        ))
+    })
+}
+
+/// Ex-date that the price shows, of this split and an equal one within five sessions. Of two between the same
+/// bars it is the later.
+fn repeated(
+    split: &MergedSplit,
+    splits: &[MergedSplit],
+    series: &PriceSeries<'_>,
+    rules: &Rules,
+) -> Option<NaiveDate> {
+    let others = splits.iter().filter(|other| {
+        !other.cancelled
+            && other.index != split.index
+            && (other.ex_date - split.ex_date).num_days().abs() <= REPEATED_WITHIN
+            && is_equal(other.ratio, split.ratio)
+    });
+    let own = bars_around(series, split.ex_date, rules);
+    let mut shown = others.filter_map(|other| {
+        let (removed, shown) = if own == bars_around(series, other.ex_date, rules) {
+            (split.ratio, split.ex_date.max(other.ex_date))
+        } else {
+            (Ratio::ONE, other.ex_date)
+        };
+        (is_denied_by(series, other.ex_date, removed, rules) == Some(false)).then_some(shown)
+    });
+    shown.next()
+}
+
+/// Session after an early split in which the price moves by its ratio, if there is exactly one.
+fn early(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option<NaiveDate> {
+    let first = series.at_or_after(split.ex_date)?;
+    let sessions = usize::try_from(rules.level.early_sessions).unwrap_or_default();
+    let last = (first + sessions).min(series.bars.len().checked_sub(1)?);
+    let mut matching = (first + 1..=last).filter(|index| {
+        let is_adjacent =
+            i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
+        // The split itself is not between these bars.
+        let rest = rest_of(series, index - 1, *index, split.ratio.inverse());
+        is_adjacent
+            && rest.is_some_and(|rest| {
+                !is_denied(rest, split.ratio, rules.level.denied_share, LogarithmLimit::One)
+            })
+    });
+    let only = matching.next().filter(|_| matching.next().is_none());
+    only.map(|index| series.date(index))
+}
+
+/// True if the price denies the splits of an ex-date, without the ratio `removed`; `None` if no two bars are
+/// near enough.
+fn is_denied_by(series: &PriceSeries<'_>, ex_date: NaiveDate, removed: Ratio, rules: &Rules) -> Option<bool> {
+    let (before, after) = bars_around(series, ex_date, rules)?;
+    let between = series.splits.price_between(series.date(before), series.date(after));
+    let ratio = between.then(removed.inverse());
+    let rest = rest_of(series, before, after, removed)?;
+    Some(is_denied(rest, ratio, rules.level.denied_share, LogarithmLimit::One))
+}
+
+/// Bars before and from an ex-date on, if they are adjacent.
+fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> Option<(usize, usize)> {
+    let (before, after) = series.before(ex_date).zip(series.at_or_after(ex_date))?;
+    let apart = i64::from(series.bars.day[after] - series.bars.day[before]);
+    (apart <= rules.level.adjacent_days).then_some((before, after))
+}
+
+/// Move of the close between two bars that the splits between them, without the ratio `removed`, leave
+/// unexplained; 1 if they explain it.
+fn rest_of(series: &PriceSeries<'_>, before: usize, after: usize, removed: Ratio) -> Option<Decimal> {
+    let between = series.splits.price_between(series.date(before), series.date(after));
+    let expected = between.then(removed.inverse()).apply(series.close(before));
+    quotient(series.close(after), expected)
+}
+
+fn is_equal(a: Ratio, b: Ratio) -> bool {
+    a.then(b.inverse()).is_one()
+}
+
+/// True if the declared amount stepped with the split.
+fn has_amount_moved(split: &MergedSplit, evidence: &SplitEvidence<'_>) -> bool {
+    let near = evidence.rules.frequency.restart_days;
+    let live = evidence.winners.winners.iter().filter(|winner| !winner.cancelled);
+    let rows = live.filter_map(|winner| {
+        let record = &evidence.history.dividends[winner.index].record;
+        let date = record.date()?;
+        let counts = record.r#type.class(record.frequency) == DividendClass::Regular
+            && record.amount_basis == ShareBasis::Raw
+            && date <= evidence.known.as_of()
+            && (date - split.ex_date).num_days().abs() <= near;
+        counts.then_some((date, record.amount))
+    });
+    let before = rows.clone().filter(|row| row.0 < split.ex_date).max();
+    let after = rows.filter(|row| row.0 >= split.ex_date).min();
+    let step = before.zip(after).and_then(|(before, after)| quotient(after.1, before.1));
+    step.is_some_and(|step| has_moved_with(step, split.ratio.factor()))
+}

@@ -1,0 +1,252 @@
+//! Types of splits: changes of the share count and price-only actions, such as spin-offs (R35).
+//!
+//! The feed's own type decides. Without one, the ratio does: spin-offs are published as ratios that no board
+//! would choose for a split, such as 1281:1000. A ratio is read as a spin-off if
+//!
+//! - it is at most `spin_off.largest_ratio`, in either direction,
+//! - both lowest terms exceed `spin_off.least_term`, and the old shares are at least
+//!   `spin_off.least_old_shares`,
+//! - it is not the rounded decimal of a small ratio (1.333333 is 4:3),
+//! - the security does not repeat it later, as a yearly stock dividend of 103:100 is repeated,
+//! - and the reported share count did not move with it.
+//!
+//! Where another action of the same source is a spin-off, terms above `spin_off.least_term_of_sibling`
+//! suffice (26:25). That condition is this service's own.
+
+use rust_decimal::Decimal;
+
+use super::as_of::AsOfView;
+use super::splits::{MergedSplit, is_known};
+use crate::event::Action;
+use crate::history::History;
+use crate::metrics::arithmetic::{quotient, within_factor};
+use crate::metrics::prices::adjustment::{Ratio, lowest_terms};
+use crate::metrics::rules::SpinOffRules;
+use crate::row::SplitType;
+
+/// Largest denominator of a ratio that vendors write as a rounded decimal.
+const ROUNDED_TERM: i128 = 7;
+/// Maximum distance of a reported share count from the split, days.
+const REPORTED_WITHIN: i64 = 400;
+
+/// Sets the type of every split.
+pub(crate) fn classify(
+    splits: &mut [MergedSplit],
+    history: &History,
+    known: &AsOfView,
+    rules: &SpinOffRules,
+) {
+    let mut readable = Vec::new();
+    for (place, split) in splits.iter_mut().enumerate() {
+        let record = &history.splits[split.index].record;
+        match declared_type(record.r#type.as_deref()) {
+            Some(DeclaredType::PriceOnly(price_only)) => split.r#type = price_only,
+            Some(DeclaredType::Shares) => {}
+            None if split.cancelled || !is_known(record, known) => {}
+            None => readable.push(place),
+        }
+    }
+    for least_term in [rules.least_term, rules.least_term_of_sibling] {
+        let is_sibling = least_term != rules.least_term;
+        let read: Vec<usize> = readable
+            .iter()
+            .copied()
+            .filter(|place| {
+                let (split, source) = (&splits[*place], source_of(splits, history, *place));
+                let has_sibling = || {
+                    (0..splits.len()).any(|other| {
+                        other != *place
+                            && splits[other].r#type == SplitType::SpinOff
+                            && !splits[other].cancelled
+                            && is_known(&history.splits[splits[other].index].record, known)
+                            && source_of(splits, history, other) == source
+                    })
+                };
+                !split.r#type.is_price_only()
+                    && has_odd_terms(split.ratio, least_term, is_sibling, rules)
+                    && (!is_sibling || has_sibling())
+                    && !is_repeated(splits, &readable, *place, rules)
+                    && !has_share_count_moved(history, split, known)
+            })
+            .collect();
+        for place in read {
+            splits[place].r#type = SplitType::SpinOff;
+        }
+    }
+}
+
+fn source_of<'a>(splits: &[MergedSplit], history: &'a History, place: usize) -> &'a str {
+    &history.splits[splits[place].index].source
+}
+
+/// Type in a vendor's word; `None` for a word that decides nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DeclaredType {
+    Shares,
+    PriceOnly(SplitType),
+}
+
+fn declared_type(word: Option<&str>) -> Option<DeclaredType> {
+    let letters: String =
+        word?.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
+    Some(match letters.as_str() {
+        "" | "unknown" | "other" => return None,
+        "spinoff" | "spinoffs" | "so" | "demerger" => DeclaredType::PriceOnly(SplitType::SpinOff),
+        "rights" | "rightsissue" | "rightsoffering" | "rightsdistribution" => {
+            DeclaredType::PriceOnly(SplitType::Rights)
+        }
+        "classdistribution" => DeclaredType::PriceOnly(SplitType::ClassDistribution),
+        _ => DeclaredType::Shares,
+    })
+}
+
+/// Type of a change of the share count: forward or reverse by direction. Below 1.25 new shares per old share,
+/// or if declared so, it is a stock dividend.
+pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
+    let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
+    let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);
+    if ratio.to < ratio.from {
+        SplitType::Reverse
+    } else if ratio.to < quarter_more || is_declared() {
+        SplitType::StockDividend
+    } else {
+        SplitType::Forward
+    }
+}
+
+/// True if the ratio has terms that no board chooses for a split.
+fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOffRules) -> bool {
+    let Some((from, to)) = lowest_terms(ratio) else { return false };
+    within_factor(ratio.from, ratio.to, rules.largest_ratio)
+        && from.min(to) > i128::from(least_term)
+        && (is_sibling || from >= i128::from(rules.least_old_shares))
+        && !is_rounded(from, to)
+}
+
+/// True if to/from is within half a unit of its last digit of a ratio of small numbers.
+fn is_rounded(from: i128, to: i128) -> bool {
+    (1..=ROUNDED_TERM).any(|term| {
+        let near = |a: i128, b: i128| {
+            let product = a.saturating_mul(term);
+            let rest = product.rem_euclid(b);
+            2 * rest.min(b - rest) <= term
+        };
+        near(to, from)
+    })
+}
+
+/// True if another split of the security, at least `spin_off.repeat_days` away, has the ratio.
+fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize, rules: &SpinOffRules) -> bool {
+    let split = &splits[place];
+    readable.iter().filter(|other| **other != place).map(|other| &splits[*other]).any(|other| {
+        (other.ex_date - split.ex_date).num_days().abs() >= rules.repeat_days
+            && other.ratio.then(split.ratio.inverse()).is_one()
+    })
+}
+
+/// True if the reported share count moved by about the ratio: more than half of it, on a ratio scale.
+pub(crate) fn has_share_count_moved(history: &History, split: &MergedSplit, known: &AsOfView) -> bool {
+    let counts = history.fundamentals.iter().filter(|row| row.action == Action::Put).filter_map(|row| {
+        let date = row.record.shares_as_of.unwrap_or(row.record.as_of);
+        let count = row.record.shares_outstanding.filter(|count| *count > Decimal::ZERO)?;
+        let near = (date - split.ex_date).num_days().abs() <= REPORTED_WITHIN && date <= known.as_of();
+        near.then_some((date, row.version(0), count))
+    });
+    let before =
+        counts.clone().filter(|count| count.0 < split.ex_date).max_by_key(|count| (count.0, count.1));
+    let after = counts
+        .filter(|count| count.0 >= split.ex_date)
+        .min_by_key(|count| (count.0, std::cmp::Reverse(count.1)));
+    let (Some((.., before)), Some((.., after))) = (before, after) else { return false };
+    let Some(moved) = quotient(after, before) else { return false };
+    has_moved_with(moved, split.ratio.inverse().factor())
+}
+
+/// True if a value moved by 0.5 to 1.5 times the expected factor, on a ratio scale.
+pub(crate) fn has_moved_with(moved: Decimal, expected: Decimal) -> bool {
+    let inverse = |value: Decimal| quotient(Decimal::ONE, value);
+    let upward = if expected >= Decimal::ONE {
+        Some((moved, expected))
+    } else {
+        inverse(moved).zip(inverse(expected))
+    };
+    let Some((moved, expected)) = upward else { return false };
+    let Some(squared) = moved.checked_mul(moved) else { return false };
+    let cube = expected.checked_mul(expected).and_then(|square| square.checked_mul(expected));
+    squared > expected && cube.is_none_or(|cube| squared < cube)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::rules::Rules;
+
+    const RULES: SpinOffRules = Rules::DEFAULT.spin_off;
+
+    fn ratio(from: Decimal, to: Decimal) -> Ratio {
+        Ratio { from, to }
+    }
+
+    #[test]
+    fn odd_ratios_are_spin_offs_and_round_ones_splits() {
+        let odd =
+            |from: Decimal, to: Decimal| has_odd_terms(ratio(from, to), RULES.least_term, false, &RULES);
+        for (from, to) in [
+            (dec!(1000), dec!(1281)),
+            (dec!(4798), dec!(10000)),
+            (dec!(1), dec!(1.253)),
+            (dec!(1000), dec!(2376)),
+            (dec!(100), dec!(103)),
+            (dec!(1281), dec!(1000)),
+        ] {
+            assert!(odd(from, to), "{from} {to}");
+        }
+        for (from, to) in [
+            (dec!(1), dec!(2)),
+            (dec!(5), dec!(4)),
+            (dec!(11), dec!(6)),
+            (dec!(100), dec!(105)),
+            (dec!(31), dec!(1000)),
+            (dec!(100), dec!(104)),
+            (dec!(1000), dec!(1250)),
+            (dec!(64), dec!(67)),
+            (dec!(1000), dec!(2601)),
+            // 4:3, 8:7, 3:2 reverse and 7:6 as decimals.
+            (dec!(1), dec!(1.333333)),
+            (dec!(1), dec!(1.142857)),
+            (dec!(1), dec!(0.666667)),
+            (dec!(0.857143), dec!(1)),
+        ] {
+            assert!(!odd(from, to), "{from} {to}");
+        }
+        let sibling = |from, to| has_odd_terms(ratio(from, to), RULES.least_term_of_sibling, true, &RULES);
+        assert!(sibling(dec!(100), dec!(104)) && !sibling(dec!(100), dec!(105)));
+    }
+
+    #[test]
+    fn words_of_feeds() {
+        for (word, expected) in [
+            ("spin_off", DeclaredType::PriceOnly(SplitType::SpinOff)),
+            ("Spin-Off", DeclaredType::PriceOnly(SplitType::SpinOff)),
+            ("SPINOFF", DeclaredType::PriceOnly(SplitType::SpinOff)),
+            ("rights issue", DeclaredType::PriceOnly(SplitType::Rights)),
+            ("class_distribution", DeclaredType::PriceOnly(SplitType::ClassDistribution)),
+            ("forward", DeclaredType::Shares),
+            ("stock-split", DeclaredType::Shares),
+        ] {
+            assert_eq!(declared_type(Some(word)), Some(expected), "{word}");
+        }
+        assert_eq!([None, Some(""), Some("unknown")].map(declared_type), [None; 3]);
+    }
+
+    #[test]
+    fn a_share_count_moves_with_a_split() {
+        let check = |moved, expected, result| assert_eq!(has_moved_with(moved, expected), result, "{moved}");
+        check(dec!(1.281), dec!(1.281), true);
+        check(dec!(1.1), dec!(1.281), false);
+        check(dec!(1.5), dec!(1.281), false);
+        check(dec!(0.5), dec!(0.5), true);
+        check(dec!(0.8), dec!(0.5), false);
+        check(dec!(2), dec!(0.5), false);
+    }
+}
