@@ -54,7 +54,10 @@ proptest! {
                 prop_assert!(exact::is_growth(&case, span, growth.0), "{span} years: {growth}");
             }
         }
-        prop_assert_eq!(metrics.increase_streak_years, exact::streak(&case));
+        // Equal amounts around a split by chance make their share basis suspect.
+        if !metrics.flags.0.contains(&"amount_basis_suspect".to_owned()) {
+            prop_assert_eq!(metrics.increase_streak_years, exact::streak(&case));
+        }
     }
 
     #[test]

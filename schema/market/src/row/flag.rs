@@ -7,6 +7,9 @@ use crate::text_enum;
 text_enum! {
     /// Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
     pub enum Flag {
+        /// The amounts before a split are probably on the shares after it. Growth and streak across it are null
+        /// (R37).
+        AmountBasisSuspect = "amount_basis_suspect",
         /// The newest regular amount is quarantined until the next one confirms or refutes it (R28).
         AmountHeld = "amount_held",
         /// A row below both neighbours; growth and streak use the smaller neighbour's amount (R34).
@@ -17,7 +20,8 @@ text_enum! {
         ConflictingDuplicate = "conflicting_duplicate",
         /// Dividends and prices are in different currencies, so no yield exists (R4).
         CurrencyMismatch = "currency_mismatch",
-        /// Rows of one payment or split were merged; `explain` lists the dropped rows (R29).
+        /// Rows of one payment or split were merged, also of one id and revision; `explain` lists the dropped rows
+        /// (R29).
         DuplicateCollapsed = "duplicate_collapsed",
         /// An ex-date was derived from its record date (R1).
         ExDateDerived = "ex_date_derived",

@@ -3,6 +3,7 @@
 mod actions;
 mod around;
 mod bases;
+mod basis;
 mod decided;
 mod explained;
 mod figures;

@@ -340,3 +340,30 @@ fn adjusted_amounts_of_a_feed_without_prices_are_on_the_shares_of_its_newest_day
     assert_eq!(amounts("2024-02-29"), ("1".to_owned(), "0.5".to_owned()));
     assert_eq!(amounts("2024-03-01"), ("2".to_owned(), "1".to_owned()));
 }
+
+#[test]
+fn a_dropped_row_of_one_id_and_revision_is_flagged_and_explained() {
+    let twice = |change: &dyn Fn(&mut Observation<market::event::Dividend>)| {
+        let mut history = Life::new("twice", "2024-06-28").pay("2024-03-07", "0.5").history();
+        history.dividends[0].id = Some("r1".into());
+        let mut other = Observation { line: 2, ..history.dividends[0].clone() };
+        change(&mut other);
+        history.dividends.insert(0, other);
+        let flags = derived(&history).metrics.flags.0;
+        let unused = explained(&history).unused;
+        let outcomes: Vec<String> =
+            unused.iter().map(|row| format!("{} {}", row.outcome, row.line)).collect();
+        (flags.iter().any(|flag| flag == "duplicate_collapsed"), outcomes)
+    };
+    let superseded = || vec!["superseded 1".to_owned()];
+    assert_eq!(twice(&|row| row.record.amount = "0.6".parse().expect("an amount")), (true, superseded()));
+    assert_eq!(twice(&|row| row.record.ex_date = Some(date("2024-03-08"))), (true, superseded()));
+    // The same row again, one with more dates, and a correction by a revision.
+    assert_eq!(twice(&|_| ()), (false, superseded()));
+    assert_eq!(twice(&|row| row.record.payment_date = Some(date("2024-04-01"))), (false, superseded()));
+    let revised = twice(&|row| {
+        row.revision = 1;
+        row.record.amount = "0.6".parse().expect("an amount");
+    });
+    assert_eq!(revised, (false, superseded()));
+}

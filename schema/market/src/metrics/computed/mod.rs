@@ -7,6 +7,7 @@ pub(crate) mod growth;
 pub(crate) mod income;
 pub(crate) mod inputs;
 pub(crate) mod returns;
+pub(crate) mod share_basis;
 pub(crate) mod upcoming;
 
 use chrono::{DateTime, Utc};
@@ -16,6 +17,7 @@ use growth::{GrowthMetrics, growth};
 use income::{IncomeMetrics, income};
 use inputs::MetricInputs;
 use returns::{ReturnMetrics, returns};
+use share_basis::limit_growth;
 use upcoming::{UpcomingPayments, upcoming};
 
 use super::computed::ex_dates::ex_days;
@@ -49,7 +51,8 @@ pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>)
     let mut flags = Flags::default();
     let inputs = MetricInputs::new(history, context, &mut flags);
     let income = income(&inputs, &mut flags);
-    let growth = growth(&inputs, &income, &mut flags);
+    let mut growth = growth(&inputs, &income, &mut flags);
+    limit_growth(&inputs, &mut growth, &mut flags);
     let figures = figures(&inputs);
     let payouts = payouts(&inputs, &income, &figures);
     let returns = returns(&inputs, context);

@@ -135,6 +135,8 @@ pub(crate) fn merge_dividends<'a>(
         } else {
             if winner.conflict {
                 flags.set(Flag::ConflictingDuplicate);
+            }
+            if winner.conflict || winner.collapsed {
                 flags.set(Flag::DuplicateCollapsed);
             }
             payments.push(payment);

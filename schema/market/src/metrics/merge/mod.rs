@@ -40,7 +40,7 @@ pub(crate) use prices::closes_suffice;
 use prices::{LevelCheck, merge_prices, review_levels};
 use same_day_payments::SameDayPayments;
 use split_review::{SplitEvidence, review_splits};
-pub(crate) use split_type::share_type;
+pub(crate) use split_type::{has_moved_with, share_type};
 pub(crate) use splits::{MergedSplit, is_known};
 use splits::{MergedSplits, merge_splits, table_of_all, table_of_known};
 pub use validation::{

@@ -134,7 +134,7 @@ fn one_per_date(
         if latest.conflict || same_day.iter().any(differs) {
             flags.set(Flag::ConflictingDuplicate);
         }
-        if latest.conflict || same_day.len() > 1 {
+        if latest.conflict || same_day.len() > 1 || same_day.iter().any(|winner| winner.collapsed) {
             flags.set(Flag::DuplicateCollapsed);
         }
         let best = same_day

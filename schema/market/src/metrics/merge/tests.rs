@@ -125,7 +125,7 @@ fn revisions_and_corrections() {
     check(
         &["a x 0 +1 2017-08-30 0.8 regular 2017-09-01", "a x 0 +2 2017-08-31 0.8 regular 2017-09-01"],
         &["2017-08-30 0.8"],
-        &[],
+        &["duplicate_collapsed"],
     );
     check(&["a x 0 +1 2017-08-31 0.8 regular 2017-09-01"], &["2017-08-31 0.8"], &["ex_date_unexpected"]);
 }

@@ -40,6 +40,8 @@ pub(crate) trait MergeRecord {
     fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool;
     /// Compares payments of one day.
     fn compare_same_day(&self, other: &Self) -> Ordering;
+    /// True if a field that both records give differs, the symbol excepted.
+    fn contradicts(&self, other: &Self) -> bool;
 }
 
 impl MergeRecord for Dividend {
@@ -77,6 +79,15 @@ impl MergeRecord for Dividend {
     fn compare_same_day(&self, other: &Self) -> Ordering {
         self.amount.cmp(&other.amount)
     }
+
+    fn contradicts(&self, other: &Self) -> bool {
+        (self.amount, &self.currency, self.r#type, self.amount_basis)
+            != (other.amount, &other.currency, other.r#type, other.amount_basis)
+            || differ(&self.ex_date, &other.ex_date)
+            || differ(&self.record_date, &other.record_date)
+            || differ(&self.payment_date, &other.payment_date)
+            || differ(&self.declaration_date, &other.declaration_date)
+    }
 }
 
 impl MergeRecord for Split {
@@ -106,6 +117,12 @@ impl MergeRecord for Split {
 
     fn compare_same_day(&self, _: &Self) -> Ordering {
         Ordering::Equal
+    }
+
+    fn contradicts(&self, other: &Self) -> bool {
+        (self.ex_date, self.from, self.to) != (other.ex_date, other.from, other.to)
+            || differ(&self.declaration_date, &other.declaration_date)
+            || differ(&self.payable_date, &other.payable_date)
     }
 }
 
@@ -152,6 +169,8 @@ pub(crate) struct WinningVersion {
     pub cancelled: bool,
     /// True if another row of the key has the same revision, another content and no id.
     pub conflict: bool,
+    /// True if a row of the same id and revision was dropped that says something else (R29).
+    pub collapsed: bool,
     /// Version under the earliest symbol of the security.
     pub named: usize,
     /// Ordinal among the payments of its day that differ only in their amounts.
@@ -216,6 +235,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
             index: shown,
             cancelled,
             conflict: !cancelled && conflicts(observations, &versions, *last),
+            collapsed: !cancelled && has_contradiction(observations, &versions, *last),
             named: named(observations, &versions, symbols).unwrap_or(shown),
             part,
         });
@@ -363,6 +383,24 @@ fn conflicts<T: MergeRecord + SameContent>(
         && versions.iter().map(|index| &observations[*index]).any(|other| {
             is_put(other) && other.revision == best.revision && !other.record.same_content(&best.record)
         })
+}
+
+/// True if a put of the winner's id and revision contradicts it. Another symbol and fewer fields do not.
+fn has_contradiction<T: MergeRecord>(
+    observations: &[Observation<T>],
+    versions: &[usize],
+    winner: usize,
+) -> bool {
+    let best = &observations[winner];
+    best.id.is_some()
+        && versions.iter().map(|index| &observations[*index]).any(|other| {
+            is_put(other) && other.revision == best.revision && other.record.contradicts(&best.record)
+        })
+}
+
+/// True if both values are given and differ.
+fn differ<V: PartialEq>(a: &Option<V>, b: &Option<V>) -> bool {
+    a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a != b)
 }
 
 /// Version time, the part of a version that is comparable between keys.

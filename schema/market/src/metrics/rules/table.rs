@@ -253,6 +253,13 @@ rules! {
         /// Number of sessions after an early split in which its move is looked for.
         early_sessions: i64 = 3, 0..=10, "sessions";
     }
+    /// Share basis of the amounts before a split.
+    share_basis: ShareBasisRules, "R37" {
+        /// Difference between two amounts around a split up to which they are equal.
+        tolerance: Decimal = 2, 0..=20, "percent";
+        /// Minimum ratio of a split, in either direction, at which equal amounts are suspect.
+        least_ratio: Decimal = 2, 1.01..=100, "times";
+    }
     /// Isolated outliers among regular amounts.
     outlier: OutlierRules, "R28" {
         /// Number of sums before a new one in the comparison.

@@ -65,7 +65,7 @@ impl LevelCheck<'_> {
             let unit = self.unit_between(bars, start);
             let Some(end) = leaps.get(next).copied() else {
                 let run = count - start;
-                let is_short = run > 1 && run < start && run <= self.unit_run_sessions();
+                let is_short = run > 1 && run < start - faults.len() && run <= self.unit_run_sessions();
                 if let Some(unit) = unit.filter(|_| is_short) {
                     faults.extend((start..count).map(|index| (index, LevelFault::WrongUnit(unit))));
                 }

@@ -1,0 +1,103 @@
+//! Share basis of the amounts before a split (R37).
+//!
+//! Amounts are expected as declared. If the amount on today's shares steps at a split by its inverse ratio,
+//! within `share_basis.tolerance`, and the yield at the ex-dates steps with it, the rows before the split are
+//! already on the new shares. The flag is `amount_basis_suspect`. Growth and rate changes across the split are
+//! null, and the streak begins after it. Splits below `share_basis.least_ratio` prove nothing: companies often
+//! keep the amount at a 5 for 4. No row is rescaled.
+
+use chrono::{Datelike, NaiveDate};
+use rust_decimal::Decimal;
+
+use super::growth::GrowthMetrics;
+use super::inputs::MetricInputs;
+use crate::event::ShareBasis;
+use crate::metrics::arithmetic::{quotient, within_factor};
+use crate::metrics::dividends::yields::DividendRate;
+use crate::metrics::merge::has_moved_with;
+use crate::metrics::prices::adjustment::SplitEvent;
+use crate::row::{Flag, Flags};
+
+/// Split with amounts before it that are already on the new shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SuspectSplit {
+    ex_date: NaiveDate,
+    /// First ex-date after the split.
+    next_payment: NaiveDate,
+}
+
+/// Flags suspect splits, and withdraws growth, streak and rate changes across them.
+pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, flags: &mut Flags) {
+    let suspects: Vec<SuspectSplit> = inputs
+        .merged
+        .split_table
+        .events()
+        .iter()
+        .filter(|event| !event.is_price_only && event.ex_date <= inputs.as_of)
+        .filter_map(|event| suspect(inputs, event))
+        .collect();
+    let Some(newest) = suspects.last() else { return };
+    flags.set(Flag::AmountBasisSuspect);
+    let last = inputs.as_of.year() - 1;
+    for (span, value) in [1, 3, 5, 10].into_iter().zip(&mut growth.growth) {
+        let is_across = |suspect: &SuspectSplit| (last - span..=last).contains(&suspect.ex_date.year());
+        if suspects.iter().any(is_across) {
+            *value = None;
+        }
+    }
+    let is_step = |date: NaiveDate| suspects.iter().any(|suspect| suspect.next_payment == date);
+    growth.changes.latest_increase = growth.changes.latest_increase.filter(|(date, _)| !is_step(*date));
+    growth.changes.last_cut = growth.changes.last_cut.filter(|date| !is_step(*date));
+    limit_streak(inputs, growth, newest.ex_date.year());
+}
+
+/// Shortens a streak to the years whose totals are all after the split's year.
+fn limit_streak(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, split_year: i32) {
+    let streak = &mut growth.streak;
+    let seed = inputs.security().and_then(|security| security.streak_seed_through);
+    let is_vouched = streak.seeded && seed.is_some_and(|through| through > split_year);
+    let first = split_year + 2;
+    let Some(started) = streak.started.filter(|started| *started < first && !is_vouched) else { return };
+    streak.years = (streak.years - (first - started)).max(0);
+    streak.started = (streak.years > 0).then_some(first);
+    (streak.lower_bound, streak.seeded) = (true, false);
+}
+
+fn suspect(inputs: &MetricInputs<'_>, event: &SplitEvent) -> Option<SuspectSplit> {
+    let rules = &inputs.rules.share_basis;
+    if within_factor(event.ratio.from, event.ratio.to, rules.least_ratio)
+        && !is_exactly(event, rules.least_ratio)
+    {
+        return None;
+    }
+    let position = inputs.rates.partition_point(|rate| rate.ex_date < event.ex_date);
+    let (before, after) = (inputs.rates.get(position.checked_sub(1)?)?, inputs.rates.get(position)?);
+    let is_near = (after.ex_date - before.ex_date).num_days() <= inputs.rules.frequency.restart_days;
+    if !is_near || after.ex_date > inputs.as_of || !is_declared(inputs, before) {
+        return None;
+    }
+    let ratio = inputs.merged.split_table.between(before.ex_date, after.ex_date).inverse().factor();
+    let step = quotient(after.amount, before.amount)?;
+    let tolerance = Decimal::ONE + rules.tolerance / Decimal::ONE_HUNDRED;
+    let yields = quotient(yield_at(inputs, after)?, yield_at(inputs, before)?)?;
+    let is_suspect = within_factor(step, ratio, tolerance) && has_moved_with(yields, ratio);
+    is_suspect.then_some(SuspectSplit { ex_date: event.ex_date, next_payment: after.ex_date })
+}
+
+fn is_exactly(event: &SplitEvent, ratio: Decimal) -> bool {
+    let (large, small) = (event.ratio.from.max(event.ratio.to), event.ratio.from.min(event.ratio.to));
+    small.checked_mul(ratio) == Some(large)
+}
+
+/// True if the rows of an ex-date claim to be as declared.
+fn is_declared(inputs: &MetricInputs<'_>, rate: &DividendRate) -> bool {
+    let mut rows = inputs.payments().iter().filter(|payment| payment.ex_date == rate.ex_date);
+    rows.all(|payment| payment.observation.record.amount_basis == ShareBasis::Raw)
+}
+
+/// Amount over the close before its ex-date, both on today's shares.
+fn yield_at(inputs: &MetricInputs<'_>, rate: &DividendRate) -> Option<Decimal> {
+    let series = inputs.series();
+    let close = series.close_on_shares(series.before(rate.ex_date)?, inputs.as_of);
+    quotient(rate.amount, close)
+}
