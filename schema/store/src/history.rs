@@ -10,6 +10,7 @@ use market::bars::{Bars, CloseColumns};
 use market::day::date_of;
 use market::history::{History, SourceBars};
 use market::identity::Identity;
+use market::metrics::currency::assign_currency;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 
@@ -161,10 +162,11 @@ pub fn build_history(
     // Bars of another symbol may change this year, so it must be written again from all columns.
     let mixed =
         history.prices.iter().flat_map(|prices| &prices.closes_only).find(|year| of_others.contains(*year));
-    match mixed.copied() {
-        Some(year) => Err(FactsError::ClosesOnly { symbol: identity.symbol.to_string(), year }),
-        None => Ok(history),
+    if let Some(year) = mixed.copied() {
+        return Err(FactsError::ClosesOnly { symbol: identity.symbol.to_string(), year });
     }
+    assign_currency(&mut history);
+    Ok(history)
 }
 
 fn empty_history(identity: &Identity) -> History {

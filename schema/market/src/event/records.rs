@@ -111,7 +111,8 @@ record! {
             symbol: Symbol,
             /// Cash per share, or new shares per old share of a `stock` dividend.
             amount: Decimal,
-            /// ISO 4217 currency of the amount.
+            /// ISO 4217 currency of the amount; empty if the feed names none. The amount is then in the unit of the
+            /// security's prices.
             currency: CompactString,
             /// Distribution type.
             r#type: DividendType,

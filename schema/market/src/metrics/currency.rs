@@ -2,13 +2,14 @@
 //!
 //! `GBX` and `GBp` are pence sterling, `ZAc` South African cents, `ILA` Israeli agorot. Their amounts are
 //! divided by 100. The case of `GBp` matters, since `GBP` is pounds. All other codes are ISO 4217 in upper
-//! case.
+//! case. A dividend without a currency has its security's, in the unit of its prices (R39).
 //! Source: quoting practice of exchanges and vendors in London, Johannesburg and Tel Aviv.
 
 use rust_decimal::Decimal;
 
 use crate::decimal::{MAX_FRACTION_DIGITS, round};
-use crate::event::MINOR_UNIT_PLACES;
+use crate::event::{Dividend, MINOR_UNIT_PLACES, Security};
+use crate::history::History;
 
 /// Currency of a feed's amounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +21,25 @@ pub struct Currency {
 }
 
 impl Currency {
-    /// US dollar, the default of feeds that name no currency.
+    /// US dollar, the currency of securities without one.
     pub fn dollar() -> Self {
         Self { code: "USD".to_owned(), minor: None }
+    }
+
+    /// Currency and unit of a security's prices; dollars for a provisional security.
+    fn of_prices(security: Option<&Security>) -> Self {
+        let Some(security) = security else { return Self::dollar() };
+        let unit = security.quote_unit.as_deref().and_then(Self::parse);
+        unit.unwrap_or_else(|| Self { code: security.currency.clone(), minor: None })
+    }
+
+    /// Assigns the currency to a dividend without one.
+    fn assign(&self, dividend: &mut Dividend) {
+        if dividend.currency.is_empty() {
+            dividend.currency = self.code.as_str().into();
+            dividend.amount = self.to_major(dividend.amount);
+            dividend.sibling_amounts.iter_mut().for_each(|amount| *amount = self.to_major(*amount));
+        }
     }
 
     /// Code of the unit that amounts are in: the minor unit, else the major one.
@@ -54,6 +71,12 @@ impl Currency {
             Err(_) => round(amount / Decimal::ONE_HUNDRED, MAX_FRACTION_DIGITS),
         }
     }
+}
+
+/// Assigns the currency of a security to its dividends without one (R39).
+pub fn assign_currency(history: &mut History) {
+    let currency = Currency::of_prices(history.security.as_ref().map(|security| &security.record));
+    history.dividends.iter_mut().for_each(|dividend| currency.assign(&mut dividend.record));
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ text_enum! {
         ConflictingDuplicate = "conflicting_duplicate",
         /// Dividends and prices are in different currencies, so no yield exists (R4).
         CurrencyMismatch = "currency_mismatch",
+        /// A dividend has a declaration date after its ex-date; it counts from its ex-date on (R39).
+        DeclaredAfterEx = "declared_after_ex",
         /// Rows of one payment or split were merged, also of one id and revision; `explain` lists the dropped rows
         /// (R29).
         DuplicateCollapsed = "duplicate_collapsed",
@@ -45,6 +47,8 @@ text_enum! {
         Overdue = "overdue",
         /// A payment is missing in a year of growth or streak (R34).
         PaymentGap = "payment_gap",
+        /// A payment is listed in two currencies; the row in the prices' currency counts (R39).
+        PaymentTranslated = "payment_translated",
         /// A price moved by a known split ratio without a split (R30).
         PriceJumpWithoutSplit = "price_jump_without_split",
         /// A price moved by more than 3 times and stayed there without a known event (R36).

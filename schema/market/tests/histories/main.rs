@@ -4,6 +4,7 @@ mod actions;
 mod around;
 mod bases;
 mod basis;
+mod currencies;
 mod decided;
 mod explained;
 mod figures;

@@ -93,7 +93,7 @@ fn payer_status(inputs: &MetricInputs<'_>) -> DividendState {
 fn last_declared(inputs: &MetricInputs<'_>) -> Option<NaiveDate> {
     let payments = inputs.payments().iter().chain(&inputs.merged.dividends.unproven);
     let regular = payments.filter(|payment| payment.class.is_regular());
-    regular.map(|payment| payment.observation.record.declaration_date.unwrap_or(payment.ex_date)).max()
+    regular.map(|payment| payment.declared_by()).max()
 }
 
 /// True if an ex-date of the last 12 months was paid in another currency only.

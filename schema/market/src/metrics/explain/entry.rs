@@ -48,7 +48,7 @@ pub struct ExplainedObservation {
     pub revision: i64,
     /// Line in the feed's file; 0 if unknown.
     pub line: i64,
-    /// Status of the observation: used, superseded, cancelled, duplicate, other_source, overridden,
+    /// Status of the observation: used, superseded, cancelled, duplicate, translation, other_source, overridden,
     /// not_yet_known, moved, or the reason code of its quarantine.
     pub outcome: String,
     /// Status as a sentence.

@@ -216,6 +216,10 @@ fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'sta
         ObservationStatus::Duplicate(of) => {
             ("duplicate", format!("another row is the same payment: {}", named(*of)))
         }
+        ObservationStatus::Translation(of) => (
+            "translation",
+            format!("it repeats a payment that counts in the currency of the prices: {}", named(*of)),
+        ),
         ObservationStatus::OtherSource => {
             ("other_source", "the source policy believes another source for its dates".to_owned())
         }

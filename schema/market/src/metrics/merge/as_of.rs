@@ -1,6 +1,6 @@
 //! As-of view: which facts had happened or been declared by a day (R8, R33).
 //!
-//! A row with a declaration date is visible from that day on. A row without one was visible when its feed was
+//! A row is visible from its effective day on, and a row with a declaration date from that day on. A row without one was visible when its feed was
 //! taken, so the current market date sees it however far ahead it lies. A look back would otherwise reveal
 //! the future of such feeds. There, an undated row is visible 30 days before it takes effect, about as early
 //! as boards declare.
@@ -28,10 +28,11 @@ impl AsOfView {
 
     /// True if a fact is visible, given its declaration date (if any) and its effective date.
     pub(crate) fn is_visible(&self, declared: Option<NaiveDate>, effective: NaiveDate) -> bool {
-        match declared {
-            Some(declared) => declared <= self.as_of,
-            None => effective <= self.undated_through,
-        }
+        effective <= self.as_of
+            || match declared {
+                Some(declared) => declared <= self.as_of,
+                None => effective <= self.undated_through,
+            }
     }
 
     /// Market date of the view.
@@ -71,5 +72,8 @@ mod tests {
         check("2020-01-02", None, "2020-02-02", false);
         check("2020-01-02", Some("2020-01-02"), "2021-01-04", true);
         check("2020-01-02", Some("2020-01-03"), "2020-01-06", false);
+        // A passed ex-date counts, although its declaration date cannot be right.
+        check("2020-01-06", Some("2020-11-03"), "2020-01-06", true);
+        check("2020-01-05", Some("2020-11-03"), "2020-01-06", false);
     }
 }

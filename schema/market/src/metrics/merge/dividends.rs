@@ -2,7 +2,8 @@
 //!
 //! The steps are: one winner per source and key; the preferred source per date range, with manual records on
 //! top; amounts on the basis of their own ex-date; missing ex-dates derived; duplicate ids of one event
-//! merged; contradicted rows quarantined. Dividends declared after the as-of date are not visible yet.
+//! merged; translations dropped; contradicted rows quarantined. Dividends declared after the as-of date are not visible
+//! before their ex-date.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -14,6 +15,7 @@ use super::quarantine::{Outliers, quarantine_outliers};
 use super::repeats::merge_repeats;
 use super::same_day_payments::SameDayPayments;
 use super::sources::{keep_preferred_sources, withdraw_by_manual};
+use super::translation::drop_translations;
 use super::validation::RowFault;
 use super::winner::{
     MergeRecord, ObservationStatus, QuarantinedRow, SymbolOrder, WinningVersion, pick_winners, version_time,
@@ -145,6 +147,10 @@ pub(crate) fn merge_dividends<'a>(
     payments.sort_by(compare_events);
     cancelled.sort_by(compare_events);
     let mut payments = one_per_payment(payments, same_day_payments, &mut statuses, flags);
+    drop_translations(&mut payments, validation.neighbours.currency, &mut statuses, flags);
+    if payments.iter().any(|payment| payment.observation.record.declaration_date > Some(payment.ex_date)) {
+        flags.set(Flag::DeclaredAfterEx);
+    }
     merge_repeats(&mut payments, &mut statuses, validation, flags);
     let Outliers { unproven, unconfirmed } =
         quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
@@ -248,7 +254,7 @@ fn is_unexpected(
     }
 }
 
-fn event_key(payment: &Payment<'_>) -> (NaiveDate, DividendType) {
+pub(crate) fn event_key(payment: &Payment<'_>) -> (NaiveDate, DividendType) {
     (payment.ex_date, payment.observation.record.r#type)
 }
 

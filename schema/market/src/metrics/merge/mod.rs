@@ -21,6 +21,7 @@ mod split_type;
 mod splits;
 #[cfg(test)]
 mod tests;
+mod translation;
 mod validation;
 mod winner;
 

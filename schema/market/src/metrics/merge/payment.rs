@@ -30,6 +30,14 @@ pub(crate) struct Payment<'a> {
     pub class: DividendClass,
 }
 
+impl Payment<'_> {
+    /// Declaration date; the ex-date if it is earlier, or if no declaration date is known.
+    pub(crate) fn declared_by(&self) -> NaiveDate {
+        let declared = self.observation.record.declaration_date;
+        declared.map_or(self.ex_date, |declared| declared.min(self.ex_date))
+    }
+}
+
 /// Context for validating amounts and ex-dates.
 pub(crate) struct ValidationContext<'a> {
     /// All live splits, whenever announced: the basis of vendors' adjusted amounts.

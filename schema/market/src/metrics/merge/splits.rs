@@ -171,7 +171,7 @@ pub(crate) fn table_of_known(
 
 /// True if a split is effective or announced.
 pub(crate) fn is_known(split: &Split, known: &AsOfView) -> bool {
-    split.ex_date <= known.as_of() || known.is_visible(split.declaration_date, split.ex_date)
+    known.is_visible(split.declaration_date, split.ex_date)
 }
 
 fn table(splits: impl Iterator<Item = SplitEvent>, stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {

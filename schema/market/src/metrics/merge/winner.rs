@@ -137,6 +137,8 @@ pub enum ObservationStatus {
     Cancelled,
     /// Duplicate of another id's row (position) with the same ex-date, type and currency.
     Duplicate(usize),
+    /// Translation of a payment's row in the prices' currency (position).
+    Translation(usize),
     /// Another source is preferred for its date range.
     OtherSource,
     /// Replaced by a manual record.

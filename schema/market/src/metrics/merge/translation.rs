@@ -1,0 +1,38 @@
+//! Translations: rows that repeat a payment in another currency (R39).
+//!
+//! Two rows of one ex-date and type in two currencies are one payment, unless their payment dates differ. The row in the
+//! currency of the prices counts. Rows in one currency are never translations of each other.
+
+use super::dividends::event_key;
+use super::payment::Payment;
+use super::winner::ObservationStatus;
+use crate::row::{Flag, Flags};
+
+/// Drops the translations of payments. `payments` are sorted by ex-date and type; `currency` is the prices' currency.
+pub(crate) fn drop_translations(
+    payments: &mut Vec<Payment<'_>>,
+    currency: &str,
+    statuses: &mut [ObservationStatus],
+    flags: &mut Flags,
+) {
+    let is_foreign = |payment: &Payment<'_>| payment.observation.record.currency != currency;
+    if !payments.iter().any(is_foreign) {
+        return;
+    }
+    for day in payments.chunk_by(|a, b| event_key(a) == event_key(b)) {
+        for foreign in day.iter().filter(|payment| is_foreign(payment)) {
+            let counts = |other: &&Payment<'_>| !is_foreign(other) && may_be_one(other, foreign);
+            if let Some(counted) = day.iter().find(counts) {
+                statuses[foreign.index] = ObservationStatus::Translation(counted.index);
+                flags.set(Flag::PaymentTranslated);
+            }
+        }
+    }
+    payments.retain(|payment| !matches!(statuses[payment.index], ObservationStatus::Translation(_)));
+}
+
+/// True unless both rows have a payment date and the dates differ.
+fn may_be_one(a: &Payment<'_>, b: &Payment<'_>) -> bool {
+    let dates = a.observation.record.payment_date.zip(b.observation.record.payment_date);
+    dates.is_none_or(|(a, b)| a == b)
+}
