@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use market::event::EventRecord;
 use market::event::{
-    Action, Decision, Dividend, Etf, EventRow, Fundamentals, HoldingSnapshot, Kind, MarketSession, Reject,
-    RunManifest, Security, Split,
+    Action, Decision, Dividend, Etf, EventRow, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession,
+    Reject, RunManifest, Security, Split,
 };
 use market::records::{EncodedRecord, Layout, RawObservation};
 
@@ -110,6 +110,7 @@ bodies! {
     Holding => Holdings(Vec<EventRow<HoldingSnapshot>>),
     Session => Sessions(Vec<EventRow<MarketSession>>),
     Decision => Decisions(Vec<EventRow<Decision>>),
+    Evidence => Evidence(Vec<EventRow<Evidence>>),
     Reject => Rejects(Vec<Reject>),
     Run => Run(Box<RunManifest>),
 }

@@ -124,6 +124,8 @@ fn history(number: usize, sessions: &[NaiveDate], first: i32, last: i32) -> anyh
         etf: Vec::new(),
         holdings: Vec::new(),
         decisions: Vec::new(),
+        evidence: Vec::new(),
+        dividend_feeds: market::history::DividendFeeds::default(),
         prices: vec![SourceBars {
             source: "bench".into(),
             bars: bars(&mut random, sessions, &splits),

@@ -3,13 +3,16 @@
 //! It contains every distinct observation of every source. Selection happens in `metrics`, so that it can be
 //! explained, and a new policy needs no new load.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::bars::Bars;
 use crate::event::EventRecord;
 use crate::event::{
-    Decision, Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split,
+    Decision, Dividend, Etf, Evidence, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split,
 };
 use crate::records::{self, PackedRecordsError};
 use crate::symbol::Symbol;
@@ -59,6 +62,27 @@ pub struct PolicyRule {
     pub rank: i32,
 }
 
+/// Calendar years in which each source brought a dividend of any security (R38).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DividendFeeds(Arc<BTreeMap<String, BTreeSet<i32>>>);
+
+impl DividendFeeds {
+    /// Years of a source; none for a source without dividends.
+    pub fn years(&self, source: &str) -> impl Iterator<Item = i32> {
+        self.0.get(source).into_iter().flatten().copied()
+    }
+}
+
+impl FromIterator<(String, i32)> for DividendFeeds {
+    fn from_iter<T: IntoIterator<Item = (String, i32)>>(pairs: T) -> Self {
+        let mut feeds: BTreeMap<String, BTreeSet<i32>> = BTreeMap::new();
+        for (source, year) in pairs {
+            feeds.entry(source).or_default().insert(year);
+        }
+        Self(Arc::new(feeds))
+    }
+}
+
 /// All facts of one security.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
@@ -80,6 +104,10 @@ pub struct History {
     pub holdings: Vec<Observation<HoldingSnapshot>>,
     /// Review decisions.
     pub decisions: Vec<Observation<Decision>>,
+    /// Evidence of price files about the dividends.
+    pub evidence: Vec<Observation<Evidence>>,
+    /// Years of the sources' dividends, of any security.
+    pub dividend_feeds: DividendFeeds,
     /// Bars, one entry per source.
     pub prices: Vec<SourceBars>,
 }
@@ -119,6 +147,7 @@ kept! {
     Etf => etf,
     HoldingSnapshot => holdings,
     Decision => decisions,
+    Evidence => evidence,
 }
 
 #[cfg(test)]

@@ -180,6 +180,8 @@ fn empty_history(identity: &Identity) -> History {
         etf: Vec::new(),
         holdings: Vec::new(),
         decisions: Vec::new(),
+        evidence: Vec::new(),
+        dividend_feeds: market::history::DividendFeeds::default(),
         prices: Vec::new(),
     }
 }

@@ -223,7 +223,7 @@ impl<P: Preset> ScreenFilters<P> {
         screen.passes(&HighYieldScreenInput {
             security_type: stock.r#type,
             is_listed: stock.is_active,
-            is_paying: stock.pays_dividend,
+            is_paying: stock.pays_dividend == Some(true),
             dividend_yield: stock.dividend_yield.map(|value| value.0),
             yield_suspect: figures.yield_suspect,
             price_age_sessions: figures.price_age_sessions,

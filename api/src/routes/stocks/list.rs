@@ -126,7 +126,7 @@ impl ListParameters {
             && is_among(self.country.as_ref(), stock.country.as_ref())
             && is_among(self.currency.as_ref(), Some(&stock.currency))
             && is_among(self.frequency.as_ref(), stock.frequency.as_ref())
-            && self.has_dividends.is_none_or(|wanted| stock.pays_dividend == wanted)
+            && self.has_dividends.is_none_or(|wanted| stock.pays_dividend == Some(wanted))
             && stock.is_active == self.is_active
             && is_within_bounds(stock.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
             && is_within_bounds(stock.price.map(|value| value.0), self.min_price, self.max_price)

@@ -6,7 +6,7 @@ text_enum! {
     /// Kind of a frame's rows; the last token of its subject and the stem of its schema name.
     pub enum Kind {
         Security = "security", Price = "price", Dividend = "dividend", Split = "split", Fundamentals = "fundamentals",
-        Etf = "etf", Holding = "holding", Session = "session", Decision = "decision", Reject = "reject",
+        Etf = "etf", Holding = "holding", Session = "session", Decision = "decision", Evidence = "evidence", Reject = "reject",
         Run = "run",
     }
 }

@@ -14,8 +14,8 @@ pub use decision::{DecidedRow, Decision, DecisionVerdict};
 pub use enums::{Action, DividendType, Frequency, Kind, ListingStatus, SecurityType, ShareBasis};
 pub use event_record::EventRecord;
 pub use records::{
-    Dividend, Etf, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, MINOR_UNIT_PLACES, MarketSession,
-    Security, Split,
+    Dividend, Etf, Evidence, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, MINOR_UNIT_PLACES,
+    MarketSession, Security, Split,
 };
 pub(crate) use row::line_column;
 pub use row::{EventRow, Reject};

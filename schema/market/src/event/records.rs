@@ -164,6 +164,31 @@ record! {
 }
 
 record! {
+    /// Evidence of a price file about the dividends of a security (R38, R40): the years in which the file has a
+    /// dividend column, or one step of its adjusted closes.
+    pub struct Evidence {
+        required {
+            /// Ticker of the prices.
+            symbol: Symbol,
+        }
+        optional {
+            /// First day of the years in which the file has a dividend column.
+            dividends_from: NaiveDate,
+            /// Last day of those years.
+            dividends_to: NaiveDate,
+            /// First session after a step of adjusted close over close.
+            ex_date: NaiveDate,
+            /// Last session of the file before the step.
+            previous: NaiveDate,
+            /// Step: adjusted close over close before the session, divided by the same after it.
+            factor: Decimal,
+            /// Share basis of the closes. The step of raw closes contains the split of the day.
+            basis: ShareBasis,
+        }
+    }
+}
+
+record! {
     /// Company figures of a date. Money is in `reported_currency` or the security's currency; percents are in
     /// points.
     pub struct Fundamentals {

@@ -273,6 +273,8 @@ mod tests {
             splits: Vec::new(),
             fundamentals: Vec::new(),
             decisions: Vec::new(),
+            evidence: Vec::new(),
+            dividend_feeds: crate::history::DividendFeeds::default(),
             etf,
             holdings,
             prices: vec![crate::history::SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],

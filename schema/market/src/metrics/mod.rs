@@ -38,6 +38,8 @@ use chrono::NaiveDate;
 
 pub use context::DerivationContext;
 pub use derivation::Derivation;
+use dividends::feed::DividendFeed;
+pub use dividends::feed::FactorAgreement;
 pub use explain::{
     ExplainedDecision, ExplainedMetric, ExplainedObservation, Explanation, explain, explain_session,
 };
@@ -62,6 +64,17 @@ pub fn quarantined_rows(
     context: &DerivationContext<'_>,
 ) -> Vec<(Quarantined, DecidedRow)> {
     rows::quarantined_with_keys(&computed::compute(history, context))
+}
+
+/// Agreement of each source's adjusted closes with the factors of a security's payments (R40).
+pub fn factor_agreement(
+    history: &History,
+    context: &DerivationContext<'_>,
+) -> BTreeMap<String, FactorAgreement> {
+    let computed = computed::compute(history, context);
+    let inputs = &computed.inputs;
+    let agreement = DividendFeed::agreement(&inputs.merged, &inputs.ex_days, &inputs.rules.absence);
+    agreement.into_iter().map(|(source, agreement)| (source.to_owned(), agreement)).collect()
 }
 
 /// Newest decision about each row of a security, revoked decisions included.

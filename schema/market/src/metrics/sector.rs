@@ -30,8 +30,8 @@ pub struct SectorMember {
     pub security_type: SecurityType,
     /// True if the security still trades.
     pub is_active: bool,
-    /// True if the dividend status is active.
-    pub pays_dividend: bool,
+    /// True if the dividend status is active; `None` if it is unknown.
+    pub pays_dividend: Option<bool>,
     /// Headline yield, percent.
     pub dividend_yield: Option<Decimal>,
     /// True if the yield is too high to be trusted.
@@ -88,13 +88,13 @@ impl SectorMember {
         self.is_active && self.security_type.is_stock() && !self.yield_suspect
     }
 
-    /// Yield for the sector's aggregate: 0 for non-payers, `None` for payers with an unknown yield.
+    /// Yield for the sector's aggregate: 0 for non-payers, `None` for unknown dividends or yields.
     fn yield_at_zero(&self) -> Option<Decimal> {
-        if self.pays_dividend { self.payer_yield() } else { Some(Decimal::ZERO) }
+        if self.pays_dividend? { self.payer_yield() } else { Some(Decimal::ZERO) }
     }
 
     fn payer_yield(&self) -> Option<Decimal> {
-        self.dividend_yield.filter(|value| self.pays_dividend && *value > Decimal::ZERO)
+        self.dividend_yield.filter(|value| self.pays_dividend == Some(true) && *value > Decimal::ZERO)
     }
 }
 
@@ -217,7 +217,7 @@ mod tests {
             industry: None,
             security_type: SecurityType::Stock,
             is_active: true,
-            pays_dividend: yielded > Decimal::ZERO,
+            pays_dividend: Some(yielded > Decimal::ZERO),
             dividend_yield: Some(yielded),
             yield_suspect: false,
             market_cap: Some(cap),
@@ -292,8 +292,8 @@ mod tests {
     fn who_does_not_pay_at_present_is_no_payer_whatever_its_yield() {
         let as_of = "2024-12-31".parse().unwrap();
         // What was paid in the year before it stopped; a payment of which no yield can be told.
-        let stopped = SectorMember { pays_dividend: false, ..member("S", dec!(8), 100) };
-        let unknown = SectorMember { pays_dividend: true, ..member("U", dec!(0), 100) };
+        let stopped = SectorMember { pays_dividend: Some(false), ..member("S", dec!(8), 100) };
+        let unknown = SectorMember { pays_dividend: Some(true), ..member("U", dec!(0), 100) };
         let members = [member("A", dec!(4), 100), stopped, unknown];
         let row = &sector_rows(&members, as_of)[0];
         assert_eq!((row.stock_count, row.payer_count), (3, 1));

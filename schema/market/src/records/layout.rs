@@ -6,8 +6,8 @@ use super::encoded::{FieldReader, FieldWriter, Layout};
 use super::error::PackedRecordsError;
 use super::field::Field;
 use crate::event::{
-    DecidedRow, Decision, Dividend, Etf, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, MarketSession,
-    Security, Split,
+    DecidedRow, Decision, Dividend, Etf, Evidence, FormerSymbol, Fundamentals, Holding, HoldingSnapshot,
+    MarketSession, Security, Split,
 };
 
 macro_rules! layouts {
@@ -54,6 +54,7 @@ layouts! {
     FormerSymbol { symbol, from, to }
     MarketSession { date, note }
     Decision { symbol, verdict, row, reason, note }
+    Evidence { symbol, dividends_from, dividends_to, ex_date, previous, factor, basis }
     DecidedRow { kind, source, row_id, date, value }
 }
 

@@ -22,6 +22,8 @@ text_enum! {
         CurrencyMismatch = "currency_mismatch",
         /// A dividend has a declaration date after its ex-date; it counts from its ex-date on (R39).
         DeclaredAfterEx = "declared_after_ex",
+        /// Adjusted closes of a price file show dividends that no row has (R38).
+        DividendsMissing = "dividends_missing",
         /// Rows of one payment or split were merged, also of one id and revision; `explain` lists the dropped rows
         /// (R29).
         DuplicateCollapsed = "duplicate_collapsed",
@@ -41,6 +43,8 @@ text_enum! {
         LatestAmountUnusual = "latest_amount_unusual",
         /// Two rows days apart were one payment; it counts once (R34).
         NearDuplicate = "near_duplicate",
+        /// No source that covers the security carries dividends, so that its dividends are unknown (R38).
+        NoDividendFeed = "no_dividend_feed",
         /// A distribution has no close before it and therefore no price factor (R11).
         NoPrevClose = "no_prev_close",
         /// The expected ex-date passed without a declaration (R19).

@@ -12,7 +12,11 @@ use crate::{table_row, text_enum};
 
 text_enum! {
     /// Dividend status of a payer (R6).
-    pub enum DividendState { Active = "active", NonPayer = "non_payer", Suspended = "suspended", Lapsed = "lapsed" }
+    pub enum DividendState {
+        Active = "active", NonPayer = "non_payer", Suspended = "suspended", Lapsed = "lapsed",
+        /// No source that covers the security carries dividends, or its prices prove that dividends are missing (R38).
+        Unknown = "unknown",
+    }
 }
 text_enum! {
     /// Basis of the headline yield (R9).

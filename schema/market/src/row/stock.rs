@@ -39,8 +39,8 @@ table_row! {
         "price_date" price_date: Option<NaiveDate>,
         /// Market capitalisation, whole currency units (R24).
         "market_cap" market_cap: Option<i64>,
-        /// True if the security currently pays regular dividends.
-        "pays_dividend" pays_dividend: bool,
+        /// True if the security currently pays regular dividends; null if its dividends are unknown (R38).
+        "pays_dividend" pays_dividend: Option<bool>,
         /// Headline dividend yield, percent (R9).
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
         /// Basis of the headline yield.

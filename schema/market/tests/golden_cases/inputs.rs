@@ -69,6 +69,8 @@ impl Inputs {
             etf: Vec::new(),
             holdings: Vec::new(),
             decisions: Vec::new(),
+            evidence: Vec::new(),
+            dividend_feeds: (1900..=2100).map(|year| ("case".to_owned(), year)).collect(),
             prices: vec![SourceBars { source: "case".into(), bars: bars(&prices), closes_only: Vec::new() }],
         };
         let benchmark = ["benchmark_prices", "benchmark"]

@@ -136,7 +136,7 @@ fn member(row: &Value) -> SectorMember {
         industry: None,
         security_type: kind(row),
         is_active,
-        pays_dividend: pays && status == DividendState::Active,
+        pays_dividend: Some(pays && status == DividendState::Active),
         dividend_yield: yielded,
         yield_suspect: flag(row, "yield_suspect")
             || flag(row, "suspect")

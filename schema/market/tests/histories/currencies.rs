@@ -136,6 +136,7 @@ fn a_passed_ex_date_counts_whatever_its_declaration_date_says() {
     let rows = rows("2024-12-24");
     let rows: Vec<&str> = rows[..3].iter().map(String::as_str).collect();
     let mut suspended = security("USD", None, "35", &rows);
-    suspended.security.as_mut().expect("a record").record.dividend_suspended_on = Some(lives::date("2024-04-02"));
+    suspended.security.as_mut().expect("a record").record.dividend_suspended_on =
+        Some(lives::date("2024-04-02"));
     assert_eq!(derived(&suspended).metrics.dividend_status, DividendState::Suspended);
 }

@@ -1,5 +1,6 @@
 //! Whole histories, made by hand: what is derived of them over a life, and what of it is served and explained.
 
+mod absence;
 mod actions;
 mod around;
 mod bases;

@@ -199,8 +199,8 @@ fn who_is_delisted_pays_nothing_from_its_last_day_on() {
             found.metrics.next.0.is_some(),
         )
     };
-    assert_eq!(on("2024-06-28"), (true, true, false, true, true));
-    assert_eq!(on("2024-06-27"), (false, false, true, false, false));
+    assert_eq!(on("2024-06-28"), (true, Some(true), false, true, true));
+    assert_eq!(on("2024-06-27"), (false, Some(false), true, false, false));
 }
 
 #[test]

@@ -221,6 +221,8 @@ impl Case {
             etf: Vec::new(),
             holdings: Vec::new(),
             decisions: Vec::new(),
+            evidence: Vec::new(),
+            dividend_feeds: market::history::DividendFeeds::default(),
             prices: vec![SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
         }
     }

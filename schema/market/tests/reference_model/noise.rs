@@ -165,6 +165,8 @@ pub(crate) fn noise() -> impl Strategy<Value = History> {
             etf: Vec::new(),
             holdings: Vec::new(),
             decisions: Vec::new(),
+            evidence: Vec::new(),
+            dividend_feeds: market::history::DividendFeeds::default(),
             prices: sources
                 .zip(prices)
                 .map(|(source, bars)| SourceBars { source, bars, closes_only: Vec::new() })

@@ -52,6 +52,8 @@ pub(crate) fn history(kind: &str, dividends: &[&str], splits: &[(&str, &str)]) -
         etf: Vec::new(),
         holdings: Vec::new(),
         decisions: Vec::new(),
+        evidence: Vec::new(),
+        dividend_feeds: market::history::DividendFeeds::default(),
         prices: Vec::new(),
     }
 }

@@ -44,8 +44,10 @@ pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetr
     let trailing_rates = trailing(&inputs.rates, as_of);
     let mixed = mixes_currencies(inputs);
     let mismatch = !inputs.rates.is_empty() && (mixed || inputs.dividend_currency != inputs.currency);
-    let dps_ttm = (!mixed).then(|| sum(trailing_rates));
-    let dps_ttm_total = total_paid(inputs.payments(), as_of, &inputs.dividend_currency);
+    let known = status != DividendState::Unknown;
+    let dps_ttm = (known && !mixed).then(|| sum(trailing_rates));
+    let dps_ttm_total =
+        if known { total_paid(inputs.payments(), as_of, &inputs.dividend_currency) } else { None };
     let forward = if inputs.is_fund() || !inputs.is_listed {
         ForwardDividend::NONE
     } else {
@@ -59,7 +61,7 @@ pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetr
         headline(&HeadlineInput { status, yield_forward, yield_ttm, has_forward, mismatch });
     let series = inputs.series();
     let yield_range =
-        if mismatch { None } else { yield_range(&inputs.rates, &series, last_month(as_of), as_of) };
+        if mismatch || !known { None } else { yield_range(&inputs.rates, &series, last_month(as_of), as_of) };
     let income = IncomeMetrics {
         status,
         mismatch,
@@ -86,6 +88,7 @@ fn payer_status(inputs: &MetricInputs<'_>) -> DividendState {
         last_declared: last_declared(inputs),
         payments_per_year: inputs.payments_per_year(),
         suspended_on: inputs.security().and_then(|security| security.dividend_suspended_on),
+        is_covered: inputs.feed.is_covered(),
     };
     status(&facts, &inputs.rules.status)
 }
@@ -121,6 +124,9 @@ fn total_paid(payments: &[Payment<'_>], as_of: NaiveDate, currency: &str) -> Opt
 }
 
 fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) {
+    if income.status == DividendState::Unknown && !inputs.feed.carries_dividends {
+        flags.set(Flag::NoDividendFeed);
+    }
     if income.mismatch {
         flags.set(Flag::CurrencyMismatch);
     }

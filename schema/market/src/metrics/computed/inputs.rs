@@ -10,6 +10,7 @@ use crate::history::History;
 use crate::metrics::computed::ex_dates::{ExDateEvents, ex_days};
 use crate::metrics::context::DerivationContext;
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::feed::DividendFeed;
 use crate::metrics::dividends::frequency::{FrequencyEstimate, TaggedDate, rhythm};
 use crate::metrics::dividends::schedule::{Reading, Schedule, ScheduleRow};
 use crate::metrics::dividends::yields::DividendRate;
@@ -52,6 +53,7 @@ pub(crate) struct MetricInputs<'a> {
     /// Ex-dates of the rates and of quarantined regular amounts, in order.
     pub ex_dates: Vec<NaiveDate>,
     pub rhythm: FrequencyEstimate,
+    pub feed: DividendFeed<'a>,
 }
 
 impl<'a> MetricInputs<'a> {
@@ -74,6 +76,10 @@ impl<'a> MetricInputs<'a> {
         let mut ex_dates: Vec<NaiveDate> = tagged_dates.iter().map(|date| date.ex_date).collect();
         ex_dates.dedup();
         flag_facts(history, payments, &rhythm, flags);
+        let feed = DividendFeed::new(history, &merged, as_of, context.rules);
+        if !feed.missing.is_empty() {
+            flags.set(Flag::DividendsMissing);
+        }
         Self {
             history,
             as_of,
@@ -87,6 +93,7 @@ impl<'a> MetricInputs<'a> {
             schedule,
             ex_dates,
             rhythm,
+            feed,
             currency,
             dividend_currency,
             merged,

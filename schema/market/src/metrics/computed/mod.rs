@@ -27,8 +27,9 @@ use super::prices::adjustment::AdjustmentFactor;
 use super::prices::risk::MonthlyReturns;
 use super::prices::risk::month_ends;
 use super::prices::series::PriceSeries;
+use crate::event::Frequency;
 use crate::history::History;
-use crate::row::Flags;
+use crate::row::{DividendState, Flags};
 
 /// All metrics of one security, unrounded.
 #[derive(Debug)]
@@ -46,6 +47,16 @@ pub(crate) struct ComputedMetrics<'a> {
     pub updated_at: DateTime<Utc>,
 }
 
+impl ComputedMetrics<'_> {
+    /// Payment frequency as served: `unknown` while the dividends are.
+    pub(crate) fn frequency(&self) -> Frequency {
+        match self.income.status {
+            DividendState::Unknown => Frequency::Unknown,
+            _ => self.inputs.rhythm.frequency,
+        }
+    }
+}
+
 /// Computes all metrics of a security.
 pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>) -> ComputedMetrics<'a> {
     let mut flags = Flags::default();
@@ -55,7 +66,7 @@ pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>)
     limit_growth(&inputs, &mut growth, &mut flags);
     let figures = figures(&inputs);
     let payouts = payouts(&inputs, &income, &figures);
-    let returns = returns(&inputs, context);
+    let returns = returns(&inputs, &income, context);
     let classification = classify(&inputs, &income, &growth, &payouts, &returns);
     let upcoming = upcoming(&inputs, &income, &mut flags);
     let updated_at = updated_at(history, &inputs.merged);

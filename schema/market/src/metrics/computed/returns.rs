@@ -2,12 +2,14 @@
 
 use rust_decimal::Decimal;
 
+use super::income::IncomeMetrics;
 use super::inputs::MetricInputs;
 use crate::metrics::arithmetic::change_percent;
 use crate::metrics::context::DerivationContext;
 use crate::metrics::prices::adjustment::AdjustmentFactor;
 use crate::metrics::prices::risk::{beta, month_ends, volatility};
 use crate::metrics::prices::total_return::{CloseSeries, start_bar, total_return};
+use crate::row::DividendState;
 
 /// Returns and volatility in percent; beta as a ratio.
 #[derive(Debug)]
@@ -20,12 +22,20 @@ pub(crate) struct ReturnMetrics {
 }
 
 /// Computes returns and risk.
-pub(crate) fn returns(inputs: &MetricInputs<'_>, context: &DerivationContext<'_>) -> ReturnMetrics {
+pub(crate) fn returns(
+    inputs: &MetricInputs<'_>,
+    income: &IncomeMetrics,
+    context: &DerivationContext<'_>,
+) -> ReturnMetrics {
     let (series, as_of) = (inputs.series(), inputs.as_of);
     let factors: Vec<AdjustmentFactor> = inputs.ex_days.iter().map(AdjustmentFactor::from).collect();
     let closes =
         CloseSeries { days: &series.bars.day, close: &|index| series.close(index), factors: &factors };
-    let since = |start: Option<usize>| total_return(&closes, start?, inputs.price?.index);
+    // Without known dividends the price change is no total return.
+    let is_known = income.status != DividendState::Unknown;
+    let since = |start: Option<usize>| {
+        if is_known { total_return(&closes, start?, inputs.price?.index) } else { None }
+    };
     let year_ago = start_bar(&series, as_of, 12);
     let old_close = year_ago.map(|index| series.close_on_basis(index, as_of));
     ReturnMetrics {

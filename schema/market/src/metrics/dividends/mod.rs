@@ -4,6 +4,7 @@
 pub mod chowder;
 pub mod class;
 pub mod ex_date;
+pub(crate) mod feed;
 pub mod frequency;
 pub mod grower_lists;
 pub mod growth;

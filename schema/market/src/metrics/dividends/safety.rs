@@ -98,9 +98,9 @@ pub struct SafetyInput {
     pub price_change_1y: Option<Decimal>,
 }
 
-/// Yield-trap warning; `None` for non-payers and when no sign can be computed.
+/// Yield-trap warning; `None` for non-payers, unknown dividends and when no sign can be computed.
 pub fn yield_trap_risk(facts: &SafetyInput, rules: &SafetyRules) -> Option<bool> {
-    if facts.status == DividendState::NonPayer {
+    if matches!(facts.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;
     }
     let kept = Decimal::ONE - share(rules.trap_dividend_fall);
@@ -117,9 +117,9 @@ pub fn yield_trap_risk(facts: &SafetyInput, rules: &SafetyRules) -> Option<bool>
     signs.into_iter().flatten().reduce(|a, b| a || b)
 }
 
-/// Safety label; `None` for funds, non-payers and without a payout ratio.
+/// Safety label; `None` for funds, non-payers, unknown dividends and without a payout ratio.
 pub fn safety(facts: &SafetyInput, rules: &SafetyRules) -> Option<Safety> {
-    if facts.is_fund || facts.status == DividendState::NonPayer {
+    if facts.is_fund || matches!(facts.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;
     }
     let payouts = [facts.payout_ratio, facts.fcf_payout_ratio];
@@ -212,6 +212,7 @@ mod tests {
         check(SafetyInput { price_change_1y: Some(dec!(-40.1)), ..facts }, Some(Safety::Safe), Some(true));
         check(SafetyInput { payout_ratio: None, ..facts }, None, Some(false));
         check(SafetyInput { status: DividendState::NonPayer, ..facts }, None, None);
+        check(SafetyInput { status: DividendState::Unknown, ..facts }, None, None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!   minimum is 75 days for 12 and 13 payments a year and 21 for 24 and more. Irregular or unknown
 //!   frequencies allow 450 days.
 //! - `lapsed`: all others.
+//! - `unknown`: instead of `non_payer`, if no source that covers the security carries dividends (R38).
 //!
 //! The minimums exist because bond funds go ex twice in December and not in January, and weekly payers skip a
 //! holiday week. A quarantined regular amount (R28) still proves by its ex-date that the payer pays.
@@ -32,11 +33,15 @@ pub struct StatusInput {
     pub payments_per_year: Option<i32>,
     /// Date of a suspension notice.
     pub suspended_on: Option<NaiveDate>,
+    /// True if the absence of dividends is known: a covering source carries dividends.
+    pub is_covered: bool,
 }
 
 /// Dividend status of a payer.
 pub fn status(facts: &StatusInput, rules: &rules::StatusRules) -> DividendState {
-    let Some(last_ex_date) = facts.last_ex_date else { return DividendState::NonPayer };
+    let Some(last_ex_date) = facts.last_ex_date else {
+        return if facts.is_covered { DividendState::NonPayer } else { DividendState::Unknown };
+    };
     let notice = facts.suspended_on.filter(|day| *day <= facts.as_of);
     if notice.is_some_and(|day| facts.last_declared.is_none_or(|declared| declared <= day)) {
         return DividendState::Suspended;
@@ -84,6 +89,7 @@ mod tests {
                 last_declared: Some(last),
                 payments_per_year,
                 suspended_on: None,
+                is_covered: true,
             };
             assert_eq!(decided(&facts), expected, "{last} {as_of}");
         };
@@ -114,6 +120,7 @@ mod tests {
             last_declared: Some(date("2020-01-29")),
             payments_per_year: Some(4),
             suspended_on: Some(date("2020-03-19")),
+            is_covered: true,
         };
         assert_eq!(decided(&facts), DividendState::Suspended);
         assert_eq!(decided(&StatusInput { as_of: date("2020-03-18"), ..facts }), DividendState::Active);
@@ -121,7 +128,9 @@ mod tests {
             decided(&StatusInput { last_declared: Some(date("2020-04-01")), ..facts }),
             DividendState::Active
         );
-        assert_eq!(decided(&StatusInput { last_ex_date: None, ..facts }), DividendState::NonPayer);
+        let silent = StatusInput { last_ex_date: None, ..facts };
+        assert_eq!(decided(&silent), DividendState::NonPayer);
+        assert_eq!(decided(&StatusInput { is_covered: false, ..silent }), DividendState::Unknown);
     }
 
     #[test]
@@ -133,6 +142,7 @@ mod tests {
             last_declared: None,
             payments_per_year: Some(4),
             suspended_on: Some(day),
+            is_covered: true,
         };
         assert_eq!(decided(&facts), DividendState::Suspended);
         assert_eq!(decided(&StatusInput { suspended_on: day.succ_opt(), ..facts }), DividendState::Active);
@@ -164,6 +174,7 @@ mod tests {
                     last_declared: Some(last),
                     payments_per_year: Some(payments),
                     suspended_on: None,
+                    is_covered: true,
                 })
             };
             assert_eq!(

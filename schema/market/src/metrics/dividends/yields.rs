@@ -18,7 +18,7 @@
 //!
 //! The headline yield is the forward yield if a forward figure exists, else the trailing yield, on the latest
 //! raw close carried through splits. Non-payers, suspended and lapsed payers have 0. It is null without a
-//! price or if dividends and prices are in different currencies.
+//! price, with unknown dividends, or if dividends and prices are in different currencies.
 //! Source: the usual trailing twelve months and indicated annual dividend. The bounds, 10 %, the factors and
 //! 550 days are this service's own: the parameters `forward.…` and `frequency.restart_days`.
 
@@ -87,6 +87,9 @@ pub fn forward(
     as_of: NaiveDate,
     rules: &Rules,
 ) -> ForwardDividend {
+    if status == DividendState::Unknown {
+        return ForwardDividend::NONE;
+    }
     if status != DividendState::Active {
         return ForwardDividend { amount: Some(Decimal::ZERO), ..ForwardDividend::NONE };
     }
@@ -152,6 +155,7 @@ pub fn headline(facts: &HeadlineInput) -> (Option<Decimal>, Option<YieldBasis>) 
     let basis = if facts.has_forward { YieldBasis::Forward } else { YieldBasis::Ttm };
     let value = match facts.status {
         DividendState::NonPayer => Some(Decimal::ZERO),
+        DividendState::Unknown => None,
         _ if facts.mismatch => None,
         DividendState::Suspended | DividendState::Lapsed => Some(Decimal::ZERO),
         DividendState::Active if facts.has_forward => facts.yield_forward,

@@ -11,7 +11,7 @@ use crate::history::Observation;
 use crate::metrics::arithmetic;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::merge::{ObservationStatus, Payment};
+use crate::metrics::merge::{AdjustedStep, ObservationStatus, Payment};
 use crate::row::AmountReading;
 
 /// Payment that counts, with its reading if that is not the face value.
@@ -173,11 +173,29 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
         let (outcome, reason) = status_text(status, &history.splits);
         unused.push(observation(Kind::Split, row, Some(row.record.ex_date), outcome, reason));
     }
+    unused.extend(computed.inputs.feed.missing.iter().map(|step| of_missing(computed, step)));
     let key = |row: &ExplainedObservation| {
         (row.kind.clone(), row.date, row.source.clone(), row.id.clone(), row.revision, row.line)
     };
     unused.sort_by_cached_key(key);
     unused
+}
+
+/// Payment that a feed's adjusted closes show and no row has, with the amount that the step is worth.
+fn of_missing(computed: &ComputedMetrics<'_>, step: &AdjustedStep<'_>) -> ExplainedObservation {
+    let close = computed.inputs.series().close_before(step.ex_date);
+    let amount = close.and_then(|close| close.checked_mul(Decimal::ONE - step.factor));
+    let reason = format!(
+        "adjusted closes step by {} between {} and {}, and no row has a payment there",
+        step.factor.round_dp(6).normalize(),
+        step.previous,
+        step.ex_date
+    );
+    ExplainedObservation {
+        amount: amount.map(arithmetic::amount),
+        currency: Some(computed.inputs.currency.clone()),
+        ..observation(Kind::Evidence, step.observation, Some(step.ex_date), "missing", reason)
+    }
 }
 
 fn observation<T>(

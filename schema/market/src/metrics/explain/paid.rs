@@ -9,7 +9,7 @@ use crate::metrics::calendar::months_before;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::Payment;
-use crate::row::Flag;
+use crate::row::{DividendState, Flag};
 
 pub(crate) fn explained(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     [trailing(computed), forward(computed), yields(computed), rhythm(computed)].concat()
@@ -48,8 +48,20 @@ fn trailing(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
 fn forward(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let per_year = computed.inputs.payments_per_year();
     let latest = newest(computed, 2);
+    let feed = &computed.inputs.feed;
+    let unknown = match (feed.carries_dividends, feed.missing.first()) {
+        _ if computed.income.status != DividendState::Unknown => String::new(),
+        (_, Some(step)) => format!(
+            "; adjusted closes of {} step by {} up to {} without a payment",
+            step.observation.source,
+            step.factor.round_dp(6).normalize(),
+            step.ex_date
+        ),
+        (false, None) => "; no source that covers it carries dividends".to_owned(),
+        (true, None) => String::new(),
+    };
     let status = format!(
-        "{}: last regular ex-date {}, {} payments a year",
+        "{}: last regular ex-date {}, {} payments a year{unknown}",
         computed.income.status,
         date(computed.inputs.ex_dates.last().copied()),
         per_year.map_or_else(|| "unknown".to_owned(), |n| n.to_string())

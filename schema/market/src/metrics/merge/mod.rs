@@ -5,6 +5,7 @@
 //!
 //! Invariant: the result depends on the set of observations only, never on their order.
 
+mod adjusted_steps;
 mod as_of;
 mod decisions;
 mod dividends;
@@ -29,6 +30,7 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
+pub(crate) use adjusted_steps::{AdjustedStep, AdjustedSteps, agrees};
 pub(crate) use as_of::AsOfView;
 use decisions::DecisionIndex;
 pub(crate) use decisions::{dividend_row, newest as newest_decisions, split_row};
@@ -70,6 +72,7 @@ pub(crate) struct Merged<'a> {
     pub prices: MergedPrices,
     pub dividends: MergedDividends<'a>,
     pub fundamentals: Option<MergedFundamentals>,
+    pub adjusted_steps: AdjustedSteps<'a>,
     pub flags: Flags,
 }
 
@@ -116,6 +119,7 @@ pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -
         let priced = bars.and_then(|prices| prices.bars.last_live_day()).map(crate::day::date_of);
         priced.or_else(|| event_days.get(source).copied()).unwrap_or(as_of)
     };
+    let adjusted_steps = AdjustedSteps::collect(&history.evidence, &split_table, as_of);
     let close_before = |day: NaiveDate| series.close_before(day);
     let close_after = |day: NaiveDate| {
         let first = series.at_or_after(day)?;
@@ -132,12 +136,13 @@ pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -
             close_after: &close_after,
             currency: currency(history),
         },
+        adjusted_steps: &adjusted_steps,
         rules: context.rules,
     };
     let mut dividends = merge_dividends(history, winners, &same_day_payments, &validation, &mut flags);
     decided.apply_confirmations(&mut dividends.quarantined, &history.dividends, dividend_row);
     let fundamentals = merge_fundamentals(&history.fundamentals, policy, as_of);
-    Merged { splits, split_table, prices, dividends, fundamentals, flags }
+    Merged { splits, split_table, prices, dividends, fundamentals, adjusted_steps, flags }
 }
 
 /// Currency of the prices: that of the reference record, US dollars for a provisional security.

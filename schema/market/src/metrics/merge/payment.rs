@@ -3,10 +3,11 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::adjusted_steps::{AdjustedSteps, agrees};
 use super::as_of::AsOfView;
 use super::decisions::DecisionIndex;
 use crate::event::Dividend;
-use crate::metrics::arithmetic::settle;
+use crate::metrics::arithmetic::{quotient, settle};
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::{OutlierRules, Rules};
@@ -51,7 +52,24 @@ pub(crate) struct ValidationContext<'a> {
     pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
     /// Prices around the ex-date.
     pub neighbours: PriceContext<'a>,
+    /// Steps of the feeds' own adjusted closes (R40).
+    pub adjusted_steps: &'a AdjustedSteps<'a>,
     pub rules: &'a Rules,
+}
+
+impl ValidationContext<'_> {
+    /// Dividend factor that a feed's own adjusted closes have on an ex-date; `None` without such closes.
+    pub(crate) fn adjusted_evidence(&self, ex_date: NaiveDate) -> Option<Decimal> {
+        self.adjusted_steps.factor(ex_date)
+    }
+
+    /// True if a feed's own adjusted closes contain an amount that was paid in the prices' currency (R40).
+    pub(crate) fn adjusted_closes_contain(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
+        let evidence = self.adjusted_evidence(ex_date).zip((self.neighbours.close_before)(ex_date));
+        let paid =
+            evidence.and_then(|(factor, close)| Some((factor, Decimal::ONE - quotient(amount, close)?)));
+        paid.is_some_and(|(factor, ours)| agrees(factor, ours, &self.rules.absence))
+    }
 }
 
 /// Prices around a distribution.

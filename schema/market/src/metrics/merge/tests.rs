@@ -80,6 +80,8 @@ fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
         etf: Vec::new(),
         holdings: Vec::new(),
         decisions: Vec::new(),
+        evidence: Vec::new(),
+        dividend_feeds: (1900..=2100).map(|year| ("a".to_owned(), year)).collect(),
         prices: vec![SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
     }
 }

@@ -8,7 +8,7 @@ use crate::metrics::arithmetic;
 use crate::metrics::arithmetic::{count, quotient};
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::grower_lists::{is_king, tier};
-use crate::row::{AnnualTotal, Flag, JsonColumn, Metrics, Quarantined};
+use crate::row::{AnnualTotal, DividendState, Flag, JsonColumn, Metrics, Quarantined};
 
 /// Rounds the computed metrics into their row.
 pub(crate) fn metrics(computed: &ComputedMetrics<'_>, quarantined: &[Quarantined]) -> Metrics {
@@ -38,7 +38,7 @@ pub(crate) fn metrics(computed: &ComputedMetrics<'_>, quarantined: &[Quarantined
         yield_5y_low: percent(computed.income.yield_range.map(|range| range.lowest)),
         ttm_payment_count: computed.income.ttm_payment_count,
         ttm_complete: !computed.flags.has(Flag::TtmIncomplete),
-        frequency: computed.inputs.rhythm.frequency,
+        frequency: computed.frequency(),
         payments_per_year: computed.inputs.payments_per_year(),
         payout_ratio: percent(computed.payouts.ratio.ok()),
         fcf_payout_ratio: percent(computed.payouts.fcf),
@@ -48,7 +48,8 @@ pub(crate) fn metrics(computed: &ComputedMetrics<'_>, quarantined: &[Quarantined
         growth_5y,
         growth_10y,
         increase_streak_years: computed.growth.streak.years,
-        streak_lower_bound: computed.growth.streak.lower_bound,
+        streak_lower_bound: computed.growth.streak.lower_bound
+            || computed.income.status == DividendState::Unknown,
         streak_at_risk: computed.growth.at_risk,
         payment_streak_years: computed.growth.payment_years,
         streak_started: computed.growth.streak.started,

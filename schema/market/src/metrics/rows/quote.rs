@@ -71,8 +71,8 @@ pub(crate) fn annual_dividend(computed: &ComputedMetrics<'_>) -> Option<ExactDec
     amount(computed.income.forward.amount.or(computed.income.dps_ttm))
 }
 
-/// Currency of the dividends; `None` for non-payers.
+/// Currency of the dividends; `None` for non-payers and unknown dividends.
 pub(crate) fn dividend_currency(computed: &ComputedMetrics<'_>) -> Option<String> {
-    let paid_ever = computed.income.status != DividendState::NonPayer;
+    let paid_ever = !matches!(computed.income.status, DividendState::NonPayer | DividendState::Unknown);
     paid_ever.then(|| computed.inputs.dividend_currency.clone())
 }

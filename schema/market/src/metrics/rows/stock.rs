@@ -19,7 +19,9 @@ use crate::row::{
 /// Builds the stock row.
 pub(crate) fn stock(computed: &ComputedMetrics<'_>, quote: &Quote, held: &[Quarantined]) -> Stock {
     let security = computed.inputs.security();
-    let pays = computed.income.status == DividendState::Active && computed.inputs.is_listed;
+    let status = computed.income.status;
+    let pays = (status != DividendState::Unknown)
+        .then_some(status == DividendState::Active && computed.inputs.is_listed);
     let listed = StockRow {
         symbol: quote.symbol.clone(),
         name: quote.name.clone(),
@@ -41,7 +43,7 @@ pub(crate) fn stock(computed: &ComputedMetrics<'_>, quote: &Quote, held: &[Quara
         yield_basis: computed.income.yield_basis,
         annual_dividend: quote.annual_dividend,
         dividend_currency: quote.dividend_currency.clone(),
-        frequency: Some(computed.inputs.rhythm.frequency),
+        frequency: Some(computed.frequency()),
         next_ex_date: next(computed).map(|next| next.ex_date),
         increase_streak_years: Some(computed.growth.streak.years),
         held_rows: held.iter().map(|_| 1).sum(),
@@ -151,7 +153,7 @@ fn dividends(computed: &ComputedMetrics<'_>) -> StockDividends {
         yield_forward: percent(computed.income.yield_forward),
         annual_amount: annual_dividend(computed),
         currency: dividend_currency(computed),
-        frequency: Some(computed.inputs.rhythm.frequency),
+        frequency: Some(computed.frequency()),
         payout_ratio: percent(computed.payouts.ratio.ok()),
         growth_5y: percent(computed.growth.growth[2]),
         next: next(computed),

@@ -281,4 +281,16 @@ rules! {
         /// Maximum price fall on the ex-date that proves a special.
         special_most_fall: Decimal = 1.4, 1..=10, "times the amount";
     }
+    /// Knowledge of the absence of dividends.
+    absence: AbsenceRules, "R38" {
+        /// Calendar years between a source's price and its nearest dividend of any security within which it carries
+        /// dividends.
+        feed_years: i64 = 1, 0..=100, "years";
+        /// Smallest step of a feed's adjusted closes that shows a payment. Also for R40.
+        least_step: Decimal = 0.05, 0.0001..=10, "percent";
+        /// Largest distance of a feed's dividend factor from ours that agrees with it. Also for R28.
+        agreement: Decimal = 0.05, 0.0001..=10, "percent";
+        /// Days around a step within which a payment explains it.
+        step_days: i64 = 7, 0..=90, "days";
+    }
 }

@@ -36,6 +36,8 @@ fn history(prices: Vec<SourceBars>) -> History {
         etf: Vec::new(),
         holdings: Vec::new(),
         decisions: Vec::new(),
+        evidence: Vec::new(),
+        dividend_feeds: crate::history::DividendFeeds::default(),
         prices,
     }
 }

@@ -65,6 +65,8 @@ fn history(dividends: &[&str], splits: &[&str]) -> History {
         etf: Vec::new(),
         holdings: Vec::new(),
         decisions: Vec::new(),
+        evidence: Vec::new(),
+        dividend_feeds: crate::history::DividendFeeds::default(),
         prices: Vec::new(),
     }
 }

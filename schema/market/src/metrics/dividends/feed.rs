@@ -1,0 +1,123 @@
+//! Knowledge about the dividends of a security: whether its sources carry dividends, and which payments are missing
+//! (R38, R40).
+//!
+//! A source carries dividends if its file has a dividend column, or if it brought a dividend of any security within a
+//! year of its prices of this one. A source covers the security with prices, dividends or its reference record.
+//!
+//! A step of a feed's adjusted closes without a payment around it is a missing payment. Steps below 0.05 % are noise of
+//! rounding.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{Datelike, NaiveDate, TimeDelta};
+use rust_decimal::Decimal;
+
+use crate::day::date_of;
+use crate::event::{Action, Evidence};
+use crate::history::{History, Observation};
+use crate::metrics::arithmetic::{bounded, share};
+use crate::metrics::computed::ex_dates::ExDateEvents;
+use crate::metrics::merge::{AdjustedStep, Merged, agrees};
+use crate::metrics::rules::{AbsenceRules, Rules};
+
+/// Number of ex-dates with a step of adjusted closes, and of those whose factor equals ours (R40).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FactorAgreement {
+    /// Ex-dates with a step or a factor.
+    pub ex_dates: u64,
+    /// Ex-dates whose factors agree.
+    pub agreeing: u64,
+}
+
+/// Knowledge about the dividends of a security.
+#[derive(Debug)]
+pub(crate) struct DividendFeed<'a> {
+    /// True if a source that covers the security carries dividends.
+    pub carries_dividends: bool,
+    /// Steps of adjusted closes without a payment.
+    pub missing: Vec<AdjustedStep<'a>>,
+}
+
+impl<'a> DividendFeed<'a> {
+    pub(crate) fn new(history: &History, merged: &Merged<'a>, as_of: NaiveDate, rules: &Rules) -> Self {
+        Self {
+            carries_dividends: carries_dividends(history, as_of, &rules.absence),
+            missing: missing(merged, &rules.absence),
+        }
+    }
+
+    /// Agreement of each source's adjusted closes with the factors of `days`, by source.
+    pub(crate) fn agreement<'m>(
+        merged: &'m Merged<'a>,
+        days: &[ExDateEvents],
+        rules: &AbsenceRules,
+    ) -> BTreeMap<&'m str, FactorAgreement> {
+        let least = Decimal::ONE - share(rules.least_step);
+        let mut by_source: BTreeMap<&str, FactorAgreement> = BTreeMap::new();
+        for step in merged.adjusted_steps.steps() {
+            let passed = days.iter().filter(|day| step.contains(day.ex_date));
+            let ours = passed.fold(Decimal::ONE, |factor, day| bounded(factor.checked_mul(day.factor())));
+            if ours >= least && step.factor >= least {
+                continue;
+            }
+            let counted = by_source.entry(&step.observation.source).or_default();
+            counted.ex_dates += 1;
+            counted.agreeing += u64::from(agrees(step.factor, ours, rules));
+        }
+        by_source
+    }
+
+    /// True if the absence of dividends is known.
+    pub(crate) fn is_covered(&self) -> bool {
+        self.carries_dividends && self.missing.is_empty()
+    }
+}
+
+fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) -> bool {
+    let near = i32::try_from(rules.feed_years).unwrap_or(i32::MAX);
+    let running = as_of.year();
+    let brings = |source: &str, first: i32, last: i32| {
+        let period = first.saturating_sub(near)..=last.saturating_add(near).min(running);
+        history.dividend_feeds.years(source).any(|year| period.contains(&year))
+    };
+    let priced = || {
+        history.prices.iter().any(|prices| {
+            let days = &prices.bars.day;
+            let first = days.first().map(|day| date_of(*day).year()).filter(|first| *first <= running);
+            let last = days.last().map(|day| date_of(*day).year());
+            first.zip(last).is_some_and(|(first, last)| brings(&prices.source, first, last.min(running)))
+        })
+    };
+    let referenced =
+        || history.security.as_ref().is_some_and(|security| brings(&security.source, i32::MIN, running));
+    let paid = || {
+        let sources: BTreeSet<&str> = history.dividends.iter().map(|row| row.source.as_str()).collect();
+        sources.into_iter().any(|source| brings(source, i32::MIN, running))
+    };
+    has_dividend_column(&history.evidence, as_of) || priced() || referenced() || paid()
+}
+
+/// True if the newest statement of a source is that its file has a dividend column up to the day.
+fn has_dividend_column(evidence: &[Observation<Evidence>], as_of: NaiveDate) -> bool {
+    evidence.iter().any(|row| {
+        let is_version =
+            |other: &&Observation<Evidence>| other.source == row.source && other.record == row.record;
+        row.record.dividends_from.is_some_and(|from| from <= as_of)
+            && row.action == Action::Put
+            && evidence.iter().filter(is_version).all(|other| other.version(0) <= row.version(0))
+    })
+}
+
+fn missing<'a>(merged: &Merged<'a>, rules: &AbsenceRules) -> Vec<AdjustedStep<'a>> {
+    let least = Decimal::ONE - share(rules.least_step);
+    let around = TimeDelta::days(rules.step_days);
+    let dividends = &merged.dividends;
+    let mut paid: Vec<NaiveDate> =
+        dividends.payments.iter().chain(&dividends.unproven).map(|payment| payment.ex_date).collect();
+    paid.sort_unstable();
+    let is_missing = |step: &AdjustedStep<'_>| {
+        let from = paid.partition_point(|ex_date| *ex_date <= step.previous - around);
+        step.factor < least && paid.get(from).is_none_or(|ex_date| *ex_date > step.ex_date + around)
+    };
+    merged.adjusted_steps.steps().iter().copied().filter(is_missing).collect()
+}
