@@ -16,6 +16,7 @@ use crate::apply::message::LogMessage;
 use crate::apply::run_records::{insert_frames, insert_run_records, load_applied_frames};
 use crate::error::ApplyError;
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
+use crate::facts::dividend_feeds::apply_dividend_feeds;
 use crate::facts::fact_cache::FactCache;
 use crate::facts::prices::apply_prices;
 use crate::facts::records::apply_records;
@@ -122,6 +123,7 @@ async fn apply_group(
         group.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
     let records = apply_records(savepoint, fact_set, &frames).await?;
     let years = apply_prices(savepoint, fact_set, &frames, cache).await?;
+    apply_dividend_feeds(savepoint, fact_set, &frames).await?;
     insert_run_records(savepoint, &pairs).await?;
     // The next group of this transaction stages its own rejects.
     savepoint.batch_execute("truncate staged_rejects").await?;

@@ -17,6 +17,7 @@ use crate::daemon::lease::{self, Lease};
 use crate::derive::pipeline::CHUNK_SECURITIES;
 use crate::derive::touched::{DerivationSummary, DeriversByGeneration};
 use crate::error::RunError;
+use crate::facts::dividend_feeds::fill_dividend_feeds;
 use crate::facts::fact_cache::FactCache;
 use crate::generation::Generation;
 use crate::monitoring::metrics::ProjectorMetrics;
@@ -95,6 +96,14 @@ impl<'a> BatchWriter<'a> {
             self.write_batch(client, &MessageBatch::default(), sequence).await?;
         }
         Ok(paused)
+    }
+
+    /// Completes facts that an older program wrote.
+    pub(crate) async fn complete_facts(&self, client: &mut Client) -> Result<(), RunError> {
+        let transaction = client.transaction().await?;
+        lease::confirm_epoch(&transaction, &self.lease).await?;
+        fill_dividend_feeds(&transaction, &self.lease.fact_set).await?;
+        Ok(transaction.commit().await?)
     }
 
     /// Applies a batch. Derives the read tables at the end of the log, or after a long backlog.

@@ -234,6 +234,7 @@ async fn apply_batches(
     let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
     let mut writer =
         BatchWriter::new(lease.clone(), genesis, settings.lease(), facts, settings.fact_cache(), metrics);
+    writer.complete_facts(client).await?;
     let mut sequence = lease.checkpoint;
     // Symbols that an earlier process left dirty are derived before the first message.
     let pending = last.to_u64().saturating_sub(sequence.to_u64());

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use chrono::{Datelike, NaiveDate};
-use market::history::SourcePolicy;
+use market::history::{DividendFeeds, SourcePolicy};
 use market::identity::Identity;
 use market::metrics::{DerivationContext, MonthlyReturns, Rules};
 use market::symbol::Symbol;
@@ -22,6 +22,7 @@ pub(crate) struct MarketContext {
     pub as_of: NaiveDate,
     pub benchmark: Option<MonthlyReturns>,
     pub policy: SourcePolicy,
+    pub dividend_feeds: DividendFeeds,
     pub rules: Rules,
 }
 

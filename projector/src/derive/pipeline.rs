@@ -247,9 +247,8 @@ fn derive_and_encode(
     facts: &FactsBySymbol,
     market: &MarketContext,
 ) -> Result<EncodeOutcome, DeriveError> {
-    let history = match build_history(&subject.identity, facts, |year, digest| {
-        subject.closes_suffice_for(year, digest)
-    }) {
+    let closes = |year, digest| subject.closes_suffice_for(year, digest);
+    let history = match build_history(&subject.identity, facts, &market.dividend_feeds, closes) {
         Err(FactsError::ClosesOnly { .. }) => {
             return Ok(EncodeOutcome::NeedsFullBars { is_permanent: false });
         }

@@ -16,7 +16,7 @@ use market::metrics::{MonthlyReturns, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::db;
-use store::facts::{load_known_symbols, load_securities};
+use store::facts::{load_dividend_feeds, load_known_symbols, load_securities};
 use store::history::load_histories;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
@@ -162,7 +162,9 @@ impl Deriver {
             }
         }
         let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
-        let market = Arc::new(MarketContext { as_of, benchmark, policy, rules: self.rules });
+        let dividend_feeds = load_dividend_feeds(transaction).await?;
+        let market = MarketContext { as_of, benchmark, policy, dividend_feeds, rules: self.rules };
+        let market = Arc::new(market);
         self.rows.sectors.load_members(transaction, self.rows.is_new).await?;
         let statements = PreparedStatements::new(transaction);
         let mut changes =

@@ -1,6 +1,7 @@
 //! Module index: records in `records.rs`, bars in `prices.rs`, the cache in `fact_cache.rs`.
 
 pub mod applied_facts;
+pub(crate) mod dividend_feeds;
 pub mod fact_cache;
 pub mod prices;
 pub mod records;

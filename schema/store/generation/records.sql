@@ -20,4 +20,12 @@ create table record_ids (
 );
 comment on column record_ids.digest is 'of kind, source and the vendor''s id';
 
-grant select on records, record_ids to dds_api;
+-- A source carries dividends in these years, so that a security without any is known to pay none.
+create table dividend_feeds (
+  source text collate "C" not null,
+  year integer not null,
+  primary key (source, year)
+);
+comment on table dividend_feeds is 'calendar years in which a source brought a dividend of any security';
+
+grant select on records, record_ids, dividend_feeds to dds_api;

@@ -9,7 +9,7 @@ use tokio_postgres::{GenericClient, Row};
 
 use market::bars::{BarsError, PackedBars};
 use market::event::Security;
-use market::history::{Observation, PolicyRule, SourcePolicy};
+use market::history::{DividendFeeds, Observation, PolicyRule, SourcePolicy};
 use market::records::{self, PackedRecordsError, Records, newest_session};
 use market::symbol::Symbol;
 
@@ -30,6 +30,7 @@ pub enum FactsError {
 const SECURITIES: &str = include_str!("../queries/securities.sql");
 const SESSIONS: &str = include_str!("../queries/sessions.sql");
 const KNOWN_SYMBOLS: &str = include_str!("../queries/known_symbols.sql");
+const DIVIDEND_FEEDS: &str = "select source, year from dividend_feeds";
 const POLICY: &str = include_str!("../queries/source_policy.sql");
 
 /// Loads the security records of all sources.
@@ -66,6 +67,12 @@ pub fn unpack_records(row: &Row) -> Result<Records, FactsError> {
 pub async fn load_known_symbols(client: &impl GenericClient) -> Result<BTreeSet<Symbol>, FactsError> {
     let rows = client.query(KNOWN_SYMBOLS, &[]).await?;
     rows.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.parse().ok())).filter_map(Result::transpose).collect()
+}
+
+/// Loads the years in which each source brought dividends.
+pub async fn load_dividend_feeds(client: &impl GenericClient) -> Result<DividendFeeds, FactsError> {
+    let rows = client.query(DIVIDEND_FEEDS, &[]).await?;
+    rows.iter().map(|row| Ok((row.try_get("source")?, row.try_get("year")?))).collect()
 }
 
 /// Loads the source policy.

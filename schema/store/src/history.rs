@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use market::bars::{Bars, CloseColumns};
 use market::day::date_of;
-use market::history::{History, SourceBars};
+use market::history::{DividendFeeds, History, SourceBars};
 use market::identity::Identity;
 use market::metrics::currency::assign_currency;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 
-use crate::facts::{FactsError, read_packed_bars};
+use crate::facts::{FactsError, load_dividend_feeds, read_packed_bars};
 use crate::symbol_facts::{PackedYears, SymbolFacts, YearColumns};
 
 const RECORDS: &str = include_str!("../queries/records_of_symbols.sql");
@@ -115,16 +115,9 @@ pub async fn load_histories(
     client: &impl GenericClient,
     identities: &[&Identity],
 ) -> Result<Vec<History>, FactsError> {
+    let feeds = load_dividend_feeds(client).await?;
     let facts = fetch_facts(client, &symbols_of_identities(identities.iter().copied())).await?;
-    identities.iter().map(|identity| build_full_history(identity, &facts)).collect()
-}
-
-/// Builds the whole history of a security from the facts of its symbols.
-///
-/// # Errors
-/// The facts are damaged.
-pub fn build_full_history(identity: &Identity, facts: &FactsBySymbol) -> Result<History, FactsError> {
-    build_history(identity, facts, |_, _| false)
+    identities.iter().map(|identity| build_history(identity, &facts, &feeds, |_, _| false)).collect()
 }
 
 /// Builds the history of a security. If `closes` accepts a year and digest of the security's own symbol, only the
@@ -136,9 +129,10 @@ pub fn build_full_history(identity: &Identity, facts: &FactsBySymbol) -> Result<
 pub fn build_history(
     identity: &Identity,
     facts: &FactsBySymbol,
+    feeds: &DividendFeeds,
     closes: impl Fn(i32, i64) -> bool,
 ) -> Result<History, FactsError> {
-    let (mut history, mut bars, mut of_others) = (empty_history(identity), Vec::new(), BTreeSet::new());
+    let (mut history, mut bars, mut of_others) = (empty_history(identity, feeds), Vec::new(), BTreeSet::new());
     for symbol in symbols_of_identities([identity]) {
         let Some(facts) = facts.get(symbol) else { continue };
         for (kind, source, packed) in facts.records() {
@@ -169,7 +163,7 @@ pub fn build_history(
     Ok(history)
 }
 
-fn empty_history(identity: &Identity) -> History {
+fn empty_history(identity: &Identity, feeds: &DividendFeeds) -> History {
     History {
         symbol: identity.symbol.clone(),
         former_symbols: identity.former_symbols(),
@@ -181,7 +175,7 @@ fn empty_history(identity: &Identity) -> History {
         holdings: Vec::new(),
         decisions: Vec::new(),
         evidence: Vec::new(),
-        dividend_feeds: market::history::DividendFeeds::default(),
+        dividend_feeds: feeds.clone(),
         prices: Vec::new(),
     }
 }

@@ -1,0 +1,85 @@
+//! Years of the sources' dividends, which tell a non-payer from a security with unknown dividends (R38).
+//!
+//! They are a function of the dividend rows in the log and only grow. A new year touches every symbol of its source.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+
+use chrono::Datelike;
+use event_log::frame::{Body, Frame};
+use futures::TryStreamExt;
+use market::event::{Action, Dividend, EventRecord};
+use market::metrics::source_policy::MANUAL;
+use market::records;
+use tokio_postgres::Transaction;
+
+use crate::error::ApplyError;
+
+const INSERT: &str = include_str!("../../queries/dividend_feeds_insert.sql");
+const MARK_DIRTY: &str = include_str!("../../queries/dividend_feeds_mark_dirty.sql");
+/// Fact sets of older programs have dividends and no years.
+const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
+    where kind = 'dividend' and not exists (select from dividend_feeds)";
+
+/// Source and year of a dividend.
+type FeedYears = BTreeSet<(String, i32)>;
+
+/// Stores the years of the frames' dividends, and marks the symbols of sources with a new year dirty.
+pub(crate) async fn apply_dividend_feeds(
+    transaction: &Transaction<'_>,
+    fact_set: &str,
+    frames: &[&Frame],
+) -> Result<(), ApplyError> {
+    let mut years = FeedYears::new();
+    for frame in frames {
+        let Body::Dividends(rows) = &frame.body else { continue };
+        let put = rows.iter().filter(|row| row.action == Action::Put).map(|row| &row.record);
+        years.extend(put.filter_map(|dividend| feed_year(&frame.source, dividend)));
+    }
+    insert_years(transaction, fact_set, &years).await
+}
+
+/// Fills the years of a fact set that an older program wrote.
+pub(crate) async fn fill_dividend_feeds(
+    transaction: &Transaction<'_>,
+    fact_set: &str,
+) -> Result<(), ApplyError> {
+    let mut years = FeedYears::new();
+    let none: [&str; 0] = [];
+    let mut rows = pin!(transaction.query_raw(STORED_DIVIDENDS, none).await?);
+    while let Some(row) = rows.try_next().await? {
+        let (symbol, source): (&str, &str) = (row.try_get("symbol")?, row.try_get("source")?);
+        let said = records::read::<Dividend>(source, row.try_get("packed")?);
+        let said = said.map_err(|source| ApplyError::Packed { symbol: symbol.to_owned(), source })?;
+        let put = said.iter().filter(|seen| seen.action == Action::Put);
+        years.extend(put.filter_map(|seen| feed_year(source, &seen.record)));
+    }
+    insert_years(transaction, fact_set, &years).await
+}
+
+/// A manual record is no feed.
+fn feed_year(source: &str, dividend: &Dividend) -> Option<(String, i32)> {
+    let date = dividend.date().filter(|_| source != MANUAL)?;
+    Some((source.to_owned(), date.year()))
+}
+
+async fn insert_years(
+    transaction: &Transaction<'_>,
+    fact_set: &str,
+    years: &FeedYears,
+) -> Result<(), ApplyError> {
+    if years.is_empty() {
+        return Ok(());
+    }
+    let (sources, years): (Vec<&str>, Vec<i32>) =
+        years.iter().map(|(source, year)| (source.as_str(), *year)).unzip();
+    let mut grown = BTreeSet::new();
+    for row in transaction.query(INSERT, &[&sources, &years]).await? {
+        grown.insert(row.try_get::<_, String>("source")?);
+    }
+    let grown: Vec<String> = grown.into_iter().collect();
+    if !grown.is_empty() {
+        transaction.execute(MARK_DIRTY, &[&fact_set, &grown]).await?;
+    }
+    Ok(())
+}
