@@ -102,6 +102,14 @@ pub fn print_audit(audit: &AuditReport) {
             nothing.iter().map(|finding| finding.title).collect::<Vec<_>>().join("; ")
         );
     }
+    for source in &audit.adjusted_closes {
+        outln!(
+            "adjusted closes of {}: {} of {} ex-dates agree with the price factors",
+            source.source,
+            source.agreeing,
+            source.ex_dates
+        );
+    }
 }
 
 /// Prints `projector promote` and `rollback`.

@@ -3,6 +3,7 @@
 //! An audit reads one snapshot of the served generation and writes nothing. A finding is not an error: it names
 //! securities and a next step.
 
+mod agreement;
 mod finding;
 mod sessions;
 mod statuses;
@@ -16,6 +17,7 @@ use tokio_postgres::{Client, Row, Transaction};
 
 use crate::generation::Generation;
 
+pub use agreement::SourceAgreement;
 use finding::AuditContext;
 pub use finding::{AuditFinding, FindingExample};
 
@@ -37,6 +39,8 @@ pub struct AuditReport {
     pub securities: i64,
     /// Findings in order of urgency. A check has one finding per topic.
     pub findings: Vec<AuditFinding>,
+    /// Agreement of the feeds' adjusted closes with the price factors, by source.
+    pub adjusted_closes: Vec<SourceAgreement>,
 }
 
 impl AuditReport {
@@ -56,7 +60,7 @@ struct SqlCheck {
     next: &'static str,
 }
 
-const CHECKS: [SqlCheck; 12] = [
+const CHECKS: [SqlCheck; 14] = [
     SqlCheck {
         name: "dead_letters",
         title: "messages or rows that could not be applied",
@@ -141,6 +145,20 @@ const CHECKS: [SqlCheck; 12] = [
         flag: Some("amount_dip"),
         next: "compare the amount with the company's announcement and load the correction",
     },
+    SqlCheck {
+        name: "missing_dividends",
+        title: "securities whose adjusted closes show dividends that no row has",
+        statement: include_str!("../../../queries/audit/dividend_flags.sql"),
+        flag: Some("dividends_missing"),
+        next: "load the dividends; projector explain SYMBOL dividend_status names their dates",
+    },
+    SqlCheck {
+        name: "unknown_dividends",
+        title: "securities without a source of dividends",
+        statement: include_str!("../../../queries/audit/dividend_flags.sql"),
+        flag: Some("no_dividend_feed"),
+        next: "load dividends of a source that covers them; their yields are null until then",
+    },
 ];
 
 /// Audits the served generation.
@@ -164,6 +182,7 @@ pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
     }
     findings.push(statuses::find_changed(&transaction, &market).await?);
     findings.push(sessions::find_gaps(&transaction, &market).await?);
+    let adjusted_closes = agreement::count(&transaction, &market).await?;
     Ok(AuditReport {
         generation: generation.id,
         sequence: row.try_get("sequence")?,
@@ -171,6 +190,7 @@ pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
         method_version: row.try_get("method_version")?,
         securities: row.try_get("securities")?,
         findings,
+        adjusted_closes,
     })
 }
 
