@@ -6,7 +6,6 @@ use std::sync::mpsc::sync_channel;
 
 use chrono::{DateTime, NaiveDate};
 use clap::ValueEnum;
-use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
@@ -64,7 +63,7 @@ fn options() -> ReaderOptions {
         map: None,
         symbol: Symbol::parse("A").ok(),
         symbol_from: None,
-        currency: Currency::dollar(),
+        currency: None,
         ignore_unknown: false,
         today: NaiveDate::from_ymd_opt(2024, 3, 15).unwrap_or_default(),
     }

@@ -18,6 +18,8 @@ pub struct LoadStats {
     pub rows: BTreeMap<Kind, u64>,
     pub rejects: BTreeMap<&'static str, u64>,
     pub rounded: u64,
+    /// Dividends without a currency, which have that of their security.
+    pub assumed_currencies: u64,
     pub examples: Vec<Reject>,
     /// Coverage of the accepted rows.
     pub(crate) coverage: LoadCoverage,
@@ -48,6 +50,7 @@ impl LoadStats {
     pub fn add(&mut self, other: &Self) {
         self.records += other.records;
         self.rounded += other.rounded;
+        self.assumed_currencies += other.assumed_currencies;
         self.coverage.add(&other.coverage);
         self.retractions.add(&other.retractions);
         other.rows.iter().for_each(|(kind, rows)| *self.rows.entry(*kind).or_default() += rows);

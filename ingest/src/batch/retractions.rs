@@ -158,7 +158,7 @@ impl KnownKeys {
             Body::Etfs(rows) => self.add_rows(rows),
             Body::Holdings(rows) => self.add_rows(rows),
             Body::Sessions(rows) => self.add_rows(rows),
-            Body::Prices(_) | Body::Decisions(_) | Body::Rejects(_) | Body::Run(_) => {}
+            Body::Prices(_) | Body::Evidence(_) | Body::Decisions(_) | Body::Rejects(_) | Body::Run(_) => {}
         }
     }
 

@@ -18,6 +18,7 @@ use market::symbol::Symbol;
 
 use crate::batch::holdings::{LoadHoldings, MAX_POSITIONS};
 use crate::batch::load_stats::LoadStats;
+use crate::batch::price_evidence::PriceEvidence;
 use crate::normalize::{RowError, is_absent_value};
 use crate::price::bar_parser::{PriceCells, ScaledBar};
 use crate::price::price_batch::{PriceBatch, RareFields, ScaledPriceRow, SymbolId};
@@ -109,6 +110,8 @@ pub(crate) struct RowAccumulator {
     fundamentals: PendingRows<EventRow<Fundamentals>>,
     etfs: PendingRows<EventRow<Etf>>,
     sessions: PendingRows<EventRow<MarketSession>>,
+    /// Evidence of the file's prices about dividends; its records follow all rows.
+    pub(crate) evidence: PriceEvidence,
     rejects: PendingRows<Reject>,
 }
 
@@ -165,6 +168,7 @@ impl RowAccumulator {
             fundamentals: PendingRows::default(),
             etfs: PendingRows::default(),
             sessions: PendingRows::default(),
+            evidence: PriceEvidence::default(),
             rejects: PendingRows::default(),
         }
     }
@@ -204,6 +208,7 @@ impl RowAccumulator {
 
     /// Adds a dividend with the vendor's type, which may distinguish two payments of one day.
     pub(crate) fn add_typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
+        self.stats.assumed_currencies += u64::from(row.record.currency.is_empty());
         self.same_day.set_siblings(&mut row, type_text);
         self.add_paired_dividend(row, bytes);
     }
@@ -358,6 +363,7 @@ impl RowAccumulator {
     pub(crate) fn finish(mut self) -> (LoadStats, LoadHoldings) {
         self.flush_prices();
         self.flush_rows();
+        self.send_evidence();
         if let Some((rows, line)) = self.rejects.take() {
             self.send(RowChunk::Rows(Body::Rejects(rows), line));
         }
@@ -365,6 +371,20 @@ impl RowAccumulator {
             self.stats.rows.insert(Kind::Price, self.price_rows);
         }
         (self.stats, self.holdings)
+    }
+
+    /// Sends the evidence of the prices. It is no row of the file, so no statistic counts it.
+    fn send_evidence(&mut self) {
+        let mut pending = PendingRows::default();
+        for (line, record) in std::mem::take(&mut self.evidence).into_records() {
+            let row = self.default_provenance(line).into_row(record);
+            if let Some((rows, line)) = pending.push(line, row, 0) {
+                self.send(RowChunk::Rows(Body::Evidence(rows), line));
+            }
+        }
+        if let Some((rows, line)) = pending.take() {
+            self.send(RowChunk::Rows(Body::Evidence(rows), line));
+        }
     }
 
     /// If the receiver is closed, the load has stopped. The reader notices this at its next read.

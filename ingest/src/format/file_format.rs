@@ -125,8 +125,8 @@ pub struct ReaderOptions {
     pub symbol: Option<Symbol>,
     /// Pattern for the symbol in file names.
     pub symbol_from: Option<SymbolPattern>,
-    /// Currency of amounts in formats that name none.
-    pub currency: Currency,
+    /// Currency of amounts in formats that name none; absent: that of each security.
+    pub currency: Option<Currency>,
     /// True to ignore columns and fields with unknown names instead of refusing them.
     pub ignore_unknown: bool,
     /// Reference date for checks of future dates.
@@ -194,9 +194,8 @@ pub(super) struct VendorFile<'a> {
 
 impl VendorFile<'_> {
     /// Currency of amounts without one, as a feed spells it.
-    pub(super) fn currency(&self) -> String {
-        let currency = &self.options.currency;
-        currency.minor.map_or_else(|| currency.code.clone(), str::to_owned)
+    pub(super) fn currency(&self) -> Option<String> {
+        self.options.currency.as_ref().map(|currency| currency.unit().to_owned())
     }
 
     /// Symbol of a file whose rows name none; fails if it is unknown.

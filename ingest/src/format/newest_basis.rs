@@ -25,6 +25,10 @@ pub(super) struct AdjustedDay<'a> {
     /// All cash paid, including capital gains.
     pub(super) dividend: Option<Decimal>,
     pub(super) capital_gain: Option<Decimal>,
+    /// True if the file has a dividend column.
+    pub(super) has_dividends: bool,
+    /// Cell of the close adjusted for dividends too; empty if the file has none.
+    pub(super) adjusted_close: &'a [u8],
     /// Old and new shares.
     pub(super) split: Option<(Decimal, Decimal)>,
     pub(super) line: u64,
@@ -55,6 +59,9 @@ impl<'a> NewestBasis<'a> {
             rows.check_not_future("date", day.date)?;
             self.days.push(day.date);
         }
+        if day.has_dividends {
+            rows.evidence.add_dividend_column(symbol, day.date, day.line);
+        }
         let regular = without_gain(day.dividend, day.capital_gain);
         for (amount, r#type) in
             [(regular, DividendType::Regular), (day.capital_gain, DividendType::CapitalGain)]
@@ -77,6 +84,8 @@ impl<'a> NewestBasis<'a> {
             let basis_day = (basis == ShareBasis::SplitAdjusted).then_some(0);
             let version = BarVersion::new(0, Action::Put, rows.observed_at(), basis_day);
             rows.add_price(symbol.as_str().as_bytes(), day.date, cells, version, day.line)?;
+            let closes = (cells.close, day.adjusted_close);
+            rows.evidence.add_adjusted_close(symbol, day.date, closes, basis, day.line);
         }
         Ok(())
     }

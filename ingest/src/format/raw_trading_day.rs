@@ -19,8 +19,12 @@ pub(super) struct RawTradingDay<'a> {
     pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
     pub(super) prices: PriceCells<'a>,
-    /// Column and cell of the cash dividend per share. Absent or 0 means none.
+    /// Column and cell of the cash dividend per share. An empty cell or 0 means none.
     pub(super) dividend: (&'static str, &'a [u8]),
+    /// True if the file has a dividend column.
+    pub(super) has_dividends: bool,
+    /// Cell of the close adjusted for splits and dividends; empty if the file has none.
+    pub(super) adjusted_close: &'a [u8],
     /// Column and cell of the new shares per old share. Absent, 0 or 1 means no split.
     pub(super) ratio: (&'static str, &'a [u8]),
     pub(super) line: u64,
@@ -35,6 +39,11 @@ impl RawTradingDay<'_> {
         let shares = parse_split_shares(self.ratio.0, self.ratio.1)?;
         let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
         rows.add_price(self.symbol.as_str().as_bytes(), self.date, &self.prices, version, self.line)?;
+        if self.has_dividends {
+            rows.evidence.add_dividend_column(self.symbol, self.date, self.line);
+        }
+        let closes = (self.prices.close, self.adjusted_close);
+        rows.evidence.add_adjusted_close(self.symbol, self.date, closes, ShareBasis::Raw, self.line);
         let provenance = rows.default_provenance(self.line);
         if let Some(amount) = amount {
             let dividend = regular_dividend(self.symbol, self.date, amount, options);
@@ -47,17 +56,18 @@ impl RawTradingDay<'_> {
     }
 }
 
-/// Regular cash dividend as declared, in the currency of the command line.
+/// Regular cash dividend as declared, in the currency of the command line, if it names one.
 pub(super) fn regular_dividend(
     symbol: &Symbol,
     ex_date: NaiveDate,
     amount: Decimal,
     options: &ReaderOptions,
 ) -> Dividend {
+    let currency = options.currency.as_ref();
     Dividend {
         symbol: symbol.clone(),
-        amount: options.currency.to_major(amount),
-        currency: options.currency.code.as_str().into(),
+        amount: currency.map_or(amount, |currency| currency.to_major(amount)),
+        currency: currency.map(|currency| currency.code.as_str().into()).unwrap_or_default(),
         r#type: DividendType::Regular,
         amount_basis: ShareBasis::Raw,
         ex_date: Some(ex_date),

@@ -1,6 +1,8 @@
 //! Split ratios written as one number: 7.0 is 1 to 7, 0.1 is 10 to 1, 1.5 is 2 to 3.
+//!
+//! A ratio below 1 is n to 1 if that rounds to it at the digits given, for one n only: 0.033333 is 30 to 1 (R39).
 
-use rust_decimal::Decimal;
+use rust_decimal::{Decimal, RoundingStrategy};
 
 /// Largest denominator of a truncated ratio, such as 0.3333.
 const MAX_CUT_DENOMINATOR: i64 = 20;
@@ -9,6 +11,9 @@ const MAX_CUT_DENOMINATOR: i64 = 20;
 pub(super) fn whole_shares(ratio: Decimal) -> Option<(Decimal, Decimal)> {
     if ratio <= Decimal::ZERO {
         return None;
+    }
+    if let Some(old) = unit_fraction(ratio) {
+        return Some((old, Decimal::ONE));
     }
     let ratio = ratio.normalize();
     let (new, old) = (ratio.mantissa(), 10i128.pow(ratio.scale()));
@@ -32,6 +37,19 @@ pub(super) fn parse_ratio(text: &str) -> Option<(Decimal, Decimal)> {
         }
         None => whole_shares(market::decimal::parse_decimal(text).ok()?.value),
     }
+}
+
+/// Number n of a reverse split n to 1 that rounds to a ratio below 1 at its digits; `None` if no or several n do.
+fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
+    let rounds = |old: Decimal| {
+        let quotient = Decimal::ONE.checked_div(old)?;
+        Some(quotient.round_dp_with_strategy(ratio.scale(), RoundingStrategy::MidpointAwayFromZero) == ratio)
+    };
+    let old = Decimal::ONE.checked_div(ratio)?.round();
+    let is_exact = old.checked_mul(ratio) == Some(Decimal::ONE);
+    let is_only =
+        rounds(old)? && !rounds(old + Decimal::ONE)? && (old <= Decimal::ONE || !rounds(old - Decimal::ONE)?);
+    (ratio < Decimal::ONE && (is_exact || is_only)).then_some(old)
 }
 
 /// Fraction of small numbers from which a number with many digits was truncated or rounded.
@@ -64,6 +82,19 @@ mod tests {
             ("1.5", 2, 3),
             ("0.3333", 3, 1),
             ("0.066667", 15, 1),
+            ("0.033333", 30, 1),
+            ("0.0333", 30, 1),
+            ("0.33", 3, 1),
+            ("0.25", 4, 1),
+            ("0.05", 20, 1),
+            ("0.001", 1000, 1),
+            ("0.04", 25, 1),
+            ("0.022222", 45, 1),
+            // Several reverse splits round to these.
+            ("0.3", 10, 3),
+            ("0.07", 100, 7),
+            ("0.9", 10, 9),
+            ("0.6667", 3, 2),
             ("1.333333", 3, 4),
             ("1.0027455", 2_000_000, 2_005_491),
             ("0.4406", 5000, 2203),

@@ -11,7 +11,6 @@ use std::sync::mpsc::sync_channel;
 use chrono::{DateTime, Utc};
 use clap::Args;
 use event_log::frame::Body;
-use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 use serde_json::Value;
 use telemetry::{out, outln};
@@ -129,7 +128,7 @@ fn reading(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> ReaderOptions
         map,
         symbol,
         symbol_from: None,
-        currency: Currency::dollar(),
+        currency: None,
         ignore_unknown: false,
         today: Utc::now().date_naive(),
     }

@@ -48,9 +48,10 @@ pub struct LoadArgs {
     /// Pattern of the names of files with one symbol, such as 'div_{symbol}.csv'
     #[arg(long, value_parser = SymbolPattern::parse, value_name = "PATTERN", conflicts_with = "symbol")]
     pub symbol_from: Option<SymbolPattern>,
-    /// Currency of amounts in vendor files without a currency (ISO 4217, or a minor unit such as GBX)
-    #[arg(long, default_value = "USD", value_parser = parse_currency)]
-    pub currency: Currency,
+    /// Currency of amounts in vendor files without a currency (ISO 4217, or a minor unit such as GBX); default: that of
+    /// the security
+    #[arg(long, value_parser = parse_currency)]
+    pub currency: Option<Currency>,
     /// Parse all files and print the summary; publish nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -97,7 +98,9 @@ impl LoadArgs {
             Some(map) => option("--map", map.name.clone()),
             None => option("--format", self.format.name().to_owned()),
         }
-        option("--currency", self.currency.unit().to_owned());
+        if let Some(currency) = &self.currency {
+            option("--currency", currency.unit().to_owned());
+        }
         option("--max-reject-percent", self.max_reject_percent.to_string());
         // The date decides which rows lie in the future, so it is part of the command.
         option("--today", options.today.to_string());

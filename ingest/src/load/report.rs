@@ -200,6 +200,8 @@ pub struct LoadSummary {
     pub known_sources: Vec<String>,
     /// Numbers whose excess fraction digits were rounded.
     pub rounded: u64,
+    /// Dividends without a currency; each has the currency and unit of its security's prices.
+    pub assumed_currencies: u64,
     /// Record batches published, or to be published in a dry run.
     pub frames: u64,
     /// Record batches that were already in the log.
@@ -226,6 +228,7 @@ impl LoadSummary {
         self.rejects = stats.rejects.iter().map(|(reason, rows)| ((*reason).to_owned(), *rows)).collect();
         (self.rows_total, self.rejects_total) = (stats.accepted_count(), stats.rejected_count());
         self.rounded = stats.rounded;
+        self.assumed_currencies = stats.assumed_currencies;
         self.examples.clone_from(&stats.examples);
     }
 
@@ -327,6 +330,13 @@ impl LoadSummary {
         }
         if self.rounded > 0 {
             writeln!(text, "rounded to 10 fraction digits: {} numbers", self.rounded)?;
+        }
+        if self.assumed_currencies > 0 {
+            writeln!(
+                text,
+                "currency assumed: {} dividends without one are in that of their security (--currency names another)",
+                self.assumed_currencies
+            )?;
         }
         writeln!(text, "rejected: {}", self.rejects_total)?;
         for (reason, count) in &self.rejects {

@@ -96,7 +96,7 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
         None if retracted => symbol.to_string(),
         None => return Err(RowError::missing_value("name")),
     };
-    let Currency { code: currency, minor } = currency_or_dollar(cells, "currency")?;
+    let Currency { code: currency, minor } = cells.currency("currency")?.unwrap_or_else(Currency::dollar);
     Ok(Security {
         symbol,
         name,
@@ -137,22 +137,18 @@ fn note_website(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) {
     }
 }
 
-fn currency_or_dollar(cells: &RecordCells<'_>, name: &str) -> Result<Currency, RowError> {
-    Ok(cells.currency(name)?.unwrap_or_else(Currency::dollar))
-}
-
 fn dividend(cells: &RecordCells<'_>, retracted: bool, has_id: bool) -> Result<Dividend, RowError> {
     let symbol = cells.required_symbol("symbol")?;
-    let currency = currency_or_dollar(cells, "currency")?;
+    let currency = cells.currency("currency")?;
     let amount = match cells.amount("amount")? {
-        Some(amount) => currency.to_major(amount),
+        Some(amount) => currency.as_ref().map_or(amount, |currency| currency.to_major(amount)),
         None if retracted => Decimal::ZERO,
         None => return Err(RowError::missing_value("amount")),
     };
     let dividend = Dividend {
         symbol,
         amount,
-        currency: currency.code.into(),
+        currency: currency.map(|currency| currency.code.into()).unwrap_or_default(),
         r#type: cells.word("type")?.unwrap_or(DividendType::Regular),
         amount_basis: amount_basis(cells)?,
         ex_date: cells.date("ex_date")?,

@@ -6,7 +6,6 @@ use chrono::{DateTime, NaiveDate};
 use event_log::frame::{Body, SymbolSeries};
 use market::bars::{Bars, MISSING};
 use market::day::date_of;
-use market::metrics::currency::Currency;
 
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
 use crate::format::{FileFormat, FileHead, FormatChoice, ReaderOptions};
@@ -18,7 +17,7 @@ pub(super) fn options() -> ReaderOptions {
         map: None,
         symbol: None,
         symbol_from: None,
-        currency: Currency::dollar(),
+        currency: None,
         ignore_unknown: false,
         today: NaiveDate::from_ymd_opt(2024, 3, 15).unwrap(),
     }

@@ -59,14 +59,14 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     let mut days = SeriesDates::default();
     if reading.encoding == Encoding::Csv {
         read_rows(reading, rows, |row, rows| {
-            read_row(row, file.as_ref(), &currency, options, &mut days, rows)
+            read_row(row, file.as_ref(), currency.as_deref(), options, &mut days, rows)
         })?;
     } else {
         read_documents(reading, rows, |document, line, rows| {
             let symbol = document.get("Meta Data").map(|meta| VendorRow::of_json(meta, line));
             let symbol = symbol.as_ref().and_then(|meta| meta.text(&["symbol"])).map(str::to_owned);
             let mut read = |row: &VendorRow<'_>, rows: &mut RowAccumulator| {
-                read_row(row, file.as_ref(), &currency, options, &mut days, rows)
+                read_row(row, file.as_ref(), currency.as_deref(), options, &mut days, rows)
             };
             for row in records(document, symbol, line) {
                 count_row(&row, rows, &mut read);
@@ -104,7 +104,7 @@ fn records(document: RawJson<'_>, symbol: Option<String>, line: u64) -> Vec<Vend
 fn read_row(
     row: &VendorRow<'_>,
     file: Option<&Symbol>,
-    currency: &str,
+    currency: Option<&str>,
     options: &ReaderOptions,
     days: &mut SeriesDates,
     rows: &mut RowAccumulator,
@@ -125,6 +125,8 @@ fn read_row(
                 volume: row.bytes(&["volume"]),
                 ..PriceCells::default()
             },
+            has_dividends: row.has(&["dividendamount"]),
+            adjusted_close: row.bytes(&["adjustedclose"]),
             dividend: ("dividend amount", row.bytes(&["dividendamount"])),
             ratio: ("split coefficient", row.bytes(&["splitcoefficient"])),
             line,
@@ -150,7 +152,7 @@ fn read_row(
     RecordBuilder::new(Kind::Dividend)
         .with_value("symbol", Some(symbol))
         .with_value("amount", row.text(&["amount"]))
-        .with_value("currency", Some(currency))
+        .with_value("currency", currency)
         .with_value("ex_date", row.date(&["exdividenddate"]))
         .with_value("record_date", row.date(&["recorddate"]))
         .with_value("payment_date", row.date(&["paymentdate"]))

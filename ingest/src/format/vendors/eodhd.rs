@@ -1,9 +1,9 @@
 //! EODHD: prices, dividends and splits of one symbol, the last day of a whole exchange, and fundamentals.
 //!
-//! Prices are as traded. `adjusted_close` is derived and not read. The `value` of a dividend is adjusted for later
+//! Prices are as traded. `adjusted_close` is evidence of dividends only. The `value` of a dividend is adjusted for later
 //! splits; the declared `unadjustedValue` is preferred.
 
-use market::event::Kind;
+use market::event::{Kind, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
@@ -58,7 +58,7 @@ fn read(mut reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), Fe
     let mut days = SeriesDates::default();
     let file = reading.symbol.take().cloned();
     let currency = reading.currency();
-    read_rows(reading, rows, |row, rows| read_row(row, file.as_ref(), &currency, &mut days, rows))?;
+    read_rows(reading, rows, |row, rows| read_row(row, file.as_ref(), currency.as_deref(), &mut days, rows))?;
     days.check_daily()?;
     Ok(())
 }
@@ -79,9 +79,9 @@ fn read_bulk_or_fundamentals(
                 Some(general) => {
                     count_row(&row, rows, &mut |row, rows| fundamentals(row, general, record, rows))
                 }
-                None => {
-                    count_row(&row, rows, &mut |row, rows| read_row(row, None, &currency, &mut days, rows))
-                }
+                None => count_row(&row, rows, &mut |row, rows| {
+                    read_row(row, None, currency.as_deref(), &mut days, rows)
+                }),
             }
         }
     })
@@ -90,13 +90,20 @@ fn read_bulk_or_fundamentals(
 fn read_row(
     row: &VendorRow<'_>,
     file: Option<&Symbol>,
-    currency: &str,
+    currency: Option<&str>,
     days: &mut SeriesDates,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
     let symbol = symbol_of(row, file);
     let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
+        if let (Some(Ok(symbol)), Some(date)) = (
+            symbol.as_deref().map(Symbol::parse),
+            row.date(&["date"]).and_then(|date| parse_date(date.as_bytes())),
+        ) {
+            let closes = (row.bytes(&["close"]), row.bytes(&["adjustedclose"]));
+            rows.evidence.add_adjusted_close(&symbol, date, closes, ShareBasis::Raw, line);
+        }
         let price = RecordBuilder::new(Kind::Price)
             .with_value("symbol", symbol)
             .with_value("date", row.date(&["date"]))
@@ -130,7 +137,7 @@ fn read_row(
         .with_value("amount", row.text(&DIVIDEND).or_else(|| row.text(&["dividends"])))
         .with_value("amount_basis", adjusted.then_some("split_adjusted"))
         .with_value("basis_as_of", adjusted.then_some(asked_on))
-        .with_value("currency", row.text(&["currency"]).or(Some(currency)))
+        .with_value("currency", row.text(&["currency"]).or(currency))
         .with_value("frequency", row.text(&["period"]).and_then(frequency))
         .with_value("type_text", row.text(&["period"]))
         .with_value("ex_date", row.date(&["date"]))

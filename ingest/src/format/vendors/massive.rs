@@ -50,7 +50,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     let mut days = SeriesDates::default();
     read_rows(reading, rows, |row, rows| {
         if row.has(&["cashamount"]) {
-            dividend(row, &currency).validate_into(row.line, row.raw.len(), rows)
+            dividend(row, currency.as_deref()).validate_into(row.line, row.raw.len(), rows)
         } else if row.has(&["splitfrom"]) {
             split(row).validate_into(row.line, row.raw.len(), rows)
         } else if row.has(&["market", "locale", "primaryexchange"]) {
@@ -83,7 +83,7 @@ fn symbol(row: &VendorRow<'_>) -> Option<String> {
     Some(preferred.map_or_else(|| ticker.to_owned(), |(root, class)| format!("{root}.PR{class}")))
 }
 
-fn dividend<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> RecordBuilder<'a> {
+fn dividend<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> RecordBuilder<'a> {
     let type_text = row.text(&["dividendtype", "distributiontype"]);
     let r#type = match type_text {
         Some("CD" | "recurring") => Some("regular"),
@@ -96,7 +96,7 @@ fn dividend<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> RecordBuilder<'a> 
         .with_value("id", row.text(&["id"]))
         .with_value("symbol", symbol(row))
         .with_value("amount", row.text(&["cashamount"]))
-        .with_value("currency", row.text(&["currency"]).or(Some(currency)))
+        .with_value("currency", row.text(&["currency"]).or(currency))
         .with_value("type", r#type)
         .with_value("type_text", type_text)
         .with_value("frequency", row.text(&["frequency"]))

@@ -1,6 +1,6 @@
 //! Tiingo: end-of-day prices as CSV and JSON, corporate actions, and the description of a ticker.
 //!
-//! Prices and `divCash` are as traded and paid. The `adj…` columns are derived and not read.
+//! Prices and `divCash` are as traded and paid. Of the `adj…` columns, only the close is read, as evidence of dividends.
 
 use market::event::Kind;
 use market::symbol::Symbol;
@@ -41,7 +41,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     let mut days = SeriesDates::default();
     read_rows(reading, rows, |row, rows| {
         if row.has(&["distribution"]) {
-            distribution(row, &currency).validate_into(row.line, row.raw.len(), rows)
+            distribution(row, currency.as_deref()).validate_into(row.line, row.raw.len(), rows)
         } else if row.has(&["splitfrom"]) {
             split(row).validate_into(row.line, row.raw.len(), rows)
         } else if row.has(&["exchangecode"]) {
@@ -59,9 +59,20 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
             };
             let (dividend, ratio) = (row.bytes(&["divcash"]), row.bytes(&["splitfactor"]));
             let (line, bytes) = (row.line, row.raw.len());
+            let (has_dividends, adjusted_close) = (row.has(&["divcash"]), row.bytes(&["adjclose"]));
             let (dividend, ratio) = (("divCash", dividend), ("splitFactor", ratio));
-            RawTradingDay { symbol: &symbol, date, prices, dividend, ratio, line, bytes }
-                .add_to(options, rows)?;
+            RawTradingDay {
+                symbol: &symbol,
+                date,
+                prices,
+                dividend,
+                has_dividends,
+                adjusted_close,
+                ratio,
+                line,
+                bytes,
+            }
+            .add_to(options, rows)?;
             days.push(date);
             Ok(())
         }
@@ -76,7 +87,7 @@ fn symbol_of(row: &VendorRow<'_>) -> Result<Symbol, RowError> {
 }
 
 /// Dividend record. The vendor misspells the frequency as `distributionFreqency`; both spellings are read.
-fn distribution<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> RecordBuilder<'a> {
+fn distribution<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> RecordBuilder<'a> {
     let code = row.text(&["distributionfreqency", "distributionfrequency", "distributionfreq"]);
     let frequency = match code.unwrap_or_default() {
         "w" => Some("weekly"),
@@ -93,7 +104,7 @@ fn distribution<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> RecordBuilder<
         .with_value("symbol", row.text(&TICKER))
         .with_value("security_ref", row.text(&["permaticker"]))
         .with_value("amount", row.text(&["distribution"]))
-        .with_value("currency", Some(currency))
+        .with_value("currency", currency)
         .with_value("frequency", frequency)
         .with_value("type_text", code)
         .with_value("ex_date", row.date(&["exdate"]))

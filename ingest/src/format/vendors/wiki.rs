@@ -1,7 +1,7 @@
 //! Quandl / Nasdaq Data Link WIKI prices: each row has a raw price, and optionally a dividend and a split.
 //!
 //! Three spellings of the header are known. Files without a ticker column have one symbol, from `--symbol` or the
-//! file name. The `adj_*` columns are derived and not read.
+//! file name. Of the `adj_*` columns, only the close is read, as evidence of dividends.
 
 use market::symbol::Symbol;
 
@@ -35,6 +35,7 @@ struct WikiColumns {
     prices: PriceColumns,
     dividend: usize,
     ratio: usize,
+    adjusted_close: usize,
 }
 
 /// Reads all rows.
@@ -47,6 +48,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
         prices: PriceColumns::find_in(&table),
         dividend: table.position_of(&["exdividend"]),
         ratio: table.position_of(&["splitratio"]),
+        adjusted_close: table.position_of(&["adjclose"]),
     };
     table.for_each_record(rows, |record, rows| {
         let named;
@@ -61,6 +63,8 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
             symbol,
             date: parse_session_date("date", trim_blanks(record.field(columns.date)))?,
             prices: columns.prices.cells(record),
+            has_dividends: true,
+            adjusted_close: record.field(columns.adjusted_close),
             dividend: ("ex-dividend", record.field(columns.dividend)),
             ratio: ("split_ratio", record.field(columns.ratio)),
             line: record.line,

@@ -2,7 +2,7 @@
 //! reads chart answers in JSON.
 //!
 //! In `…,Adj Close,Volume[,Dividends,Stock Splits]`, prices and dividends are adjusted for splits up to the newest
-//! date. In the older `…,Volume,Adj Close`, prices are raw. `Adj Close` itself and `Repaired?` are not read. A table
+//! date. In the older `…,Volume,Adj Close`, prices are raw. `Adj Close` is evidence of dividends only; `Repaired?` is not read. A table
 //! with only events (`Dividends`, `Stock Splits`) has adjusted dividends. `Dividends` of a fund include `Capital
 //! Gains`, which are subtracted. A larger capital gain is separate.
 
@@ -67,6 +67,7 @@ struct YahooColumns {
     dividends: usize,
     splits: usize,
     capital_gains: usize,
+    adjusted_close: usize,
     basis: ShareBasis,
 }
 
@@ -82,6 +83,7 @@ impl YahooColumns {
             dividends: table.position_of(&["dividends"]),
             splits: table.position_of(&["stocksplits"]),
             capital_gains: table.position_of(&["capitalgains"]),
+            adjusted_close,
             basis: if raw { ShareBasis::Raw } else { ShareBasis::SplitAdjusted },
         }
     }
@@ -102,6 +104,8 @@ impl YahooColumns {
             prices: (self.prices.close != NONE).then(|| self.prices.cells(record)),
             dividend: parse_cash_amount("Dividends", record.field(self.dividends))?,
             capital_gain: parse_cash_amount("Capital Gains", record.field(self.capital_gains))?,
+            has_dividends: self.dividends != NONE,
+            adjusted_close: record.field(self.adjusted_close),
             split: parse_split_shares("Stock Splits", record.field(self.splits))?,
             line: record.line,
             bytes: record.raw.len(),

@@ -1,6 +1,6 @@
 //! Yahoo chart responses (v8, JSON): columnar days with dividends, splits and capital gains.
 //!
-//! Prices and dividends are adjusted for splits up to the newest day. `adjclose` is not read. A time is the start of
+//! Prices and dividends are adjusted for splits up to the newest day. `adjclose` is evidence of dividends only. A time is the start of
 //! a session; its day is in the exchange's time zone.
 
 use std::borrow::Cow;
@@ -82,16 +82,18 @@ fn read_result(
     let own = said("symbol").and_then(|text| Symbol::parse(&text).ok());
     let symbol = symbol.or(own.as_ref()).ok_or_else(|| refused("names no symbol: add --symbol SYMBOL"))?;
     let currency = said("currency").and_then(|text| Currency::parse(&text));
-    let currency = currency.unwrap_or_else(|| options.currency.clone());
+    let currency = currency.or_else(|| options.currency.clone());
     let options = ReaderOptions { currency, ..options.clone() };
     let mut basis = NewestBasis::new(true, ShareBasis::SplitAdjusted, &options);
+    let has_dividends = result.get("events").is_some_and(|events| events.get("dividends").is_some());
     let days = days_of(result, zone).map_err(|reason| refused(&reason))?;
     let with_prices = days.iter().filter(|(_, day)| day.prices.is_some()).map(|(date, _)| *date);
     let newest = with_prices.filter(|date| rows.check_not_future("date", *date).is_ok()).max();
     for (line, (date, day)) in (1..).zip(days) {
         rows.stats.records += 1;
         let raw = day.canonical(symbol, date, newest);
-        let added = day.read(symbol, date, line, raw.len()).and_then(|day| basis.add(&day, rows));
+        let added =
+            day.read(symbol, date, line, raw.len(), has_dividends).and_then(|day| basis.add(&day, rows));
         if let Err(fault) = added {
             rows.add_reject(line, raw.as_bytes(), fault);
         }
@@ -104,6 +106,8 @@ fn read_result(
 struct ChartDay<'a> {
     /// Cells in the order of [`COLUMNS`]; `None` for a day without a price.
     prices: Option<[Cow<'a, str>; 5]>,
+    /// Close adjusted for dividends too.
+    adjusted_close: Cow<'a, str>,
     dividend: Cow<'a, str>,
     capital_gain: Cow<'a, str>,
     split: Cow<'a, str>,
@@ -125,11 +129,17 @@ fn days_of(result: RawJson<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay
         let (name, values) = (COLUMNS[short], columns[short].len());
         return Err(format!("has {} days and {values} values of {name}", times.len()));
     }
+    let adjusted = result.get("indicators").and_then(|indicators| indicators.get("adjclose"));
+    let adjusted = adjusted.and_then(|lists| lists.items().first()?.get("adjclose"));
+    let adjusted =
+        adjusted.map(RawJson::items).filter(|values| values.len() == times.len()).unwrap_or_default();
     let mut days: BTreeMap<NaiveDate, ChartDay<'_>> = BTreeMap::new();
     for (index, time) in times.into_iter().enumerate() {
         let cells = columns.each_ref();
         let cells = cells.map(|column| column.get(index).and_then(|cell| cell.text()).unwrap_or_default());
-        days.entry(day_of(time)?).or_default().prices = Some(cells);
+        let day = days.entry(day_of(time)?).or_default();
+        day.prices = Some(cells);
+        day.adjusted_close = adjusted.get(index).and_then(|cell| cell.text()).unwrap_or_default();
     }
     let events = result.get("events");
     for name in ["dividends", "capitalGains", "splits"] {
@@ -155,6 +165,7 @@ impl ChartDay<'_> {
         date: NaiveDate,
         line: u64,
         bytes: usize,
+        has_dividends: bool,
     ) -> Result<AdjustedDay<'d>, RowError> {
         let prices = self.prices.as_ref().map(|cells| {
             let [open, high, low, close, volume] = cells.each_ref().map(|cell| cell.as_bytes());
@@ -166,6 +177,8 @@ impl ChartDay<'_> {
             prices,
             dividend: parse_cash_amount("amount", self.dividend.as_bytes())?,
             capital_gain: parse_cash_amount("amount", self.capital_gain.as_bytes())?,
+            has_dividends,
+            adjusted_close: self.adjusted_close.as_bytes(),
             split: parse_split_shares("split", self.split.as_bytes())?,
             line,
             bytes,

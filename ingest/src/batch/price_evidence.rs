@@ -1,0 +1,326 @@
+//! Evidence of a price file about dividends: its dividend column, and the steps of its adjusted closes (R38, R40).
+//!
+//! Adjusted close over close is constant between ex-dates. Each row bounds the ratio by the rounding of both numbers. A
+//! run of rows has the intersection of their bounds; the next row outside it begins a new run. A run of one row between
+//! two runs that fit each other is an error in that row.
+//!
+//! Rows of a symbol are read in the order of their dates, up or down. Other orders give no steps.
+
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, NaiveDate};
+use market::event::{Evidence, ShareBasis};
+use market::symbol::Symbol;
+use rust_decimal::Decimal;
+
+/// Relative width of a row's bounds beyond rounding, for closes that were binary numbers of seven digits.
+const WIDTH: Decimal = Decimal::from_parts(1, 0, 0, false, 5);
+/// Smallest step that is stored.
+const LEAST_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
+/// Fraction digits of a step.
+const STEP_PLACES: u32 = 6;
+/// Rows from which a file is long enough to count its runs.
+const COUNTED_ROWS: u32 = 20;
+/// Fewest rows per run of a long file; adjusted closes with more steps are no evidence.
+const ROWS_PER_RUN: u32 = 3;
+
+/// Adjusted closes and dividend columns of a file, by symbol.
+#[derive(Debug, Default)]
+pub(crate) struct PriceEvidence {
+    symbols: BTreeMap<Symbol, SymbolEvidence>,
+}
+
+#[derive(Debug, Default)]
+struct SymbolEvidence {
+    /// First line with evidence.
+    line: u64,
+    /// First and last year with a dividend column.
+    dividend_years: Option<(i32, i32)>,
+    /// Runs in the order of the file.
+    runs: Vec<RatioRun>,
+    basis: Option<ShareBasis>,
+    rows: u32,
+    /// True if the dates are in no order.
+    unordered: bool,
+}
+
+/// Consecutive rows with one ratio of adjusted close to close.
+#[derive(Debug, Clone, Copy)]
+struct RatioRun {
+    first: NaiveDate,
+    last: NaiveDate,
+    rows: u32,
+    bounds: Bounds,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    least: Decimal,
+    most: Decimal,
+}
+
+impl PriceEvidence {
+    /// Records that the row of a day has a dividend column, empty or not.
+    pub(crate) fn add_dividend_column(&mut self, symbol: &Symbol, date: NaiveDate, line: u64) {
+        let evidence = self.evidence_of(symbol, line);
+        let year = date.year();
+        let (first, last) = evidence.dividend_years.unwrap_or((year, year));
+        evidence.dividend_years = Some((first.min(year), last.max(year)));
+    }
+
+    /// Records the adjusted close of a day beside its close. Cells without a positive number are left out.
+    pub(crate) fn add_adjusted_close(
+        &mut self,
+        symbol: &Symbol,
+        date: NaiveDate,
+        (close, adjusted): (&[u8], &[u8]),
+        basis: ShareBasis,
+        line: u64,
+    ) {
+        let Some(bounds) = Bounds::of_cells(close, adjusted) else { return };
+        let evidence = self.evidence_of(symbol, line);
+        evidence.basis = Some(basis);
+        evidence.rows += 1;
+        evidence.add_row(date, bounds);
+    }
+
+    fn evidence_of(&mut self, symbol: &Symbol, line: u64) -> &mut SymbolEvidence {
+        // Most files have one symbol, or many rows of one after the other.
+        if !self.symbols.contains_key(symbol) {
+            self.symbols.insert(symbol.clone(), SymbolEvidence { line, ..SymbolEvidence::default() });
+        }
+        self.symbols.entry(symbol.clone()).or_default()
+    }
+
+    /// Evidence of the whole file by symbol, each with its line.
+    pub(crate) fn into_records(self) -> Vec<(u64, Evidence)> {
+        let mut records = Vec::new();
+        for (symbol, evidence) in self.symbols {
+            let line = evidence.line;
+            records.extend(evidence.into_records(&symbol).map(|record| (line, record)));
+        }
+        records
+    }
+}
+
+impl SymbolEvidence {
+    fn add_row(&mut self, date: NaiveDate, bounds: Bounds) {
+        let falls = self.falls();
+        if let Some(run) = self.runs.last_mut() {
+            let is_next = match falls {
+                Some(true) => date < run.last,
+                Some(false) => date > run.last,
+                None => date != run.last,
+            };
+            if !is_next {
+                self.unordered = true;
+                return;
+            }
+            if let Some(bounds) = run.bounds.intersection(bounds) {
+                (run.last, run.rows, run.bounds) = (date, run.rows + 1, bounds);
+                return;
+            }
+        }
+        self.runs.push(RatioRun { first: date, last: date, rows: 1, bounds });
+    }
+
+    /// True if the dates fall, false if they rise; `None` while one date is known.
+    fn falls(&self) -> Option<bool> {
+        let (first, last) = (self.runs.first()?.first, self.runs.last()?.last);
+        (first != last).then_some(last < first)
+    }
+
+    fn into_records(mut self, symbol: &Symbol) -> impl Iterator<Item = Evidence> {
+        let record = Evidence {
+            symbol: symbol.clone(),
+            dividends_from: None,
+            dividends_to: None,
+            ex_date: None,
+            previous: None,
+            factor: None,
+            basis: None,
+        };
+        let column = self.dividend_years.map(|(first, last)| Evidence {
+            dividends_from: NaiveDate::from_ymd_opt(first, 1, 1),
+            dividends_to: NaiveDate::from_ymd_opt(last, 12, 31),
+            ..record.clone()
+        });
+        if self.falls() == Some(true) {
+            self.runs.reverse();
+            self.runs.iter_mut().for_each(|run| std::mem::swap(&mut run.first, &mut run.last));
+        }
+        let basis = self.basis;
+        let steps = self.steps().into_iter().map(move |step| Evidence {
+            ex_date: Some(step.ex_date),
+            previous: Some(step.previous),
+            factor: Some(step.factor),
+            basis,
+            ..record.clone()
+        });
+        column.into_iter().chain(steps)
+    }
+
+    /// Steps between the runs, oldest first.
+    fn steps(&self) -> Vec<Step> {
+        let runs = without_outliers(&self.runs);
+        let many = u32::try_from(runs.len()).unwrap_or(u32::MAX).saturating_mul(ROWS_PER_RUN) > self.rows;
+        if self.unordered || (many && self.rows >= COUNTED_ROWS) {
+            return Vec::new();
+        }
+        runs.windows(2).filter_map(|pair| Step::between(&pair[0], &pair[1])).collect()
+    }
+}
+
+/// Joins runs that fit each other around a run of one row.
+fn without_outliers(runs: &[RatioRun]) -> Vec<RatioRun> {
+    let mut kept: Vec<RatioRun> = Vec::with_capacity(runs.len());
+    for run in runs {
+        if let [.., before, outlier] = kept.as_mut_slice()
+            && outlier.rows == 1
+            && let Some(bounds) = before.bounds.intersection(run.bounds)
+        {
+            (before.last, before.rows, before.bounds) = (run.last, before.rows + run.rows, bounds);
+            kept.pop();
+            continue;
+        }
+        kept.push(*run);
+    }
+    kept
+}
+
+/// Step of the ratio between two sessions.
+struct Step {
+    previous: NaiveDate,
+    ex_date: NaiveDate,
+    factor: Decimal,
+}
+
+impl Step {
+    fn between(before: &RatioRun, after: &RatioRun) -> Option<Self> {
+        let factor = before.bounds.middle()?.checked_div(after.bounds.middle()?)?.round_dp(STEP_PLACES);
+        let is_step = (factor - Decimal::ONE).abs() >= LEAST_STEP && factor > Decimal::ZERO;
+        is_step.then_some(Self { previous: before.last, ex_date: after.first, factor })
+    }
+}
+
+impl Bounds {
+    fn of_cells(close: &[u8], adjusted: &[u8]) -> Option<Self> {
+        let [close, adjusted] = [close, adjusted].map(|cell| {
+            let text = std::str::from_utf8(cell.trim_ascii()).ok()?;
+            market::decimal::parse_decimal(text).ok().map(|parsed| parsed.value)
+        });
+        let (close, adjusted) = (close.filter(|value| *value > Decimal::ZERO)?, adjusted?);
+        let (close_half, adjusted_half) = (half_unit(close), half_unit(adjusted));
+        let least = (adjusted - adjusted_half).checked_div(close + close_half)?;
+        let most = (adjusted + adjusted_half).checked_div(close - close_half)?;
+        Some(Self {
+            least: least.checked_mul(Decimal::ONE - WIDTH)?,
+            most: most.checked_mul(Decimal::ONE + WIDTH)?,
+        })
+        .filter(|bounds| bounds.least > Decimal::ZERO)
+    }
+
+    fn intersection(self, other: Self) -> Option<Self> {
+        let both = Self { least: self.least.max(other.least), most: self.most.min(other.most) };
+        (both.least <= both.most).then_some(both)
+    }
+
+    fn middle(self) -> Option<Decimal> {
+        self.least.checked_add(self.most)?.checked_div(Decimal::TWO)
+    }
+}
+
+/// Half of the last digit's unit.
+fn half_unit(value: Decimal) -> Decimal {
+    Decimal::new(5, (value.scale() + 1).min(Decimal::MAX_SCALE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbol() -> Symbol {
+        Symbol::parse("TEST").unwrap()
+    }
+
+    /// Records of rows `date close adjusted-close`, as `previous ex-date factor`.
+    fn steps(rows: &[&str]) -> Vec<String> {
+        let mut evidence = PriceEvidence::default();
+        for (line, row) in (2..).zip(rows) {
+            let words: Vec<&str> = row.split(' ').collect();
+            let cells = (words[1].as_bytes(), words[2].as_bytes());
+            let date = words[0].parse().unwrap();
+            evidence.add_adjusted_close(&symbol(), date, cells, ShareBasis::SplitAdjusted, line);
+        }
+        let text = |record: &Evidence| {
+            let (previous, ex_date) = (record.previous.unwrap(), record.ex_date.unwrap());
+            format!("{previous} {ex_date} {}", record.factor.unwrap())
+        };
+        evidence.into_records().iter().map(|(_, record)| text(record)).collect()
+    }
+
+    const QUARTER: [&str; 6] = [
+        "2024-03-12 60.15 59.68",
+        "2024-03-13 60.20 59.73",
+        "2024-03-14 59.62 59.62",
+        "2024-03-15 59.88 59.88",
+        "2024-03-18 59.93 59.93",
+        "2024-03-19 60.42 60.42",
+    ];
+
+    #[test]
+    fn a_step_is_between_two_sessions() {
+        let found = steps(&QUARTER);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("2024-03-13 2024-03-14 0.992"), "{found:?}");
+        let mut down = QUARTER;
+        down.reverse();
+        assert_eq!(steps(&down), found);
+        // Two rows years apart prove that something was paid between them.
+        let far = ["2000-01-03 28.1875 14.549589", "2024-08-08 68.73 68.73"];
+        assert_eq!(steps(&far), ["2000-01-03 2024-08-08 0.516172"]);
+    }
+
+    #[test]
+    fn rounding_is_no_step() {
+        assert_eq!(
+            steps(&["2024-03-12 60.15 59.68", "2024-03-13 60.20 59.73", "2024-03-14 3.01 2.99"]).len(),
+            0
+        );
+        assert_eq!(steps(&["2024-03-12 0.05 0.02", "2024-03-13 0.07 0.03"]).len(), 0);
+        assert_eq!(steps(&["2024-03-12 60.150002 60.15", "2024-03-13 60.2 60.200001"]).len(), 0);
+    }
+
+    #[test]
+    fn one_wrong_row_is_no_step() {
+        let mut rows = QUARTER.to_vec();
+        rows[4] = "2024-03-18 5993 59.93";
+        assert_eq!(steps(&rows), steps(&QUARTER));
+        for row in ["2024-03-18 59.93 ", "2024-03-18 0 0", "2024-03-18 x 1", "2024-03-18 null null"] {
+            rows[4] = row;
+            assert_eq!(steps(&rows), steps(&QUARTER), "{row}");
+        }
+    }
+
+    #[test]
+    fn rows_in_no_order_and_closes_that_always_step_are_no_evidence() {
+        let mut rows = QUARTER.to_vec();
+        rows.swap(1, 3);
+        assert_eq!(steps(&rows).len(), 0);
+        let noise: Vec<String> = (1..=28)
+            .map(|day| format!("2024-02-{day:02} 100.00 {}.00", if day % 2 == 0 { 90 } else { 80 + day }))
+            .collect();
+        assert_eq!(steps(&noise.iter().map(String::as_str).collect::<Vec<_>>()).len(), 0);
+    }
+
+    #[test]
+    fn a_dividend_column_is_of_whole_years() {
+        let mut evidence = PriceEvidence::default();
+        for (line, date) in [(7, "2023-05-02"), (8, "2021-12-31"), (9, "2022-01-03")] {
+            evidence.add_dividend_column(&symbol(), date.parse().unwrap(), line);
+        }
+        let [(line, record)] = &evidence.into_records()[..] else { panic!("one record") };
+        let years = [record.dividends_from, record.dividends_to].map(|day| day.unwrap().to_string());
+        assert_eq!((*line, years.each_ref().map(String::as_str)), (7, ["2021-01-01", "2023-12-31"]));
+    }
+}
