@@ -67,6 +67,7 @@ mod slow_clients;
 mod slow_nats;
 mod store_outage;
 mod undo;
+mod unknown_dividends;
 mod upgrade;
 mod vendors;
 mod watch_and_freshness;

@@ -155,7 +155,7 @@ pub(crate) fn parse_source_name(text: &str) -> Result<String, String> {
 }
 
 fn parse_kind(text: &str) -> Result<Kind, String> {
-    let rows = |kind: &Kind| !matches!(kind, Kind::Decision | Kind::Reject | Kind::Run);
+    let rows = |kind: &Kind| !matches!(kind, Kind::Decision | Kind::Evidence | Kind::Reject | Kind::Run);
     text.parse().ok().filter(rows).ok_or_else(|| {
         let kinds: Vec<&str> = Kind::ALL.iter().filter(|kind| rows(kind)).map(|kind| kind.as_str()).collect();
         format!("one of: {}", kinds.join(", "))

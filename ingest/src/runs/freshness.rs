@@ -121,7 +121,8 @@ fn evaluate_feeds(
     });
     let mut newest: BTreeMap<(&str, Kind), NewestData> = BTreeMap::new();
     for (loaded, run) in runs {
-        for kind in run.frames.iter().map(|frames| frames.kind).filter(|kind| *kind != Kind::Reject) {
+        let kinds = run.frames.iter().map(|frames| frames.kind);
+        for kind in kinds.filter(|kind| !matches!(kind, Kind::Evidence | Kind::Reject)) {
             let feed = newest.entry((run.source.as_str(), kind)).or_insert((None, *loaded));
             *feed = (feed.0.max(run.newest.get(&kind).copied()), feed.1.max(*loaded));
         }

@@ -51,7 +51,7 @@ pub(super) fn convert_record(
                 bytes,
             )?;
         }
-        Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => {}
+        Kind::Price | Kind::Decision | Kind::Evidence | Kind::Reject | Kind::Run => {}
     }
     rows.stats.rounded += cells.rounded_count();
     Ok(())

@@ -13,6 +13,7 @@ mod eodhd;
 mod ishares;
 mod listings;
 mod massive;
+mod price_evidence;
 mod read_helper;
 mod sec;
 mod sp500;

@@ -63,12 +63,13 @@ pub(super) fn read_with(name: &str, text: &str, options: &ReaderOptions) -> Vec<
                 let d = &row.record;
                 let date = d.ex_date.map_or("-".to_owned(), |date| date.to_string());
                 let as_of = d.basis_as_of.map_or(String::new(), |date| format!("@{date}"));
+                let currency = if d.currency.is_empty() { "-" } else { &d.currency };
                 let retract = if row.action == market::event::Action::Retract { " retract" } else { "" };
                 let beside: String =
                     d.sibling_amounts.iter().map(|amount| format!(" beside {amount}")).collect();
                 format!(
                     "dividend {} {date} {} {} {} {}{as_of}{retract}{beside}",
-                    d.symbol, d.amount, d.currency, d.r#type, d.amount_basis
+                    d.symbol, d.amount, currency, d.r#type, d.amount_basis
                 )
             })),
             Body::Splits(rows) => lines.extend(rows.iter().map(|row| {
@@ -93,7 +94,7 @@ pub(super) fn read_with(name: &str, text: &str, options: &ReaderOptions) -> Vec<
             Body::Sessions(rows) => {
                 lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap()))
             }
-            Body::Decisions(_) | Body::Run(_) => {}
+            Body::Decisions(_) | Body::Evidence(_) | Body::Run(_) => {}
         }
     }
     lines

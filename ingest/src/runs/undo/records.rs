@@ -6,7 +6,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use event_log::frame::{Body, Frame, FrameId};
 use market::event::EventRecord;
 use market::event::{
-    Action, Dividend, Etf, EventRow, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security, Split,
+    Action, Dividend, Etf, EventRow, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security,
+    Split,
 };
 use market::metrics::merge::{dividend_preference, split_preference};
 use market::observation::VersionRank;
@@ -83,6 +84,7 @@ records! {
         }
     };
     Fundamentals, Fundamentals: |row| format!("{}|{}", row.symbol, row.as_of);
+    Evidence, Evidence: |row| format!("{}|{:?}|{:?}|{:?}", row.symbol, row.ex_date, row.dividends_from, row.dividends_to);
     Etf, Etfs: |row| format!("{}|{}", row.symbol, row.as_of);
     HoldingSnapshot, Holdings: |row| format!("{}|{}", row.symbol, row.as_of);
     MarketSession, Sessions: |row| row.date.to_string();
@@ -109,6 +111,7 @@ pub(super) async fn compute_changes(
         Kind::Split => compute_changes_of::<Split>(scope, frames).await,
         Kind::Fundamentals => compute_changes_of::<Fundamentals>(scope, frames).await,
         Kind::Etf => compute_changes_of::<Etf>(scope, frames).await,
+        Kind::Evidence => compute_changes_of::<Evidence>(scope, frames).await,
         Kind::Holding => compute_changes_of::<HoldingSnapshot>(scope, frames).await,
         Kind::Session => compute_changes_of::<MarketSession>(scope, frames).await,
         Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => Ok(UndoChanges::default()),
