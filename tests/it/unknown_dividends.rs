@@ -17,7 +17,8 @@ const DIVIDENDS: &str = "symbol,ex_date,amount\n\
 
 /// `symbol status yield currency flags` of every security.
 async fn served(app: &TestApp) -> Result<Vec<String>> {
-    let query = "select concat_ws(' ', symbol, dividend_status, coalesce(dividend_yield::text, '-'), currency,
+    let query =
+        "select concat_ws(' ', symbol, dividend_status, coalesce(dividend_yield::text, '-'), currency,
         (select string_agg(flag, ',') from json_array_elements_text(flags) flag
          where flag in ('no_dividend_feed', 'dividends_missing', 'currency_mismatch')))
         from read_g1.metrics order by symbol";
@@ -63,7 +64,10 @@ async fn a_price_file_is_evidence_of_dividends() -> Result<()> {
     app.feed("FRX.csv", SILENT).source("silent").today(TODAY).apply().await?;
     let found = served(&app).await?;
     assert!(found[0].starts_with("FRX non_payer 0"), "{found:?}");
-    assert!(found[1].starts_with("PRX unknown - USD ") && found[1].contains("dividends_missing"), "{found:?}");
+    assert!(
+        found[1].starts_with("PRX unknown - USD ") && found[1].contains("dividends_missing"),
+        "{found:?}"
+    );
     let ratio: String = app.sql_value("select text from read_g1.splits where symbol = 'FRX'").await?;
     assert_eq!(ratio, "1:30");
     let explained = app.projector(&["explain", "PRX", "dividend_status"]).await?.success()?.stdout;
@@ -78,9 +82,14 @@ async fn a_price_file_is_evidence_of_dividends() -> Result<()> {
     assert_eq!(audit["adjusted_closes"], agreement);
 
     // Undoing the load takes its evidence back.
-    let run: String = app.sql_value("select run from facts.runs where manifest ->> 'source' = 'silent' limit 1").await?;
+    let run: String =
+        app.sql_value("select run from facts.runs where manifest ->> 'source' = 'silent' limit 1").await?;
     app.ingest(&["undo", &run]).await?.success()?;
-    app.feed("prices.csv", "symbol,date,close\nFRX,2024-08-08,3\n").source("desk").today(TODAY).apply().await?;
+    app.feed("prices.csv", "symbol,date,close\nFRX,2024-08-08,3\n")
+        .source("desk")
+        .today(TODAY)
+        .apply()
+        .await?;
     let found = served(&app).await?;
     assert!(found[0].starts_with("FRX unknown - USD no_dividend_feed"), "{found:?}");
     Ok(())
@@ -92,7 +101,8 @@ async fn a_dry_run_counts_assumed_currencies() -> Result<()> {
     let path = app.folder().join("dividends.csv");
     std::fs::write(&path, DIVIDENDS)?;
     let path = path.display().to_string();
-    let shown = app.ingest(&["load", &path, "--source", "desk", "--today", TODAY, "--dry-run"]).await?.success()?;
+    let shown =
+        app.ingest(&["load", &path, "--source", "desk", "--today", TODAY, "--dry-run"]).await?.success()?;
     assert!(shown.stdout.contains("currency assumed: 4 dividends"), "{}", shown.stdout);
     Ok(())
 }

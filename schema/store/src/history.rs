@@ -132,7 +132,8 @@ pub fn build_history(
     feeds: &DividendFeeds,
     closes: impl Fn(i32, i64) -> bool,
 ) -> Result<History, FactsError> {
-    let (mut history, mut bars, mut of_others) = (empty_history(identity, feeds), Vec::new(), BTreeSet::new());
+    let (mut history, mut bars, mut of_others) =
+        (empty_history(identity, feeds), Vec::new(), BTreeSet::new());
     for symbol in symbols_of_identities([identity]) {
         let Some(facts) = facts.get(symbol) else { continue };
         for (kind, source, packed) in facts.records() {

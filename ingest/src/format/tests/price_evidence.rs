@@ -10,7 +10,9 @@ fn evidence(name: &str, text: &str) -> Vec<String> {
         lines.extend(rows.iter().map(|row| {
             let record = &row.record;
             match record.ex_date.zip(record.previous).zip(record.factor.zip(record.basis)) {
-                Some(((ex_date, previous), (factor, basis))) => format!("{previous} {ex_date} {factor} {basis}"),
+                Some(((ex_date, previous), (factor, basis))) => {
+                    format!("{previous} {ex_date} {factor} {basis}")
+                }
                 None => {
                     let [from, to] = [record.dividends_from, record.dividends_to].map(Option::unwrap);
                     format!("dividend column {from} {to}")

@@ -56,6 +56,8 @@ impl Tables<'_> {
             etf: Vec::new(),
             holdings: Vec::new(),
             decisions: Vec::new(),
+            evidence: Vec::new(),
+            dividend_feeds: (1900..=2100).map(|year| ("a".to_owned(), year)).collect(),
             prices: vec![SourceBars { source: "a".into(), bars: bars(self.prices), closes_only: Vec::new() }],
         }
     }

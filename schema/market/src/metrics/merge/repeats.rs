@@ -16,7 +16,7 @@ pub(crate) fn merge_repeats(
     let mut dropped = Vec::new();
     for positions in by_currency(payments) {
         let candidates: Vec<RepeatedPayment<'_>> =
-            positions.iter().map(|position| candidate(&payments[*position])).collect();
+            positions.iter().map(|position| candidate(&payments[*position], validation)).collect();
         for (repeat, kept) in find_repeats(&candidates, validation.rules) {
             let (repeat, kept) = (positions[repeat], positions[kept]);
             if validation.decided.releases(payments[repeat].observation) {
@@ -34,7 +34,7 @@ pub(crate) fn merge_repeats(
     });
 }
 
-fn candidate<'a>(payment: &Payment<'a>) -> RepeatedPayment<'a> {
+fn candidate<'a>(payment: &Payment<'a>, validation: &ValidationContext<'_>) -> RepeatedPayment<'a> {
     let record = &payment.observation.record;
     RepeatedPayment {
         row: ScheduleRow {
@@ -45,7 +45,8 @@ fn candidate<'a>(payment: &Payment<'a>) -> RepeatedPayment<'a> {
         },
         id: payment.observation.id.as_deref().map(|id| (payment.observation.source.as_str(), id)),
         implied: record.record_date.map(ex_date_from_record_date),
-        is_in_price: false,
+        is_in_price: record.currency == validation.neighbours.currency
+            && validation.adjusted_closes_contain(payment.amount, payment.ex_date),
     }
 }
 
