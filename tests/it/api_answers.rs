@@ -52,6 +52,17 @@ async fn one_stock_from_every_side() -> Result<()> {
     );
     let renamed = world.json("/v1/stocks/OLDCO/quote").await?;
     check(&renamed["data"], json!({ "symbol": "NEWCO" }));
+    let events = |path: &str| world.json(&format!("/v1/stocks/{path}"));
+    let split = events("COLA/events?type=split,spin_off").await?;
+    assert_eq!(column(&split, "date"), [json!("2024-03-01")]);
+    check(
+        &split["data"][0],
+        json!({ "type": "split", "status": "effective", "ratio": 2, "price_factor": 0.5 }),
+    );
+    let renamed = json!({ "symbol": "NEWCO", "date": "2022-06-09", "type": "rename", "from_symbol": "OLDCO", "to_symbol": "NEWCO" });
+    check(&events("OLDCO/events").await?["data"][0], renamed);
+    assert_eq!(events("OLDCO/events?start_date=2022-06-10").await?["data"], json!([]));
+    check(&events("GONE/events").await?["data"][0], json!({ "date": "2023-12-29", "type": "delisting" }));
     Ok(())
 }
 
@@ -99,6 +110,16 @@ async fn prices_on_every_basis_and_interval() -> Result<()> {
     assert_eq!(split["data"][3]["split_factor"], json!(0.5));
     let all = world.json(&format!("{path}&adjustment=all")).await?;
     assert_eq!(all["data"][0]["close"], split["data"][0]["adj_close"]);
+    check(&all["meta"], json!({ "adjustment": "all" }));
+    for (list, expected, meta) in
+        [("split,dividend", &all, "all"), ("spin_off", &raw, "spin_off"), ("raw,raw", &raw, "raw")]
+    {
+        let listed = world.json(&format!("{path}&adjustment={list}")).await?;
+        assert_eq!(listed["data"], expected["data"], "{list}");
+        check(&listed["meta"], json!({ "adjustment": meta }));
+    }
+    let refused = world.get(&format!("{path}&adjustment=raw,split")).await?;
+    assert_eq!(refused.status, 400, "{}", refused.text());
 
     let yearly = world.json("/v1/prices/COLA?range=max&interval=yearly&sort=date.asc").await?;
     assert_eq!(yearly["data"].as_array().map(Vec::len), Some(7), "{yearly}");

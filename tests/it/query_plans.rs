@@ -69,7 +69,7 @@ const fn hot(
     HotQuery { name, values, indexes, rows }
 }
 
-const HOT: [HotQuery; 23] = [
+const HOT: [HotQuery; 24] = [
     hot("stocks/quote", TWO_POSITIONS, &[], 0),
     hot("stocks/metrics", TWO_POSITIONS, &[], 0),
     hot("stocks/snapshot", TWO_POSITIONS, &[], 0),
@@ -86,6 +86,7 @@ const HOT: [HotQuery; 23] = [
         &["splits_pkey", "quarantine_by_symbol"],
         50,
     ),
+    hot("stocks/events", "array['S7'], '1924-06-17', null", &["splits_pkey", "dividends_by_symbol"], 1000),
     hot("prices/prices", "array['S7'], 2014, 2147483647", &["prices_pkey", "changes_pkey"], 50),
     hot("prices/latest", "array['S7']", &["prices_pkey"], 10),
     hot("etfs/detail", "array[0, 1], array['E7', 'E8']", &[], 0),

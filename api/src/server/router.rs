@@ -50,6 +50,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(stocks::metrics::metrics))
         .routes(routes!(stocks::dividends::dividends))
         .routes(routes!(stocks::splits::splits))
+        .routes(routes!(stocks::events::events))
         .routes(routes!(dividends::calendar::calendar))
         .routes(routes!(dividends::history::history))
         .routes(routes!(dividends::calendar::ex_dates))

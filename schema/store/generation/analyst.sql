@@ -18,7 +18,9 @@ comment on view prices is 'raw bars of the winning source, one per session; a co
 create view factors as
   select f.symbol, (a ->> 'ex_date')::date as ex_date, (a -> 'split' ->> 'from')::numeric as split_from,
          (a -> 'split' ->> 'to')::numeric as split_to, (a ->> 'dividend_factor')::numeric as dividend_factor,
-         (a ->> 'dividend')::numeric as dividend, (a ->> 'value')::numeric as value
+         (a ->> 'dividend')::numeric as dividend, (a ->> 'value')::numeric as value,
+         coalesce(a -> 'price_only' ->> 'from', '1')::numeric as price_only_from,
+         coalesce(a -> 'price_only' ->> 'to', '1')::numeric as price_only_to
   from factors f
   cross join lateral json_array_elements(f.factors) a;
 

@@ -42,9 +42,53 @@ pub(super) static COLUMNS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| ["symbol", "currency"].into_iter().chain(PricePoint::COLUMNS.iter().copied()).collect());
 
 text_enum! {
-    /// raw: as traded; split: on today's share basis; all: adjusted for splits and dividends.
-    pub enum Adjustment { Raw = "raw", Split = "split", All = "all" }
+    /// Adjustment of prices.
+    pub enum Adjustment {
+        /// As traded; excludes the others.
+        Raw = "raw",
+        /// Splits and spin-offs: comparable along a chart, with volumes on today's shares.
+        Split = "split",
+        /// Spin-offs, rights and class distributions.
+        SpinOff = "spin_off",
+        /// Dividends.
+        Dividend = "dividend",
+        /// Everything.
+        All = "all",
+    }
 }
+
+impl Adjustment {
+    fn basis(self) -> PriceBasis {
+        match self {
+            Self::Raw => PriceBasis::RAW,
+            Self::Split => PriceBasis::SPLIT,
+            Self::SpinOff => PriceBasis { spin_off: true, ..PriceBasis::RAW },
+            Self::Dividend => PriceBasis { dividend: true, ..PriceBasis::RAW },
+            Self::All => PriceBasis::ALL,
+        }
+    }
+}
+
+/// Reads the parameter `adjustment`, a list; the default is `split`.
+pub(super) fn read_adjustment(reader: &mut ParameterReader<'_>) -> PriceBasis {
+    let Some(words) = reader.read_words("adjustment", Adjustment::ALL) else { return PriceBasis::SPLIT };
+    let is_single = words.iter().all(|word| *word == words[0]);
+    reader.require(is_single || !words.contains(&Adjustment::Raw), "adjustment", "raw excludes others");
+    words.into_iter().fold(PriceBasis::RAW, |basis, word| basis.and(word.basis()))
+}
+
+/// Word of a basis in responses: the shortest value of the parameter.
+pub(super) fn adjustment_text(basis: PriceBasis) -> &'static str {
+    match (basis.split, basis.spin_off, basis.dividend) {
+        (false, false, false) => "raw",
+        (true, _, false) => "split",
+        (true, _, true) => "all",
+        (false, true, false) => "spin_off",
+        (false, false, true) => "dividend",
+        (false, true, true) => "spin_off,dividend",
+    }
+}
+
 text_enum! {
     /// Range that ends today: 5d is seven calendar days, ytd starts with the year, max with the tier's history.
     pub enum Span {
@@ -71,16 +115,6 @@ impl Span {
     }
 }
 
-impl From<Adjustment> for PriceBasis {
-    fn from(adjustment: Adjustment) -> Self {
-        match adjustment {
-            Adjustment::Raw => Self::Raw,
-            Adjustment::Split => Self::Split,
-            Adjustment::All => Self::All,
-        }
-    }
-}
-
 /// Parameters of one symbol's price history.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -97,9 +131,9 @@ pub(crate) struct PricesParameters {
     /// Interval of a price point. Default: daily.
     #[param(inline, value_type = Option<Interval>)]
     interval: Interval,
-    /// Adjustment of the prices. Default: split.
-    #[param(inline, value_type = Option<Adjustment>)]
-    adjustment: Adjustment,
+    /// Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything. Default: split.
+    #[param(value_type = Option<String>)]
+    adjustment: PriceBasis,
     #[param(ignore)]
     page: Page,
     #[param(ignore)]
@@ -122,7 +156,7 @@ impl Parameters for PricesParameters {
             end_date: end,
             range,
             interval: reader.read_word("interval", Interval::ALL).unwrap_or(Interval::Daily),
-            adjustment: reader.read_word("adjustment", Adjustment::ALL).unwrap_or(Adjustment::Split),
+            adjustment: read_adjustment(reader),
             page: reader.read_page(&PAGING),
             output: reader.read_output(&COLUMNS),
         }
@@ -164,8 +198,8 @@ pub(crate) struct PricesMeta {
     currency: Option<String>,
     /// Interval of a price point.
     interval: Interval,
-    /// Adjustment of the prices.
-    adjustment: Adjustment,
+    /// Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all.
+    adjustment: &'static str,
     /// Total return in percent from the first to the last bar of the whole range, dividends reinvested at the close of
     /// their ex-date; null without a bar, and when a distribution was paid in another currency.
     total_return: Option<ExactDecimal>,
@@ -218,12 +252,8 @@ fn page(
     let next_cursor =
         periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &context.app.signer));
     let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
-    let adjusted = AdjustedBars {
-        bars,
-        cumulative: &cumulative,
-        factors: &series.factors,
-        basis: asked.adjustment.into(),
-    };
+    let adjusted =
+        AdjustedBars { bars, cumulative: &cumulative, factors: &series.factors, basis: asked.adjustment };
     let mut body = rows::list_opening(&asked.output)?;
     body.extend(
         PriceEncoder::new(&adjusted, series.row_labels(), &asked.output, periods.len())
@@ -236,7 +266,7 @@ fn page(
         symbol: series.symbol.clone(),
         currency: series.currency.clone(),
         interval: asked.interval,
-        adjustment: asked.adjustment,
+        adjustment: adjustment_text(asked.adjustment),
         total_return,
         factors_changed_at,
     };

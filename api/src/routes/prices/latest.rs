@@ -65,11 +65,11 @@ impl LatestPrice {
             bars: &series.bars,
             cumulative: &cumulative,
             factors: &series.factors,
-            basis: PriceBasis::Split,
+            basis: PriceBasis::SPLIT,
         };
         let before = last
             .checked_sub(1)
-            .and_then(|before| adjusted.exact(before, series.bars.close[before], PriceBasis::Split));
+            .and_then(|before| adjusted.exact(before, series.bars.close[before], PriceBasis::SPLIT));
         Some(Self {
             symbol: series.symbol.clone(),
             exchange: series.exchange.clone(),

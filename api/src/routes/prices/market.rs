@@ -9,11 +9,11 @@ use axum::response::Response;
 use chrono::{Datelike, Days, NaiveDate};
 use deadpool_postgres::Transaction;
 use market::day::{date_of, day_number};
-use market::price::{AdjustedBars, CumulativeFactors};
+use market::price::{AdjustedBars, CumulativeFactors, PriceBasis};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::history::{Adjustment, COLUMNS, PriceRow};
+use super::history::{COLUMNS, PriceRow, adjustment_text, read_adjustment};
 use super::price_encoder::PriceEncoder;
 use super::series::SecurityPrices;
 use crate::answer::{Access, Professional};
@@ -53,9 +53,9 @@ pub(crate) struct MarketPricesParameters {
     /// Comma-separated symbols (at most 1000); unknown ones are in `meta.missing`. Default: the whole market.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
-    /// Adjustment of the prices. Default: split.
-    #[param(inline, value_type = Option<Adjustment>)]
-    adjustment: Adjustment,
+    /// Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything. Default: split.
+    #[param(value_type = Option<String>)]
+    adjustment: PriceBasis,
     #[param(ignore)]
     page: Page,
     #[param(ignore)]
@@ -86,7 +86,7 @@ impl Parameters for MarketPricesParameters {
             start_date: start,
             end_date: end,
             symbols: reader.read_symbols(MOST),
-            adjustment: reader.read_word("adjustment", Adjustment::ALL).unwrap_or(Adjustment::Split),
+            adjustment: read_adjustment(reader),
             page: reader.read_page(&PAGING),
             output: reader.read_output(&COLUMNS),
         }
@@ -127,8 +127,8 @@ pub(crate) struct MarketPricesMeta {
     start_date: Option<NaiveDate>,
     /// Last day; null without data.
     end_date: Option<NaiveDate>,
-    /// Adjustment of the prices.
-    adjustment: Adjustment,
+    /// Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all.
+    adjustment: &'static str,
 }
 
 /// The market's prices of a day (Professional)
@@ -173,7 +173,7 @@ async fn page(
     let mut list = ListMeta::new(&version, filled.count, asked.page.limit, next_cursor.clone());
     list.set_missing(missing);
     let (start_date, end_date) = (asked.first().or(version.as_of), asked.last().or(version.as_of));
-    let meta = MarketPricesMeta { list, start_date, end_date, adjustment: asked.adjustment };
+    let meta = MarketPricesMeta { list, start_date, end_date, adjustment: adjustment_text(asked.adjustment) };
     let mut body = filled.body;
     body.write(rows::list_closing(&asked.output, &meta)?)?;
     Ok(body.finish(next_cursor)?)
@@ -229,7 +229,7 @@ impl PageBuilder {
             bars: &series.bars,
             cumulative: &cumulative,
             factors: &series.factors,
-            basis: asked.adjustment.into(),
+            basis: asked.adjustment,
         };
         let last = date_of(series.bars.day[sessions.end - 1]).to_string();
         self.last = Some([Some(series.symbol.clone()), Some(last)]);

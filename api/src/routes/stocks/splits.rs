@@ -35,7 +35,7 @@ pub(crate) struct SplitsParameters {
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: none, so announced future splits are included.
     end_date: Option<NaiveDate>,
-    /// Directions, comma-separated.
+    /// Types, comma-separated.
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<SplitType>>,
     /// `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
@@ -78,7 +78,8 @@ impl Sortable for SplitRow {
 
 /// Split history
 ///
-/// Newest first. Splits multiply share counts by `ratio` and earlier prices by `price_factor`.
+/// Newest first. Splits multiply share counts by `ratio` and earlier prices by `price_factor`. Price-only types (spin-offs,
+/// rights, class distributions) multiply prices only.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/splits", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<SplitsParameters>),

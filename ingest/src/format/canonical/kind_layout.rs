@@ -34,7 +34,7 @@ macro_rules! layouts {
 layouts! {
     Security: ["symbol"] ["name" "type"] ["exchange" "currency" "sector" "industry" "country" "description" "website"
         "ceo" "employees" "ipo_date" "cik" "figi" "isin" "cusip" "former_symbols" "indexes" "status" "delisted_on"
-        "dividend_suspended_on" "streak_seed_years" "streak_seed_through"];
+        "dividend_suspended_on" "streak_seed_years" "streak_seed_through" "successor" "merger_ratio"];
     Price: ["symbol" "date"] ["close"] ["open" "high" "low" "volume" "vwap" "trade_count" "basis" "basis_as_of"];
     Dividend: ["symbol"] ["amount"] ["ex_date" "record_date" "payment_date" "declaration_date" "currency" "type"
         "type_text" "frequency" "amount_basis" "basis_as_of"];
@@ -63,7 +63,7 @@ pub(crate) enum CanonicalColumnType {
 
 /// Type of a column's values, by column name.
 pub(crate) fn canonical_column_type(column: &str) -> CanonicalColumnType {
-    const TEXTS: [&str; 35] = [
+    const TEXTS: [&str; 36] = [
         "kind",
         "id",
         "action",
@@ -97,6 +97,7 @@ pub(crate) fn canonical_column_type(column: &str) -> CanonicalColumnType {
         "index_name",
         "domicile",
         "related_symbol",
+        "successor",
         "etf_symbol",
         "asset_type",
     ];

@@ -123,6 +123,8 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
         dividend_suspended_on: cells.date("dividend_suspended_on")?,
         streak_seed_years: cells.integer("streak_seed_years")?,
         streak_seed_through: cells.integer("streak_seed_through")?,
+        successor: cells.symbol("successor")?,
+        merger_ratio: cells.figure("merger_ratio")?,
     })
 }
 

@@ -98,6 +98,10 @@ record! {
             streak_seed_years: i32,
             /// Last year of the seed.
             streak_seed_through: i32,
+            /// Ticker of the security that its holders received in a merger.
+            successor: Symbol,
+            /// Shares of the successor per share.
+            merger_ratio: Decimal,
         }
     }
 }

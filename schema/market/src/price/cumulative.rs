@@ -38,6 +38,15 @@ impl PriceBasis {
     pub const SPLIT: Self = Self { split: true, spin_off: true, dividend: false };
     /// All adjustments.
     pub const ALL: Self = Self { split: true, spin_off: true, dividend: true };
+
+    /// Basis with the adjustments of both.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            split: self.split || other.split,
+            spin_off: self.spin_off || other.spin_off,
+            dividend: self.dividend || other.dividend,
+        }
+    }
 }
 
 /// Product of all adjustments after a run of days.

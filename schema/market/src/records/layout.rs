@@ -29,7 +29,7 @@ layouts! {
     Security {
         symbol, name, r#type, currency, status, former_symbols, indexes, quote_unit, exchange, sector, industry, country,
         description, website, ceo, employees, ipo_date, cik, figi, isin, cusip, delisted_on, dividend_suspended_on,
-        streak_seed_years, streak_seed_through,
+        streak_seed_years, streak_seed_through, successor, merger_ratio,
     }
     Dividend {
         symbol, amount, currency, r#type, amount_basis, sibling_amounts, ex_date, record_date, payment_date, declaration_date, frequency,

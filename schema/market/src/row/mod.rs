@@ -12,6 +12,7 @@ mod metrics;
 mod quarantine;
 mod quote;
 mod sector;
+mod security_event;
 mod split;
 mod stock;
 mod table;
@@ -27,6 +28,7 @@ pub use metrics::{
 pub use quarantine::Quarantined;
 pub use quote::{Quote, QuoteSource};
 pub use sector::{Industry, SectorRow};
+pub use security_event::{SecurityEvent, SecurityEventType, ticker_events};
 pub use split::{SplitRow, SplitStatus, SplitType};
 pub use stock::{
     Company, Coverage, Identifiers, LastDividend, Pricing, ScreenerFigures, Stock, StockDividends,

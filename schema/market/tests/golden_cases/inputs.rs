@@ -166,6 +166,8 @@ fn security(profile: &Map<String, Value>, symbol: &Symbol, unit: &Currency) -> S
         dividend_suspended_on: suspended.and_then(notice_date),
         streak_seed_years: year("years"),
         streak_seed_through: year("through_year"),
+        successor: None,
+        merger_ratio: None,
         quote_unit: unit.minor.map(str::to_owned),
     }
 }

@@ -119,10 +119,10 @@ impl<'a> PriceEncoder<'a> {
             }),
             PriceColumn::TradeCount => text.write_count(adjusted.trade_count(period)),
             PriceColumn::RawClose => {
-                text.write_price(values.on_basis(last, bars.close[last], PriceBasis::Raw))
+                text.write_price(values.on_basis(last, bars.close[last], PriceBasis::RAW))
             }
             PriceColumn::AdjClose => {
-                text.write_price(values.on_basis(last, bars.close[last], PriceBasis::All))
+                text.write_price(values.on_basis(last, bars.close[last], PriceBasis::ALL))
             }
             PriceColumn::SplitFactor => {
                 text.write_decimal_text(values.step(position).map_or("", |step| &step.split_factor))

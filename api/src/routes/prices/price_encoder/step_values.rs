@@ -51,8 +51,8 @@ impl<'a> StepValues<'a> {
             let scale = usize::from(bars.scale[session]);
             let step = self.adjusted.cumulative.at(position);
             let prepared = self.steps[position].get_or_insert_with(|| StepFactors {
-                split_factor: step.factor(PriceBasis::Split).to_string(),
-                total_factor: step.factor(PriceBasis::All).to_string(),
+                split_factor: step.factor(PriceBasis::SPLIT).to_string(),
+                total_factor: step.factor(PriceBasis::ALL).to_string(),
                 raw: [const { None }; 19],
                 all: [const { None }; 19],
                 asked: [const { None }; 19],
@@ -60,8 +60,8 @@ impl<'a> StepValues<'a> {
             if prepared.raw[scale].is_none() {
                 let multiplier =
                     |basis| Some(PriceMultiplier::new(step, basis, u32::from(bars.scale[session])));
-                prepared.raw[scale] = multiplier(PriceBasis::Raw);
-                prepared.all[scale] = multiplier(PriceBasis::All);
+                prepared.raw[scale] = multiplier(PriceBasis::RAW);
+                prepared.all[scale] = multiplier(PriceBasis::ALL);
                 prepared.asked[scale] = multiplier(self.adjusted.basis);
             }
         }
@@ -86,7 +86,7 @@ impl<'a> StepValues<'a> {
         let prepared = self.steps[position].as_ref();
         let multiplier = prepared.and_then(|prepared| match basis {
             _ if basis == self.adjusted.basis => prepared.asked[scale].as_ref(),
-            PriceBasis::Raw => prepared.raw[scale].as_ref(),
+            _ if basis == PriceBasis::RAW => prepared.raw[scale].as_ref(),
             _ => prepared.all[scale].as_ref(),
         });
         match multiplier {
@@ -116,7 +116,7 @@ impl<'a> StepValues<'a> {
     pub(super) fn difference(&self, last: usize, before: usize) -> Option<(i64, i64)> {
         let bars = self.adjusted.bars;
         let same_step =
-            self.adjusted.basis == PriceBasis::Raw || self.position(last) == self.position(before);
+            self.adjusted.basis == PriceBasis::RAW || self.position(last) == self.position(before);
         if !same_step || bars.scale[last] != bars.scale[before] {
             return None;
         }

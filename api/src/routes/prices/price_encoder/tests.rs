@@ -34,6 +34,7 @@ fn factors(events: &[(usize, i64, i64, i64)], columns: &RawBars) -> Vec<Adjustme
         dividend_factor: Decimal::ONE - Decimal::from(*cash) / Decimal::from(7_001),
         dividend: Decimal::new(*cash, 3),
         value: None,
+        price_only: Ratio { from: Decimal::from(1 + cash % 5), to: Decimal::from(1 + cash % 7) },
     };
     events.iter().map(factor).collect()
 }
@@ -43,12 +44,13 @@ proptest! {
     fn bytes_equal_those_of_the_struct(
         rows in proptest::collection::vec((1i32..9, 1_000i64..9_000_000, 1i64..900, any::<bool>()), 1..40),
         events in proptest::collection::vec((0usize..40, 1i64..8, 1i64..8, 0i64..900), 0..5),
-        scale in 0u8..7, interval in 0usize..5, basis in 0usize..3, text: bool,
+        scale in 0u8..7, interval in 0usize..5, basis in (any::<bool>(), any::<bool>(), any::<bool>()), text: bool,
     ) {
         let bars = columns(&rows, scale);
         let factors = factors(&events, &bars);
         let cumulative = CumulativeFactors::new(&factors, None);
-        let basis = [PriceBasis::Raw, PriceBasis::Split, PriceBasis::All][basis];
+        let (split, spin_off, dividend) = basis;
+        let basis = PriceBasis { split, spin_off, dividend };
         let adjusted = AdjustedBars { bars: &bars, cumulative: &cumulative, factors: &factors, basis };
         let periods = Interval::ALL[interval].periods(&bars.day, 0..bars.len());
         let output = Output { text_decimals: text, columns: PricePoint::COLUMNS, ..Output::default() };

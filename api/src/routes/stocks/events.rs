@@ -1,0 +1,122 @@
+//! `GET /v1/stocks/{symbol}/events`: ticker changes, corporate actions and special dividends of one security.
+
+use std::borrow::Cow;
+
+use axum::response::Response;
+use chrono::NaiveDate;
+use market::identity::Identity;
+use market::row::{JsonColumn, SecurityEvent, SecurityEventType, TableRow, ticker_events};
+use tokio_postgres::types::ToSql;
+use utoipa::IntoParams;
+
+use crate::answer::{Access, Free};
+use crate::parameters::{
+    DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
+    PathSymbol, SortValue, Sortable,
+};
+use crate::read::QueryError;
+use crate::read::lookup;
+use crate::read::projection::{DataVersion, ServedGeneration};
+use crate::render::envelope::{Depth, List};
+use crate::routes::ErrorResponses;
+
+const EVENTS: &str = include_str!("../../../queries/stocks/events.sql");
+const PAGING: PageOptions =
+    PageOptions { default_limit: 50, most: 200, keys: &["date"], order: &[("date", Direction::Descending)] };
+
+/// Parameters of one symbol's events.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EventsParameters {
+    #[param(ignore)]
+    symbol: PathSymbol,
+    /// First date. Default: start of the tier's history; an earlier day is a 403.
+    start_date: Option<NaiveDate>,
+    /// Last date. Default: none, so announced future events are included.
+    end_date: Option<NaiveDate>,
+    /// Types, comma-separated.
+    #[param(value_type = Option<String>)]
+    r#type: Option<Vec<SecurityEventType>>,
+    #[param(ignore)]
+    page: Page,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for EventsParameters {
+    const TIER_MATTERS: bool = true;
+
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        let symbol = reader.read_symbol();
+        let DateRange { start, end } = reader.read_date_range();
+        let r#type = reader.read_words("type", SecurityEventType::ALL);
+        let page = reader.read_page(&PAGING);
+        let output = reader.read_output(SecurityEvent::COLUMNS);
+        Self { symbol, start_date: start, end_date: end, r#type, page, output }
+    }
+
+    fn oldest(&self) -> Option<NaiveDate> {
+        self.start_date
+    }
+}
+
+impl Sortable for SecurityEvent {
+    fn sort_value(&self, _: &str) -> Option<SortValue<'_>> {
+        Some(SortValue::Day(self.date))
+    }
+
+    fn tie_breaker(&self) -> Cow<'_, str> {
+        let name = self.id.as_deref().or(self.to_symbol.as_deref()).unwrap_or_default();
+        Cow::Owned(format!("{}/{name}", self.r#type))
+    }
+}
+
+/// Security events
+///
+/// Renames, mergers, delistings, splits, spin-offs and special dividends in one list, newest first. A spin-off has a
+/// `ratio` if the feed gives it as a split, or an `amount` if the feed gives its value.
+#[utoipa::path(
+    get, path = "/v1/stocks/{symbol}/events", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
+    params(DocumentedParameters<EventsParameters>),
+    responses((status = 200, description = "A page of events", body = List<SecurityEvent>), ErrorResponses)
+)]
+pub(crate) async fn events(access: Access<Free, EventsParameters>) -> Response {
+    access
+        .respond(async |context| {
+            let asked = &context.parameters;
+            let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
+            let (version, events) = find_events(&context.generation, asked, start).await?;
+            let today = context.today;
+            let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
+            context.render_page(&asked.output, &asked.page, version, &events, |meta| {
+                meta.set_depth(depth, today);
+            })
+        })
+        .await
+}
+
+/// Events of the range and types, in any order.
+async fn find_events(
+    generation: &ServedGeneration,
+    asked: &EventsParameters,
+    start: NaiveDate,
+) -> Result<(DataVersion, Vec<SecurityEvent>), QueryError> {
+    let candidates = asked.symbol.candidates();
+    let parameters: [&(dyn ToSql + Sync); 3] = [&candidates, &start, &asked.end_date];
+    let rows = lookup::run_query(generation, EVENTS, &parameters).await?;
+    let first = rows.first().ok_or_else(|| lookup::missing_version_error(generation))?;
+    let canonical = first.try_get::<_, Option<&str>>("canonical")?;
+    canonical.ok_or_else(|| lookup::unknown_symbol_error(&asked.symbol))?;
+    let version = DataVersion::from_row(first)?;
+    let identity: Option<JsonColumn<Identity>> = first.try_get("identity")?;
+    let security = identity.and_then(|identity| identity.0.security).map(|security| security.record);
+    let is_within = |date: NaiveDate| start <= date && asked.end_date.is_none_or(|last| date <= last);
+    let mut events: Vec<SecurityEvent> = lookup::rows_with_symbol(&rows)?;
+    if let Some((security, as_of)) = security.zip(version.as_of) {
+        events.extend(ticker_events(&security, as_of).into_iter().filter(|event| is_within(event.date)));
+    }
+    if let Some(types) = &asked.r#type {
+        events.retain(|event| types.contains(&event.r#type));
+    }
+    Ok((version, events))
+}
