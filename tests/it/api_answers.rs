@@ -52,7 +52,7 @@ async fn one_stock_from_every_side() -> Result<()> {
     );
     let renamed = world.json("/v1/stocks/OLDCO/quote").await?;
     check(&renamed["data"], json!({ "symbol": "NEWCO" }));
-    let events = |path: &str| world.json(&format!("/v1/stocks/{path}"));
+    let events = async |path: &str| world.json(&format!("/v1/stocks/{path}")).await;
     let split = events("COLA/events?type=split,spin_off").await?;
     assert_eq!(column(&split, "date"), [json!("2024-03-01")]);
     check(
