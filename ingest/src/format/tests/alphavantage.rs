@@ -7,7 +7,7 @@ fn a_daily_series_is_raw_with_its_dividends() {
     let csv = "timestamp,open,high,low,close,adjusted_close,volume,dividend_amount,split_coefficient\n2020-05-07,122.98,123.26,120.85,121.23,100,4412047,1.6300,1.0\n";
     let rows = [
         "price IBM 2020-05-07 o=122.98 h=123.26 l=120.85 c=121.23 v=4412047 raw",
-        "dividend IBM 2020-05-07 1.63 USD regular raw",
+        "dividend IBM 2020-05-07 1.63 - regular raw",
     ];
     assert_eq!(read_text("x.json", json), rows);
     assert_eq!(read_text("IBM.csv", csv), rows);
@@ -20,13 +20,13 @@ fn dividends_and_splits_may_lack_dates() {
         {"ex_dividend_date":"1999-02-08","declaration_date":"None","record_date":"None","payment_date":"None","amount":"0.22"}]}"#;
     assert_eq!(
         read_text("x.json", dividends),
-        ["dividend IBM 2024-08-09 1.67 USD regular raw", "dividend IBM 1999-02-08 0.22 USD regular raw"]
+        ["dividend IBM 2024-08-09 1.67 - regular raw", "dividend IBM 1999-02-08 0.22 - regular raw"]
     );
     let splits = r#"{"symbol":"IBM","data":[{"effective_date":"1999-05-27","split_factor":"2.0000"}]}"#;
     assert_eq!(read_text("x.json", splits), ["split IBM 1999-05-27 1:2"]);
     let csv =
         "ex_dividend_date,declaration_date,record_date,payment_date,amount\n2024-08-09,None,None,None,1.67\n";
-    assert_eq!(read_text("IBM.csv", csv), ["dividend IBM 2024-08-09 1.67 USD regular raw"]);
+    assert_eq!(read_text("IBM.csv", csv), ["dividend IBM 2024-08-09 1.67 - regular raw"]);
 }
 
 #[test]

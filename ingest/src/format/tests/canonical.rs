@@ -91,7 +91,7 @@ fn dividends_of_every_spelling() {
     assert_eq!(
         read_text("dividends-2024.csv", text),
         [
-            "dividend KO 2024-03-14 0.485 USD regular raw",
+            "dividend KO 2024-03-14 0.485 - regular raw",
             "dividend VOD.L 2024-03-14 0.045 GBP special raw",
             "dividend NPN 2024-03-14 2.5 ZAR regular raw",
             "dividend TEVA 2024-03-14 1 ILS return_of_capital raw",
@@ -129,8 +129,8 @@ fn ndjson_numbers_are_exact_whether_text_or_number() {
         read_text("feed.ndjson", text),
         [
             "price KO 2024-03-15 o=- h=- l=- c=60.12 v=1500000 raw",
-            "dividend KO 2024-03-14 0.1234567891 USD regular raw",
-            "dividend KO 2024-03-15 0.00001 USD regular raw",
+            "dividend KO 2024-03-14 0.1234567891 - regular raw",
+            "dividend KO 2024-03-15 0.00001 - regular raw",
         ]
     );
 }
@@ -230,7 +230,7 @@ fn a_day_may_be_written_as_its_beginning() {
     assert_eq!(found[0], "price WLTW 2016-01-05 o=- h=- l=- c=125.84 v=- raw");
     assert!(found[1].starts_with("reject 3 intraday_row"), "{found:?}");
     let paid = "symbol,ex_date,amount\nKO,2024-03-14T00:00:00Z,0.485\n";
-    assert_eq!(read_text("dividends.csv", paid), ["dividend KO 2024-03-14 0.485 USD regular raw"]);
+    assert_eq!(read_text("dividends.csv", paid), ["dividend KO 2024-03-14 0.485 - regular raw"]);
 }
 
 #[test]

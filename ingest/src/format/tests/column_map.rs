@@ -24,7 +24,7 @@ fn json_says_where_its_records_are() {
         bodies("d.json", text, &options).map(|_| read_with("d.json", text, &options))
     };
     let row = r#"{"date":"2020-8-7","dividend":0.82,"label":"August 07, 20"}"#;
-    let expected = Ok(vec!["dividend AAPL 2020-08-07 0.82 USD regular raw".to_owned()]);
+    let expected = Ok(vec!["dividend AAPL 2020-08-07 0.82 - regular raw".to_owned()]);
     assert_eq!(read(&format!(r#"{{"data":{{"ticker":"AAPL","rows":[{row}]}}}}"#)), expected);
     assert_eq!(read(&format!(r#"{{"data":[{{"ticker":"AAPL","rows":[{row}]}}]}}"#)), expected);
     assert!(read(r#"{"data":{"other":[]}}"#).unwrap_err().contains("file.records"));

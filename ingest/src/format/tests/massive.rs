@@ -7,10 +7,7 @@ fn dividends_old_and_new() {
         {"cash_amount":"1.5","dividend_type":"SC","ex_dividend_date":"2024-01-02","frequency":0,"pay_date":"","ticker":"BACpL"}],"status":"OK","request_id":"x","next_url":"https://x"}"#;
     assert_eq!(
         read_text("page.json", old),
-        [
-            "dividend CSSEN 2025-06-12 0.59375 USD regular raw",
-            "dividend BAC.PRL 2024-01-02 1.5 USD special raw"
-        ]
+        ["dividend CSSEN 2025-06-12 0.59375 - regular raw", "dividend BAC.PRL 2024-01-02 1.5 - special raw"]
     );
     let new = r#"{"status":"OK","request_id":"x","results":[{"id":"E1","ticker":"AAPL","ex_dividend_date":"2024-02-09","cash_amount":0.24,"currency":"USD","distribution_type":"recurring","frequency":4,"historical_adjustment_factor":0.99,"split_adjusted_cash_amount":0.12}]}"#;
     assert_eq!(read_text("x.json", new), ["dividend AAPL 2024-02-09 0.24 USD regular raw"]);
@@ -65,13 +62,13 @@ fn two_types_of_one_day_are_two_payments() {
     };
     let row = |text: &str| format!("dividend FUND 2024-02-09 {text}");
     let irregular = read_text("x.json", &page(r#","distribution_type":"irregular""#));
-    assert_eq!(irregular[1], row("0.29 USD irregular raw"));
+    assert_eq!(irregular[1], row("0.29 - irregular raw"));
     let check = |second: &str, expected: &str| {
         assert_eq!(read_text("x.json", &page(second))[1], row(expected), "{second}");
     };
-    check(r#","dividend_type":"CD""#, "0.29 USD regular raw beside 0.27");
-    check(r#","distribution_type":"recurring""#, "0.29 USD regular raw");
-    check("", "0.29 USD regular raw");
+    check(r#","dividend_type":"CD""#, "0.29 - regular raw beside 0.27");
+    check(r#","distribution_type":"recurring""#, "0.29 - regular raw");
+    check("", "0.29 - regular raw");
 }
 
 #[test]

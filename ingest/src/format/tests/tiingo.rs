@@ -11,7 +11,7 @@ fn csv_and_json_say_the_same() {
     let rows = [
         "price AAPL 2014-06-09 o=92.70 h=93.88 l=91.75 c=93.70 v=75415000 raw",
         "price AAPL 2014-08-07 o=94.00 h=95.00 l=93.00 c=94.48 v=46711000 raw",
-        "dividend AAPL 2014-08-07 0.47 USD regular raw",
+        "dividend AAPL 2014-08-07 0.47 - regular raw",
         "split AAPL 2014-06-09 1:7",
     ];
     assert_eq!(read_text("AAPL.csv", CSV), rows);
@@ -26,8 +26,8 @@ fn corporate_actions_are_read_and_cancellations_retract() {
     assert_eq!(
         read_text("d.json", dividends),
         [
-            "dividend AAPL 2023-08-25 0.24 USD regular raw",
-            "dividend AAPL 2023-11-10 0.24 USD regular raw retract"
+            "dividend AAPL 2023-08-25 0.24 - regular raw",
+            "dividend AAPL 2023-11-10 0.24 - regular raw retract"
         ]
     );
     let splits = r#"[{"permaTicker":"x","ticker":"NVDA","exDate":"2024-06-10","splitFrom":1.0,"splitTo":10.0,"splitFactor":10.0,"splitStatus":"a"}]"#;

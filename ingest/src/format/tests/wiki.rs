@@ -13,7 +13,7 @@ fn a_row_is_a_price_and_what_happened_that_day() {
             "price AAPL 2014-06-06 o=649.90 h=651.26 l=644.47 c=645.57 v=12497800 raw",
             "price AAPL 2014-06-09 o=92.70 h=93.88 l=91.75 c=93.70 v=75415000 raw",
             "price AAPL 2014-08-07 o=- h=- l=- c=94.48 v=46711000 raw",
-            "dividend AAPL 2014-08-07 0.47 USD regular raw",
+            "dividend AAPL 2014-08-07 0.47 - regular raw",
             "split AAPL 2014-06-09 1:7",
             "reject 5 bad_number: close \"x\" is not a decimal number",
         ],

@@ -12,7 +12,7 @@ fn the_newer_layout_is_split_adjusted_to_its_newest_date() {
         [
             "price 1398.HK 2022-01-03 o=4.45 h=4.45 l=4.40 c=4.42 v=42688622 split_adjusted@2022-01-04",
             "price 1398.HK 2022-01-04 o=4.43 h=4.45 l=4.39 c=4.44 v=1 split_adjusted@2022-01-04",
-            "dividend 1398.HK 2022-01-04 0.25 USD regular split_adjusted@2022-01-04",
+            "dividend 1398.HK 2022-01-04 0.25 - regular split_adjusted@2022-01-04",
             "split 1398.HK 2022-01-04 1:2",
         ]
     );
@@ -28,7 +28,7 @@ fn capital_gains_are_a_part_of_dividends_unless_they_are_more() {
         read_text("FUND.csv", &text).split_off(1)
     };
     let paid = |amount: &str, kind: &str| {
-        format!("dividend FUND 2023-12-18 {amount} USD {kind} split_adjusted@2023-12-18")
+        format!("dividend FUND 2023-12-18 {amount} - {kind} split_adjusted@2023-12-18")
     };
     assert_eq!(row("0.837", "0.417"), [paid("0.42", "regular"), paid("0.417", "capital_gain")]);
     assert_eq!(row("0.417", "0.417"), [paid("0.417", "capital_gain")]);
@@ -61,13 +61,13 @@ fn a_table_names_whose_its_rows_are() {
 #[test]
 fn events_alone_are_read_too() {
     let actions = "Date,Dividends,Stock Splits\n2012-08-13 00:00:00-04:00,0.0,2.0\n2012-09-12 00:00:00-04:00,0.255,0.0\n";
-    let own = ["dividend KO 2012-09-12 0.255 USD regular split_adjusted", "split KO 2012-08-13 1:2"]
+    let own = ["dividend KO 2012-09-12 0.255 - regular split_adjusted", "split KO 2012-08-13 1:2"]
         .map(str::to_owned);
     assert_eq!(read_text("KO.csv", actions), own);
     let dividends = "Date,Dividends,Symbol\n2014-08-07,0.117500,AAPL\n2014-04-02,0.000000,ABCB\n";
     assert_eq!(
         read_text("dividends.csv", dividends),
-        ["dividend AAPL 2014-08-07 0.1175 USD regular split_adjusted"]
+        ["dividend AAPL 2014-08-07 0.1175 - regular split_adjusted"]
     );
     let splits = "Date,Stock Splits,Symbol\n2016-11-01,1000:801,AA\n2020-08-31,4:1,AAPL\n";
     assert_eq!(
