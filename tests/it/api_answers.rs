@@ -52,17 +52,16 @@ async fn one_stock_from_every_side() -> Result<()> {
     );
     let renamed = world.json("/v1/stocks/OLDCO/quote").await?;
     check(&renamed["data"], json!({ "symbol": "NEWCO" }));
-    let events = async |path: &str| world.json(&format!("/v1/stocks/{path}")).await;
-    let split = events("COLA/events?type=split,spin_off").await?;
+    let split = world.json("/v1/stocks/COLA/events?type=split,spin_off").await?;
     assert_eq!(column(&split, "date"), [json!("2024-03-01")]);
     check(
         &split["data"][0],
         json!({ "type": "split", "status": "effective", "ratio": 2, "price_factor": 0.5 }),
     );
     let renamed = json!({ "symbol": "NEWCO", "date": "2022-06-09", "type": "rename", "from_symbol": "OLDCO", "to_symbol": "NEWCO" });
-    check(&events("OLDCO/events").await?["data"][0], renamed);
-    assert_eq!(events("OLDCO/events?start_date=2022-06-10").await?["data"], json!([]));
-    check(&events("GONE/events").await?["data"][0], json!({ "date": "2023-12-29", "type": "delisting" }));
+    check(&world.json("/v1/stocks/OLDCO/events").await?["data"][0], renamed);
+    assert_eq!(world.json("/v1/stocks/OLDCO/events?start_date=2022-06-10").await?["data"], json!([]));
+    check(&world.json("/v1/stocks/GONE/events").await?["data"][0], json!({ "date": "2023-12-29", "type": "delisting" }));
     Ok(())
 }
 

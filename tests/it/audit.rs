@@ -104,6 +104,7 @@ async fn an_audit_names_what_to_look_at() -> Result<()> {
         found(&troubled.json()?)?,
         [
             "held_rows dividend amount_outlier: 1 HELD",
+            "held_rows split split_denied: 1 SILENT",
             "high_yields: 1 HIGH",
             "high_forwards: 1 RESUMED",
             "currencies: 1 RECEIPT",

@@ -260,7 +260,7 @@ async fn corrections_and_retractions_are_told_one_by_one() -> Result<()> {
     load(
         &world,
         "split.ndjson",
-        &[json!({ "kind": "split", "symbol": "COLA", "ex_date": "2024-06-03", "from": "1", "to": "3" })],
+        &[json!({ "kind": "split", "symbol": "COLA", "ex_date": "2024-06-03", "from": "4", "to": "5" })],
     )
     .await?;
     changes(&world, "/v1/stocks/COLA/splits", now, 2).await?;

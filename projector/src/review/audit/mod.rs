@@ -60,7 +60,7 @@ struct SqlCheck {
     next: &'static str,
 }
 
-const CHECKS: [SqlCheck; 14] = [
+const CHECKS: [SqlCheck; 16] = [
     SqlCheck {
         name: "dead_letters",
         title: "messages or rows that could not be applied",
@@ -158,6 +158,20 @@ const CHECKS: [SqlCheck; 14] = [
         statement: include_str!("../../../queries/audit/dividend_flags.sql"),
         flag: Some("no_dividend_feed"),
         next: "load dividends of a source that covers them; their yields are null until then",
+    },
+    SqlCheck {
+        name: "level_breaks",
+        title: "lasting price moves of more than 3 times without an event",
+        statement: include_str!("../../../queries/audit/flags.sql"),
+        flag: Some("price_level_break"),
+        next: "load the split, spin-off or special behind the move; a real move needs nothing",
+    },
+    SqlCheck {
+        name: "share_bases",
+        title: "dividends before a split that are probably on the shares after it",
+        statement: include_str!("../../../queries/audit/flags.sql"),
+        flag: Some("amount_basis_suspect"),
+        next: "load the rows before the split again with amount_basis split_adjusted",
     },
 ];
 

@@ -197,6 +197,7 @@ fn an_early_split_is_effective_where_the_price_moves() {
             ..Tables::default()
         };
         let found = life.on("2024-06-28");
+        assert_eq!(found.splits[0].cumulative_price_factor, found.splits[0].price_factor);
         let factor = found.factors.iter().find(|factor| !factor.split.is_one()).map(|factor| factor.ex_date);
         let ex_dates: Vec<String> = found.splits.iter().map(|row| row.ex_date.to_string()).collect();
         let flags = [Flag::SplitNotInPrice, Flag::PriceLevelBreak].map(|flag| has(&found, flag));

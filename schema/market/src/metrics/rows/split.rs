@@ -52,33 +52,35 @@ fn split_row(computed: &ComputedMetrics<'_>, split: &MergedSplit) -> SplitRow {
     let observation = &splits[split.index];
     SplitRow {
         r#type: split.r#type,
+        ex_date: split.ex_date,
         declaration_date: observation.record.declaration_date,
         payable_date: observation.record.payable_date,
         revision: observation.revision,
         updated_at: observation.observed_at,
-        ..base(computed, split_id(&splits[split.named]), split.ex_date, split.ratio, split.cancelled)
+        ..base(computed, split_id(&splits[split.named]), split.effective, split.ratio, split.cancelled)
     }
 }
 
+/// Row of a split that is effective on a day.
 fn base(
     computed: &ComputedMetrics<'_>,
     id: String,
-    ex_date: chrono::NaiveDate,
+    effective: chrono::NaiveDate,
     ratio: Ratio,
     cancelled: bool,
 ) -> SplitRow {
-    let status = match (cancelled, ex_date <= computed.inputs.as_of) {
+    let status = match (cancelled, effective <= computed.inputs.as_of) {
         (true, _) => SplitStatus::Cancelled,
         (false, true) => SplitStatus::Effective,
         (false, false) => SplitStatus::Announced,
     };
-    let later = computed.inputs.merged.split_table.price_between(ex_date, computed.inputs.as_of);
+    let later = computed.inputs.merged.split_table.price_between(effective, computed.inputs.as_of);
     let cumulative = if status == SplitStatus::Effective { ratio.then(later) } else { later };
     let number = |value: Decimal| ExactDecimal::from(value.normalize());
     SplitRow {
         id,
         symbol: computed.inputs.history.symbol.to_string(),
-        ex_date,
+        ex_date: effective,
         declaration_date: None,
         payable_date: None,
         from_shares: number(ratio.from),
