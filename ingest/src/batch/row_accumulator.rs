@@ -19,7 +19,7 @@ use market::symbol::Symbol;
 use crate::batch::holdings::{LoadHoldings, MAX_POSITIONS};
 use crate::batch::load_stats::LoadStats;
 use crate::batch::price_evidence::PriceEvidence;
-use crate::normalize::{RowError, is_absent_value};
+use crate::normalize::{ExchangeZone, RowError, is_absent_value};
 use crate::price::bar_parser::{PriceCells, ScaledBar};
 use crate::price::price_batch::{PriceBatch, RareFields, ScaledPriceRow, SymbolId};
 
@@ -92,6 +92,7 @@ pub(crate) struct RowAccumulator {
     observed_at: DateTime<Utc>,
     today: NaiveDate,
     newest_day: i32,
+    zone: Option<ExchangeZone>,
     chunk_sender: SyncSender<RowChunk>,
     /// Encoded batches, returned for reuse.
     used_batches: Receiver<PriceBatch>,
@@ -152,6 +153,7 @@ impl RowAccumulator {
             observed_at,
             today,
             newest_day: day_number(latest_session_date(today)),
+            zone: None,
             chunk_sender,
             used_batches,
             stats: LoadStats::default(),
@@ -176,6 +178,16 @@ impl RowAccumulator {
     /// Sets the header of the current table, which rejects are stored with.
     pub(crate) fn set_table_header(&mut self, header: &str) {
         self.columns = Some(header.to_owned());
+    }
+
+    /// Sets the exchange's time zone, in which the file's UTC stamps are midnights.
+    pub(crate) fn set_zone(&mut self, zone: Option<ExchangeZone>) {
+        self.zone = zone;
+    }
+
+    /// Exchange's time zone of UTC stamps.
+    pub(crate) fn zone(&self) -> Option<ExchangeZone> {
+        self.zone
     }
 
     /// Default observation time, for rows without one.

@@ -78,6 +78,24 @@ impl FileHead {
         self.position_of(names).is_some()
     }
 
+    /// Column that names the symbol of each row, by its name or by its first cell.
+    pub(super) fn symbol_column(&self) -> Option<&str> {
+        let keys = if self.encoding == Encoding::Csv { Vec::new() } else { self.record_keys() };
+        if let Some(column) = self.columns.iter().find(|name| is_symbol_column(name)) {
+            return Some(column);
+        }
+        if keys.iter().any(|key| is_symbol_column(key)) {
+            return Some("symbol");
+        }
+        let named = |name: &str| MAYBE_SYMBOLS.contains(&normalize_column_name(name).as_str());
+        let is_ticker = |cell: &str| {
+            (1..=6).contains(&cell.len())
+                && cell.bytes().all(|b| b.is_ascii_uppercase() || b == b'.' || b == b'-')
+        };
+        let mut columns = self.columns.iter().zip(&self.first_row);
+        columns.find(|(name, cell)| named(name) && is_ticker(cell)).map(|(name, _)| name.as_str())
+    }
+
     /// Columns, for a message.
     pub fn display_columns(&self) -> String {
         if self.columns.is_empty() { "none, the file is empty".to_owned() } else { shown_list(&self.columns) }
@@ -146,6 +164,17 @@ impl FileHead {
 
 /// Symbol columns of tables with many symbols.
 const TICKERS: [&str; 6] = ["symbol", "ticker", "tic", "name", "actsymbol", "code"];
+
+/// Columns that may have symbols, or words about the rows.
+const MAYBE_SYMBOLS: [&str; 10] =
+    ["name", "code", "stock", "instrument", "security", "company", "asset", "scrip", "share", "secid"];
+
+/// True if a column's name says that its cells are symbols.
+pub(crate) fn is_symbol_column(name: &str) -> bool {
+    const NAMES: [&str; 9] =
+        ["symbol", "symbols", "ticker", "tickers", "tic", "actsymbol", "stocksymbol", "tickersymbol", "ric"];
+    NAMES.contains(&normalize_column_name(name).as_str())
+}
 
 /// True if a date has letters for its month: `2-Jan-24`.
 fn has_named_month(date: &str) -> bool {

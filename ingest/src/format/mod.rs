@@ -26,10 +26,11 @@ mod split_ratio;
 mod symbol_pattern;
 #[cfg(test)]
 mod tests;
+mod utc_stamps;
 mod vendor_row;
 mod vendors;
 
-pub(crate) use column_map::matches_date_format;
+pub(crate) use column_map::parse_date_format;
 pub use column_map::{ColumnMap, MapError, MapFile, SHIPPED};
 pub(crate) use error_response::{is_throttle_notice, parse_service_message};
 pub use file_format::{FeedReadError, FileFormat, FormatChoice, ReaderOptions, VendorFormat};
@@ -89,6 +90,12 @@ impl FileFormat {
         let found = vendors.find_map(|vendor| Some((vendor, (vendor.detect)(head)?)));
         if let Some((vendor, whose)) = found {
             let whose = whose?;
+            if let (SymbolScope::File, Some(column)) = (whose, head.symbol_column()) {
+                return Err(format!(
+                    "names symbols in its column {column:?}, and a {} file has one symbol: read it under a map, which says where the symbols are (ingest map FILE)",
+                    vendor.name
+                ));
+            }
             let date = if whose == SymbolScope::Dated { date_in(file.stem()) } else { None };
             let symbol = file_symbol::resolve_file_symbol(file, whose, options)?;
             return Ok(Self::Vendor { vendor, encoding: head.encoding, symbol, date });

@@ -47,7 +47,13 @@ pub(super) struct NewestBasis<'a> {
 
 impl<'a> NewestBasis<'a> {
     pub(super) fn new(one_symbol: bool, basis: ShareBasis, options: &'a ReaderOptions) -> Self {
-        Self { one_symbol, basis, options, dividends: Vec::new(), days: SeriesDates::default() }
+        Self {
+            one_symbol,
+            basis,
+            options,
+            dividends: Vec::new(),
+            days: SeriesDates::default(),
+        }
     }
 
     /// Adds a day's dividends, split and price. If the price is rejected, the dividends and the split stay. The day

@@ -128,10 +128,17 @@ impl SeriesDates {
         self.0.push(day_number(date));
     }
 
-    /// Returns the newest day. Fails if nearly all days are a week or a month apart.
+    /// Returns the newest day. Fails if nearly all days are a week or a month apart, or most days have several rows.
     pub(super) fn check_daily(&mut self) -> Result<Option<i32>, FeedReadError> {
+        let rows = self.0.len();
         self.0.sort_unstable();
         self.0.dedup();
+        if (rows - self.0.len()) * 2 > rows {
+            return Err(FeedReadError::Refused(format!(
+                "has {rows} rows of {} days, and one symbol has a row a day: read it under a map that says where the symbols are (ingest map FILE)",
+                self.0.len()
+            )));
+        }
         match coarser_than_daily(&self.0) {
             Some(period) => {
                 Err(FeedReadError::Refused(format!("has {period} rows: only daily rows are loaded")))

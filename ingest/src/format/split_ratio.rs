@@ -23,9 +23,11 @@ pub(super) fn whole_shares(ratio: Decimal) -> Option<(Decimal, Decimal)> {
     Some((Decimal::from(from), Decimal::from(to)))
 }
 
-/// Parses a ratio written as `4:1` (new to old) or as one number.
+/// Parses a ratio written as `4:1` or `4 for 1` (new to old), or as one number.
 pub(super) fn parse_ratio(text: &str) -> Option<(Decimal, Decimal)> {
-    match text.split_once([':', '/']) {
+    let sides =
+        text.split_once([':', '/']).or_else(|| text.split_once(" for ")).or_else(|| text.split_once("-for-"));
+    match sides {
         Some((to, from)) => {
             let number = |text: &str| {
                 market::decimal::parse_decimal(text.trim())
@@ -99,6 +101,8 @@ mod tests {
             ("1.0027455", 2_000_000, 2_005_491),
             ("0.4406", 5000, 2203),
             ("4:1", 1, 4),
+            ("3 for 2", 2, 3),
+            ("1-for-10", 10, 1),
             ("1:8", 8, 1),
         ] {
             assert_eq!(parse_ratio(text), Some((Decimal::from(from), Decimal::from(to))), "{text}");

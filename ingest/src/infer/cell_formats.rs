@@ -1,8 +1,16 @@
-//! Cell statistics of a column: date formats, number formats, tickers.
+//! Cell statistics of a column: date formats, number formats, units, tickers.
 
-/// Date formats in order of likelihood. Some differ only in the order of year, month and day; the first one that
-/// fits all cells is proposed.
-const DATE_FORMATS: [&str; 16] = [
+use std::collections::BTreeSet;
+
+use chrono::{Datelike, NaiveDate, Weekday};
+
+/// Date of a cell in a format, if its year is one of a market.
+pub(super) fn parse_date(format: &str, cell: &str) -> Option<NaiveDate> {
+    crate::format::parse_date_format(format, cell).filter(|date| (1900..2100).contains(&date.year()))
+}
+
+/// Date formats in order of likelihood. Some differ only in the order of year, month and day.
+const DATE_FORMATS: [&str; 18] = [
     "YYYY-MM-DD",
     "YYYYMMDD",
     "YYYY/MM/DD",
@@ -19,37 +27,139 @@ const DATE_FORMATS: [&str; 16] = [
     "DD MMM YYYY",
     "MM/DD/YY",
     "DD/MM/YY",
+    "DD.MM.YY",
+    "DD MMM YY",
 ];
 
-/// Date formats that fit all cells, in order of likelihood; empty for other cells. A time of day that is equal in
-/// all cells becomes part of the format.
+/// Signs and codes in cells of money, longest first, with their currencies.
+const UNITS: [(&str, &str); 20] = [
+    ("US$", "USD"),
+    ("CA$", "CAD"),
+    ("AU$", "AUD"),
+    ("HK$", "HKD"),
+    ("GBp", "GBX"),
+    ("GBX", "GBX"),
+    ("USD", "USD"),
+    ("EUR", "EUR"),
+    ("GBP", "GBP"),
+    ("CHF", "CHF"),
+    ("CAD", "CAD"),
+    ("AUD", "AUD"),
+    ("JPY", "JPY"),
+    ("INR", "INR"),
+    ("$", "USD"),
+    ("€", "EUR"),
+    ("£", "GBP"),
+    ("¥", "JPY"),
+    ("₹", "INR"),
+    ("p", "GBX"),
+];
+
+/// Date formats that fit most of the cells, in order of likelihood; empty for other cells. Cells without a digit are
+/// words for absent values. A local time of day that is equal in all cells becomes part of the format.
 pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
-    let time = cells.first().and_then(|cell| Some(cell.split_once(' ')?.1)).filter(|time| time.contains(':'));
+    let dated: Vec<&str> = cells.iter().copied().filter(|cell| has_digit(cell)).collect();
+    if dated.len() * 2 < cells.len() {
+        return Vec::new();
+    }
+    let time =
+        dated.first().and_then(|cell| Some(cell.split_once(' ')?.1)).filter(|time| is_local_time(time));
     let days: Option<Vec<&str>> =
-        cells.iter().map(|cell| cell.strip_suffix(time?)?.strip_suffix(' ')).collect();
+        dated.iter().map(|cell| cell.strip_suffix(time?)?.strip_suffix(' ')).collect();
     match (days, time) {
-        (Some(days), Some(time)) if !time.starts_with("00:00") && !time.starts_with("0:00") => {
+        (Some(days), Some(time)) => {
             day_formats(&days).iter().map(|format| format!("{format} {time}")).collect()
         }
-        _ => day_formats(cells).into_iter().map(str::to_owned).collect(),
+        _ => day_formats(&dated).into_iter().map(str::to_owned).collect(),
     }
 }
 
-fn day_formats(cells: &[&str]) -> Vec<&'static str> {
-    let fits = |format: &&&str| {
-        !cells.is_empty() && cells.iter().all(|cell| crate::format::matches_date_format(format, cell))
-    };
-    DATE_FORMATS.iter().filter(fits).copied().collect()
+/// True for a time of a session without an offset. In the evening, it may be a midnight elsewhere.
+fn is_local_time(time: &str) -> bool {
+    let hour = time.split(':').next().and_then(|hour| hour.parse::<u32>().ok());
+    time.contains(':')
+        && time.bytes().all(|b| b.is_ascii_digit() || b == b':')
+        && hour.is_some_and(|h| (1..20).contains(&h))
 }
 
-/// True if a cell is a number in any notation: `$1,234.50`, `1.234,5`, `12.3M`.
+/// Formats that fit the most cells, if these are more than half of them.
+fn day_formats(cells: &[&str]) -> Vec<&'static str> {
+    let fits = |format: &str| cells.iter().filter(|cell| parse_date(format, cell).is_some()).count();
+    let counts: Vec<(&str, usize)> = DATE_FORMATS.iter().map(|format| (*format, fits(format))).collect();
+    let most = counts.iter().map(|(_, count)| *count).max().unwrap_or_default();
+    if most * 2 <= cells.len() {
+        return Vec::new();
+    }
+    counts.into_iter().filter(|(_, count)| *count == most).map(|(format, _)| format).collect()
+}
+
+/// Formats whose dates are possible days of a market: on weekdays and, in a table of prices, near their neighbours.
+pub(super) fn plausible_formats(formats: &[String], cells: &[&str], daily: bool) -> Vec<String> {
+    let dates = |format: &str| -> Vec<NaiveDate> {
+        cells.iter().filter_map(|cell| parse_date(format, cell)).collect()
+    };
+    let on_weekdays = |format: &&String| {
+        !dates(format).iter().any(|date| matches!(date.weekday(), Weekday::Sat | Weekday::Sun))
+    };
+    let is_daily = |format: &&String| {
+        let dates = dates(format);
+        let near = dates.windows(2).filter(|pair| (pair[1] - pair[0]).num_days().abs() <= 5).count();
+        near * 2 > dates.len().saturating_sub(1)
+    };
+    let keep = |formats: Vec<String>, test: &dyn Fn(&&String) -> bool| -> Vec<String> {
+        let kept: Vec<String> = formats.iter().filter(test).cloned().collect();
+        if kept.is_empty() { formats } else { kept }
+    };
+    let kept = keep(formats.to_vec(), &on_weekdays);
+    if daily && kept.len() > 1 && cells.len() > 2 { keep(kept, &is_daily) } else { kept }
+}
+
+fn has_digit(cell: &str) -> bool {
+    cell.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Words of a column of dates or numbers that mean an absent value.
+pub(super) fn absent_words(cells: &[&str]) -> BTreeSet<String> {
+    /// Maximum number of words; a column with more has texts.
+    const MOST_WORDS: usize = 8;
+    let words: BTreeSet<String> = cells
+        .iter()
+        .filter(|cell| !has_digit(cell) && cell.chars().count() <= 40)
+        .map(|cell| (*cell).to_owned())
+        .collect();
+    if words.len() <= MOST_WORDS { words } else { BTreeSet::new() }
+}
+
+/// True if most cells with a digit are numbers, and most cells have a digit.
+pub(super) fn are_numbers(cells: &[&str]) -> bool {
+    let digits = || cells.iter().filter(|cell| has_digit(cell));
+    let numbers = digits().filter(|cell| is_number(cell)).count();
+    digits().count() * 2 >= cells.len() && numbers * 10 >= digits().count() * 9 && numbers > 0
+}
+
+/// True if a cell is a number in any notation: `$1,234.50`, `1.234,5`, `12.3M`, `2.3p`.
 pub(super) fn is_number(cell: &str) -> bool {
-    let bare = cell.trim().trim_start_matches(['$', '€', '£', '-', '+', ' ']);
-    let bare = bare.trim_end_matches(['%', '€', '$', ' ']);
+    let (bare, _) = split_unit(cell.trim().trim_start_matches(['-', '+']));
+    let bare = bare.trim_start_matches(['-', '+', ' ']).trim_end_matches(['%', ' ']);
     let bare = bare.strip_suffix(['K', 'M', 'B', 'T', 'k', 'm', 'b']).unwrap_or(bare);
     bare.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-        && bare.bytes().any(|byte| byte.is_ascii_digit())
+        && has_digit(bare)
         && bare.chars().all(|c| c.is_ascii_digit() || ".,' \u{a0}\u{202f}eE-+".contains(c))
+}
+
+/// Number and unit of a cell of money.
+pub(super) fn split_unit(cell: &str) -> (&str, Option<&'static str>) {
+    let cell = cell.trim();
+    let found = UNITS.iter().find_map(|(unit, _)| {
+        let number = cell.strip_prefix(unit).or_else(|| cell.strip_suffix(unit))?;
+        Some((number.trim(), *unit))
+    });
+    found.map_or((cell, None), |(number, unit)| (number, Some(unit)))
+}
+
+/// Currency of a unit.
+pub(super) fn currency_of(unit: &str) -> Option<&'static str> {
+    UNITS.iter().find(|(known, _)| *known == unit).map(|(_, currency)| *currency)
 }
 
 /// True if a cell may be a ticker: short, in capitals.
@@ -64,34 +174,38 @@ pub(super) fn is_ticker(cell: &str) -> bool {
 pub(super) struct NumberNotation {
     pub(super) comma: bool,
     pub(super) thousands: Option<char>,
-    pub(super) strip: String,
     pub(super) suffixes: bool,
 }
 
 impl NumberNotation {
     /// Notation derived from all numbers of a file.
-    pub(super) fn of<'a>(numbers: impl Iterator<Item = &'a str> + Clone) -> Self {
-        let mut signs = Self::default();
+    pub(super) fn infer<'a>(numbers: impl Iterator<Item = &'a str> + Clone, delimiter: u8) -> Self {
+        let mut notation = Self::default();
         let bare = numbers.clone().map(|cell| cell.trim_end_matches(|c: char| !c.is_ascii_digit()));
         // The last of two separators is the decimal one. A single one is too, unless three digits always follow it.
         let both = bare.clone().filter(|cell| cell.contains(',') && cell.contains('.'));
         let comma_last = both.clone().filter(|cell| cell.rfind(',') > cell.rfind('.')).count();
         let fraction = |cell: &str, sign| cell.rsplit_once(sign).is_some_and(|(_, tail)| tail.len() != 3);
-        signs.comma = match both.clone().count() {
-            0 => bare.clone().any(|cell| fraction(cell, ',')),
+        notation.comma = match both.clone().count() {
+            // A table with semicolons, or a number such as 0,485, has decimal commas.
+            0 => bare.clone().any(|cell| {
+                let zero = split_unit(cell).0.trim_start_matches('-').starts_with("0,");
+                zero || fraction(cell, ',') || delimiter == b';' && cell.contains(',') && !cell.contains('.')
+            }),
             count => comma_last * 2 > count,
         };
-        let other = if signs.comma { '.' } else { ',' };
+        let other = if notation.comma { '.' } else { ',' };
+        let inner_blank = |cell: &str| {
+            split_unit(cell).0.trim_matches(['-', '+', ' ']).contains([' ', '\u{a0}', '\u{202f}'])
+        };
         if bare.clone().any(|cell| cell.contains(other)) {
-            signs.thousands = Some(other);
+            notation.thousands = Some(other);
         } else if bare.clone().any(|cell| cell.contains('\'')) {
-            signs.thousands = Some('\'');
-        } else if bare.clone().any(|cell| cell.trim().contains([' ', '\u{a0}', '\u{202f}'])) {
-            signs.thousands = Some(' ');
+            notation.thousands = Some('\'');
+        } else if bare.clone().any(inner_blank) {
+            notation.thousands = Some(' ');
         }
-        signs.strip =
-            ['$', '€', '£'].into_iter().filter(|c| numbers.clone().any(|n| n.contains(*c))).collect();
-        signs.suffixes = numbers.clone().any(|cell| cell.ends_with(['K', 'M', 'B', 'T', 'k', 'm', 'b']));
-        signs
+        notation.suffixes = numbers.clone().any(|cell| cell.ends_with(['K', 'M', 'B', 'T', 'k', 'm', 'b']));
+        notation
     }
 }

@@ -5,7 +5,7 @@ use market::event::Kind;
 use crate::format::normalize_column_name;
 
 /// Vendors' normalized column names (without case, blanks and punctuation), with the canonical columns per kind.
-const PRICE: [(&str, &str); 50] = [
+const PRICE: [(&str, &str); 52] = [
     ("symbol", "symbol"),
     ("ticker", "symbol"),
     ("tic", "symbol"),
@@ -56,6 +56,8 @@ const PRICE: [(&str, &str); 50] = [
     ("mnimo", "low"),
     ("ltimo", "close"),
     ("cierre", "close"),
+    ("kurs", "close"),
+    ("epic", "symbol"),
 ];
 const VOLUME: [(&str, &str); 9] = [
     ("volume", "volume"),
@@ -68,7 +70,7 @@ const VOLUME: [(&str, &str); 9] = [
     ("umsatz", "volume"),
     ("tottrdqty", "volume"),
 ];
-const DIVIDEND: [(&str, &str); 30] = [
+const DIVIDEND: [(&str, &str); 31] = [
     ("symbol", "symbol"),
     ("ticker", "symbol"),
     ("stock", "symbol"),
@@ -99,6 +101,7 @@ const DIVIDEND: [(&str, &str); 30] = [
     ("dividendrate", "amount"),
     ("dividendamount", "amount"),
     ("announcementdate", "declaration_date"),
+    ("epic", "symbol"),
 ];
 const SPLIT: [(&str, &str); 20] = [
     ("symbol", "symbol"),
@@ -123,27 +126,299 @@ const SPLIT: [(&str, &str); 20] = [
     ("splitfrom", "from"),
 ];
 
-/// Kind of a table, from its columns: a close indicates prices.
-pub(super) fn kind_of(names: &[String]) -> Kind {
-    let has = |kind, column| names.iter().any(|name| canonical_column(kind, name) == Some(column));
-    if has(Kind::Price, "close") {
-        Kind::Price
-    } else if has(Kind::Dividend, "amount") {
-        Kind::Dividend
-    } else if has(Kind::Split, "ratio") || has(Kind::Split, "from") && has(Kind::Split, "to") {
-        Kind::Split
-    } else {
-        Kind::Price
-    }
-}
-
-/// Canonical column of a name, in rows of a kind.
-pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<&'static str> {
+/// Canonical column of a name in rows of a kind, with the strength of the evidence: 3 for a name of this meaning, 1 for a
+/// name that may have others.
+pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
     let tables: &[&[(&str, &'static str)]] = match kind {
         Kind::Dividend => &[&DIVIDEND],
         Kind::Split => &[&SPLIT],
         _ => &[&PRICE, &VOLUME],
     };
-    let name = normalize_column_name(name);
-    tables.iter().flat_map(|table| table.iter()).find(|(word, _)| *word == name).map(|(_, column)| *column)
+    let find = |name: &str| {
+        let name = normalize_column_name(name);
+        let known = tables.iter().flat_map(|table| table.iter()).find(|(word, _)| *word == name)?;
+        Some((known.1, strength(known.0)))
+    };
+    find(name).or_else(|| find(&without_remark(name))).or_else(|| {
+        let words = words_of(name);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match kind {
+            Kind::Dividend => dividend_column(&words),
+            Kind::Split => split_column(&words),
+            _ => price_column(&words),
+        }
+    })
+}
+
+/// Strength of a known name.
+fn strength(name: &str) -> u8 {
+    match name {
+        "amount" | "cashamount" | "price" | "kurs" | "date" | "datum" | "stock" | "instrument" | "o"
+        | "h" | "l" | "c" | "v" | "t" => 1,
+        "last" | "zuletzt" | "numerator" | "denominator" => 2,
+        _ => 3,
+    }
+}
+
+/// Name without a remark in brackets: `Dividend ($/sh)`.
+fn without_remark(name: &str) -> String {
+    name.split(['(', '[']).next().unwrap_or_default().to_owned()
+}
+
+/// Lower-case words of a name: `from_quantity`, `payDate`, `Dividend ($/sh)`.
+pub(super) fn words_of(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut last = ' ';
+    for c in without_remark(name).chars() {
+        let begins = !last.is_alphanumeric() || last.is_lowercase() && c.is_uppercase();
+        if c.is_alphanumeric() {
+            if begins {
+                words.push(String::new());
+            }
+            if let Some(word) = words.last_mut() {
+                word.extend(c.to_lowercase());
+            }
+        }
+        last = c;
+    }
+    words
+}
+
+const DATE_WORDS: [&str; 5] = ["date", "day", "datetime", "datum", "dt"];
+const SYMBOL_WORDS: [&str; 4] = ["ticker", "symbol", "tickers", "symbols"];
+
+fn has(words: &[&str], known: &[&str]) -> bool {
+    words.iter().any(|word| known.contains(word))
+}
+
+fn price_column(words: &[&str]) -> Option<(&'static str, u8)> {
+    const OTHERS: [&str; 31] = [
+        "adj",
+        "adjusted",
+        "prev",
+        "previous",
+        "prior",
+        "change",
+        "chg",
+        "pct",
+        "percent",
+        "avg",
+        "average",
+        "52",
+        "52wk",
+        "week",
+        "year",
+        "yield",
+        "cap",
+        "interest",
+        "premarket",
+        "after",
+        "ex",
+        "div",
+        "dividend",
+        "dividends",
+        "value",
+        "turnover",
+        "time",
+        "target",
+        "bid",
+        "ask",
+        "mid",
+    ];
+    if has(words, &SYMBOL_WORDS) && words.len() <= 2 {
+        return Some(("symbol", 3));
+    }
+    if has(words, &OTHERS) {
+        return None;
+    }
+    if has(words, &DATE_WORDS) {
+        let of_session =
+            ["trade", "trading", "session", "business", "price", "quote", "market", "as", "of", "close"];
+        let plain = words.iter().all(|word| DATE_WORDS.contains(word) || of_session.contains(word));
+        return plain.then_some(("date", if words.len() == 1 { 1 } else { 2 }));
+    }
+    let columns: [(&[&str], &str); 5] = [
+        (&["close", "closing", "closed", "last"], "close"),
+        (&["open", "opening"], "open"),
+        (&["high", "highest"], "high"),
+        (&["low", "lowest"], "low"),
+        (&["volume", "vol"], "volume"),
+    ];
+    columns.into_iter().find(|(known, _)| has(words, known)).map(|(_, column)| (column, 2))
+}
+
+fn dividend_column(words: &[&str]) -> Option<(&'static str, u8)> {
+    const OTHERS: [&str; 22] = [
+        "yield",
+        "pct",
+        "percent",
+        "growth",
+        "frequency",
+        "freq",
+        "ratio",
+        "count",
+        "ytd",
+        "annual",
+        "annualized",
+        "ttm",
+        "trailing",
+        "forward",
+        "change",
+        "adj",
+        "adjusted",
+        "status",
+        "net",
+        "tax",
+        "total",
+        "currency",
+    ];
+    let dated = has(words, &DATE_WORDS);
+    if has(words, &SYMBOL_WORDS) && words.len() <= 2 {
+        return Some(("symbol", 3));
+    }
+    if has(words, &["currency", "ccy", "curr"]) && !dated {
+        return Some(("currency", 3));
+    }
+    if has(words, &["type", "kind", "category"]) {
+        return Some(("type", 3));
+    }
+    if has(words, &OTHERS) {
+        return None;
+    }
+    let paid = ["pay", "paid", "payment", "payable", "payout", "distributed"];
+    let dates: [(&[&str], &str, u8); 4] = [
+        (&["ex", "exdate", "exdiv", "exdividend", "xd"], "ex_date", 3),
+        (&["record"], "record_date", 3),
+        (&["declaration", "declared", "declare", "announcement", "announced"], "declaration_date", 3),
+        (&["effective"], "ex_date", 2),
+    ];
+    if let Some((_, column, strength)) = dates.iter().find(|(known, ..)| has(words, known)) {
+        return Some((*column, *strength));
+    }
+    if has(words, &paid) && (dated || words.len() == 1 && words[0] != "payout") {
+        return Some(("payment_date", 3));
+    }
+    if dated {
+        return (words.len() == 1).then_some(("ex_date", 1));
+    }
+    // A gross profit is no dividend.
+    let gross = ["gross", "amount", "cash", "per", "share", "rate", "payment"];
+    if has(words, &["payout"]) && words.len() > 1
+        || has(words, &["gross"]) && !words.iter().all(|word| gross.contains(word))
+    {
+        return None;
+    }
+    if has(words, &["dividend", "dividends", "distribution", "distributions", "dps", "gross", "dividende"]) {
+        return Some(("amount", 3));
+    }
+    has(words, &["amount", "cash", "payout", "div"]).then_some(("amount", 1))
+}
+
+fn split_column(words: &[&str]) -> Option<(&'static str, u8)> {
+    let dated = has(words, &DATE_WORDS);
+    if has(words, &SYMBOL_WORDS) {
+        return (words.len() <= 2 && !has(words, &["old", "new", "from", "to"])).then_some(("symbol", 3));
+    }
+    if dated {
+        let later =
+            has(words, &["pay", "payable", "payment", "record", "announcement", "declaration", "announced"]);
+        let ex = has(words, &["ex", "effective", "execution", "split"]);
+        return (!later && (ex || words.len() == 1)).then_some(("ex_date", if ex { 3 } else { 1 }));
+    }
+    if has(words, &["adj", "adjusted", "adjustment", "price", "cumulative", "name", "id"]) {
+        return None;
+    }
+    let counted =
+        has(words, &["quantity", "shares", "share", "factor", "qty", "units", "ratio", "amount", "split"]);
+    if has(words, &["from", "old", "before"]) && (counted || words.len() == 1) {
+        return Some(("from", 3));
+    }
+    if has(words, &["to", "new", "after"]) && (counted || words.len() == 1) {
+        return Some(("to", 3));
+    }
+    if has(words, &["type", "direction", "kind", "action"]) {
+        return Some(("direction", 1));
+    }
+    if has(words, &["ratio", "split", "splits"]) {
+        return Some(("ratio", 3));
+    }
+    has(words, &["factor", "multiplier"]).then_some(("ratio", 1))
+}
+
+/// Kind that the words of a file's name give.
+pub(super) fn kind_in_name(label: &str) -> Option<Kind> {
+    let name = label.rsplit(['/', '\\']).next().unwrap_or(label);
+    let words = words_of(name);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if has(
+        &words,
+        &["dividend", "dividends", "div", "divs", "distribution", "distributions", "dividende", "dividenden"],
+    ) {
+        Some(Kind::Dividend)
+    } else if has(&words, &["split", "splits"]) {
+        Some(Kind::Split)
+    } else if has(
+        &words,
+        &["price", "prices", "quote", "quotes", "ohlc", "ohlcv", "eod", "kurse", "bars", "close", "closes"],
+    ) {
+        Some(Kind::Price)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(kind: Kind, names: &[(&str, &str)]) {
+        for (name, column) in names {
+            let found = canonical_column(kind, name).map_or("-", |(column, _)| column);
+            assert_eq!(found, *column, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_have_meanings_by_their_words() {
+        check(
+            Kind::Dividend,
+            &[
+                ("Dividend ($/sh)", "amount"),
+                ("Cash Dividend Per Share", "amount"),
+                ("gross", "amount"),
+                ("net", "-"),
+                ("Dividend Yield", "-"),
+                ("pay_date", "payment_date"),
+                ("payDate", "payment_date"),
+                ("Ex-Dividend Date", "ex_date"),
+                ("exDate", "ex_date"),
+                ("Announced on date", "declaration_date"),
+                ("Frequency", "-"),
+            ],
+        );
+        check(
+            Kind::Split,
+            &[
+                ("from_quantity", "from"),
+                ("to_quantity", "to"),
+                ("New Shares", "to"),
+                ("effective_date", "ex_date"),
+                ("record_date", "-"),
+                ("old_symbol", "-"),
+                ("Split Ratio (new:old)", "ratio"),
+            ],
+        );
+        check(
+            Kind::Price,
+            &[
+                ("close_price", "close"),
+                ("Closing Price (USD)", "close"),
+                ("Adj Close", "-"),
+                ("Prev. Close", "-"),
+                ("52 Week High", "-"),
+                ("trade_date", "date"),
+                ("Total Volume", "volume"),
+            ],
+        );
+    }
 }

@@ -1,319 +1,486 @@
 //! Writer of the proposed map as TOML. Each choice has a comment with its reason or with a check for the user.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use market::event::Kind;
 
-use super::cell_formats::is_ticker;
-use super::column_names::{canonical_column, kind_of};
-use super::table_profile::{ColumnContent, TableProfile};
+use super::cell_formats::{NumberNotation, currency_of, split_unit};
+use super::cell_words::{dividend_type, split_direction};
+use super::date_notation::{DateNotation, infer_date_notation};
+use super::proposal::{Proposal, columns_of, maybe_symbol};
+use super::table_profile::{ColumnContent, TableLayout, TableProfile};
 use crate::format::normalize_column_name;
+use crate::normalize::{StampReading, abbreviate};
 
-/// Columns of prices in the order that headerless files have them.
-const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
-
-/// Fields of a wide table, and the pattern of its column names.
-struct WideGuess {
-    pattern: &'static str,
-    /// Vendor's field names with canonical names; empty if every cell is a close.
-    fields: Vec<(&'static str, String)>,
-}
+/// Columns whose cells may have a unit.
+const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
 
 /// Writes a map.
-pub(super) fn write_toml(profile: &TableProfile, label: &str) -> String {
-    let mut text = String::new();
+pub(super) fn write_toml(profile: &TableProfile, proposal: &Proposal, label: &str) -> String {
+    let mut writer = MapWriter { profile, proposal, label, out: String::new() };
     // Writing to a String cannot fail.
-    let _ = write_map(&mut text, profile, label);
-    text
+    let _ = writer.write();
+    writer.out
 }
 
-fn write_map(out: &mut String, profile: &TableProfile, label: &str) -> std::fmt::Result {
-    let wide = wide_guess(profile);
-    let kind = if wide.is_some() { Kind::Price } else { kind_of(&profile.names) };
-    let columns = columns(profile, kind, wide.as_ref());
-    writeln!(out, "# A first map of {label}. Check every line, then: ingest load … --map THIS --dry-run")?;
-    writeln!(
-        out,
-        "\n# What a row is: price, dividend, split, security, fundamentals, etf, holding or session."
-    )?;
-    writeln!(out, "kind = \"{kind}\"")?;
-    write_file(out, profile)?;
-    writeln!(
-        out,
-        "\n# Canonical column = the file's column, by its name, or by its number from 1.\n[columns]"
-    )?;
-    for (name, place, sample) in &columns {
-        writeln!(out, "{name} = {place}{}", comment(sample))?;
-    }
-    write_not_taken(out, profile, kind, wide.as_ref())?;
-    write_whose(out, profile, &columns, wide.as_ref())?;
-    if let Some(wide) = &wide {
+struct MapWriter<'a> {
+    profile: &'a TableProfile,
+    proposal: &'a Proposal,
+    label: &'a str,
+    out: String,
+}
+
+impl MapWriter<'_> {
+    fn write(&mut self) -> std::fmt::Result {
+        let label = self.label;
         writeln!(
-            out,
-            "\n# Columns are called by their symbols: a row of the file is a row of each symbol.\n[wide]"
+            self.out,
+            "# A first map of {label}. Check every line, then: ingest load … --map THIS --dry-run"
         )?;
-        writeln!(out, "name = \"{}\"", wide.pattern)?;
-        if wide.fields.is_empty() {
-            writeln!(out, "value = \"close\"")?;
-        }
-        writeln!(out, "# skip = [\"Average\"]")?;
-    }
-    write_dates(out, profile, &columns)?;
-    write_signs(out, profile)?;
-    if !profile.absent.is_empty() {
-        writeln!(out, "\n[rows]\nabsent = {:?} # words for no value", profile.absent)?;
-    }
-    if kind == Kind::Price {
-        writeln!(out, "\n# Prices are raw, as traded. For prices adjusted for splits, set the basis:")?;
-        if is_adjusted(profile, label) {
-            writeln!(out, "[constants]\nbasis = \"split_adjusted\" # check: other columns suggest it")?;
-        } else {
-            writeln!(out, "# [constants]\n# basis = \"split_adjusted\"")?;
-        }
-        writeln!(out, "\n# Are prices in other units, a factor in quotes brings them to dollars, exactly:")?;
-        writeln!(out, "# [scale]\n# close = \"0.0001\"")?;
-    } else if kind == Kind::Dividend && !columns.iter().any(|(name, ..)| *name == "currency") {
-        writeln!(out, "\n[constants]\ncurrency = \"USD\" # check: what the amounts are in")?;
-        if profile.names.iter().any(|name| name == "Dividends") {
-            writeln!(out, "amount_basis = \"split_adjusted\" # check: Yahoo's are; as_declared are as paid")?;
-        }
-    }
-    Ok(())
-}
-
-/// True if prices are probably adjusted for splits. Vendors with an adjusted close also adjust the close for splits.
-/// Yahoo's older layout, with the adjusted close last, does not.
-fn is_adjusted(profile: &TableProfile, label: &str) -> bool {
-    let place = |words: &[&str]| {
-        let called =
-            |name: &String| name.split('|').any(|part| words.contains(&normalize_column_name(part).as_str()));
-        profile.names.iter().position(called)
-    };
-    let adjusted = place(&["adjclose"]).filter(|at| place(&["volume"]).is_none_or(|volume| *at < volume));
-    adjusted.or_else(|| place(&["adjustedclose", "closeadj"])).is_some()
-        || label.to_lowercase().contains("adj")
-}
-
-fn write_file(out: &mut String, profile: &TableProfile) -> std::fmt::Result {
-    let delimiter =
-        if profile.delimiter == b'\t' { "tab".to_owned() } else { char::from(profile.delimiter).to_string() };
-    writeln!(out, "\n[file]\ndelimiter = \"{delimiter}\"")?;
-    if profile.windows_1252 {
-        writeln!(out, "encoding = \"windows-1252\" # the text is not UTF-8")?;
-    }
-    if profile.first_line > 1 {
-        writeln!(out, "first_line = {} # the lines above are not part of the table", profile.first_line)?;
-    }
-    match profile.header {
-        0 => writeln!(out, "header = 0 # no line of names"),
-        1 => Ok(()),
-        lines => writeln!(out, "header = {lines} # lines of names; those of a column are joined by a bar"),
-    }
-}
-
-/// Mapped columns: name, place and first cell.
-fn columns(
-    profile: &TableProfile,
-    kind: Kind,
-    wide: Option<&WideGuess>,
-) -> Vec<(&'static str, String, String)> {
-    let mut columns: Vec<(&'static str, String, String)> = Vec::new();
-    if let Some(wide) = wide {
-        let date = profile.contents.iter().position(|content| matches!(content, ColumnContent::Dates(_)));
-        columns.extend(date.map(|at| ("date", (at + 1).to_string(), profile.samples[at].clone())));
-        columns.extend(wide.fields.iter().map(|(name, word)| (*name, quoted(word), String::new())));
-        return columns;
-    }
-    if profile.header == 0 {
-        return by_content(profile);
-    }
-    for (index, name) in profile.names.iter().enumerate() {
-        let Some(column) = canonical_column(kind, name) else { continue };
-        if !columns.iter().any(|(known, ..)| *known == column) {
-            let twice = profile.names.iter().filter(|other| *other == name).count() > 1;
-            let place = if twice { (index + 1).to_string() } else { quoted(name) };
-            columns.push((column, place, profile.samples[index].clone()));
-        }
-    }
-    let date = profile.contents.iter().position(|content| matches!(content, ColumnContent::Dates(_)));
-    let dated = columns.iter().any(|(name, ..)| matches!(*name, "date" | "ex_date"));
-    if let (Some(at), false, Kind::Price) = (date, dated, kind) {
-        columns.insert(0, ("date", (at + 1).to_string(), profile.samples[at].clone()));
-    }
-    columns
-}
-
-/// Columns of a headerless table of prices, from their contents.
-fn by_content(profile: &TableProfile) -> Vec<(&'static str, String, String)> {
-    let mut columns = Vec::new();
-    let mut add =
-        |name, index: usize| columns.push((name, (index + 1).to_string(), profile.samples[index].clone()));
-    let position = |wanted: fn(&ColumnContent) -> bool| profile.contents.iter().position(wanted);
-    if let Some(symbol) = position(|content| *content == ColumnContent::Tickers) {
-        add("symbol", symbol);
-    }
-    let date = position(|content| matches!(content, ColumnContent::Dates(_)));
-    date.into_iter().for_each(|date| add("date", date));
-    let numbers: Vec<usize> = (0..profile.contents.len())
-        .filter(|index| profile.contents[*index] == ColumnContent::Numbers && profile.samples[*index] != "0")
-        .collect();
-    match numbers.as_slice() {
-        [] => {}
-        [only] => add("close", *only),
-        [close, volume] => {
-            add("close", *close);
-            add("volume", *volume);
-        }
-        many => PRICE_ORDER.into_iter().zip(many).for_each(|(name, index)| add(name, *index)),
-    }
-    columns
-}
-
-fn write_not_taken(
-    out: &mut String,
-    profile: &TableProfile,
-    kind: Kind,
-    wide: Option<&WideGuess>,
-) -> std::fmt::Result {
-    if profile.header == 0 {
-        return writeln!(out, "# Columns were named by their contents: check each.");
-    }
-    let left = profile.names.iter().filter(|name| wide.is_none() && canonical_column(kind, name).is_none());
-    let left: Vec<&str> = left.map(String::as_str).take(30).collect();
-    if left.is_empty() { Ok(()) } else { writeln!(out, "# not taken: {}", left.join(", ")) }
-}
-
-fn write_whose(
-    out: &mut String,
-    profile: &TableProfile,
-    columns: &[(&'static str, String, String)],
-    wide: Option<&WideGuess>,
-) -> std::fmt::Result {
-    if let Some((_, _, sample)) = columns.iter().find(|(name, ..)| *name == "symbol") {
-        if sample.ends_with(".US") {
-            writeln!(
-                out,
-                "\n# The home market is not part of a symbol; rows of other markets are rejected."
-            )?;
-            writeln!(out, "[symbols]\ncell = \"{{symbol}}.US\"")?;
-        }
-        return Ok(());
-    }
-    if wide.is_some() {
-        return Ok(());
-    }
-    let tickers = (0..profile.names.len()).find(|index| profile.contents[*index] == ColumnContent::Tickers);
-    if let Some(column) = tickers {
         writeln!(
-            out,
-            "# symbol = {} # is it the symbol? its cells look so: {}",
-            quoted(&profile.names[column]),
-            profile.samples[column]
+            self.out,
+            "\n# What a row is: price, dividend, split, security, fundamentals, etf, holding or session."
         )?;
-    }
-    writeln!(out, "\n# Symbol of the rows: the file's name, if the whole name is a symbol (AAPL.csv).")?;
-    writeln!(out, "# [symbols]\n# file_name = \"table_{{symbol}}.csv\"")
-}
-
-fn write_dates(
-    out: &mut String,
-    profile: &TableProfile,
-    columns: &[(&'static str, String, String)],
-) -> std::fmt::Result {
-    let formats = profile.contents.iter().find_map(|content| match content {
-        ColumnContent::Dates(formats) => Some(formats),
-        _ => None,
-    });
-    if let Some([first, others @ ..]) =
-        formats.map(Vec::as_slice).filter(|formats| formats[0] != "YYYY-MM-DD")
-    {
-        writeln!(out, "\n[dates]")?;
-        let doubt = if others.is_empty() {
-            String::new()
-        } else {
-            format!(" # or {}: the dates fit both", others.join(", "))
-        };
-        return writeln!(out, "format = \"{first}\"{doubt}");
-    }
-    let date = columns.iter().find(|(name, ..)| matches!(*name, "date" | "ex_date"));
-    let digits =
-        date.map(|(.., sample)| sample.as_str()).filter(|date| date.bytes().all(|b| b.is_ascii_digit()));
-    // Seconds and milliseconds since 1970, for dates from 1973 on.
-    match digits.map(str::len) {
-        Some(9 | 10) => writeln!(out, "\n[dates]\nformat = \"unix\""),
-        Some(12 | 13) => writeln!(out, "\n[dates]\nformat = \"unix_ms\""),
-        _ => Ok(()),
-    }
-}
-
-fn write_signs(out: &mut String, profile: &TableProfile) -> std::fmt::Result {
-    let signs = &profile.signs;
-    if *signs != super::cell_formats::NumberNotation::default() {
-        writeln!(out, "\n[numbers]")?;
-        if signs.comma {
-            writeln!(out, "decimal = \",\"")?;
-        }
-        if let Some(sign) = signs.thousands {
-            writeln!(out, "thousands = \"{sign}\"")?;
-        }
-        if !signs.strip.is_empty() {
-            writeln!(out, "strip = \"{}\" # characters that are not part of a number", signs.strip)?;
-        }
-        if signs.suffixes {
-            writeln!(out, "suffixes = true # 45.2M is 45200000")?;
-        }
-    }
-    Ok(())
-}
-
-/// Pattern of column names that are symbols, if any.
-fn wide_guess(profile: &TableProfile) -> Option<WideGuess> {
-    let dates = profile.contents.iter().filter(|content| matches!(content, ColumnContent::Dates(_))).count();
-    let is_value =
-        |index: &usize| matches!(profile.contents[*index], ColumnContent::Numbers | ColumnContent::Empty);
-    let values: Vec<&str> =
-        (0..profile.names.len()).filter(is_value).map(|index| profile.names[index].as_str()).collect();
-    if profile.header == 0 || dates != 1 || values.len() < 2 {
-        return None;
-    }
-    let patterns = [
-        ("{field}|{symbol}", '|', true),
-        ("{symbol}|{field}", '|', false),
-        ("{symbol}.{field}", '.', false),
-        ("{symbol}_{field}", '_', false),
-        ("{field}_{symbol}", '_', true),
-        ("{symbol} {field}", ' ', false),
-        ("{symbol}-{field}", '-', false),
-    ];
-    for (pattern, sign, field_first) in patterns {
-        let mut fields: Vec<(&'static str, String)> = Vec::new();
-        let fits = values.iter().filter(|name| {
-            let parts =
-                if field_first { name.split_once(sign) } else { name.rsplit_once(sign).map(|(a, b)| (b, a)) };
-            let Some((field, _)) = parts.filter(|(_, symbol)| is_ticker(symbol)) else { return false };
-            if let Some(meant) =
-                canonical_column(Kind::Price, field).filter(|meant| !["symbol", "date"].contains(meant))
-                && !fields.iter().any(|(known, _)| *known == meant)
-            {
-                fields.push((meant, field.to_owned()));
+        match self.proposal.kind {
+            Some(kind) => writeln!(self.out, "kind = \"{kind}\"")?,
+            None => {
+                writeln!(self.out, "# kind = \"price\" # neither the columns nor the file's name show it")?
             }
-            true
-        });
-        if fits.count() * 2 > values.len() && fields.iter().any(|(name, _)| *name == "close") {
-            return Some(WideGuess { pattern, fields });
+        }
+        self.write_file()?;
+        self.write_columns()?;
+        self.write_symbols()?;
+        self.write_wide()?;
+        self.write_dates()?;
+        let units = self.units();
+        self.write_numbers(&units)?;
+        self.write_aliases()?;
+        self.write_rows()?;
+        self.write_constants(&units)
+    }
+
+    fn is_price(&self) -> bool {
+        self.proposal.kind == Some(Kind::Price)
+    }
+
+    fn write_file(&mut self) -> std::fmt::Result {
+        let (windows_1252, delimiter, first_line, header) = match &self.profile.layout {
+            TableLayout::Json(None) => return Ok(()),
+            TableLayout::Json(Some(path)) => {
+                return writeln!(self.out, "\n[file]\nrecords = {} # member with the records", quoted(path));
+            }
+            TableLayout::Text { windows_1252, delimiter, first_line, header } => {
+                (*windows_1252, *delimiter, *first_line, *header)
+            }
+        };
+        let delimiter = if delimiter == b'\t' { "tab".to_owned() } else { char::from(delimiter).to_string() };
+        writeln!(self.out, "\n[file]\ndelimiter = \"{delimiter}\"")?;
+        if windows_1252 {
+            writeln!(self.out, "encoding = \"windows-1252\" # the text is not UTF-8")?;
+        }
+        if first_line > 1 {
+            writeln!(self.out, "first_line = {first_line} # the lines above are no part of the table")?;
+        }
+        match header {
+            0 => writeln!(self.out, "header = 0 # no line of names"),
+            1 => Ok(()),
+            lines => {
+                writeln!(self.out, "header = {lines} # lines of names; those of a column are joined by a bar")
+            }
         }
     }
-    let small = values.iter().all(|name| !name.contains(|c: char| c.is_ascii_uppercase()));
-    let is_symbol = |name: &&str| match small {
-        true => name.len() <= 6 && is_ticker(&name.to_ascii_uppercase()),
-        false => is_ticker(name),
-    };
-    let symbols = values.iter().all(|name| is_symbol(name) && canonical_column(Kind::Price, name).is_none());
-    symbols.then_some(WideGuess { pattern: "{symbol}", fields: Vec::new() })
+
+    /// Name of a column in quotes, or its number if the name is not unique.
+    fn place(&self, index: usize) -> String {
+        let name = &self.profile.columns[index].name;
+        let twice = self.profile.columns.iter().filter(|other| other.name == *name).count() > 1;
+        let numbered =
+            self.profile.header() == 0 || name.contains(char::is_control) || *name == (index + 1).to_string();
+        if twice || numbered { (index + 1).to_string() } else { quoted(name) }
+    }
+
+    fn write_columns(&mut self) -> std::fmt::Result {
+        writeln!(
+            self.out,
+            "\n# Canonical column = the file's column, by its name, or by its number from 1.\n[columns]"
+        )?;
+        let wide = self.proposal.wide.as_ref();
+        for column in &self.proposal.columns {
+            let place = match wide {
+                Some(_) => (column.index + 1).to_string(),
+                None => self.place(column.index),
+            };
+            let name =
+                if column.name == "type" && !self.has_known_types() { "type_text" } else { column.name };
+            let mut sample = comment(self.profile.columns[column.index].sample());
+            if column.name == "symbol" && column.strength == 1 && wide.is_none() && self.profile.header() > 0
+            {
+                sample = format!("{sample} (check: is it the symbol?)");
+            }
+            writeln!(self.out, "{name} = {place}{sample}")?;
+        }
+        for (name, word) in wide.into_iter().flat_map(|wide| &wide.fields) {
+            writeln!(self.out, "{name} = {}", quoted(word))?;
+        }
+        if self.profile.header() == 0 {
+            return writeln!(self.out, "# Names were given by what stands in the columns: check each.");
+        }
+        if wide.is_none() {
+            self.write_missing()?;
+            let taken = self.proposal.indexes();
+            let others = (0..self.profile.columns.len()).filter(|index| !taken.contains(index));
+            let others: Vec<String> =
+                others.map(|index| one_line(&self.profile.columns[index].name)).take(30).collect();
+            if !others.is_empty() {
+                writeln!(self.out, "# not taken: {}", others.join(", "))?;
+            }
+            self.write_other_kinds()?;
+        }
+        Ok(())
+    }
+
+    /// Hint of dividends and splits in a table of prices, which need maps of their own.
+    fn write_other_kinds(&mut self) -> std::fmt::Result {
+        if !self.is_price() {
+            return Ok(());
+        }
+        for (kind, value) in [(Kind::Dividend, "amount"), (Kind::Split, "ratio")] {
+            let others = columns_of(self.profile, kind);
+            if let Some(column) = others.iter().find(|column| column.name == value && column.strength > 2) {
+                let place = self.place(column.index);
+                writeln!(
+                    self.out,
+                    "# {place} has {kind}s too: a second map of kind {kind}, with {value} = {place} and rows.skip_without = [\"{value}\"]"
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Required columns that no column of the file is for certain.
+    fn write_missing(&mut self) -> std::fmt::Result {
+        let has = |name: &str| self.proposal.column(name).is_some();
+        let missing: Vec<&str> = match self.proposal.kind {
+            Some(Kind::Price) => ["date", "close"].into_iter().filter(|name| !has(name)).collect(),
+            Some(Kind::Dividend) => {
+                let dated = has("ex_date") || has("record_date");
+                ["ex_date", "amount"]
+                    .into_iter()
+                    .filter(|name| !has(name) && (*name == "amount" || !dated))
+                    .collect()
+            }
+            Some(Kind::Split) => {
+                let ratio = has("ratio") || has("from") && has("to");
+                ["ex_date", "ratio"]
+                    .into_iter()
+                    .filter(|name| !has(name) && (*name == "ex_date" || !ratio))
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        for name in missing {
+            writeln!(self.out, "# {name} = … # which column is it? None is for certain")?;
+        }
+        Ok(())
+    }
+
+    fn write_symbols(&mut self) -> std::fmt::Result {
+        if let Some(symbol) = self.proposal.column("symbol") {
+            if self.profile.columns[symbol].sample().ends_with(".US") {
+                writeln!(
+                    self.out,
+                    "\n# The home market is no part of a symbol; a row of another one is rejected."
+                )?;
+                writeln!(self.out, "[symbols]\ncell = \"{{symbol}}.US\"")?;
+            }
+            return Ok(());
+        }
+        if self.proposal.wide.is_some() {
+            return Ok(());
+        }
+        if let Some(index) = maybe_symbol(self.profile, &self.proposal.indexes()) {
+            let (place, sample) = (self.place(index), self.profile.columns[index].sample());
+            writeln!(self.out, "# symbol = {place} # is it the symbol? its cells look so: {sample}")?;
+        }
+        writeln!(
+            self.out,
+            "\n# Whose rows these are: the file's name is taken where the whole of it is a symbol (AAPL.csv)."
+        )?;
+        writeln!(self.out, "# [symbols]\n# file_name = \"table_{{symbol}}.csv\"")
+    }
+
+    fn write_wide(&mut self) -> std::fmt::Result {
+        let Some(wide) = &self.proposal.wide else { return Ok(()) };
+        let about = match wide.pattern {
+            "{date}" => "Columns are called by their dates: a row of the file is a row of each date.",
+            _ => "Columns are called by their symbols: a row of the file is a row of each symbol.",
+        };
+        writeln!(self.out, "\n# {about}\n[wide]\nname = \"{}\"", wide.pattern)?;
+        if wide.fields.is_empty() {
+            let value = match self.proposal.kind {
+                Some(Kind::Dividend) => "amount",
+                Some(Kind::Split) => "ratio",
+                _ => "close",
+            };
+            writeln!(self.out, "value = \"{value}\"")?;
+        }
+        match wide.skip.as_slice() {
+            [] => writeln!(self.out, "# skip = [\"Average\"]"),
+            skip => writeln!(self.out, "skip = {skip:?}"),
+        }
+    }
+
+    fn write_dates(&mut self) -> std::fmt::Result {
+        let DateNotation { formats, doubt, zone } = infer_date_notation(self.profile, self.proposal);
+        let plain = formats.iter().all(|format| format == "YYYY-MM-DD");
+        if plain && doubt.is_empty() && zone.is_none() {
+            return Ok(());
+        }
+        writeln!(self.out, "\n[dates]")?;
+        if let [first, others @ ..] = doubt.as_slice() {
+            let others = others.join(", ");
+            writeln!(self.out, "# format = \"{first}\" # or {others}: the dates fit both; choose one")?;
+        } else if !plain {
+            match formats.as_slice() {
+                [format] => writeln!(self.out, "format = \"{format}\"")?,
+                formats => writeln!(self.out, "format = {formats:?}")?,
+            }
+        }
+        match zone {
+            None | Some(StampReading::AsWritten) => Ok(()),
+            Some(StampReading::LocalDays(zone)) => {
+                writeln!(
+                    self.out,
+                    "zone = \"{zone}\" # all UTC times are midnights there; rows have its days"
+                )
+            }
+            Some(StampReading::Uncertain(zone)) => writeln!(
+                self.out,
+                "# zone = \"{zone}\" # the UTC times may be midnights there, or times of the written date"
+            ),
+            Some(StampReading::Times) => writeln!(
+                self.out,
+                "# zone = \"America/New_York\" # the times are no midnights: which time zone has the exchange?"
+            ),
+        }
+    }
+
+    /// Units in the cells of money, in order of appearance.
+    fn units(&self) -> Vec<&'static str> {
+        let mut units = Vec::new();
+        let wide = self.proposal.wide.is_some();
+        for (index, column) in self.profile.columns.iter().enumerate() {
+            let mapped =
+                self.proposal.columns.iter().any(|known| known.index == index && MONEY.contains(&known.name));
+            if !(mapped || wide && column.content == ColumnContent::Numbers) {
+                continue;
+            }
+            for unit in column.cells.iter().filter_map(|cell| split_unit(cell).1) {
+                if !units.contains(&unit) {
+                    units.push(unit);
+                }
+            }
+        }
+        units
+    }
+
+    fn write_numbers(&mut self, units: &[&'static str]) -> std::fmt::Result {
+        let notation = &self.profile.notation;
+        let strip = self.stripped(units);
+        if *notation != NumberNotation::default() || strip.is_some() {
+            writeln!(self.out, "\n[numbers]")?;
+            if notation.comma {
+                writeln!(self.out, "decimal = \",\"")?;
+            }
+            if let Some(sign) = notation.thousands {
+                writeln!(self.out, "thousands = \"{sign}\"")?;
+            }
+            if let Some(sign) = strip {
+                writeln!(self.out, "strip = \"{sign}\" # signs that are no part of a number")?;
+            }
+            if notation.suffixes {
+                writeln!(self.out, "suffixes = true # 45.2M is 45200000")?;
+            }
+        }
+        if !units.is_empty() && strip.is_none() {
+            writeln!(self.out, "\n# Units within the cells, and their currencies.\n[units]")?;
+            for unit in units {
+                writeln!(self.out, "{} = \"{}\"", quoted(unit), currency_of(unit).unwrap_or_default())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The only sign of all cells, which is no part of a number.
+    fn stripped(&self, units: &[&'static str]) -> Option<&'static str> {
+        match units {
+            [unit] if ["$", "€", "£"].contains(unit) => Some(unit),
+            _ => None,
+        }
+    }
+
+    /// True if every word of a dividend's type column has a meaning here.
+    fn has_known_types(&self) -> bool {
+        let column = self.proposal.column("type").map(|index| &self.profile.columns[index]);
+        column.is_some_and(|column| column.cells.iter().all(|cell| dividend_type(cell).is_some()))
+    }
+
+    fn write_aliases(&mut self) -> std::fmt::Result {
+        let (column, words) = match self.proposal.kind {
+            Some(Kind::Dividend) if self.has_known_types() => {
+                ("type", dividend_type as fn(&str) -> Option<&'static str>)
+            }
+            Some(Kind::Split) => ("direction", split_direction as fn(&str) -> Option<&'static str>),
+            _ => return Ok(()),
+        };
+        let Some(index) = self.proposal.column(column) else { return Ok(()) };
+        let meanings: BTreeMap<&str, &str> = self.profile.columns[index]
+            .cells
+            .iter()
+            .filter_map(|cell| Some((cell.as_str(), words(cell)?)))
+            .collect();
+        if meanings.iter().all(|(word, meaning)| word.eq_ignore_ascii_case(meaning)) {
+            return Ok(());
+        }
+        writeln!(self.out, "\n# The file's words, and their meanings.\n[aliases.{column}]")?;
+        for (word, meaning) in meanings.iter().take(50) {
+            writeln!(self.out, "{} = \"{meaning}\"", quoted(word))?;
+        }
+        Ok(())
+    }
+
+    fn write_rows(&mut self) -> std::fmt::Result {
+        let wide = self.proposal.wide.is_some();
+        let mapped = if wide { (0..self.profile.columns.len()).collect() } else { self.proposal.indexes() };
+        let mut absent = self.profile.absent_words(&mapped);
+        // A word of a symbol column is a symbol.
+        if let Some(symbol) = self.proposal.column("symbol") {
+            absent.retain(|word| !self.profile.columns[symbol].cells.contains(word));
+        }
+        let day = self.proposal.day_column();
+        let day_words =
+            self.proposal.column(day).map(|index| self.profile.absent_words(&[index])).unwrap_or_default();
+        let mut required: Vec<&str> = Vec::new();
+        if self.profile.has_totals || !day_words.is_empty() {
+            required.extend(self.proposal.column(day).map(|_| day));
+        }
+        match self.proposal.kind {
+            Some(Kind::Dividend) => required.extend(self.has_zeros("amount").then_some("amount")),
+            Some(Kind::Split) => required.extend(self.has_zeros("ratio").then_some("ratio")),
+            _ => {}
+        }
+        if absent.is_empty() && required.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.out, "\n[rows]")?;
+        if !absent.is_empty() {
+            writeln!(self.out, "absent = {:?} # words for no value", absent.iter().collect::<Vec<_>>())?;
+        }
+        if !required.is_empty() {
+            writeln!(self.out, "skip_without = {required:?} # rows without it, such as totals, are no rows")?;
+        }
+        Ok(())
+    }
+
+    /// True if cells of a column are 0: the rows of days without an event.
+    fn has_zeros(&self, name: &str) -> bool {
+        let is_zero = |cell: &String| cell.bytes().all(|byte| b"-+0.,".contains(&byte));
+        let wide = self.proposal.wide.is_some();
+        let column = self.proposal.column(name);
+        let columns = self.profile.columns.iter().enumerate();
+        columns
+            .filter(|(index, column_profile)| {
+                Some(*index) == column || wide && column_profile.content == ColumnContent::Numbers
+            })
+            .any(|(_, column_profile)| column_profile.cells.iter().any(is_zero))
+    }
+
+    fn write_constants(&mut self, units: &[&'static str]) -> std::fmt::Result {
+        match self.proposal.kind {
+            Some(Kind::Price) => self.write_price_constants(units),
+            Some(Kind::Dividend) => self.write_dividend_constants(units),
+            _ => Ok(()),
+        }
+    }
+
+    fn write_price_constants(&mut self, units: &[&'static str]) -> std::fmt::Result {
+        writeln!(self.out, "\n# Prices as traded are raw. Are they adjusted for splits, say so:")?;
+        if self.is_adjusted() {
+            writeln!(
+                self.out,
+                "[constants]\nbasis = \"split_adjusted\" # check: what is beside them says so"
+            )?;
+        } else {
+            writeln!(self.out, "# [constants]\n# basis = \"split_adjusted\"")?;
+        }
+        if units.is_empty() {
+            writeln!(self.out, "# currency = \"GBX\" # if prices are in pence: they become pounds")?;
+        }
+        writeln!(
+            self.out,
+            "\n# Are prices in other units, a factor in quotes brings them to dollars, exactly:"
+        )?;
+        writeln!(self.out, "# [scale]\n# close = \"0.0001\"")
+    }
+
+    fn write_dividend_constants(&mut self, units: &[&'static str]) -> std::fmt::Result {
+        let has_currency = self.proposal.column("currency").is_some();
+        let in_cells = !units.is_empty() && self.stripped(units).is_none();
+        let yahoo = self.profile.columns.iter().any(|column| column.name == "Dividends");
+        let adjusted = yahoo || is_called_adjusted(self.label);
+        if !has_currency && !in_cells {
+            let currency = self.stripped(units).and_then(currency_of).or_else(|| self.currency_in_name());
+            let currency = currency.unwrap_or("USD");
+            writeln!(self.out, "\n[constants]\ncurrency = \"{currency}\" # check: what the amounts are in")?;
+        } else {
+            let sign = if adjusted { "" } else { "# " };
+            writeln!(self.out, "\n{sign}[constants]")?;
+        }
+        writeln!(self.out, "# Amounts as paid are as_declared. Are they adjusted for later splits, say so:")?;
+        if adjusted {
+            writeln!(
+                self.out,
+                "amount_basis = \"split_adjusted\" # check: Yahoo's are; as_declared are as paid"
+            )
+        } else {
+            writeln!(self.out, "# amount_basis = \"split_adjusted\"")
+        }
+    }
+
+    /// Currency in the remark of the amount's name: `Dividend (EUR)`.
+    fn currency_in_name(&self) -> Option<&'static str> {
+        let name = &self.profile.columns[self.proposal.column("amount")?].name;
+        let remark = name.split(['(', '[']).nth(1)?;
+        let units = ["GBp", "GBX", "USD", "EUR", "GBP", "CHF", "CAD", "AUD", "JPY", "INR", "€", "£", "$"];
+        units.into_iter().find(|unit| remark.contains(unit)).and_then(currency_of)
+    }
+
+    /// True if prices are probably adjusted for splits. Vendors with an adjusted close also adjust the close for splits.
+    /// Yahoo's older layout, with the adjusted close last, does not.
+    fn is_adjusted(&self) -> bool {
+        let place = |words: &[&str]| {
+            let called = |name: &str| {
+                name.split('|').any(|part| words.contains(&normalize_column_name(part).as_str()))
+            };
+            self.profile.columns.iter().position(|column| called(&column.name))
+        };
+        let adjusted = place(&["adjclose"]).filter(|at| place(&["volume"]).is_none_or(|volume| *at < volume));
+        adjusted.or_else(|| place(&["adjustedclose", "closeadj"])).is_some() || is_called_adjusted(self.label)
+    }
+}
+
+fn is_called_adjusted(label: &str) -> bool {
+    label.to_lowercase().contains("adj")
 }
 
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Name for a comment.
+fn one_line(name: &str) -> String {
+    abbreviate(name.split_whitespace().collect::<Vec<_>>().join(" ").as_bytes())
 }
 
 fn comment(sample: &str) -> String {

@@ -22,12 +22,20 @@ use crate::source::feed_files::{self, FeedFile};
 use crate::source::unpack;
 
 mod cell_formats;
+mod cell_words;
 mod column_names;
+mod date_notation;
+mod json_profile;
 mod map_writer;
+mod proposal;
 mod table_profile;
+mod wide_layout;
 
+use proposal::Proposal;
 use table_profile::{SAMPLE_BYTES, TableProfile};
 
+/// Maximum size of a JSON document, bytes.
+const DOCUMENT_BYTES: u64 = 64 * 1024 * 1024;
 /// Number of rows printed under the proposed map.
 const SHOWN_ROWS: usize = 3;
 
@@ -85,13 +93,42 @@ fn propose_map(file: &FeedFile) -> Result<String, String> {
         Ok(bytes)
     });
     let bytes = bytes.map_err(|error| format!("cannot be read: {error}"))?;
-    let profile = TableProfile::infer(&bytes)?;
-    let text = map_writer::write_toml(&profile, &file.label);
-    let lines = profile.whole_lines(&bytes);
+    let (text, windows_1252) = table_profile::decode(&bytes);
+    let beginning = text.trim_start_matches('\u{feff}').trim_start();
+    if beginning.starts_with(['{', '[']) {
+        return propose_for_json(file);
+    }
+    let lines = table_profile::whole_lines(&bytes);
+    let (whole, _) = table_profile::decode(lines);
+    let profile = TableProfile::infer(&whole, windows_1252)?;
+    propose_for_table(file, lines, whole.as_bytes(), &profile)
+}
+
+/// Proposed map of a JSON file. A document is examined as a whole.
+fn propose_for_json(file: &FeedFile) -> Result<String, String> {
+    let bytes = unpack::read_text(file, |reader| {
+        let mut bytes = Vec::new();
+        reader.take(DOCUMENT_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    });
+    let bytes = bytes.map_err(|error| format!("cannot be read: {error}"))?;
+    let profile = json_profile::infer(&String::from_utf8_lossy(&bytes))?;
+    propose_for_table(file, &bytes, &bytes, &profile)
+}
+
+/// Proposed map of a table. `text` is the content of `lines` in UTF-8.
+fn propose_for_table(
+    file: &FeedFile,
+    lines: &[u8],
+    text: &[u8],
+    profile: &TableProfile,
+) -> Result<String, String> {
+    let proposal = Proposal::infer(profile, &file.label)?;
+    let map = map_writer::write_toml(profile, &proposal, &file.label);
     let placeholder = Symbol::parse("SYMBOL").ok();
-    let shown = match first_rows(file, &lines, &text, None) {
+    let shown = match first_rows(file, lines, &map, None) {
         Ok(rows) => format!("\n# The first rows, as this map reads them:\n{rows}"),
-        Err(reason) => match first_rows(file, &lines, &text, placeholder.clone()) {
+        Err(reason) => match first_rows(file, lines, &map, placeholder.clone()) {
             Ok(rows) => {
                 format!("\n# The symbol is unknown: the file {reason}\n# With --symbol SYMBOL:\n{rows}")
             }
@@ -102,17 +139,17 @@ fn propose_map(file: &FeedFile) -> Result<String, String> {
         // A map of a headerless file fits every table with number columns.
         let named = !map.contains("header = 0");
         named
-            && first_rows(file, &lines, map, placeholder.clone()).is_ok_and(|rows| !rows.contains("rejected"))
+            && first_rows(file, lines, map, placeholder.clone())
+                .is_ok_and(|rows| !rows.is_empty() && !rows.contains("rejected"))
     });
     let fitting: String = fitting
         .map(|(name, _)| {
             format!("\n# The map {name}, which ships with the program, reads it too: --map {name}\n")
         })
         .collect();
-    let refusal =
-        refusal(file, &lines).map(|reason| format!("\n# Without a map it {}\n", shown_line(&reason)));
+    let refusal = refusal(file, text).map(|reason| format!("\n# Without a map it {}\n", shown_line(&reason)));
     let refusal = refusal.unwrap_or_default();
-    Ok(format!("{text}{shown}{fitting}{refusal}"))
+    Ok(format!("{map}{shown}{fitting}{refusal}"))
 }
 
 /// Reason why a file cannot be read without a map. It may also exclude reading with one.

@@ -1,30 +1,72 @@
 //! Table layout inferred from a file: delimiter, header and column contents.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
+use chrono::NaiveDateTime;
 use encoding_rs::WINDOWS_1252;
 
-use super::cell_formats::{NumberNotation, date_formats, is_number, is_ticker};
-use crate::normalize::is_absent_value;
+use super::cell_formats::{NumberNotation, absent_words, are_numbers, date_formats, is_number, is_ticker};
+use crate::normalize::{StampReading, interpret_stamps, is_absent_value, parse_utc_stamp};
 use crate::source::csv_reader::CsvReader;
 
 /// Number of bytes examined.
 pub(super) const SAMPLE_BYTES: u64 = 256 * 1024;
-/// Number of records examined.
-const RECORDS: usize = 300;
-/// Words for absent values that have this meaning in every feed.
-const ABSENT: [&str; 4] = ["-", "--", "NaN", "nan"];
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 /// Content of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ColumnContent {
-    /// Dates, with the formats that fit all cells.
+    /// Dates, with the formats that fit most cells.
     Dates(Vec<String>),
+    /// Times of day in UTC.
+    Stamps(StampReading),
     Numbers,
     Tickers,
     Text,
     Empty,
+}
+
+impl ColumnContent {
+    pub(super) fn is_dated(&self) -> bool {
+        matches!(self, Self::Dates(_) | Self::Stamps(_))
+    }
+}
+
+/// Column with its content.
+#[derive(Debug)]
+pub(super) struct ColumnProfile {
+    /// Name. Those of several header lines are joined by a bar; without a header, it is the number.
+    pub(super) name: String,
+    pub(super) content: ColumnContent,
+    /// Cells with a value.
+    pub(super) cells: Vec<String>,
+}
+
+impl ColumnProfile {
+    /// Column of cells, without those that are absent in every feed.
+    pub(super) fn new(name: String, cells: Vec<String>) -> Self {
+        let cells: Vec<String> = cells.into_iter().filter(|cell| !is_absent_value(cell.as_bytes())).collect();
+        let content = content(&cells.iter().map(String::as_str).collect::<Vec<_>>());
+        Self { name, content, cells }
+    }
+
+    /// Name without the path of a JSON member.
+    pub(super) fn own_name(&self, layout: &TableLayout) -> &str {
+        match layout {
+            TableLayout::Json(_) => self.name.rsplit('.').next().unwrap_or(&self.name),
+            TableLayout::Text { .. } => &self.name,
+        }
+    }
+
+    /// Text of the first cell with a value.
+    pub(super) fn sample(&self) -> &str {
+        self.cells.first().map_or("", String::as_str)
+    }
+
+    pub(super) fn texts(&self) -> Vec<&str> {
+        self.cells.iter().map(String::as_str).collect()
+    }
 }
 
 struct NumberedLine {
@@ -39,76 +81,121 @@ struct DelimitedRecords {
     records: Vec<NumberedLine>,
 }
 
+/// Place of a table in its file.
+#[derive(Debug)]
+pub(super) enum TableLayout {
+    Text {
+        windows_1252: bool,
+        delimiter: u8,
+        /// Line of the header, or of the first record if there is no header.
+        first_line: u64,
+        /// Number of header lines.
+        header: usize,
+    },
+    /// Path of the member with the records; `None` if the reader finds them without it.
+    Json(Option<String>),
+}
+
 /// Inferred layout of a table.
 #[derive(Debug)]
 pub(super) struct TableProfile {
-    pub(super) windows_1252: bool,
-    pub(super) delimiter: u8,
-    /// Line of the header, or of the first record if there is no header.
-    pub(super) first_line: u64,
-    /// Number of header lines.
-    pub(super) header: usize,
-    /// Column names. Those of several header lines are joined by a bar; without a header, they are numbers.
-    pub(super) names: Vec<String>,
-    pub(super) contents: Vec<ColumnContent>,
-    pub(super) signs: NumberNotation,
-    /// Words for absent values that the map must list.
-    pub(super) absent: Vec<&'static str>,
-    /// First cell of every column.
-    pub(super) samples: Vec<String>,
+    pub(super) layout: TableLayout,
+    pub(super) columns: Vec<ColumnProfile>,
+    pub(super) notation: NumberNotation,
+    /// True if a line below the header has a total.
+    pub(super) has_totals: bool,
+    /// Date formats of the column names, for a table with a column per date.
+    pub(super) dates_across: Option<Vec<String>>,
+}
+
+/// Text of a file's beginning, and whether it is in Windows-1252.
+pub(super) fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
+    let windows_1252 = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
+    match windows_1252 {
+        true => (WINDOWS_1252.decode_without_bom_handling(bytes).0, true),
+        false => (String::from_utf8_lossy(bytes), false),
+    }
 }
 
 impl TableProfile {
     /// Infers the layout from the beginning of a file.
-    pub(super) fn infer(bytes: &[u8]) -> Result<Self, String> {
-        let windows_1252 = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
-        let text: Cow<'_, str> = match windows_1252 {
-            true => WINDOWS_1252.decode_without_bom_handling(bytes).0,
-            false => String::from_utf8_lossy(bytes),
-        };
-        if let Some(tag) = ["<!doctype", "<html", "<?xml"].iter().find(|tag| starts_with(&text, tag)) {
+    pub(super) fn infer(text: &str, windows_1252: bool) -> Result<Self, String> {
+        if let Some(tag) = ["<!doctype", "<html", "<?xml"].iter().find(|tag| starts_with(text, tag)) {
             return Err(format!(
                 "begins with {tag}: it is a page or a document, not a table; fetch it again"
             ));
         }
-        let beginning = text.trim_start_matches('\u{feff}').trim_start();
-        if beginning.starts_with(['{', '[']) || text.contains('\0') {
-            let message = "is not a table; a map for JSON is written by hand: its columns are the members' names (quote.close), [file] records = \"data.rows\" the member that holds the records; see `ingest map nasdaq` for the other keys";
-            return Err(message.to_owned());
+        if text.contains('\0') {
+            return Err("is binary, not a table".to_owned());
         }
-        let DelimitedRecords { delimiter, records, .. } = split_at_best_delimiter(&text)?;
+        let DelimitedRecords { delimiter, records, .. } = split_at_best_delimiter(text)?;
         let width = usual_width(&records);
-        // Lines of few cells above the table are a title, below it a total.
+        // Lines of few cells above the table are a title.
         let is_whole = |line: &&NumberedLine| line.cells.len() >= width && is_filled(&line.cells);
         let table: Vec<&NumberedLine> = records.iter().skip_while(|line| !is_whole(line)).collect();
-        let header = table.iter().take(4).take_while(|line| is_header(&line.cells)).count();
-        let first_line = table.first().map_or(1, |line| line.number);
-        let names = (0..width).map(|column| name_of(&table[..header], column)).collect();
-        let rows: Vec<&NumberedLine> = table[header..].iter().copied().filter(is_whole).collect();
-        let cells = |column: usize| -> Vec<&str> {
-            let cells = rows.iter().filter_map(|line| Some(line.cells.get(column)?.trim()));
-            cells.filter(|cell| !is_absent_value(cell.as_bytes()) && !ABSENT.contains(cell)).collect()
+        let mut header = table.iter().take(4).take_while(|line| is_header(&line.cells)).count();
+        let dates_across = if header == 0 { dates_in_header(&table) } else { None };
+        header = header.max(usize::from(dates_across.is_some()));
+        // In a table of words, the rows look like further lines of names.
+        let has_values = |line: &&&NumberedLine| {
+            line.cells.iter().any(|cell| is_number(cell.trim()) || is_dated(cell.trim()))
         };
-        let contents: Vec<ColumnContent> = (0..width).map(|column| content(&cells(column))).collect();
-        let stands = |word: &&str| rows.iter().any(|line| line.cells.iter().any(|cell| cell.trim() == *word));
-        let absent = ABSENT.into_iter().filter(stands).collect();
-        let numbers = (0..width).filter(|column| contents[*column] == ColumnContent::Numbers);
-        let numbers: Vec<&str> = numbers.flat_map(cells).collect();
-        let signs = NumberNotation::of(numbers.iter().copied());
-        let samples =
-            (0..width).map(|column| cells(column).first().copied().unwrap_or_default().to_owned()).collect();
-        Ok(Self { windows_1252, delimiter, first_line, header, names, contents, signs, absent, samples })
+        if header > 1 && table[header..].iter().filter(has_values).count() * 2 <= table.len() - header {
+            header = 1;
+        }
+        let first_line = table.first().map_or(1, |line| line.number);
+        let rows = &table[header..];
+        let column = |index: usize| {
+            let cells = rows.iter().filter_map(|line| Some(line.cells.get(index)?.trim().to_owned()));
+            ColumnProfile::new(name_of(&table[..header], index), cells.collect())
+        };
+        let columns: Vec<ColumnProfile> = (0..width).map(column).collect();
+        let has_totals = header > 0 && rows.iter().any(|line| is_total(&line.cells));
+        let layout = TableLayout::Text { windows_1252, delimiter, first_line, header };
+        Ok(Self::of_columns(layout, columns, has_totals, dates_across))
     }
 
-    /// Complete lines of a file's beginning.
-    pub(super) fn whole_lines(&self, bytes: &[u8]) -> Vec<u8> {
-        let end = if (bytes.len() as u64) < SAMPLE_BYTES {
-            bytes.len()
-        } else {
-            memchr::memrchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1)
-        };
-        bytes[..end].to_vec()
+    /// Profile of columns.
+    pub(super) fn of_columns(
+        layout: TableLayout,
+        columns: Vec<ColumnProfile>,
+        has_totals: bool,
+        dates_across: Option<Vec<String>>,
+    ) -> Self {
+        let delimiter = if let TableLayout::Text { delimiter, .. } = layout { delimiter } else { b',' };
+        let numbers = columns.iter().filter(|column| column.content == ColumnContent::Numbers);
+        let numbers =
+            numbers.flat_map(|column| &column.cells).map(String::as_str).filter(|cell| is_number(cell));
+        let notation = NumberNotation::infer(numbers, delimiter);
+        Self { layout, columns, notation, has_totals, dates_across }
     }
+
+    /// Number of header lines; 1 for JSON, whose members have names.
+    pub(super) fn header(&self) -> usize {
+        match self.layout {
+            TableLayout::Text { header, .. } => header,
+            TableLayout::Json(_) => 1,
+        }
+    }
+
+    /// Words for absent values in some columns.
+    pub(super) fn absent_words(&self, columns: &[usize]) -> BTreeSet<String> {
+        let typed = |index: &&usize| {
+            let content = &self.columns[**index].content;
+            content.is_dated() || *content == ColumnContent::Numbers
+        };
+        columns.iter().filter(typed).flat_map(|index| absent_words(&self.columns[*index].texts())).collect()
+    }
+}
+
+/// Complete lines of a file's beginning.
+pub(super) fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = if (bytes.len() as u64) < SAMPLE_BYTES {
+        bytes.len()
+    } else {
+        memchr::memrchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1)
+    };
+    &bytes[..end]
 }
 
 /// True if a text begins with a tag, ignoring case.
@@ -121,7 +208,7 @@ fn starts_with(text: &str, tag: &str) -> bool {
 fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
     let mut best: Option<DelimitedRecords> = None;
     for delimiter in DELIMITERS {
-        let records = read(text, delimiter).map_err(|error| format!("cannot be read: {error}"))?;
+        let records = read_records(text, delimiter).map_err(|error| format!("cannot be read: {error}"))?;
         let width = usual_width(&records);
         let alike = records.iter().filter(|line| line.cells.len() == width).count();
         let fit = if width < 2 { 0 } else { alike * 100 / records.len().max(1) * 100 + width.min(99) };
@@ -130,14 +217,13 @@ fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
         }
     }
     best.filter(|cut| cut.fit > 0)
-        .ok_or_else(|| "has no columns separated by a comma, a semicolon, a tab or a bar".to_owned())
+        .ok_or_else(|| "has no columns that a comma, a semicolon, a tab or a bar parts".to_owned())
 }
 
-fn read(text: &str, delimiter: u8) -> std::io::Result<Vec<NumberedLine>> {
+fn read_records(text: &str, delimiter: u8) -> std::io::Result<Vec<NumberedLine>> {
     let mut reader = CsvReader::with_delimiter(text.as_bytes(), Some(delimiter))?;
     let mut records = Vec::new();
-    while records.len() < RECORDS {
-        let Some(record) = reader.next_record()? else { break };
+    while let Some(record) = reader.next_record()? {
         let cells = record.fields().map(|field| String::from_utf8_lossy(field).into_owned());
         records.push(NumberedLine { number: record.line, cells: cells.collect() });
     }
@@ -147,7 +233,8 @@ fn read(text: &str, delimiter: u8) -> std::io::Result<Vec<NumberedLine>> {
 /// Most frequent number of columns.
 fn usual_width(records: &[NumberedLine]) -> usize {
     let count = |width: usize| records.iter().filter(|line| line.cells.len() == width).count();
-    records.iter().map(|line| line.cells.len()).max_by_key(|width| count(*width)).unwrap_or_default()
+    let widths: BTreeSet<usize> = records.iter().map(|line| line.cells.len()).collect();
+    widths.into_iter().max_by_key(|width| count(*width)).unwrap_or_default()
 }
 
 /// True if more than half of a record's cells have a value.
@@ -159,8 +246,45 @@ fn is_filled(cells: &[String]) -> bool {
 fn is_header(cells: &[String]) -> bool {
     let filled = || cells.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
     filled().next().is_some()
-        && filled().all(|cell| !is_number(cell) && date_formats(&[cell]).is_empty())
+        && filled().all(|cell| !is_number(cell) && !is_dated(cell))
         && (is_filled(cells) || filled().count() == 1)
+}
+
+fn is_dated(cell: &str) -> bool {
+    parse_utc_stamp(cell).is_some() || !date_formats(&[cell]).is_empty()
+}
+
+/// Date formats of a header whose columns are dates.
+fn dates_in_header(table: &[&NumberedLine]) -> Option<Vec<String>> {
+    let [header, first, ..] = table else { return None };
+    let dates: Vec<&str> = header
+        .cells
+        .iter()
+        .map(|cell| cell.trim())
+        .filter(|cell| is_dated(cell) && cell.contains(|c: char| !c.is_ascii_digit()))
+        .collect();
+    let words = [header, first].map(|line| line.cells.first().is_some_and(|cell| !is_dated(cell.trim())));
+    let across = dates.len() >= 2 && dates.len() * 2 >= header.cells.len() && words == [true, true];
+    across.then(|| date_formats(&dates)).filter(|formats| !formats.is_empty())
+}
+
+/// True if a line begins with a word for a total.
+fn is_total(cells: &[String]) -> bool {
+    const TOTALS: [&str; 10] = [
+        "total",
+        "totals",
+        "grand",
+        "subtotal",
+        "sum",
+        "summe",
+        "gesamt",
+        "gesamtsumme",
+        "average",
+        "totale",
+    ];
+    let first = cells.iter().map(|cell| cell.trim().to_lowercase()).find(|cell| !cell.is_empty());
+    let word = first.and_then(|cell| cell.split([' ', ':']).next().map(str::to_owned));
+    word.is_some_and(|word| TOTALS.contains(&word.as_str()))
 }
 
 fn name_of(header: &[&NumberedLine], column: usize) -> String {
@@ -173,11 +297,18 @@ fn content(cells: &[&str]) -> ColumnContent {
     if cells.is_empty() {
         return ColumnContent::Empty;
     }
+    let stamps: Vec<NaiveDateTime> = cells.iter().filter_map(|cell| parse_utc_stamp(cell)).collect();
+    if stamps.len() * 2 > cells.len() {
+        match interpret_stamps(&stamps) {
+            StampReading::AsWritten => {}
+            reading => return ColumnContent::Stamps(reading),
+        }
+    }
     let dates = date_formats(cells);
     if !dates.is_empty() {
         return ColumnContent::Dates(dates);
     }
-    if cells.iter().all(|cell| is_number(cell)) {
+    if are_numbers(cells) {
         return ColumnContent::Numbers;
     }
     if cells.iter().all(|cell| is_ticker(cell)) { ColumnContent::Tickers } else { ColumnContent::Text }

@@ -1,22 +1,42 @@
 use super::propose_map;
-use crate::source::feed_files::{Encoding, FeedFile, Packing};
+use crate::source::feed_files::FeedFile;
+
+mod real_tables;
+
+/// Map proposed for a file.
+fn propose(name: &str, bytes: &[u8]) -> Result<String, String> {
+    let folder =
+        std::env::temp_dir().join(format!("propose-{}-{:x}", std::process::id(), folder_id(name, bytes)));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let file = FeedFile { path, ..FeedFile::from_name(name) };
+    let text = propose_map(&file);
+    std::fs::remove_dir_all(folder).unwrap();
+    text
+}
+
+/// Name of a test's folder, of its own for each file.
+fn folder_id(name: &str, bytes: &[u8]) -> u64 {
+    let hash = blake3::Hasher::new().update(name.as_bytes()).update(bytes).finalize();
+    hash.as_bytes()[..8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
 
 /// Checks that the map proposed for a file contains all `parts`.
 fn check(name: &str, bytes: &[u8], parts: &[&str]) {
-    let folder = std::env::temp_dir().join(format!("propose-{}-{name}", std::process::id()));
-    std::fs::write(&folder, bytes).unwrap();
-    let file = FeedFile {
-        path: folder.clone(),
-        label: name.to_owned(),
-        packing: Packing::Alone,
-        encoding: Encoding::Csv,
-    };
-    let text = propose_map(&file);
-    std::fs::remove_file(folder).unwrap();
-    let text = text.unwrap();
+    let text = propose(name, bytes).unwrap();
     for part in parts {
         assert!(text.contains(part), "{part} in:\n{text}");
     }
+}
+
+fn lacks(name: &str, bytes: &[u8], part: &str) {
+    let text = propose(name, bytes).unwrap();
+    assert!(!text.contains(part), "{part} in:\n{text}");
+}
+
+fn refused(name: &str, bytes: &[u8]) -> String {
+    propose(name, bytes).unwrap_err()
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::format::{FileFormat, FileHead, ReaderOptions};
+use crate::normalize::ExchangeZone;
 use crate::rejects::RejectIdSearch;
 use crate::source::feed_files::FeedFile;
 use crate::source::unpack;
@@ -17,6 +18,8 @@ use crate::source::unpack;
 pub(crate) struct LoadInput {
     pub file: FeedFile,
     pub format: FileFormat,
+    /// Exchange's time zone, in which the file's UTC stamps are midnights.
+    pub zone: Option<ExchangeZone>,
     /// Digest of the rows, 64 hex digits.
     pub digest: String,
     /// Hash of the unpacked content. It detects a change of the file during the load.
@@ -71,6 +74,7 @@ fn identify_file(
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     let head = unpack::read_text(file, |reader| FileHead::read(file, reader)).map_err(unreadable)?;
     let format = FileFormat::detect(file, &head, options)?;
+    let zone = format.exchange_zone(&head)?;
     let mut mends = RejectIdSearch::default();
     let (content, bytes) = unpack::read_text(file, |reader| {
         let mut hashing = HashingReader::new(reader);
@@ -93,7 +97,7 @@ fn identify_file(
     };
     let digest = digest.to_hex().to_string();
     let doubles = unpack::double_columns(file).map_err(unreadable)?;
-    Ok(LoadInput { file: file.clone(), format, digest, content, bytes, mends: mends.ids, doubles })
+    Ok(LoadInput { file: file.clone(), format, zone, digest, content, bytes, mends: mends.ids, doubles })
 }
 
 /// Reader that hashes and counts the bytes read through it.

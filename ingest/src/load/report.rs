@@ -134,6 +134,9 @@ pub struct FileReport {
     /// Columns of binary doubles. They are read as their shortest decimals.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubles: Vec<String>,
+    /// Time zone in which the UTC times of the file's dates are midnights. Rows have the local days.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
     /// Sample of the rejects of a refused file. Rejects of loaded files are in the log.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
@@ -159,6 +162,7 @@ impl FileReport {
             reason: refusal,
             path: None,
             doubles: Vec::new(),
+            time_zone: None,
         }
     }
 }
@@ -321,6 +325,7 @@ impl LoadSummary {
             let (name, columns) = (&file.file, file.doubles.join(", "));
             writeln!(text, "{name} holds binary doubles, read by their shortest decimals: {columns}")?;
         }
+        self.write_assumptions(text)?;
         self.symbols.write_text(text)?;
         if let Some(dates) = &self.dates {
             writeln!(text, "dates: {} to {}", dates.first, dates.last)?;
@@ -365,6 +370,21 @@ impl LoadSummary {
             "run {}{resumed}: {} frames, {} more were in the log already",
             self.run, self.frames, self.frames_in_log
         )
+    }
+
+    /// Writes how the rows were read where the files do not say it.
+    fn write_assumptions(&self, text: &mut String) -> std::fmt::Result {
+        let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for file in &self.files {
+            if let Some(zone) = &file.time_zone {
+                zones.entry(zone).or_default().push(&file.file);
+            }
+        }
+        for (zone, files) in zones {
+            let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+            writeln!(text, "{}{more}: UTC times are midnights in {zone}; rows have its days", files[0])?;
+        }
+        Ok(())
     }
 
     /// Lists the files of a load with several files.

@@ -255,7 +255,8 @@ impl LoadRun {
         }
         self.progress.log_file_read(&input.file.label, stats);
         let report = FileReport::from_stats(&input.file.label, input.format.name(), stats, None);
-        FileReport { doubles: input.doubles.clone(), ..report }
+        let time_zone = input.zone.map(|zone| zone.to_string());
+        FileReport { doubles: input.doubles.clone(), time_zone, ..report }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 
 use super::cell_text::is_absent_value;
+use super::exchange_zone::{ExchangeZone, parse_utc_stamp};
 use super::row_error::{RowError, abbreviate};
 
 /// Parses `YYYY-MM-DD` and no other form.
@@ -21,7 +22,7 @@ pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
 }
 
 /// Parses a date, also with the time of midnight: `2022-01-03 00:00:00+08:00` is the exchange's 3 January.
-pub(crate) fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
+fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     let Some((day, time)) = text.split_at_checked(10).filter(|(_, time)| !time.is_empty()) else {
         return parse_date(text);
     };
@@ -31,9 +32,20 @@ pub(crate) fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     rest.iter().all(is_zone).then(|| parse_date(day))?
 }
 
+/// Parses a date as [`parse_date_or_midnight`]. In a file of UTC stamps, the local midnight of the exchange's zone is one
+/// too.
+pub(super) fn parse_day(text: &[u8], zone: Option<ExchangeZone>) -> Option<NaiveDate> {
+    parse_date_or_midnight(text)
+        .or_else(|| zone?.day_beginning_at(parse_utc_stamp(std::str::from_utf8(text).ok()?)?))
+}
+
 /// Parses the date of a price row. It must be one session, without a time of day, a week or a range.
-pub(crate) fn parse_session_date(column: &str, text: &[u8]) -> Result<NaiveDate, RowError> {
-    if let Some(date) = parse_date_or_midnight(text) {
+pub(crate) fn parse_session_date(
+    column: &str,
+    text: &[u8],
+    zone: Option<ExchangeZone>,
+) -> Result<NaiveDate, RowError> {
+    if let Some(date) = parse_day(text, zone) {
         return Ok(date);
     }
     if is_absent_value(text) {

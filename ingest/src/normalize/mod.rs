@@ -5,6 +5,7 @@
 
 mod cell_text;
 mod date;
+mod exchange_zone;
 mod record_cells;
 mod row_error;
 #[cfg(test)]
@@ -12,5 +13,8 @@ mod tests;
 
 pub(crate) use cell_text::{is_absent_value, parse_web_address, trim_blanks};
 pub(crate) use date::{parse_date, parse_duration, parse_session_date, parse_time};
+pub(crate) use exchange_zone::{
+    ExchangeZone, StampReading, from_unix_seconds, interpret_stamps, parse_utc_stamp,
+};
 pub(crate) use record_cells::RecordCells;
 pub(crate) use row_error::{RowError, abbreviate};

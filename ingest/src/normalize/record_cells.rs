@@ -12,7 +12,8 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::cell_text::is_absent_value;
-use super::date::{invalid_date, parse_date_or_midnight, parse_time};
+use super::date::{invalid_date, parse_day, parse_time};
+use super::exchange_zone::ExchangeZone;
 use super::row_error::RowError;
 
 /// Cells of one record, by column name.
@@ -20,11 +21,17 @@ pub(crate) struct RecordCells<'a> {
     names: &'static [&'static str],
     values: Vec<Option<Cow<'a, str>>>,
     rounded: Cell<u64>,
+    zone: Option<ExchangeZone>,
 }
 
 impl<'a> RecordCells<'a> {
     pub(crate) fn new(names: &'static [&'static str]) -> Self {
-        Self { names, values: vec![None; names.len()], rounded: Cell::new(0) }
+        Self { names, values: vec![None; names.len()], rounded: Cell::new(0), zone: None }
+    }
+
+    /// Sets the time zone of UTC stamps.
+    pub(crate) fn set_zone(&mut self, zone: Option<ExchangeZone>) {
+        self.zone = zone;
     }
 
     /// Sets the cell at a column's index. Surrounding blanks are dropped, and an empty cell is absent.
@@ -79,7 +86,7 @@ impl<'a> RecordCells<'a> {
     /// Optional date.
     pub(crate) fn date(&self, column: &str) -> Result<Option<NaiveDate>, RowError> {
         let Some(text) = self.value(column) else { return Ok(None) };
-        parse_date_or_midnight(text.as_bytes()).map(Some).ok_or_else(|| invalid_date(column, text.as_bytes()))
+        parse_day(text.as_bytes(), self.zone).map(Some).ok_or_else(|| invalid_date(column, text.as_bytes()))
     }
 
     /// Required date.

@@ -23,7 +23,7 @@ fn dates_are_days() {
 
 #[test]
 fn a_price_row_is_one_session() {
-    let reason = |text: &str| parse_session_date("date", text.as_bytes()).map_err(|fault| fault.reason);
+    let reason = |text: &str| parse_session_date("date", text.as_bytes(), None).map_err(|fault| fault.reason);
     for day in ["2024-01-02", "2024-01-02 00:00:00", "2024-01-02T00:00:00.000Z", "2024-01-02 00:00:00-05:00"]
     {
         assert_eq!(reason(day), Ok(NaiveDate::from_ymd_opt(2024, 1, 2).unwrap()), "{day}");

@@ -116,7 +116,8 @@ fn read_record(
     record: &CsvRecord<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
-    let cells = cells_of(layout, columns, record)?;
+    let mut cells = cells_of(layout, columns, record)?;
+    cells.set_zone(rows.zone());
     if let Some(kind) = cells.text("kind").filter(|kind| *kind != layout.kind.as_str()) {
         let message = format_args!("kind {kind:?} in a file of kind {}: use one file per kind", layout.kind);
         return Err(RowError::new("unknown_kind", message));
@@ -133,8 +134,10 @@ pub(super) fn read_records(
     let ignore_unknown = reading.options.ignore_unknown;
     let take = |record: &[u8], line: u64, rows: &mut RowAccumulator| {
         rows.stats.records += 1;
-        let accepted = json::parse_cells(record, kind, ignore_unknown)
-            .and_then(|(kind, cells)| row_conversion::convert_record(kind, &cells, line, record.len(), rows));
+        let accepted = json::parse_cells(record, kind, ignore_unknown).and_then(|(kind, mut cells)| {
+            cells.set_zone(rows.zone());
+            row_conversion::convert_record(kind, &cells, line, record.len(), rows)
+        });
         if let Err(fault) = accepted {
             rows.add_reject(line, record, fault);
         }

@@ -75,7 +75,7 @@ fn read_record(
 ) -> Result<(), RowError> {
     let cell = record.field(places.date);
     if last_date.0 != cell {
-        *last_date = (cell.to_vec(), parse_session_date("date", trim_blanks(cell))?);
+        *last_date = (cell.to_vec(), parse_session_date("date", trim_blanks(cell), rows.zone())?);
     }
     if places.kind != NONE && !matches!(record.field(places.kind), b"" | b"price") {
         return Err(RowError::new("unknown_kind", "this is a file of kind price: use one file per kind"));

@@ -45,7 +45,7 @@ pub(super) fn convert_record(
         Kind::Etf => rows.add_etf(provenance.into_row(etf(cells)?), bytes),
         Kind::Holding => accept_holding(cells, provenance, rows)?,
         Kind::Session => {
-            let date = parse_session_date("date", cells.required_text("date")?.as_bytes())?;
+            let date = parse_session_date("date", cells.required_text("date")?.as_bytes(), rows.zone())?;
             rows.add_session(
                 provenance.into_row(MarketSession { date, note: cells.owned_text("note") }),
                 bytes,
@@ -71,7 +71,7 @@ fn provenance(cells: &RecordCells<'_>, line: u64, rows: &RowAccumulator) -> Resu
 fn accept_price(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let bytes = |name: &str| cells.text(name).unwrap_or_default().as_bytes();
     let version = price_reader::parse_version(cells, rows)?;
-    let date = parse_session_date("date", bytes("date"))?;
+    let date = parse_session_date("date", bytes("date"), rows.zone())?;
     let prices = PriceCells {
         open: bytes("open"),
         high: bytes("high"),

@@ -150,8 +150,9 @@ fn said(map: &ColumnMap, name: &str, parts: &NameParts<'_>) -> Result<Vec<(&'sta
         })?));
     }
     if let Some(text) = parts.date {
-        let date = value("date", text)?;
-        constants.push(("date", date.ok_or_else(|| format!("has the column {name:?} without a date"))?));
+        let column = map.day_column();
+        let date = value(column, text)?;
+        constants.push((column, date.ok_or_else(|| format!("has the column {name:?} without a date"))?));
     }
     Ok(constants)
 }

@@ -1,8 +1,8 @@
 //! Date formats of a map: `DD.MM.YYYY`, `MMM D, YYYY`, `YYYYMMDD`.
 
-use chrono::{DateTime, NaiveDate};
+use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 
-use crate::normalize::{RowError, abbreviate};
+use crate::normalize::{ExchangeZone, RowError, abbreviate, from_unix_seconds, parse_utc_stamp};
 
 /// Description of allowed date formats, for error messages.
 pub(super) const ALLOWED: &str = "YYYY, YY, MM, DD (also of one digit), MMM (Jan, January) and the signs between them, such as DD.MM.YYYY; or unix, unix_ms";
@@ -56,14 +56,20 @@ impl DateFormat {
         whole.then_some(Self::Parts(parts))
     }
 
+    /// Point in time of a number of ticks.
+    fn read_time(&self, text: &str) -> Option<NaiveDateTime> {
+        let Self::Unix(a_second) = self else { return None };
+        let ticks: i64 = text.strip_suffix(".0").unwrap_or(text).parse().ok()?;
+        from_unix_seconds(ticks.div_euclid(*a_second))
+    }
+
     /// Date at the beginning of a text, and the rest of the text.
     fn read<'a>(&self, text: &'a str) -> Option<(NaiveDate, &'a str)> {
         let parts = match self {
             Self::Parts(parts) => parts,
-            Self::Unix(a_second) => {
-                let ticks: i64 = text.strip_suffix(".0").unwrap_or(text).parse().ok()?;
-                let time = DateTime::from_timestamp(ticks.div_euclid(*a_second), 0)?;
-                return Some((time.date_naive(), ""));
+            Self::Unix(_) => {
+                let time = self.read_time(text)?;
+                return Some((time.date(), if time.time() == NaiveTime::MIN { "" } else { " UTC:" }));
             }
         };
         let (mut year, mut month, mut day, mut rest) = (0, 0, 0, text);
@@ -85,9 +91,23 @@ impl DateFormat {
     }
 }
 
-/// Parses a date with the first format that fits. A midnight after it is ignored.
-pub(super) fn read_date(formats: &[DateFormat], column: &str, text: &str) -> Result<NaiveDate, RowError> {
+/// Parses a date with the first format that fits. A midnight after it is ignored. With a zone, a time in UTC that is a
+/// local midnight gives the local day, and so does every time since 1970.
+pub(super) fn read_date(
+    formats: &[DateFormat],
+    zone: Option<ExchangeZone>,
+    column: &str,
+    text: &str,
+) -> Result<NaiveDate, RowError> {
     let mut timed = false;
+    if let Some(zone) = zone {
+        if let Some(time) = formats.iter().find_map(|format| format.read_time(text)) {
+            return Ok(zone.local_date(time));
+        }
+        if let Some(day) = parse_utc_stamp(text).and_then(|stamp| zone.day_beginning_at(stamp)) {
+            return Ok(day);
+        }
+    }
     for format in formats {
         match format.read(text) {
             Some((date, rest)) if is_midnight(rest) => return Ok(date),
@@ -99,7 +119,9 @@ pub(super) fn read_date(formats: &[DateFormat], column: &str, text: &str) -> Res
     Err(match timed {
         true => RowError::new(
             "intraday_row",
-            format_args!("{column} {shown:?} has a time of day: only daily rows are loaded"),
+            format_args!(
+                "{column} {shown:?} has a time of day: only daily rows are loaded; for times in UTC, the map's dates.zone is the exchange's time zone"
+            ),
         ),
         false => RowError::new(
             "bad_date",
@@ -108,11 +130,10 @@ pub(super) fn read_date(formats: &[DateFormat], column: &str, text: &str) -> Res
     })
 }
 
-/// True if a text is a date in this format.
-pub(crate) fn matches_date_format(format: &str, text: &str) -> bool {
-    DateFormat::parse(format)
-        .and_then(|format| format.read(text).map(|(_, rest)| is_midnight(rest)))
-        .unwrap_or(false)
+/// Date of a text in a format, for the inference of formats.
+pub(crate) fn parse_date_format(format: &str, text: &str) -> Option<NaiveDate> {
+    let (date, rest) = DateFormat::parse(format)?.read(text)?;
+    is_midnight(rest).then_some(date)
 }
 
 /// True if the rest of a date is empty or the time of midnight.
@@ -162,7 +183,7 @@ mod tests {
     use super::*;
 
     fn check(format: &str, text: &str, expected: &str) {
-        let found = read_date(&[DateFormat::parse(format).unwrap()], "date", text);
+        let found = read_date(&[DateFormat::parse(format).unwrap()], None, "date", text);
         let found = found.map_or_else(|fault| fault.reason.to_owned(), |date| date.to_string());
         assert_eq!(found, expected, "{text} as {format}");
     }
@@ -180,6 +201,16 @@ mod tests {
         check("DD-MMM-YY", "3-Sept-99", "1999-09-03");
         check("MMM DD, YYYY", "January 02, 2024", "2024-01-02");
         check("unix", "1704153600", "2024-01-02");
+        check("unix", "1704171600", "intraday_row");
+        let zone = ExchangeZone::parse("Europe/Berlin");
+        let day = |format: &str, text: &str| {
+            let found = read_date(&[DateFormat::parse(format).unwrap()], zone, "date", text);
+            found.map_or_else(|fault| fault.reason.to_owned(), |date| date.to_string())
+        };
+        assert_eq!(day("unix", "1625090400"), "2021-07-01");
+        assert_eq!(day("YYYY-MM-DD", "2021-06-30 22:00:00+00:00"), "2021-07-01");
+        assert_eq!(day("YYYY-MM-DD", "2021-06-30"), "2021-06-30");
+        assert_eq!(day("YYYY-MM-DD", "2021-06-30 21:00:00Z"), "intraday_row");
         check("unix_ms", "1704153600000", "2024-01-02");
     }
 

@@ -13,10 +13,16 @@ use super::map_definition::ColumnLocation;
 use super::number_format::NumberFormat;
 use crate::format::canonical::kind_layout::{CanonicalColumnType, KindLayout, canonical_column_type};
 use crate::format::symbol_pattern::SymbolPattern;
-use crate::normalize::{RowError, abbreviate, is_absent_value};
+use crate::normalize::{ExchangeZone, RowError, abbreviate, is_absent_value};
 
 /// Column with old and new shares of a split, such as `4:1` or `4.0`.
 pub(super) const RATIO: &str = "ratio";
+/// Column that says whether a split increases the shares (`forward`) or reduces them (`reverse`).
+pub(super) const DIRECTION: &str = "direction";
+/// Column with the currency of prices. Canonical prices have none, so a minor unit is converted.
+pub(super) const CURRENCY: &str = "currency";
+/// Columns whose cells may have a unit.
+pub(super) const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
 
 /// Validated map.
 #[derive(Debug)]
@@ -37,6 +43,10 @@ pub struct ColumnMap {
     /// Columns that must have a nonzero value, or the record is skipped.
     pub(super) skip_without: Vec<&'static str>,
     pub(super) dates: Vec<DateFormat>,
+    /// Time zone of times in UTC.
+    pub(super) zone: Option<ExchangeZone>,
+    /// Units within cells of money, longest first, with their currencies.
+    pub(super) units: Vec<(String, String)>,
     pub(super) numbers: NumberFormat,
     pub(super) scale: BTreeMap<&'static str, Decimal>,
     pub(super) aliases: BTreeMap<&'static str, BTreeMap<String, String>>,
@@ -105,7 +115,7 @@ impl ColumnMap {
         }
         let value = match canonical_column_type(name) {
             CanonicalColumnType::Date => {
-                Cow::Owned(date_format::read_date(&self.dates, name, cell)?.to_string())
+                Cow::Owned(date_format::read_date(&self.dates, self.zone, name, cell)?.to_string())
             }
             CanonicalColumnType::Number if name == RATIO => Cow::Borrowed(cell),
             CanonicalColumnType::Number => self.numbers.read(name, cell, self.scale.get(name).copied())?,
@@ -115,6 +125,33 @@ impl ColumnMap {
             CanonicalColumnType::Text => Cow::Borrowed(cell),
         };
         Ok(Some(value))
+    }
+
+    /// Number and currency of a cell with a unit; no currency without a unit.
+    pub(super) fn split_unit<'a>(&self, name: &str, cell: &'a str) -> (&'a str, Option<&str>) {
+        let cell = cell.trim();
+        if !MONEY.contains(&name) {
+            return (cell, None);
+        }
+        let number = |unit: &str| cell.strip_prefix(unit).or_else(|| cell.strip_suffix(unit)).map(str::trim);
+        let found = self.units.iter().find_map(|(unit, currency)| Some((number(unit)?, currency.as_str())));
+        found.map_or((cell, None), |(number, currency)| (number, Some(currency)))
+    }
+
+    /// Canonical column with the day of a row.
+    pub(super) fn day_column(&self) -> &'static str {
+        match self.kind {
+            Kind::Dividend | Kind::Split => "ex_date",
+            Kind::Price | Kind::Session => "date",
+            _ => "as_of",
+        }
+    }
+
+    /// True if the columns of a record say that its rows are to be skipped.
+    pub(super) fn skips(&self, name: &'static str, cell: &str) -> bool {
+        let cell = cell.trim();
+        self.skip_without.contains(&name)
+            && (is_absent_value(cell.as_bytes()) || self.absent.iter().any(|word| word == cell))
     }
 
     /// Symbol in a cell or a column name.

@@ -33,6 +33,9 @@ pub(super) struct MapDefinition {
     #[serde(default)]
     pub(super) rows: RowsSection,
     pub(super) wide: Option<WideSection>,
+    /// Unit within the cells of prices and amounts, such as `p`, with its currency.
+    #[serde(default)]
+    pub(super) units: BTreeMap<String, Spanned<String>>,
 }
 
 /// `[file]`: layout of the records in the text.
@@ -54,6 +57,8 @@ pub(super) struct FileSection {
 #[serde(deny_unknown_fields)]
 pub(super) struct DatesSection {
     pub(super) format: Option<Spanned<OneOrMore>>,
+    /// Time zone of the exchange, for times that are given in UTC.
+    pub(super) zone: Option<Spanned<String>>,
 }
 
 /// `[numbers]`: notation of numbers.

@@ -7,10 +7,15 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
 
+use market::decimal::parse_decimal;
+use market::event::Kind;
+use market::metrics::currency::Currency;
+use rust_decimal::Decimal;
+
 use super::canonical::RecordBuilder;
 use super::canonical::kind_layout::ID_FIELD;
 use super::file_format::{FeedReadError, FileFormat, ReaderOptions, SymbolScope, VendorFile};
-use super::file_head::FileHead;
+use super::file_head::{FileHead, is_symbol_column};
 use super::file_symbol;
 use super::raw_json::RawJson;
 use super::split_ratio;
@@ -31,9 +36,9 @@ mod validation;
 mod windows_1252;
 
 use column_plan::{ColumnPlan, PlannedRow};
-pub(crate) use date_format::matches_date_format;
+pub(crate) use date_format::parse_date_format;
 pub use map::ColumnMap;
-use map::RATIO;
+use map::{CURRENCY, DIRECTION, MONEY, RATIO};
 use map_definition::ColumnLocation;
 pub use map_definition::MapError;
 pub(super) use map_file::find_shipped_map;
@@ -65,8 +70,21 @@ pub(super) fn detect(
     if head.encoding == Encoding::Csv && map.records.is_some() {
         return Err("is a table, which has no members: file.records is for JSON".to_owned());
     }
+    // Members of the pages around deeper lists are out of reach.
+    let reachable =
+        head.encoding != Encoding::Csv && map.records.as_ref().is_none_or(|path| !path.contains('.'));
+    let keys = if reachable { head.record_keys() } else { Vec::new() };
+    if let (true, Some(column)) = (symbol.is_some(), keys.iter().find(|name| is_symbol_column(name))) {
+        return Err(names_symbols(map, column));
+    }
     let mended = head.columns.iter().any(|name| name == ID_FIELD);
     Ok(FileFormat::Mapped { map: map.clone(), encoding: head.encoding, symbol, mended })
+}
+
+/// Refusal of a file that names symbols under a map that takes it for a file of one symbol.
+fn names_symbols(map: &ColumnMap, column: &str) -> String {
+    let symbol = map.symbol_column().unwrap_or("symbol");
+    format!("names symbols in its column {column:?}: say columns.{symbol} = {column:?} in the map")
 }
 
 /// Reads all rows of a file.
@@ -112,6 +130,9 @@ fn read_table(
         records = records.without_comments();
     }
     let names = header(beginning, &mut records)?;
+    if let (true, Some(column)) = (owner.is_some(), names.iter().find(|name| is_symbol_column(name))) {
+        return Err(FeedReadError::Refused(names_symbols(map, column)));
+    }
     let plan = ColumnPlan::resolve(map, &names).map_err(FeedReadError::Refused)?;
     let mut width = names.len();
     if width > 0 {
@@ -126,6 +147,9 @@ fn read_table(
             width = record.len();
             let numbers: Vec<String> = (1..=width).map(|number| number.to_string()).collect();
             rows.set_table_header(&table_header(&numbers, record.delimiter));
+        }
+        if skips(map, &plan, &record) {
+            continue;
         }
         let read = check_shape(width, &record).and_then(|()| common(map, &plan, owner.as_ref(), &record));
         let common = match read {
@@ -205,6 +229,11 @@ fn check_shape(width: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     Ok(())
 }
 
+/// True if a record lacks a value without which the map skips it, such as the date of a line with totals.
+fn skips(map: &ColumnMap, plan: &ColumnPlan, record: &CsvRecord<'_>) -> bool {
+    plan.common.iter().any(|(name, index)| text(record, *index).is_ok_and(|cell| map.skips(name, cell)))
+}
+
 /// Values that all rows of a record share.
 fn common<'a>(
     map: &'a ColumnMap,
@@ -254,8 +283,82 @@ fn add<'a>(
     text: &'a str,
     values: &mut RowValues<'a>,
 ) -> Result<(), RowError> {
-    values.extend(map.convert_cell(name, text)?.map(|value| (name, value)));
+    let (text, currency) = map.split_unit(name, text);
+    if let Some(value) = map.convert_cell(name, text)? {
+        push(map, name, value, currency, values)?;
+    }
     Ok(())
+}
+
+/// Adds a converted value, and the currency of its unit.
+fn push<'a>(
+    map: &ColumnMap,
+    name: &'static str,
+    value: Cow<'a, str>,
+    currency: Option<&str>,
+    values: &mut RowValues<'a>,
+) -> Result<(), RowError> {
+    if name == CURRENCY {
+        return set_currency(map, value, values);
+    }
+    values.push((name, value));
+    currency.map_or(Ok(()), |currency| set_currency(map, Cow::Owned(currency.to_owned()), values))
+}
+
+/// Sets the currency of a row. A column or a unit precedes the map's constant.
+fn set_currency<'a>(
+    map: &ColumnMap,
+    currency: Cow<'a, str>,
+    values: &mut RowValues<'a>,
+) -> Result<(), RowError> {
+    let constant = map.constants.iter().find(|(name, _)| *name == CURRENCY).map(|(_, value)| value.as_str());
+    match values.iter_mut().find(|(name, _)| *name == CURRENCY) {
+        None => values.push((CURRENCY, currency)),
+        Some((_, known)) if Some(known.as_ref()) == constant => *known = currency,
+        Some((_, known)) if *known == currency => {}
+        Some((_, known)) => {
+            return Err(RowError::new("bad_value", format_args!("the row is in {known} and in {currency}")));
+        }
+    }
+    Ok(())
+}
+
+/// Converts prices in a minor unit, and drops their currency.
+fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
+    let Some(at) = values.iter().position(|(name, _)| *name == CURRENCY) else { return Ok(values) };
+    let (_, text) = values.remove(at);
+    let currency = Currency::parse(&text).ok_or_else(|| {
+        let message =
+            format_args!("currency {text:?} is not a currency: write its ISO 4217 code, such as USD");
+        RowError::new("bad_value", message)
+    })?;
+    for (name, value) in
+        values.iter_mut().filter(|(name, _)| currency.minor.is_some() && MONEY.contains(name))
+    {
+        let parsed =
+            parse_decimal(value).map_err(|error| RowError::invalid_number(name, value.as_bytes(), error))?;
+        *value = Cow::Owned(currency.to_major(parsed.value).to_string());
+    }
+    Ok(values)
+}
+
+/// Old and new shares of a ratio. A direction decides which side is larger.
+fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal), RowError> {
+    let (from, to) = split_ratio::parse_ratio(ratio).ok_or_else(|| {
+        let message = format_args!("ratio {ratio:?} is none: write new to old, such as 4:1 or 4.0");
+        RowError::new("bad_number", message)
+    })?;
+    match direction {
+        None => Ok((from, to)),
+        Some("forward") => Ok((from.min(to), from.max(to))),
+        Some("reverse") => Ok((from.max(to), from.min(to))),
+        Some(other) => {
+            let message = format_args!(
+                "direction {other:?} must be forward or reverse: name the words in [aliases.direction]"
+            );
+            Err(RowError::new("bad_value", message))
+        }
+    }
 }
 
 /// Validates and adds a row, unless the map skips it.
@@ -271,17 +374,22 @@ fn accept(
     if !map.skip_without.iter().all(has) {
         return Ok(());
     }
+    if !map.units.is_empty() && !values.iter().any(|(name, _)| *name == CURRENCY) {
+        let message =
+            "the number has no unit of the map's [units]: add its unit, or constants.currency for it";
+        return Err(RowError::new("bad_value", message));
+    }
+    let values = if map.kind == Kind::Price { price_values(values)? } else { values };
+    let direction =
+        values.iter().find(|(name, _)| *name == DIRECTION).map(|(_, value)| value.to_ascii_lowercase());
     let mut draft = RecordBuilder::new(map.kind);
     for (name, value) in values {
         draft = match name {
             RATIO => {
-                let (from, to) = split_ratio::parse_ratio(&value).ok_or_else(|| {
-                    let message =
-                        format_args!("ratio {value:?} is invalid: write new to old, such as 4:1 or 4.0");
-                    RowError::new("bad_number", message)
-                })?;
+                let (from, to) = split_sides(&value, direction.as_deref())?;
                 draft.with_value("from", Some(from.to_string())).with_value("to", Some(to.to_string()))
             }
+            DIRECTION => draft,
             name => draft.with_value(name, Some(value)),
         };
     }
@@ -375,8 +483,10 @@ fn object_values<'a>(
     for (name, path) in paths {
         let found = member(object, path).or_else(|| member(wrapper?, path)).and_then(RawJson::text);
         if let Some(text) = found {
-            let value = map.convert_cell(name, &text)?;
-            values.extend(value.map(|value| (*name, Cow::Owned(value.into_owned()))));
+            let (text, currency) = map.split_unit(name, &text);
+            if let Some(value) = map.convert_cell(name, text)? {
+                push(map, name, Cow::Owned(value.into_owned()), currency, &mut values)?;
+            }
         }
     }
     Ok(values)

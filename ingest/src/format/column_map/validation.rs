@@ -5,16 +5,18 @@ use std::fmt;
 use std::ops::Range;
 
 use market::event::Kind;
+use market::metrics::currency::Currency;
 use rust_decimal::Decimal;
 use toml::Spanned;
 
 use super::column_name_pattern::NamePattern;
 use super::date_format::{self, DateFormat};
-use super::map::{ColumnMap, RATIO, WideNames};
+use super::map::{CURRENCY, ColumnMap, DIRECTION, RATIO, WideNames};
 use super::map_definition::{ColumnLocation, MapDefinition, MapError, OneOrMore, ScaleFactor};
 use super::number_format::NumberFormat;
 use crate::format::canonical::kind_layout::{self, CanonicalColumnType, KindLayout, canonical_column_type};
 use crate::format::symbol_pattern::SymbolPattern;
+use crate::normalize::ExchangeZone;
 
 impl ColumnMap {
     /// Parses and validates a map.
@@ -70,6 +72,8 @@ impl<'a> MapValidator<'a> {
             wide: self.wide(header)?,
             skip_without: self.skip_without()?,
             dates: self.dates()?,
+            zone: self.zone()?,
+            units: self.units()?,
             numbers: self.numbers()?,
             scale: self.scale()?,
             aliases: self.aliases()?,
@@ -85,8 +89,13 @@ impl<'a> MapValidator<'a> {
 
     /// Canonical name of a column.
     fn name(&self, section: &str, name: &str, span: Range<usize>) -> Result<&'static str, MapError> {
-        let ratio = (self.kind == Kind::Split).then_some(RATIO);
-        let allowed = || self.layout.names.iter().copied().filter(|known| *known != "kind").chain(ratio);
+        let more: &[&'static str] = match self.kind {
+            Kind::Split => &[RATIO, DIRECTION],
+            Kind::Price => &[CURRENCY],
+            _ => &[],
+        };
+        let allowed =
+            || self.layout.names.iter().copied().filter(|known| *known != "kind").chain(more.iter().copied());
         allowed().find(|known| *known == name).ok_or_else(|| {
             let allowed: Vec<&str> = allowed().collect();
             let message = format!(
@@ -161,6 +170,30 @@ impl<'a> MapValidator<'a> {
             })
         };
         texts.iter().map(format).collect()
+    }
+
+    fn zone(&self) -> Result<Option<ExchangeZone>, MapError> {
+        let Some(zone) = &self.definition.dates.zone else { return Ok(None) };
+        let message = "dates.zone is the exchange's time zone by its IANA name, such as \"America/New_York\"";
+        ExchangeZone::parse(zone.get_ref()).map(Some).ok_or_else(|| self.at(zone.span(), message))
+    }
+
+    /// Units with their currencies, the longest first: `GBp` before `p`.
+    fn units(&self) -> Result<Vec<(String, String)>, MapError> {
+        let mut units = Vec::new();
+        for (unit, currency) in &self.definition.units {
+            let is_unit = !unit.trim().is_empty() && !unit.contains(|c: char| c.is_ascii_digit());
+            if !is_unit || Currency::parse(currency.get_ref()).is_none() {
+                let message = "[units] has units within cells and their currencies, such as p = \"GBX\"";
+                return Err(self.at(currency.span(), message));
+            }
+            if !matches!(self.kind, Kind::Price | Kind::Dividend) {
+                return Err(self.at(currency.span(), "[units] is for prices and dividends"));
+            }
+            units.push((unit.trim().to_owned(), currency.get_ref().clone()));
+        }
+        units.sort_by_key(|(unit, _)| std::cmp::Reverse(unit.len()));
+        Ok(units)
     }
 
     fn numbers(&self) -> Result<NumberFormat, MapError> {
@@ -248,7 +281,7 @@ impl<'a> MapValidator<'a> {
             map.columns.iter().any(|(known, _)| *known == name)
                 || map.constants.iter().any(|(known, _)| *known == name)
                 || wide.is_some_and(|wide| wide.value == Some(name))
-                || wide.is_some_and(|wide| name == "date" && wide.pattern.has_date())
+                || wide.is_some_and(|wide| name == map.day_column() && wide.pattern.has_date())
                 || matches!(name, "from" | "to") && map.columns.iter().any(|(known, _)| *known == RATIO)
         };
         let retracting = given("action");
@@ -257,6 +290,11 @@ impl<'a> MapValidator<'a> {
             required.copied().filter(|name| Some(*name) != map.symbol_column() && !given(name)).collect();
         if self.kind == Kind::Dividend && !given("ex_date") && !given("record_date") {
             missing.push("ex_date (or record_date)");
+        }
+        if given(DIRECTION) && !given(RATIO) {
+            return Err(MapError::without_line(
+                "a direction is that of a ratio: name the column of the ratio in [columns]",
+            ));
         }
         if missing.is_empty() {
             return Ok(());

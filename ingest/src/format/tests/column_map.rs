@@ -230,3 +230,101 @@ fn a_map_is_part_of_an_inputs_identity_and_its_comments_are_not() {
     assert_eq!(digest(map), digest(&commented));
     assert_ne!(digest(map), digest(&other));
 }
+
+#[test]
+fn a_unit_in_each_cell_is_its_currency() {
+    let map = "kind = \"dividend\"\n[columns]\nsymbol = \"s\"\nex_date = \"d\"\namount = \"a\"\n[units]\np = \"GBX\"\n\"$\" = \"USD\"\n\"€\" = \"EUR\"\n";
+    let text =
+        "s,d,a\nVOD.L,2024-01-02,2.3p\nKO,2024-01-03,$0.75\nSAP.DE,2024-01-04,1.10 €\nX,2024-01-05,5\n";
+    assert_eq!(
+        read_with("x.csv", text, &under(map)),
+        [
+            "dividend VOD.L 2024-01-02 0.023 GBP regular raw",
+            "dividend KO 2024-01-03 0.75 USD regular raw",
+            "dividend SAP.DE 2024-01-04 1.1 EUR regular raw",
+            "reject 5 bad_value: the number has no unit of the map's [units]: add its unit, or constants.currency for it",
+        ]
+    );
+    let fallback = format!("{map}[constants]\ncurrency = \"CHF\"\n");
+    let found = read_with("x.csv", text, &under(&fallback));
+    assert!(found[0].contains("0.023 GBP") && found[3].contains("X 2024-01-05 5 CHF"), "{found:?}");
+    let column = map.replace("amount = \"a\"\n", "amount = \"a\"\ncurrency = \"c\"\n");
+    let found = read_with("x.csv", "s,d,a,c\nKO,2024-01-02,$1,EUR\nKO,2024-01-03,$1,USD\n", &under(&column));
+    assert!(found.iter().any(|row| row.contains("bad_value")) && found.len() == 2, "{found:?}");
+    wrong(
+        "kind = \"split\"\n[columns]\nex_date = 1\nratio = 2\n[units]\np = \"GBX\"\n",
+        &["line 6", "[units]"],
+    );
+    wrong(&map.replace("GBX", "pence"), &["[units]", "GBX"]);
+}
+
+#[test]
+fn prices_have_a_currency_or_a_unit() {
+    let map = "kind = \"price\"\n[columns]\ndate = \"d\"\nclose = \"c\"\nopen = \"o\"\n[constants]\ncurrency = \"GBX\"\n";
+    let pence = ["price VOD.L 2024-01-02 o=0.7000 h=- l=- c=0.7235 v=- raw"];
+    assert_eq!(read_with("VOD.L.csv", "d,o,c\n2024-01-02,70,72.35\n", &under(map)), pence);
+    let dollars = map.replace("GBX", "USD");
+    let found = read_with("KO.csv", "d,o,c\n2024-01-02,70,72.35\n", &under(&dollars));
+    assert!(found[0].contains("c=72.35"), "{found:?}");
+    let units = map.replace("[constants]\ncurrency = \"GBX\"", "[units]\np = \"GBX\"");
+    assert_eq!(read_with("VOD.L.csv", "d,o,c\n2024-01-02,70p,72.35p\n", &under(&units)), pence);
+}
+
+#[test]
+fn another_column_gives_the_direction_of_a_ratio() {
+    let map = "kind = \"split\"\n[columns]\nsymbol = 1\nex_date = 2\nratio = 3\ndirection = 4\n\
+        [aliases.direction]\nSplit = \"forward\"\n\"Reverse Split\" = \"reverse\"\n";
+    let text = "s,d,f,t\nA,2024-01-02,4,Split\nB,2024-01-02,10,Reverse Split\nC,2024-01-02,0.1,Reverse Split\nD,2024-01-02,2,Bonus\n";
+    let found = read_with("x.csv", text, &under(map));
+    assert_eq!(found[..3], ["split A 2024-01-02 1:4", "split B 2024-01-02 10:1", "split C 2024-01-02 10:1"]);
+    assert!(found[3].contains("bad_value") && found[3].contains("aliases.direction"), "{found:?}");
+    wrong(
+        "kind = \"split\"\n[columns]\nex_date = 1\nfrom = 2\nto = 3\ndirection = 4\n",
+        &["direction", "ratio"],
+    );
+}
+
+#[test]
+fn dates_across_are_ex_dates_of_dividends() {
+    let map = "kind = \"dividend\"\n[columns]\nsymbol = \"Ticker\"\n[constants]\ncurrency = \"USD\"\n[wide]\nname = \"{date}\"\nvalue = \"amount\"\n[rows]\nskip_without = [\"amount\"]\n";
+    assert_eq!(
+        read_with("x.csv", "Ticker,2024-01-02,2024-03-03\nKO,0.46,0\n", &under(map)),
+        ["dividend KO 2024-01-02 0.46 USD regular raw"]
+    );
+}
+
+#[test]
+fn a_zone_gives_the_local_day_of_a_utc_time() {
+    let map =
+        "kind = \"price\"\n[columns]\nsymbol = 1\ndate = 2\nclose = 3\n[dates]\nzone = \"Europe/Berlin\"\n";
+    let found = read_with("x.csv", "s,d,c\nSAP,2021-06-30 22:00:00+00:00,1\nSAP,2021-07-05,2\n", &under(map));
+    assert!(found[0].starts_with("price SAP 2021-07-01 ") && found[1].starts_with("price SAP 2021-07-05 "));
+    let unix = map.replace("zone", "format = \"unix\"\nzone");
+    assert!(
+        read_with("x.csv", "s,d,c\nSAP,1625090400,1\n", &under(&unix))[0]
+            .starts_with("price SAP 2021-07-01 ")
+    );
+    let without = unix.replace("zone = \"Europe/Berlin\"\n", "");
+    let found = read_with("x.csv", "s,d,c\nSAP,1625090400,1\n", &under(&without));
+    assert!(found[0].contains("intraday_row") && found[0].contains("dates.zone"), "{found:?}");
+    wrong(&map.replace("Europe/Berlin", "Berlin"), &["line 7", "America/New_York"]);
+}
+
+#[test]
+fn a_line_of_totals_is_skipped() {
+    let map = "kind = \"dividend\"\n[columns]\nsymbol = \"s\"\nex_date = \"d\"\namount = \"a\"\n[constants]\ncurrency = \"USD\"\n\
+        [rows]\nabsent = [\"Total\"]\nskip_without = [\"ex_date\"]\n";
+    for total in ["Total,,0.46", ",Total,0.46", ",Total"] {
+        let text = format!("s,d,a\nKO,2024-01-02,0.46\n{total}\n");
+        assert_eq!(read_with("x.csv", &text, &under(map)), ["dividend KO 2024-01-02 0.46 USD regular raw"]);
+    }
+}
+
+#[test]
+fn a_map_for_one_symbol_does_not_read_a_column_of_symbols() {
+    let map = "kind = \"price\"\n[columns]\ndate = \"Date\"\nclose = \"Close\"\n";
+    let text = "Date,Ticker,Close\n2024-01-02,KO,60\n2024-01-02,PEP,170\n";
+    assert!(bodies("KO.csv", text, &under(map)).unwrap_err().contains("columns.symbol = \"Ticker\""));
+    let json = r#"[{"Date":"2024-01-02","ticker":"KO","Close":60}]"#;
+    assert!(bodies("KO.json", json, &under(map)).unwrap_err().contains("columns.symbol"));
+}

@@ -12,6 +12,7 @@ mod column_map;
 mod eodhd;
 mod ishares;
 mod listings;
+mod local_days;
 mod massive;
 mod price_evidence;
 mod read_helper;

@@ -28,8 +28,10 @@ pub(super) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<
     let file = FeedFile::from_name(name);
     let head = FileHead::read(&file, &mut text.as_bytes()).unwrap();
     let format = FileFormat::detect(&file, &head, options)?;
+    let zone = format.exchange_zone(&head)?;
     let (sender, receiver) = sync_channel(1000);
     let mut rows = RowAccumulator::new(name, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
+    rows.set_zone(zone);
     format.read(&mut text.as_bytes(), options, &mut rows).map_err(|error| error.to_string())?;
     let (_, holdings) = rows.finish();
     let mut bodies = Vec::new();

@@ -112,7 +112,7 @@ fn read_row(
     let symbol = row.symbol(&["symbol"], file).ok_or_else(|| RowError::missing_value("symbol"))?;
     let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
-        let date = parse_session_date("timestamp", row.bytes(&["timestamp"]))?;
+        let date = parse_session_date("timestamp", row.bytes(&["timestamp"]), rows.zone())?;
         let day = RawTradingDay {
             symbol: &Symbol::parse(&symbol)
                 .map_err(|_| RowError::invalid_symbol("symbol", symbol.as_bytes()))?,

@@ -48,7 +48,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
             security(row).validate_into(row.line, row.raw.len(), rows)
         } else {
             let symbol = symbol.map_or_else(|| symbol_of(row), |symbol| Ok(symbol.clone()))?;
-            let date = parse_session_date("date", row.bytes(&["date"]))?;
+            let date = parse_session_date("date", row.bytes(&["date"]), rows.zone())?;
             let prices = PriceCells {
                 open: row.bytes(&["open"]),
                 high: row.bytes(&["high"]),

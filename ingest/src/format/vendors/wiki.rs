@@ -61,7 +61,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
         };
         let day = RawTradingDay {
             symbol,
-            date: parse_session_date("date", trim_blanks(record.field(columns.date)))?,
+            date: parse_session_date("date", trim_blanks(record.field(columns.date)), rows.zone())?,
             prices: columns.prices.cells(record),
             has_dividends: true,
             adjusted_close: record.field(columns.adjusted_close),

@@ -97,10 +97,15 @@ impl YahooColumns {
         Symbol::parse(&String::from_utf8_lossy(cell)).map_err(|_| RowError::invalid_symbol("Ticker", cell))
     }
 
-    fn day<'a>(&self, symbol: &'a Symbol, record: &CsvRecord<'a>) -> Result<AdjustedDay<'a>, RowError> {
+    fn day<'a>(
+        &self,
+        symbol: &'a Symbol,
+        record: &CsvRecord<'a>,
+        rows: &RowAccumulator,
+    ) -> Result<AdjustedDay<'a>, RowError> {
         Ok(AdjustedDay {
             symbol,
-            date: parse_session_date("Date", trim_blanks(record.field(self.date)))?,
+            date: parse_session_date("Date", trim_blanks(record.field(self.date)), rows.zone())?,
             prices: (self.prices.close != NONE).then(|| self.prices.cells(record)),
             dividend: parse_cash_amount("Dividends", record.field(self.dividends))?,
             capital_gain: parse_cash_amount("Capital Gains", record.field(self.capital_gains))?,
@@ -125,7 +130,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     table.for_each_record(rows, |record, rows| {
         let named = if file.is_some() { None } else { Some(columns.symbol(record)?) };
         let symbol = file.or(named.as_ref()).ok_or_else(|| RowError::missing_value("Ticker"))?;
-        days.add(&columns.day(symbol, record)?, rows)
+        days.add(&columns.day(symbol, record, rows)?, rows)
     })?;
     days.finish(rows)
 }

@@ -1,0 +1,92 @@
+//! UTC stamps in the date columns of a file, and the exchange's time zone that they show.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDateTime;
+
+use super::file_format::FileFormat;
+use super::file_head::{FileHead, normalize_column_name};
+use crate::normalize::{ExchangeZone, StampReading, interpret_stamps, is_absent_value, parse_utc_stamp};
+use crate::source::csv_reader::CsvReader;
+use crate::source::feed_files::Encoding;
+
+/// Names of columns with the day of a row, besides names that end with `date`.
+const DAYS: [&str; 6] = ["", "datetime", "timestamp", "time", "day", "asof"];
+
+impl FileFormat {
+    /// Zone in which the UTC stamps of a file's first rows are midnights; `None` if the file has no such stamps. A map
+    /// names its zone itself.
+    ///
+    /// # Errors
+    /// The stamps are midnights, and the rows do not show whether they are times of the written date.
+    pub(crate) fn exchange_zone(&self, head: &FileHead) -> Result<Option<ExchangeZone>, String> {
+        if matches!(self, Self::Mapped { .. }) {
+            return Ok(None);
+        }
+        let mut found = None;
+        for (first, stamps) in stamp_columns(head) {
+            match interpret_stamps(&stamps) {
+                StampReading::LocalDays(zone) => found = found.or(Some(zone)),
+                StampReading::Uncertain(zone) => {
+                    return Err(format!(
+                        "has UTC times for days, such as {first}, and too few rows show which days they are: if they are midnights of the exchange, read it under a map with dates.zone = \"{zone}\" (ingest map FILE)"
+                    ));
+                }
+                StampReading::AsWritten | StampReading::Times => {}
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// First cell and all stamps of each date column whose cells are all UTC stamps.
+fn stamp_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
+    let columns = if head.encoding == Encoding::Csv { table_columns(head) } else { json_members(&head.text) };
+    let mut found = Vec::new();
+    for (name, cells) in columns {
+        let name = normalize_column_name(&name);
+        let dated = DAYS.contains(&name.as_str()) || name.ends_with("date") && !name.ends_with("update");
+        let stamps: Option<Vec<NaiveDateTime>> = cells.iter().map(|cell| parse_utc_stamp(cell)).collect();
+        if let (Some(stamps), Some(first), true) = (stamps, cells.first(), dated) {
+            found.push((first.clone(), stamps));
+        }
+    }
+    found
+}
+
+/// Cells of the columns whose first cell is a UTC stamp, by name.
+fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
+    let mut columns = BTreeMap::new();
+    let is_stamp =
+        |index: &usize| head.first_row.get(*index).is_some_and(|cell| parse_utc_stamp(cell).is_some());
+    let stamped: Vec<usize> = (0..head.columns.len()).filter(is_stamp).collect();
+    // The last line may be cut.
+    let text = head.text.rsplit_once('\n').map_or(head.text.as_str(), |(whole, _)| whole);
+    let Ok(mut records) = CsvReader::new(text.as_bytes()) else { return columns };
+    let mut header = true;
+    while let (false, Ok(Some(record))) = (stamped.is_empty(), records.next_record()) {
+        for index in &stamped {
+            let cell = String::from_utf8_lossy(record.field(*index)).trim().to_owned();
+            if !header && !is_absent_value(cell.as_bytes()) {
+                columns.entry(head.columns[*index].clone()).or_insert_with(Vec::new).push(cell);
+            }
+        }
+        header = false;
+    }
+    columns
+}
+
+/// Texts of a JSON document, by the name of their member.
+fn json_members(text: &str) -> BTreeMap<String, Vec<String>> {
+    let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    // Pieces alternate between the outside and the inside of a text. A text with an escaped quote shifts them, which
+    // gives names that are no dates.
+    let pieces: Vec<&str> = text.split('"').collect();
+    for window in pieces.windows(4).step_by(2) {
+        let [_, name, colon, value] = window else { continue };
+        if colon.trim() == ":" && !is_absent_value(value.as_bytes()) {
+            members.entry((*name).to_owned()).or_default().push((*value).to_owned());
+        }
+    }
+    members
+}

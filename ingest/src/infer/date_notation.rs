@@ -1,0 +1,75 @@
+//! Notation of the mapped dates: formats, and the time zone of UTC times.
+
+use std::collections::BTreeSet;
+
+use chrono::NaiveDateTime;
+use market::event::Kind;
+
+use super::cell_formats::plausible_formats;
+use super::proposal::{Proposal, is_unix};
+use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
+use crate::normalize::{StampReading, from_unix_seconds, interpret_stamps};
+
+/// Notation of dates.
+pub(super) struct DateNotation {
+    pub(super) formats: Vec<String>,
+    /// Formats that fit equally well and give different dates; empty without a doubt.
+    pub(super) doubt: Vec<String>,
+    /// Interpretation of UTC times, if there are any.
+    pub(super) zone: Option<StampReading>,
+}
+
+/// Notation of the dates in the mapped columns.
+pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -> DateNotation {
+    let dated = proposal.columns.iter().filter(|column| column.name.ends_with("date"));
+    let dated: Vec<&ColumnProfile> = dated.map(|column| &profile.columns[column.index]).collect();
+    let mut choices: Vec<(&[String], Vec<&str>)> = Vec::new();
+    for column in &dated {
+        if let ColumnContent::Dates(formats) = &column.content {
+            choices.push((formats, column.texts()));
+        }
+    }
+    if let Some(formats) = &profile.dates_across {
+        choices.push((formats, profile.columns.iter().map(|column| column.name.as_str()).collect()));
+    }
+    let certain: BTreeSet<&String> =
+        choices.iter().filter(|(formats, _)| formats.len() == 1).map(|(formats, _)| &formats[0]).collect();
+    let mut notation = DateNotation { formats: Vec::new(), doubt: Vec::new(), zone: None };
+    for (found, cells) in choices {
+        // Another column of the file, or the days themselves, may decide.
+        let known: Vec<String> = found.iter().filter(|format| certain.contains(format)).cloned().collect();
+        let daily = proposal.kind == Some(Kind::Price);
+        let left = if known.len() == 1 { known } else { plausible_formats(found, &cells, daily) };
+        match left.as_slice() {
+            [format] if !notation.formats.contains(format) => notation.formats.push(format.clone()),
+            [_] => {}
+            _ => notation.doubt = left,
+        }
+    }
+    for column in dated {
+        if let ColumnContent::Stamps(reading) = column.content {
+            notation.add_zone(reading);
+        } else if is_unix(column.sample()) && !column.content.is_dated() {
+            let (format, a_second) = if column.sample().len() > 11 { ("unix_ms", 1000) } else { ("unix", 1) };
+            let ticks = column.cells.iter().filter_map(|cell| cell.parse::<i64>().ok());
+            let times: Vec<NaiveDateTime> =
+                ticks.filter_map(|ticks| from_unix_seconds(ticks / a_second)).collect();
+            notation.formats.push(format.to_owned());
+            notation.add_zone(interpret_stamps(&times));
+        }
+    }
+    notation
+}
+
+impl DateNotation {
+    /// Adds the interpretation of a column. An uncertain one outweighs the others.
+    fn add_zone(&mut self, reading: StampReading) {
+        let certain =
+            |reading: &StampReading| matches!(reading, StampReading::AsWritten | StampReading::LocalDays(_));
+        match self.zone {
+            Some(StampReading::AsWritten) | None => self.zone = Some(reading),
+            Some(known) if certain(&known) && !certain(&reading) => self.zone = Some(reading),
+            Some(_) => {}
+        }
+    }
+}

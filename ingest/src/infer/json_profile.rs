@@ -1,0 +1,117 @@
+//! Table layout inferred from a JSON document: path of the records, names and contents of their members.
+
+use serde_json::{Map, Value};
+
+use super::table_profile::{ColumnProfile, TableLayout, TableProfile};
+
+/// Maximum depth of members.
+const MAX_DEPTH: usize = 4;
+
+/// List of records in a document.
+struct RecordList<'a> {
+    path: Vec<&'a str>,
+    records: Vec<&'a Map<String, Value>>,
+    /// Object with the list, whose members belong to each record too.
+    page: Option<&'a Map<String, Value>>,
+}
+
+/// Infers the layout of a document or of one document per line.
+pub(super) fn infer(text: &str) -> Result<TableProfile, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    let document = match serde_json::from_str::<Value>(text) {
+        Ok(document) => document,
+        Err(error) => {
+            let lines: Option<Vec<Value>> = text
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .map(|line| serde_json::from_str(line).ok())
+                .collect();
+            let lines = lines.ok_or_else(|| format!("is not a whole JSON document: {error}"))?;
+            Value::Array(lines)
+        }
+    };
+    let mut lists = Vec::new();
+    find_lists(&document, &mut Vec::new(), None, &mut lists);
+    // A document without a list may be the only record.
+    let scalars =
+        |members: &Map<String, Value>| members.values().filter(|value| scalar(value).is_some()).count();
+    if let (true, Some(record)) =
+        (lists.is_empty(), document.as_object().filter(|record| scalars(record) > 1))
+    {
+        lists.push(RecordList { path: Vec::new(), records: vec![record], page: None });
+    }
+    let list = lists.into_iter().max_by_key(|list| list.records.len()).ok_or_else(|| {
+        "is JSON without a list of records: a map needs a list of objects, one for each row".to_owned()
+    })?;
+    let mut columns: Vec<(String, Vec<String>)> = Vec::new();
+    for record in &list.records {
+        add_members(record, "", MAX_DEPTH, &mut columns);
+    }
+    let known: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+    for (name, value) in list.page.into_iter().flatten().filter(|(name, _)| !known.contains(name)) {
+        columns.extend(scalar(value).map(|text| (name.clone(), vec![text])));
+    }
+    let columns = columns.into_iter().map(|(name, cells)| ColumnProfile::new(name, cells)).collect();
+    // The reader finds records in a list, and under `results` or `data`.
+    let path = match list.path.as_slice() {
+        [] | ["results" | "data"] => None,
+        path => Some(path.join(".")),
+    };
+    Ok(TableProfile::of_columns(TableLayout::Json(path), columns, false, None))
+}
+
+/// Lists of objects at all paths of members.
+fn find_lists<'a>(
+    value: &'a Value,
+    path: &mut Vec<&'a str>,
+    page: Option<&'a Map<String, Value>>,
+    found: &mut Vec<RecordList<'a>>,
+) {
+    match value {
+        Value::Array(items) => {
+            let records: Vec<_> = items.iter().filter_map(Value::as_object).collect();
+            if !records.is_empty() {
+                found.push(RecordList { path: path.clone(), records, page });
+            }
+        }
+        Value::Object(members) if path.len() < MAX_DEPTH => {
+            for (name, inner) in members {
+                path.push(name);
+                find_lists(inner, path, Some(members), found);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Adds the scalar members of a record, those of inner objects by their path.
+fn add_members(
+    record: &Map<String, Value>,
+    prefix: &str,
+    depth: usize,
+    columns: &mut Vec<(String, Vec<String>)>,
+) {
+    for (name, value) in record {
+        let path = format!("{prefix}{name}");
+        if let Value::Object(inner) = value
+            && depth > 0
+        {
+            add_members(inner, &format!("{path}."), depth - 1, columns);
+        } else if let Some(text) = scalar(value) {
+            match columns.iter_mut().find(|(known, _)| *known == path) {
+                Some((_, cells)) => cells.push(text),
+                None => columns.push((path, vec![text])),
+            }
+        }
+    }
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(word) => Some(word.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,329 @@
+//! Decisions of a proposed map: kind of the rows, and the column of each value.
+//!
+//! A doubt that neither the columns nor the file's name decide gives no proposal.
+
+use std::collections::BTreeSet;
+
+use market::event::Kind;
+
+use super::cell_words::are_directions;
+use super::column_names::{canonical_column, kind_in_name, words_of};
+use super::table_profile::{ColumnContent, TableProfile};
+use super::wide_layout::{WideLayout, infer_wide_layout};
+use crate::format::normalize_column_name;
+
+/// Columns of prices in the order that headerless files have them.
+const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
+/// Smallest evidence that alone decides the kind.
+const STRONG: u8 = 2;
+
+/// Canonical column and the index of the file's column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MappedColumn {
+    pub(super) name: &'static str,
+    pub(super) index: usize,
+    /// Strength of the evidence, 1 to 3.
+    pub(super) strength: u8,
+}
+
+/// Decisions of a map.
+pub(super) struct Proposal {
+    /// `None` if neither the columns nor the file's name show it.
+    pub(super) kind: Option<Kind>,
+    pub(super) columns: Vec<MappedColumn>,
+    pub(super) wide: Option<WideLayout>,
+}
+
+impl Proposal {
+    /// Decides on a table by its columns and its file's name.
+    pub(super) fn infer(profile: &TableProfile, label: &str) -> Result<Self, String> {
+        let named = kind_in_name(label);
+        if let Some(wide) = infer_wide_layout(profile) {
+            if wide.fields.is_empty() {
+                refuse_other_values(label)?;
+            }
+            let kind = named.filter(|_| wide.fields.is_empty()).unwrap_or(Kind::Price);
+            let columns = wide_columns(profile, kind, &wide);
+            return Ok(Self { kind: Some(kind), columns, wide: Some(wide) });
+        }
+        if profile.header() == 0 {
+            return Ok(Self {
+                kind: Some(named.unwrap_or(Kind::Price)),
+                columns: by_content(profile),
+                wide: None,
+            });
+        }
+        refuse_account(profile, label)?;
+        let kind = infer_kind(profile, named);
+        let mut columns = kind.map(|kind| columns_of(profile, kind)).unwrap_or_default();
+        let taken: Vec<usize> = columns.iter().map(|column| column.index).collect();
+        // Rows of several symbols are not those of the file's name.
+        let symbol = maybe_symbol(profile, &taken).filter(|index| {
+            let cells: BTreeSet<&String> = profile.columns[*index].cells.iter().collect();
+            !columns.iter().any(|column| column.name == "symbol") && cells.len() > 1
+        });
+        columns.extend(symbol.map(|index| MappedColumn { name: "symbol", index, strength: 1 }));
+        Ok(Self { kind, columns, wide: None })
+    }
+
+    /// File's column of a canonical one.
+    pub(super) fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().find(|column| column.name == name).map(|column| column.index)
+    }
+
+    pub(super) fn indexes(&self) -> Vec<usize> {
+        self.columns.iter().map(|column| column.index).collect()
+    }
+
+    /// Canonical column with the day of a row.
+    pub(super) fn day_column(&self) -> &'static str {
+        if self.kind == Some(Kind::Price) { "date" } else { "ex_date" }
+    }
+}
+
+/// Column of tickers whose name does not say that they are the symbols.
+pub(super) fn maybe_symbol(profile: &TableProfile, taken: &[usize]) -> Option<usize> {
+    const OTHERS: [&str; 11] = [
+        "currency", "exchange", "country", "type", "status", "unit", "market", "mic", "series", "sector",
+        "etf",
+    ];
+    (0..profile.columns.len()).find(|index| {
+        let column = &profile.columns[*index];
+        let words = words_of(column.own_name(&profile.layout));
+        column.content == ColumnContent::Tickers
+            && !taken.contains(index)
+            && !words.iter().any(|word| OTHERS.contains(&word.as_str()))
+    })
+}
+
+/// Kind by the columns; the file's name decides a doubt.
+fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
+    let strength = |kind: Kind, name: &str| {
+        let columns = columns_of(profile, kind);
+        columns.iter().find(|column| column.name == name).map_or(0, |column| column.strength)
+    };
+    let price = strength(Kind::Price, "close");
+    let bar = ["open", "high", "low"].iter().all(|name| strength(Kind::Price, name) > 0);
+    let figures = has_company_figures(profile);
+    let amount = if figures { 0 } else { strength(Kind::Dividend, "amount") };
+    let dated = strength(Kind::Dividend, "ex_date") > 0 || strength(Kind::Dividend, "record_date") > 0;
+    let sides = strength(Kind::Split, "from").min(strength(Kind::Split, "to"));
+    let split = sides.max(strength(Kind::Split, "ratio"));
+    // Ex-dates are of dividends, unless the table has shares of a split.
+    let ex_dated = strength(Kind::Dividend, "ex_date") > STRONG && amount > 0 && sides == 0;
+    let found = [
+        (Kind::Price, if bar { price.max(STRONG) } else { price }),
+        (Kind::Dividend, if ex_dated { amount.max(STRONG) } else { amount }),
+        (Kind::Split, split),
+    ];
+    let at_least =
+        |least: u8| found.into_iter().filter(move |(_, strength)| *strength >= least).map(|(kind, _)| kind);
+    let decide = |least: u8| {
+        let mut kinds = at_least(least);
+        let first = kinds.next();
+        named.filter(|named| at_least(least).any(|kind| kind == *named)).or(first)
+    };
+    decide(STRONG)
+        .or_else(|| named.filter(|kind| at_least(1).any(|found| found == *kind)))
+        .or_else(|| {
+            // A price or an amount alone may be anything, unless one other word supports it.
+            let sole = at_least(1).count() == 1;
+            decide(1).filter(|kind| sole && (*kind != Kind::Dividend || dated && named.is_none()))
+        })
+        .or(named)
+}
+
+/// Best column for each canonical one whose cells may be its values.
+pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn> {
+    let mut columns: Vec<MappedColumn> = Vec::new();
+    for (index, column) in profile.columns.iter().enumerate() {
+        let Some((name, strength)) = canonical_column(kind, column.own_name(&profile.layout)) else {
+            continue;
+        };
+        let fits = match name {
+            "direction" => are_directions(&column.cells),
+            "symbol" | "currency" | "type" => !column.content.is_dated() && !column.cells.is_empty(),
+            "ratio" => matches!(column.content, ColumnContent::Numbers | ColumnContent::Text),
+            "amount" => column.content == ColumnContent::Numbers && is_per_share(column.sample()),
+            name if is_date(name) => column.content.is_dated() || is_unix(column.sample()),
+            _ => matches!(column.content, ColumnContent::Numbers | ColumnContent::Empty),
+        };
+        let found = MappedColumn { name, index, strength };
+        match columns.iter_mut().find(|known| known.name == name) {
+            _ if !fits => {}
+            Some(known) if known.strength < strength => *known = found,
+            Some(_) => {}
+            None => columns.push(found),
+        }
+    }
+    let has = |name: &str| columns.iter().any(|column| column.name == name);
+    if has("from") && has("to") {
+        columns.retain(|column| !matches!(column.name, "ratio" | "direction"));
+    }
+    // A bare factor may multiply shares or prices, unless another column gives its direction.
+    let bare = |column: &MappedColumn| column.name == "ratio" && column.strength == 1;
+    if !columns.iter().any(|column| column.name == "direction") {
+        columns.retain(|column| !bare(column));
+    }
+    if kind == Kind::Price && !columns.iter().any(|column| column.name == "date") {
+        let dated = |index: &usize| profile.columns[*index].content.is_dated();
+        let dates: Vec<usize> = (0..profile.columns.len()).filter(dated).collect();
+        if let [index] = dates[..] {
+            columns.push(MappedColumn { name: "date", index, strength: 1 });
+        }
+    }
+    columns.sort_by_key(|column| column.index);
+    columns
+}
+
+/// True if a number may be the amount of one share: it has at most six whole digits.
+fn is_per_share(cell: &str) -> bool {
+    let whole = cell.split(['.', ',']).next().unwrap_or_default();
+    whole.bytes().filter(u8::is_ascii_digit).count() <= 6
+}
+
+/// True for a table of companies' figures. Its dividend is the sum of a year, and its ex-date that of the last payment.
+fn has_company_figures(profile: &TableProfile) -> bool {
+    const FIGURES: [&str; 9] = [
+        "marketcap",
+        "marketcapitalization",
+        "eps",
+        "peratio",
+        "pegratio",
+        "pe",
+        "beta",
+        "ebitda",
+        "grossprofit",
+    ];
+    profile
+        .columns
+        .iter()
+        .any(|column| FIGURES.contains(&normalize_column_name(column.own_name(&profile.layout)).as_str()))
+}
+
+fn is_date(name: &str) -> bool {
+    name == "date" || name.ends_with("_date")
+}
+
+/// True for seconds or milliseconds since 1970, from 1973 on.
+pub(super) fn is_unix(cell: &str) -> bool {
+    matches!(cell.len(), 9 | 10 | 12 | 13) && cell.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Columns of a wide table with the same meaning in all of its rows.
+fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<MappedColumn> {
+    if wide.pattern == "{date}" {
+        return vec![MappedColumn { name: "symbol", index: 0, strength: 1 }];
+    }
+    let date = profile.columns.iter().position(|column| column.content.is_dated());
+    let name = if kind == Kind::Price { "date" } else { "ex_date" };
+    date.map(|index| MappedColumn { name, index, strength: 1 }).into_iter().collect()
+}
+
+/// Columns of a headerless table of prices, from their contents.
+fn by_content(profile: &TableProfile) -> Vec<MappedColumn> {
+    let mut columns = Vec::new();
+    let mut add = |name, index: usize| columns.push(MappedColumn { name, index, strength: 1 });
+    let position = |wanted: &dyn Fn(&ColumnContent) -> bool| {
+        profile.columns.iter().position(|column| wanted(&column.content))
+    };
+    if let Some(symbol) = position(&|content| *content == ColumnContent::Tickers) {
+        add("symbol", symbol);
+    }
+    if let Some(date) = position(&ColumnContent::is_dated) {
+        add("date", date);
+    }
+    let is_value = |index: &usize| {
+        let column = &profile.columns[*index];
+        column.content == ColumnContent::Numbers && column.sample() != "0"
+    };
+    let numbers: Vec<usize> = (0..profile.columns.len()).filter(is_value).collect();
+    match numbers.as_slice() {
+        [] => {}
+        [only] => add("close", *only),
+        [close, volume] => {
+            add("close", *close);
+            add("volume", *volume);
+        }
+        many => PRICE_ORDER.into_iter().zip(many).for_each(|(name, index)| add(name, *index)),
+    }
+    columns
+}
+
+/// Refuses a wide table whose file's name says that its cells are no prices.
+fn refuse_other_values(label: &str) -> Result<(), String> {
+    const OTHERS: [&str; 14] = [
+        "volume",
+        "volumes",
+        "return",
+        "returns",
+        "weights",
+        "weight",
+        "marketcap",
+        "eps",
+        "pe",
+        "shares",
+        "yield",
+        "yields",
+        "factors",
+        "beta",
+    ];
+    match words_of(label).into_iter().find(|word| OTHERS.contains(&word.as_str())) {
+        Some(word) => Err(format!(
+            "is a table with a column for each symbol, whose cells are no prices by its name ({word})"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a list of an account's transactions. Its amounts are for all shares held, and not for one share.
+fn refuse_account(profile: &TableProfile, label: &str) -> Result<(), String> {
+    const TRADES: [&str; 12] = [
+        "buy",
+        "sell",
+        "bought",
+        "sold",
+        "kauf",
+        "verkauf",
+        "purchase",
+        "sale",
+        "deposit",
+        "withdrawal",
+        "removal",
+        "delivery",
+    ];
+    const HELD: [&str; 8] = ["shares", "quantity", "qty", "units", "stück", "anzahl", "stk", "holding"];
+    let is_held = |name: &str| {
+        let words = words_of(name);
+        words.len() <= 2
+            && words.iter().any(|word| HELD.contains(&word.as_str()))
+            && !words
+                .iter()
+                .any(|word| ["from", "to", "old", "new", "traded", "outstanding"].contains(&word.as_str()))
+    };
+    let per_share = |name: &str| {
+        let lower = name.to_lowercase();
+        ["per share", "per_share", "pershare", "/share", "/sh", "dps", "per unit"]
+            .iter()
+            .any(|word| lower.contains(word))
+    };
+    let traded = |column: &super::table_profile::ColumnProfile| {
+        column.content != ColumnContent::Numbers
+            && column.cells.iter().any(|cell| TRADES.contains(&cell.to_lowercase().as_str()))
+    };
+    let bar = ["open", "high", "low", "close"];
+    let is_bar =
+        bar.iter().all(|name| columns_of(profile, Kind::Price).iter().any(|column| column.name == *name));
+    let amounts = columns_of(profile, Kind::Dividend).iter().any(|column| column.name == "amount");
+    let held = profile
+        .columns
+        .iter()
+        .any(|column| column.content == ColumnContent::Numbers && is_held(&column.name));
+    let said = words_of(label).iter().any(|word| word.starts_with("transaction"));
+    let explicit = profile.columns.iter().any(|column| per_share(&column.name));
+    let trades = profile.columns.iter().any(traded);
+    if !is_bar && !explicit && (trades || amounts && (held || said)) {
+        return Err("looks like the transactions of an account: its amounts are for all shares held, and a map needs the amount of one share".to_owned());
+    }
+    Ok(())
+}

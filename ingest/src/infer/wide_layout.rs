@@ -1,0 +1,94 @@
+//! Wide tables: columns that are called by symbols, by symbols and fields, or by dates.
+
+use std::collections::BTreeSet;
+
+use market::event::Kind;
+
+use super::cell_formats::{is_ticker, parse_date};
+use super::column_names::canonical_column;
+use super::table_profile::{ColumnContent, TableProfile};
+
+/// Pattern of a wide table's column names.
+pub(super) struct WideLayout {
+    pub(super) pattern: &'static str,
+    /// Vendor's field names with canonical names; empty if every cell has the same field.
+    pub(super) fields: Vec<(&'static str, String)>,
+    /// Columns that do not follow the pattern.
+    pub(super) skip: Vec<String>,
+}
+
+const FIELD_PATTERNS: [(&str, char, bool); 7] = [
+    ("{field}|{symbol}", '|', true),
+    ("{symbol}|{field}", '|', false),
+    ("{symbol}.{field}", '.', false),
+    ("{symbol}_{field}", '_', false),
+    ("{field}_{symbol}", '_', true),
+    ("{symbol} {field}", ' ', false),
+    ("{symbol}-{field}", '-', false),
+];
+
+/// Pattern of column names with symbols or dates, if there is one.
+pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
+    if let Some(formats) = &profile.dates_across {
+        let is_date = |name: &str| formats.iter().any(|format| parse_date(format, name).is_some());
+        let others = profile.columns.iter().skip(1).filter(|column| !is_date(&column.name));
+        let skip = others.map(|column| column.name.clone()).collect();
+        return Some(WideLayout { pattern: "{date}", fields: Vec::new(), skip });
+    }
+    let dates = profile.columns.iter().filter(|column| column.content.is_dated()).count();
+    let is_value = |content: &ColumnContent| matches!(content, ColumnContent::Numbers | ColumnContent::Empty);
+    let values: Vec<&str> = profile
+        .columns
+        .iter()
+        .filter(|column| is_value(&column.content))
+        .map(|column| column.name.as_str())
+        .collect();
+    if profile.header() == 0 || dates != 1 || values.len() < 2 {
+        return None;
+    }
+    for (pattern, sign, field_first) in FIELD_PATTERNS {
+        let mut fields: Vec<(&'static str, String)> = Vec::new();
+        let fits = values.iter().filter(|name| {
+            let parts =
+                if field_first { name.split_once(sign) } else { name.rsplit_once(sign).map(|(a, b)| (b, a)) };
+            let Some((field, _)) = parts.filter(|(_, symbol)| is_ticker(symbol)) else { return false };
+            if let Some((meant, _)) =
+                canonical_column(Kind::Price, field).filter(|(meant, _)| !["symbol", "date"].contains(meant))
+                && !fields.iter().any(|(known, _)| *known == meant)
+            {
+                fields.push((meant, field.to_owned()));
+            }
+            true
+        });
+        if fits.count() * 2 > values.len() && fields.iter().any(|(name, _)| *name == "close") {
+            return Some(WideLayout { pattern, fields, skip: Vec::new() });
+        }
+    }
+    let texts = profile
+        .columns
+        .iter()
+        .any(|column| matches!(column.content, ColumnContent::Tickers | ColumnContent::Text));
+    (!texts && are_symbols(&values)).then(|| WideLayout {
+        pattern: "{symbol}",
+        fields: Vec::new(),
+        skip: Vec::new(),
+    })
+}
+
+/// True if column names are symbols. Among symbols, V and LOW are symbols too; a table with a close or with the letters
+/// of a bar is none of symbols.
+fn are_symbols(names: &[&str]) -> bool {
+    let small = names.iter().all(|name| !name.contains(|c: char| c.is_ascii_uppercase()));
+    let is_symbol = |name: &&str| match small {
+        true => name.len() <= 6 && is_ticker(&name.to_ascii_uppercase()),
+        false => is_ticker(name),
+    };
+    let meanings =
+        || names.iter().filter_map(|name| Some((canonical_column(Kind::Price, name)?.0, name.len())));
+    let fields: BTreeSet<&str> = meanings().map(|(field, _)| field).collect();
+    let bar = ["open", "high", "low", "close"].iter().all(|field| fields.contains(field));
+    // A single letter such as C may be a symbol, the word CLOSE is not.
+    let has_close = meanings().any(|(field, length)| field == "close" && length > 1);
+    let unknown = names.len() - meanings().count();
+    names.iter().all(is_symbol) && !bar && !has_close && unknown * 2 >= names.len()
+}

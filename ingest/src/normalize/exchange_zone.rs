@@ -1,0 +1,208 @@
+//! Exchange time zone of UTC stamps that are local midnights.
+//!
+//! Tools that convert days to UTC write `2021-06-30 22:00:00+00:00` for 1 July in Berlin. The local day is certain only
+//! if all stamps of a column are midnights of one zone. East of Greenwich the UTC date is a day early, and a stamp may
+//! also be a time of that day. There, the stamps must follow the zone's summer time or include a day of the weekend.
+
+use std::fmt;
+
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Utc, Weekday};
+use chrono_tz::{Africa, America, Asia, Australia, Europe, Pacific, Tz};
+
+/// Zones of exchanges, one for each set of equal midnights. The first one that fits is named.
+const ZONES: [Tz; 26] = [
+    America::New_York,
+    America::Chicago,
+    America::Sao_Paulo,
+    America::Argentina::Buenos_Aires,
+    America::Mexico_City,
+    America::Santiago,
+    America::Bogota,
+    Europe::London,
+    Europe::Berlin,
+    Europe::Helsinki,
+    Europe::Istanbul,
+    Europe::Moscow,
+    Africa::Johannesburg,
+    Africa::Lagos,
+    Asia::Hong_Kong,
+    Asia::Tokyo,
+    Asia::Kolkata,
+    Asia::Bangkok,
+    Australia::Sydney,
+    Pacific::Auckland,
+    Asia::Jerusalem,
+    Asia::Riyadh,
+    Africa::Cairo,
+    Asia::Dubai,
+    Asia::Karachi,
+    Asia::Dhaka,
+];
+/// Zones with sessions on Sunday.
+const SUNDAY_ZONES: [Tz; 5] = [Asia::Jerusalem, Asia::Riyadh, Africa::Cairo, Asia::Dubai, Asia::Dhaka];
+
+/// Time zone in which a column's stamps are midnights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ExchangeZone(Tz);
+
+impl fmt::Display for ExchangeZone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+/// Interpretation of a column of UTC stamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StampReading {
+    /// Every stamp is midnight UTC: the day is the date as written.
+    AsWritten,
+    /// Every stamp is a midnight of this zone.
+    LocalDays(ExchangeZone),
+    /// Every stamp is a midnight of this zone, and may as well be a time of the written date.
+    Uncertain(ExchangeZone),
+    /// The stamps are times of day.
+    Times,
+}
+
+impl ExchangeZone {
+    /// Parses an IANA name such as `Europe/Berlin`.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        name.parse().ok().map(Self)
+    }
+
+    /// Local date of a point in time.
+    pub(crate) fn local_date(self, stamp: NaiveDateTime) -> NaiveDate {
+        self.local_time(stamp).date()
+    }
+
+    /// Local date that begins at a UTC stamp; `None` for another time of day.
+    pub(crate) fn day_beginning_at(self, stamp: NaiveDateTime) -> Option<NaiveDate> {
+        let local = self.local_time(stamp);
+        (local.time() == NaiveTime::MIN).then(|| local.date())
+    }
+
+    fn local_time(self, stamp: NaiveDateTime) -> NaiveDateTime {
+        stamp.and_utc().with_timezone(&self.0).naive_local()
+    }
+
+    /// True if every stamp begins a local day with a session.
+    fn fits(self, stamps: &[NaiveDateTime]) -> bool {
+        let has_session = |day: NaiveDate| match day.weekday() {
+            Weekday::Sat => false,
+            Weekday::Sun => SUNDAY_ZONES.contains(&self.0),
+            _ => true,
+        };
+        stamps.iter().all(|stamp| self.day_beginning_at(*stamp).is_some_and(has_session))
+    }
+}
+
+/// Interpretation of all stamps of a column.
+pub(crate) fn interpret_stamps(stamps: &[NaiveDateTime]) -> StampReading {
+    if stamps.iter().all(|stamp| stamp.time() == NaiveTime::MIN) {
+        return StampReading::AsWritten;
+    }
+    let Some(zone) = ZONES.into_iter().map(ExchangeZone).find(|zone| zone.fits(stamps)) else {
+        return StampReading::Times;
+    };
+    // West of Greenwich, a midnight and every other time of the session have the same UTC date.
+    let same_date = stamps.iter().all(|stamp| zone.day_beginning_at(*stamp) == Some(stamp.date()));
+    let summer_time = stamps.iter().any(|stamp| stamp.time() != stamps[0].time());
+    let weekend = stamps.iter().any(|stamp| matches!(stamp.weekday(), Weekday::Sat | Weekday::Sun));
+    if same_date || summer_time || weekend {
+        StampReading::LocalDays(zone)
+    } else {
+        StampReading::Uncertain(zone)
+    }
+}
+
+/// Parses a date and time with the offset of UTC: `2024-11-21T00:00:00+0000`, `2024-11-21 05:00:00Z`.
+pub(crate) fn parse_utc_stamp(text: &str) -> Option<NaiveDateTime> {
+    let (date, rest) = text.trim().split_at_checked(10)?;
+    let date = super::parse_date(date.as_bytes())?;
+    let rest = rest.strip_prefix(['T', 't', ' '])?;
+    let offset = ["+00:00", "-00:00", "+0000", "+00", "Z", "z", " UTC", " GMT"];
+    let time = offset.iter().find_map(|offset| rest.strip_suffix(offset))?.trim_end();
+    let time = ["%H:%M:%S%.f", "%H:%M"].iter().find_map(|form| NaiveTime::parse_from_str(time, form).ok())?;
+    Some(date.and_time(time))
+}
+
+/// Point in time of a number of seconds since 1970.
+pub(crate) fn from_unix_seconds(seconds: i64) -> Option<NaiveDateTime> {
+    DateTime::<Utc>::from_timestamp(seconds, 0).map(|time| time.naive_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Days;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    fn check(stamps: &[&str], expected: &str) {
+        let parsed: Vec<NaiveDateTime> = stamps.iter().map(|text| parse_utc_stamp(text).unwrap()).collect();
+        let found = match interpret_stamps(&parsed) {
+            StampReading::AsWritten => "as written".to_owned(),
+            StampReading::LocalDays(zone) => zone.to_string(),
+            StampReading::Uncertain(zone) => format!("uncertain {zone}"),
+            StampReading::Times => "times".to_owned(),
+        };
+        assert_eq!(found, expected, "{stamps:?}");
+    }
+
+    #[test]
+    fn midnights_name_their_zone_if_the_day_is_certain() {
+        check(&["2024-11-21T00:00:00+0000", "2024-07-01 00:00:00Z"], "as written");
+        check(&["2024-01-02 05:00:00+00:00", "2024-07-01 04:00:00+00:00"], "America/New_York");
+        check(&["2024-07-01T04:00:00.000Z"], "America/New_York");
+        check(&["2021-06-30 22:00:00+00:00"], "uncertain Europe/Berlin");
+        check(&["2021-06-30 22:00:00+00:00", "2021-12-29 23:00:00+00:00"], "Europe/Berlin");
+        check(&["2021-06-27 22:00:00+00:00", "2021-06-28 22:00:00+00:00"], "Europe/Berlin");
+        check(&["2021-06-30 23:00:00Z", "2021-12-30 00:00:00Z"], "Europe/London");
+        check(&["2024-01-07 15:00:00Z", "2024-01-08 15:00:00Z"], "Asia/Tokyo");
+        check(&["2024-01-08 18:30:00 UTC"], "uncertain Asia/Kolkata");
+    }
+
+    #[test]
+    fn times_of_day_are_no_midnights() {
+        // The closes of Chicago have the UTC times of Helsinki's midnights, and sessions on Friday.
+        check(&["2024-07-03 21:00:00Z", "2024-07-05 21:00:00Z", "2024-12-02 22:00:00Z"], "times");
+        check(&["2024-01-02 14:30:00Z"], "times");
+        check(&["2024-01-02 05:00:00Z", "2024-01-02 06:00:00Z"], "times");
+        check(&["2024-01-02 05:00:00Z", "2024-07-01 05:00:00Z"], "America/Bogota");
+        for text in
+            ["2024-01-02", "2024-01-02 05:00:00", "2024-01-02 05:00:00-05:00", "x", "2024-01-02T25:00Z"]
+        {
+            assert_eq!(parse_utc_stamp(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        /// A column of a zone's midnights never gets another day than the zone's.
+        #[test]
+        fn a_read_day_is_the_local_day(
+            zone in select(ZONES.as_slice()),
+            first in 0u64..9000,
+            steps in prop::collection::vec(1u64..40, 1..60),
+        ) {
+            let mut day = NaiveDate::from_ymd_opt(2000, 1, 3).unwrap() + Days::new(first);
+            let mut days = Vec::new();
+            for step in steps {
+                let weekend = matches!(day.weekday(), Weekday::Sat | Weekday::Sun);
+                days.extend((!weekend).then_some(day));
+                day = day + Days::new(step);
+            }
+            let midnight = |day: &NaiveDate| {
+                let local = day.and_time(NaiveTime::MIN).and_local_timezone(zone).earliest()?;
+                Some(local.naive_utc())
+            };
+            let stamps: Option<Vec<NaiveDateTime>> = days.iter().map(midnight).collect();
+            prop_assume!(stamps.as_ref().is_some_and(|stamps| !stamps.is_empty()));
+            let stamps = stamps.unwrap();
+            if let StampReading::LocalDays(found) = interpret_stamps(&stamps) {
+                let read: Vec<NaiveDate> = stamps.iter().map(|stamp| found.local_date(*stamp)).collect();
+                prop_assert_eq!(read, days);
+            }
+        }
+    }
+}
