@@ -345,7 +345,7 @@ fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
 /// Old and new shares of a ratio. A direction decides which side is larger.
 fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal), RowError> {
     let (from, to) = split_ratio::parse_ratio(ratio).ok_or_else(|| {
-        let message = format_args!("ratio {ratio:?} is none: write new to old, such as 4:1 or 4.0");
+        let message = format_args!("ratio {ratio:?} is invalid: write new to old, such as 4:1 or 4.0");
         RowError::new("bad_number", message)
     })?;
     match direction {
