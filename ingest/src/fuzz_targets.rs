@@ -80,7 +80,7 @@ fn parse_with(options: ReaderOptions, (label, encoding): (&str, Encoding), bytes
         scope.spawn(move || {
             for piece in pieces {
                 if let RowChunk::Prices(batch, symbols) = piece {
-                    drop(batch.cut_by_symbol(&symbols));
+                    drop(batch.cut_into_record_batches(&symbols));
                 }
             }
         });

@@ -92,7 +92,7 @@ fn progress(symbols: u64) -> ProgressBar {
 }
 
 fn summary(args: &GenerateArgs, market: &SyntheticMarket, counts: RowCounts, elapsed: Duration) -> String {
-    let (first, last) = (market.sessions.day(market.sessions.first), market.sessions.end());
+    let (first, last) = (market.sessions.day(market.sessions.first), market.sessions.last_day());
     let [dividends, splits, fundamentals, etfs, holdings] = counts.rows;
     let milliseconds = (elapsed.as_secs() * 1_000 + u64::from(elapsed.subsec_millis())).max(1);
     let rate = u128::from(counts.bars) * 1_000 / u128::from(milliseconds);

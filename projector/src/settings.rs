@@ -39,7 +39,7 @@ impl DatabaseArgs {
 
     fn config(&self, fact_set: &str, idle: Duration) -> Result<Config, DbError> {
         let owner = self.owner.database_url.as_deref();
-        let mut config = db::config_for(
+        let mut config = db::role_config(
             self.projector_database_url.as_deref(),
             owner,
             db::PROJECTOR_ROLE,

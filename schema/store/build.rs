@@ -1,4 +1,4 @@
-//! Lists the migrations for `db.rs`, so that a new file is all that a new migration takes. Refinery's own macro does
+//! Lists the migrations for `db.rs`. A new migration therefore needs only a new file. Refinery's own macro does
 //! the same, but compiles its core, regex and url a second time for the compiler's machine.
 
 use std::path::{Path, PathBuf};

@@ -11,11 +11,11 @@ mod error;
 pub(crate) mod keys;
 pub(crate) mod links;
 pub(crate) mod password;
-pub(crate) mod plan;
 mod revocation;
 mod secret_token;
 pub(crate) mod sessions;
 pub(crate) mod statistics;
+pub(crate) mod subscription_changes;
 pub(crate) mod usage;
 
 pub(crate) use actor::{AccountActor, LockedAccount};

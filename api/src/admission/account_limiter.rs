@@ -5,7 +5,7 @@
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
 
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
-use crate::admission::token_bucket::{Bucket, LimitUsage};
+use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::tier::Tier;
 
 /// Backward jumps below this are reordering of decisions. Larger ones are clock changes.
@@ -89,10 +89,10 @@ impl AccountLimiter {
         AdmissionDecision { account: self.account, key: 0, tier: self.tier, verdict, counted, usage }
     }
 
-    /// Remaining limits, by the tighter bucket.
-    fn usage(&self, key: Option<&KeyLimiter>) -> LimitUsage {
+    /// Remaining limits after a call. The bucket is the tighter one of the account's and the key's.
+    fn usage(&self, key: Option<&KeyLimiter>) -> RemainingLimits {
         let seconds = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc().timestamp();
-        LimitUsage {
+        RemainingLimits {
             bucket: key.map_or(self.bucket, |key| key.bucket.tighter_of(self.bucket)),
             now: self.at,
             quota: self.monthly_quota,

@@ -106,7 +106,7 @@ impl AdmissionBatch {
 
     /// Decides a call of the key at this position. `None` if the account has another write method or must be read
     /// first.
-    pub(crate) fn decide(
+    pub(crate) fn decide_in_mode(
         &mut self,
         call: &AdmissionRequest,
         key_index: usize,

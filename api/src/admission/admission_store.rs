@@ -75,7 +75,7 @@ impl AdmissionStore {
             match accounts.accounts_by_write_mode(WriteMode::CompareAndSet).is_empty() {
                 true => vec![],
                 false => placed()
-                    .map(|(call, key_index)| accounts.decide(call, key_index, WriteMode::CompareAndSet))
+                    .map(|(call, key_index)| accounts.decide_in_mode(call, key_index, WriteMode::CompareAndSet))
                     .collect(),
             };
         let unknown = |key_index: &usize| accounts.keys[*key_index].is_none();
@@ -105,7 +105,7 @@ impl AdmissionStore {
             |((call, key_index), decided): ((&AdmissionRequest, usize), Option<AdmissionDecision>)| {
                 match accounts.is_written(key_index) {
                     Some(true) => AdmissionOutcome::Decided(
-                        decided.or_else(|| accounts.decide(call, key_index, WriteMode::Decrement)),
+                        decided.or_else(|| accounts.decide_in_mode(call, key_index, WriteMode::Decrement)),
                     ),
                     None if found[key_index].is_none() => AdmissionOutcome::Decided(None),
                     Some(false) | None => AdmissionOutcome::Open,

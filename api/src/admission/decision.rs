@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::Utc;
 
-use crate::admission::token_bucket::{Bucket, LimitUsage};
+use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::credential::PresentedKey;
 use crate::auth::tier::Tier;
 
@@ -37,14 +37,14 @@ pub(crate) struct AdmissionDecision {
     pub(crate) verdict: AdmissionVerdict,
     /// True if the call was charged to the quota.
     pub(crate) counted: bool,
-    pub(crate) usage: LimitUsage,
+    pub(crate) usage: RemainingLimits,
 }
 
 impl AdmissionDecision {
     /// Call of the service itself, which is not charged.
     pub(crate) fn uncharged() -> Self {
         let bucket = Bucket { rate_per_minute: 1, burst: 1, tokens: 1.0 };
-        let usage = LimitUsage { bucket, now: Utc::now(), quota: 0, used: 0, month: 0..1 };
+        let usage = RemainingLimits { bucket, now: Utc::now(), quota: 0, used: 0, month: 0..1 };
         Self {
             account: 0,
             key: 0,

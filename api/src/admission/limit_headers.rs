@@ -42,7 +42,7 @@ pub(crate) fn write_account_limits(headers: &mut HeaderMap, charge: &AccountChar
     values.number(usage.quota);
     values.number(left);
     values.number(usage.quota_resets_at_unix());
-    values.pair([("\"rate\";q=", burst.into()), (";w=", bucket.refill_seconds())]);
+    values.pair([("\"rate\";q=", burst.into()), (";w=", bucket.seconds_to_fill_empty())]);
     values.pair([(", \"month\";q=", usage.quota), (";w=", usage.month_seconds())]);
     values.end();
     values.pair([("\"rate\";r=", bucket.available_calls()), (";t=", bucket.seconds_until_full())]);
@@ -115,11 +115,11 @@ impl LimitHeaderValues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::token_bucket::LimitUsage;
+    use crate::admission::token_bucket::RemainingLimits;
 
     #[test]
     fn an_account_sees_its_minute_its_month_and_the_exact_state() {
-        let usage = LimitUsage {
+        let usage = RemainingLimits {
             bucket: Bucket { rate_per_minute: 10, burst: 20, tokens: 19.0 },
             now: DateTime::from_timestamp_millis(1_000_250).expect("a time"),
             quota: 5_000,

@@ -8,7 +8,7 @@ use axum::extract::MatchedPath;
 use axum::http::Extensions;
 
 use crate::admission::decision::{AdmissionDecision, AdmissionVerdict};
-use crate::admission::token_bucket::LimitUsage;
+use crate::admission::token_bucket::RemainingLimits;
 use crate::auth::address_throttle::RemainingCalls;
 use crate::connection::ClientConnection;
 
@@ -21,14 +21,14 @@ pub(crate) struct RequestContext {
     pub(crate) is_proxied: bool,
     connection: Arc<ClientConnection>,
     route: OnceLock<MatchedPath>,
-    limits: OnceLock<RequestLimits>,
+    limits: OnceLock<ReportedLimits>,
 }
 
-/// Limits of the request. Without an entry, the limits of the address apply.
+/// Limits that the response headers report. Without an entry they report the remaining calls of the address.
 #[derive(Debug, Clone)]
-pub(crate) enum RequestLimits {
+pub(crate) enum ReportedLimits {
     /// Remaining failed credentials before a refusal.
-    Failures(RemainingCalls),
+    FailedCredentials(RemainingCalls),
     Account(AccountCharge),
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum RequestLimits {
 pub(crate) struct AccountCharge {
     pub(crate) account: i64,
     pub(crate) key: i64,
-    pub(crate) usage: LimitUsage,
+    pub(crate) usage: RemainingLimits,
     /// True if the call counted against the quota.
     pub(crate) counted: bool,
     pub(crate) quota_refused: bool,
@@ -69,7 +69,7 @@ impl RequestContext {
     /// Records the decision on a known key.
     pub(crate) fn set_decision(&self, admitted: &AdmissionDecision) {
         self.connection.record_valid_key();
-        self.set(RequestLimits::Account(AccountCharge {
+        self.set(ReportedLimits::Account(AccountCharge {
             account: admitted.account,
             key: admitted.key,
             usage: admitted.usage.clone(),
@@ -80,24 +80,24 @@ impl RequestContext {
 
     /// Records the remaining failed credentials.
     pub(crate) fn set_remaining_failures(&self, left: RemainingCalls) {
-        self.set(RequestLimits::Failures(left));
+        self.set(ReportedLimits::FailedCredentials(left));
     }
 
-    fn set(&self, limits: RequestLimits) {
+    fn set(&self, limits: ReportedLimits) {
         // Admission happens once per request, so the slot is empty.
         let _ = self.limits.set(limits);
     }
 
     /// Admission decision, if the request reached it.
-    pub(crate) fn limits(&self) -> Option<&RequestLimits> {
+    pub(crate) fn limits(&self) -> Option<&ReportedLimits> {
         self.limits.get()
     }
 
     /// Charge of the request, if an account was charged.
     pub(crate) fn charge(&self) -> Option<&AccountCharge> {
         match self.limits()? {
-            RequestLimits::Account(charge) => Some(charge),
-            RequestLimits::Failures(_) => None,
+            ReportedLimits::Account(charge) => Some(charge),
+            ReportedLimits::FailedCredentials(_) => None,
         }
     }
 }

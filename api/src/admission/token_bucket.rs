@@ -55,7 +55,7 @@ impl Bucket {
     }
 
     /// Seconds to refill an empty bucket.
-    pub(crate) fn refill_seconds(&self) -> i64 {
+    pub(crate) fn seconds_to_fill_empty(&self) -> i64 {
         floor((f64::from(self.burst) / self.rate_per_second()).round())
     }
 
@@ -88,7 +88,7 @@ impl Bucket {
 
 /// Remaining limits of an account after a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LimitUsage {
+pub(crate) struct RemainingLimits {
     /// Bucket with the tighter limit.
     pub(crate) bucket: Bucket,
     pub(crate) now: DateTime<Utc>,
@@ -99,7 +99,7 @@ pub(crate) struct LimitUsage {
     pub(crate) month: Range<i64>,
 }
 
-impl LimitUsage {
+impl RemainingLimits {
     /// Unix second at which the bucket is full, later than `now`.
     pub(crate) fn full_at_unix(&self) -> i64 {
         floor((self.unix() + self.bucket.filling()).ceil()).max(self.now.timestamp() + 1)
@@ -210,7 +210,7 @@ mod tests {
         }
 
         #[expect(clippy::cast_precision_loss, reason = "as the store counts")]
-        fn usage(&self) -> LimitUsage {
+        fn usage(&self) -> RemainingLimits {
             let (rate, burst) = (i32::try_from(self.rate), i32::try_from(self.burst));
             let bucket = Bucket {
                 rate_per_minute: rate.expect("a rate"),
@@ -218,7 +218,7 @@ mod tests {
                 tokens: self.units as f64 / CALL as f64,
             };
             let now = DateTime::from_timestamp_micros(self.now).expect("a time");
-            LimitUsage { bucket, now, quota: 1, used: 0, month: 0..1_000_000_000 }
+            RemainingLimits { bucket, now, quota: 1, used: 0, month: 0..1_000_000_000 }
         }
 
         fn refilled_after(&self, microseconds: i64) -> Model {

@@ -11,7 +11,7 @@ use chrono::NaiveDate;
 
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
 use crate::admission::request_context::RequestContext;
-use crate::admission::token_bucket::LimitUsage;
+use crate::admission::token_bucket::RemainingLimits;
 use crate::answer::required_tier::RequiredTier;
 use crate::app::state::App;
 use crate::auth::credential;
@@ -208,7 +208,7 @@ async fn admit(
     }
 }
 
-fn quota_exceeded(usage: &LimitUsage) -> ApiError {
+fn quota_exceeded(usage: &RemainingLimits) -> ApiError {
     ApiError::QuotaExceeded {
         current: usage.used,
         limit: usage.quota,

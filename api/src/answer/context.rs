@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::parameters::{Output, Page, Sortable};
 use crate::read::projection::{DataVersion, ServedGeneration};
 use crate::render::envelope::{ListMeta, Meta, Warning};
-use crate::render::rows::{self, JsonObject};
+use crate::render::rows::{self, ToJsonObject};
 
 /// Inputs of a handler that renders a response.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl<P> HandlerContext<P> {
         &self,
         output: &Output,
         version: DataVersion,
-        row: &impl JsonObject,
+        row: &impl ToJsonObject,
     ) -> Result<RenderedBody, ApiError> {
         self.render_single_with_warnings(output, version, row, vec![])
     }
@@ -54,7 +54,7 @@ impl<P> HandlerContext<P> {
         &self,
         output: &Output,
         version: DataVersion,
-        row: &impl JsonObject,
+        row: &impl ToJsonObject,
         warnings: Vec<Warning>,
     ) -> Result<RenderedBody, ApiError> {
         let meta = Meta { warnings, ..Meta::new(&version) };

@@ -1,4 +1,4 @@
-//! Subscription tiers and their limits.
+//! Subscription tiers, and their limits as read from the database.
 
 use chrono::{Datelike, Months, NaiveDate};
 use market::text_enum;

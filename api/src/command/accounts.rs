@@ -11,7 +11,7 @@ use super::links::{self, LinkArguments};
 use super::output;
 use super::owner_connection::connect_as_owner;
 use super::sessions::{self, SessionArguments};
-use crate::account::{AccountActor, accounts, parse_email, plan};
+use crate::account::{AccountActor, accounts, parse_email, subscription_changes};
 use crate::auth::tier::Tier;
 
 /// Accounts: create, change, disable and delete.
@@ -150,14 +150,14 @@ pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -
             let email = parse_email(&arguments.email)?;
             let actor = AccountActor::Operator(&email);
             match arguments.after_period {
-                true => plan::set_next_tier(&mut client, actor, arguments.tier).await?,
-                false => plan::set_tier(&mut client, actor, arguments.tier, arguments.paid_until).await?,
+                true => subscription_changes::set_next_tier(&mut client, actor, arguments.tier).await?,
+                false => subscription_changes::set_tier(&mut client, actor, arguments.tier, arguments.paid_until).await?,
             }
             show(&client, &email, arguments.json).await
         }
         AccountCommand::Cancel(arguments) => {
             let email = parse_email(&arguments.email)?;
-            plan::cancel_subscription(&mut client, AccountActor::Operator(&email), arguments.paid_until)
+            subscription_changes::cancel_subscription(&mut client, AccountActor::Operator(&email), arguments.paid_until)
                 .await?;
             show(&client, &email, arguments.json).await
         }

@@ -21,7 +21,7 @@ pub enum KeyCommand {
     /// List an account's keys, without their secrets
     List(ListKeys),
     /// Replace the secret of a key and print the new one, which cannot be shown again
-    ReRoll(ReplaceKey),
+    ReRoll(ReRollKey),
     /// Delete a key; the next request with it is refused
     Delete(DeleteKey),
 }
@@ -69,7 +69,7 @@ pub struct DeleteKey {
 
 /// Arguments of `api key re-roll`.
 #[derive(Debug, Args)]
-pub struct ReplaceKey {
+pub struct ReRollKey {
     /// Email address of the account
     email: String,
     /// Id or name of the key
@@ -105,7 +105,7 @@ async fn create(client: &mut Client, arguments: &CreateKey) -> anyhow::Result<()
     Ok(())
 }
 
-async fn re_roll(client: &mut Client, arguments: &ReplaceKey) -> anyhow::Result<()> {
+async fn re_roll(client: &mut Client, arguments: &ReRollKey) -> anyhow::Result<()> {
     let email = parse_email(&arguments.email)?;
     let drawn =
         keys::replace_key(client, AccountActor::Operator(&email), &arguments.key, arguments.overlap).await?;

@@ -3,7 +3,7 @@
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 
-use crate::admission::{RequestLimits, limit_headers};
+use crate::admission::{ReportedLimits, limit_headers};
 use crate::app::state::App;
 use crate::auth::address_throttle::RemainingCalls;
 use crate::connection::request_id::{REQUEST_ID_HEADER, RequestId};
@@ -15,7 +15,7 @@ const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding,
 pub(super) fn add_common_headers(
     app: &App,
     response: &mut Response,
-    limits: Option<&RequestLimits>,
+    limits: Option<&ReportedLimits>,
     left: RemainingCalls,
     id: &RequestId,
 ) {
@@ -25,8 +25,8 @@ pub(super) fn add_common_headers(
     target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     target.insert(header::VARY, HeaderValue::from_static(vary));
     match limits {
-        Some(RequestLimits::Account(charge)) => limit_headers::write_account_limits(target, charge),
-        Some(RequestLimits::Failures(left)) => {
+        Some(ReportedLimits::Account(charge)) => limit_headers::write_account_limits(target, charge),
+        Some(ReportedLimits::FailedCredentials(left)) => {
             limit_headers::write_address_limits(target, *left, chrono::Utc::now())
         }
         None => limit_headers::write_address_limits(target, left, chrono::Utc::now()),

@@ -146,7 +146,8 @@ impl Page {
         signer.seal(&sealed, &self.filters)
     }
 
-    /// Copy of the page with the `sync_from` of the list's first page, or with this one on the first page.
+    /// Copy of the page with a `sync_from`. The first page takes the given one. Later pages keep the one in
+    /// their cursor.
     pub(crate) fn with_sync_from(&self, sync_from: Option<String>) -> Self {
         Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }

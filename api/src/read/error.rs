@@ -5,7 +5,7 @@ use std::sync::Arc;
 use deadpool_postgres::{BuildError, PoolError};
 use tokio_postgres::Error;
 
-/// Error of a read query. One failure concerns all look-ups of a batch, so the type is `Clone`.
+/// Error of a read query. It is `Clone`, because one failure is reported to all look-ups of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QueryError {
     #[error("No stock with symbol {0}")]
@@ -30,7 +30,7 @@ pub(crate) enum QueryError {
     /// Postgres reports a transient condition: it starts, stops, or lacks a resource.
     #[error("{0}")]
     Transient(Arc<str>),
-    /// Permanent error of a statement; a retry fails too.
+    /// Permanent error of a statement. A retry fails too.
     #[error("postgres: {0}")]
     Statement(Arc<str>),
     #[error("{0}")]

@@ -30,13 +30,13 @@ pub(crate) struct LagMonitor(Arc<RwLock<Option<LagMeasurement>>>);
 impl LagMonitor {
     const POLL: Duration = Duration::from_secs(2);
 
-    /// Latest measurement, unless it is outdated.
+    /// Latest measurement; `None` if it is outdated or none was made.
     pub(crate) fn latest(&self) -> Option<LagMeasurement> {
         let level = *self.0.read().unwrap_or_else(PoisonError::into_inner);
         level.filter(|level| level.seen.elapsed() < Self::POLL * 4)
     }
 
-    /// Polls the stream's last sequence every two seconds, and reconnects after a loss.
+    /// Polls the stream's last sequence every two seconds. Reconnects after a loss of the connection.
     pub(crate) async fn poll_stream(self, url: String, stream: String, projection: Arc<Projection>) {
         let settings = event_log::stream::StreamSettings {
             nats_url: url,

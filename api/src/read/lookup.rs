@@ -19,9 +19,9 @@ const VERSION: &str = include_str!("../../queries/projection/version.sql");
 pub(crate) struct SymbolRows<T> {
     pub(crate) version: DataVersion,
     pub(crate) rows: Vec<T>,
-    /// Number of quarantined rows, which contradict their neighbours.
+    /// Number of the symbol's quarantined rows.
     pub(crate) held: i64,
-    /// Synchronization point for a later `updated_since`.
+    /// Value for `updated_since` in a later request.
     pub(crate) sync_from: Option<String>,
 }
 
@@ -157,7 +157,8 @@ pub(crate) async fn resolve_symbol_list(
     Ok(ResolvedSymbols { known: Some(known), missing })
 }
 
-/// Converts the rows that have a symbol. A version without rows is one row of nulls.
+/// Converts the rows that have a symbol. If a statement finds no rows, it returns the version in one row of
+/// nulls, which is left out.
 pub(crate) fn rows_with_symbol<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, QueryError> {
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     Ok(present.map(T::from_row).collect::<Result<_, _>>()?)

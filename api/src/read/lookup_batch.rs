@@ -23,7 +23,7 @@ const BATCH: usize = 256;
 type LookupResult = Result<Option<Row>, QueryError>;
 
 struct PendingLookup {
-    /// Spellings of the symbol, in order of preference.
+    /// Candidate spellings of the symbol, in order of preference.
     candidates: Vec<String>,
     found: oneshot::Sender<LookupResult>,
 }
@@ -81,7 +81,7 @@ async fn run_lookups(pool: Pool, statement: &'static str, mut waiting: mpsc::Rec
     }
 }
 
-/// Rows of a batch, in its order.
+/// Rows for the look-ups of a batch, in the order of the batch.
 async fn look_up(
     pool: &Pool,
     statement: &'static str,

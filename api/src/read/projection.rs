@@ -24,10 +24,10 @@ use crate::parameters::served_rules::ServedRules;
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
-/// Polling interval, which bounds the delay after a missed notification.
+/// Polling interval. It limits the delay after a missed notification.
 const POLL: Duration = Duration::from_secs(2);
 
-/// Data version of a response. Together with the current day it determines the body.
+/// Data version of a response. Version and current day determine the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct DataVersion {
     pub(crate) generation: i32,
@@ -97,7 +97,7 @@ impl ServedGeneration {
         Arc::clone(self.bulk.as_ref().unwrap_or(self))
     }
 
-    /// Connection use of both pools: reads, and expensive responses.
+    /// Usage of both connection pools: for reads, and for expensive responses.
     pub(crate) fn pool_usage(&self) -> [PoolUse; 2] {
         let used = |pool: &Pool| {
             let status = pool.status();
@@ -106,7 +106,7 @@ impl ServedGeneration {
         [used(&self.pool), used(self.bulk.as_ref().map_or(&self.pool, |bulk| &bulk.pool))]
     }
 
-    /// Rules of its figures.
+    /// Rules by which the generation's figures were derived.
     pub(crate) fn served_rules(&self) -> Arc<ServedRules> {
         Arc::clone(&self.served_rules.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -116,7 +116,8 @@ impl ServedGeneration {
         *self.version.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a version. A response may carry it before the notification arrives.
+    /// Records the version of a response as known. A response may contain a new version before its notification
+    /// arrives.
     pub(crate) fn observe(&self, version: DataVersion) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
         if (version.sequence, version.position) >= (known.sequence, known.position) {
@@ -192,7 +193,7 @@ impl Projection {
         self.reachable.load(Ordering::Relaxed)
     }
 
-    /// Rules of the served figures.
+    /// Rules by which the served figures were derived.
     pub(crate) fn served_rules(&self) -> Arc<ServedRules> {
         self.pin().map_or_else(|_| Arc::default(), |generation| generation.served_rules())
     }

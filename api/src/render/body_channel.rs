@@ -1,4 +1,4 @@
-//! Body channel of streamed responses: bounded backlog between writer and client, compressed when it grows.
+//! Body channel of streamed responses: the backlog between writer and client, compressed when it grows.
 //!
 //! The writer never waits for the client. A slow client therefore occupies neither a Postgres connection nor a render
 //! permit. A backlog above a limit is compressed.
@@ -31,7 +31,7 @@ pub(crate) struct Disconnected;
 #[error("the response was truncated")]
 pub(crate) struct Truncated;
 
-/// Write end. Dropping it unfinished truncates the response.
+/// Write end of the channel. If it is dropped before `finish`, the response is truncated.
 #[derive(Debug)]
 pub(crate) struct BodySender {
     backlog: SharedBacklog,
@@ -40,7 +40,7 @@ pub(crate) struct BodySender {
     is_finished: bool,
 }
 
-/// Read end, with a guard that lives as long as the reader.
+/// Read end of the channel, with a guard that lives as long as the reader.
 #[derive(Debug)]
 pub(crate) struct BodyReceiver<H> {
     backlog: SharedBacklog,
@@ -53,9 +53,9 @@ struct SharedBacklog(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Segment>,
-    /// Uncompressed waiting bytes.
+    /// Number of waiting bytes that are not compressed.
     plain: usize,
-    /// Waiting bytes, by uncompressed size.
+    /// Uncompressed size of all waiting bytes.
     left: usize,
     end: Option<Result<(), Truncated>>,
     is_read: bool,
@@ -178,7 +178,7 @@ impl Drop for BodySender {
 }
 
 impl<H> BodyReceiver<H> {
-    /// Returns the complete body if it is finished and fully uncompressed.
+    /// Returns the complete body if the writer has finished and no part is compressed.
     pub(crate) fn complete_body(&self) -> Option<Bytes> {
         let state = self.backlog.state();
         let is_plain = state.end == Some(Ok(())) && state.plain == state.left;

@@ -17,7 +17,7 @@ use crate::metrics::CacheMetrics;
 use crate::parameters::ResponseFormat;
 use crate::read::projection::DataVersion;
 
-/// Approximate bytes of an entry besides its body and request.
+/// Approximate bytes of an entry without its body and request.
 const ENTRY: usize = 256;
 /// Estimated number of entries, which sizes the history of evicted entries.
 const ANSWERS: usize = 1 << 16;
@@ -35,7 +35,7 @@ pub(crate) struct CacheKey {
 }
 
 impl CacheKey {
-    /// Weak entity tag of the response at a version, which may be newer than the key's.
+    /// Weak entity tag of the response at `version`, which may be newer than the version in the key.
     pub(crate) fn etag(&self, version: &DataVersion) -> HeaderValue {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&version.generation.to_le_bytes());
@@ -56,7 +56,7 @@ impl CacheKey {
 pub(crate) struct CachedResponse {
     pub(crate) body: Bytes,
     pub(crate) etag: HeaderValue,
-    /// Link to the next page, for formats without room for it in the body.
+    /// Link to the next page, for formats whose body cannot contain it.
     pub(crate) link: Option<HeaderValue>,
 }
 
@@ -85,7 +85,8 @@ impl ResponseCache {
         Self { entries, metrics }
     }
 
-    /// Cached response, or the result of `fill`. Concurrent calls share one `fill`, and errors are not cached.
+    /// Cached response. If there is none, `fill` renders it. Concurrent calls share one `fill`, and errors are
+    /// not cached.
     pub(crate) async fn get_or_render<E>(
         &self,
         key: &CacheKey,

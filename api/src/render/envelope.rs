@@ -46,7 +46,7 @@ pub(crate) struct ListMeta {
     pub(crate) limit: i64,
     /// True if another page follows.
     pub(crate) has_more: bool,
-    /// Cursor of the next page; null on the last.
+    /// Cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,
     /// The market's as-of date: the newest session applied.
     pub(crate) as_of: Option<NaiveDate>,
@@ -61,10 +61,10 @@ pub(crate) struct ListMeta {
     /// all pages of a list. Omitted without `updated_since` support, and while the served generation changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sync_from: Option<String>,
-    /// Current day of the service, if a default or a figure depends on it.
+    /// Current day of the service, if a default or a figure depends on the current day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) today: Option<NaiveDate>,
-    /// Start of the range, if the tier's history limits it.
+    /// Start of the range, if the tier's history limits the range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) depth: Option<Depth>,
 }
@@ -114,7 +114,8 @@ impl ListMeta {
 }
 
 impl ListMeta {
-    /// Sets the start of a range without a start date, and the current day it depends on.
+    /// Sets the start of the range for a request without a start date, and the current day on which the start
+    /// depends.
     pub(crate) fn set_depth(&mut self, depth: Option<Depth>, today: NaiveDate) {
         self.depth = depth;
         self.today = depth.map(|_| today);

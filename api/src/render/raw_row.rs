@@ -1,4 +1,4 @@
-//! Renderer of Postgres rows, directly from their columns. A detour through structs takes twice as long.
+//! Renderer of Postgres rows, directly from their columns. Rendering through structs takes twice as long.
 //!
 //! Invariant: the bytes equal those of the row's struct under serde.
 
@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
 use crate::parameters::{Output, ResponseFormat};
-use crate::render::rows::{JsonObject, RenderError};
+use crate::render::rows::{ToJsonObject, RenderError};
 
 /// Usual maximum bytes of a row.
 const ROW: usize = 1_024;
@@ -31,7 +31,7 @@ impl<T> RawRow<T> {
     }
 }
 
-impl<T: TableRow> JsonObject for RawRow<T> {
+impl<T: TableRow> ToJsonObject for RawRow<T> {
     fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError> {
         let quote = (output.text_decimals && output.format == ResponseFormat::Json).then_some(b'"');
         let (mut body, mut expected) = (Vec::with_capacity(ROW), 0);
@@ -50,7 +50,7 @@ impl<T: TableRow> JsonObject for RawRow<T> {
 }
 
 impl<T> RawRow<T> {
-    /// Writes the value of one column, with `quote` around decimals.
+    /// Writes the value of one column. `quote` is the quotation mark around decimals, if any.
     fn write(&self, place: usize, quote: Option<u8>, body: &mut Vec<u8>) -> Result<(), RenderError> {
         match *self.row.columns()[place].type_() {
             Type::TEXT => self.write_by(place, body, plain::<&str>),

@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 
 use crate::parameters::{Output, ResponseFormat};
 
-/// Error of rendering. The client never causes it.
+/// Error of rendering, never caused by the client.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RenderError {
     #[error("cannot write JSON: {0}")]
@@ -30,13 +30,13 @@ pub(crate) enum RenderError {
     Type(Type),
 }
 
-/// Value with a JSON object form.
-pub(crate) trait JsonObject {
-    /// Its JSON bytes, with decimals in the requested style.
+/// Value that can be rendered as a JSON object.
+pub(crate) trait ToJsonObject {
+    /// JSON bytes of the value, with decimals in the requested style.
     fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError>;
 }
 
-impl<T: Serialize> JsonObject for T {
+impl<T: Serialize> ToJsonObject for T {
     fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError> {
         Ok(json(output, self)?)
     }
@@ -45,7 +45,7 @@ impl<T: Serialize> JsonObject for T {
 /// Renders a body with one resource.
 pub(crate) fn render_single(
     output: &Output,
-    row: &impl JsonObject,
+    row: &impl ToJsonObject,
     meta: &impl Serialize,
 ) -> Result<Bytes, RenderError> {
     let row = row.to_json(output)?;
@@ -124,7 +124,7 @@ fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     }
 }
 
-/// JSON object with only these members and unchanged digits.
+/// JSON object with only the members `fields`. Digits are unchanged.
 fn choose(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
     let members: JsonMembers<'_> = serde_json::from_slice(row)?;
     let mut text = String::with_capacity(row.len());
@@ -165,7 +165,7 @@ fn records(
     })
 }
 
-/// Bytes written by a CSV writer.
+/// Bytes that `write` writes to a CSV writer.
 fn sheet(
     write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> Result<(), RenderError>,
 ) -> Result<Vec<u8>, RenderError> {

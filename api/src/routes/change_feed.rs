@@ -117,7 +117,7 @@ impl<T: ChangeTracked> ChangedRow<T> {
 /// Start position of a request in the journal.
 struct FeedStart {
     position: i64,
-    /// Position after all current changes, for the client's next request.
+    /// Synchronization point after all current changes, for the client's next request.
     sync_from: String,
 }
 
@@ -152,7 +152,7 @@ impl FeedStart {
     }
 }
 
-/// 400 for a client that must download everything again.
+/// Error 400 for a client that must download everything again.
 fn resync_error(what: &str, begun_at: DateTime<Utc>) -> ApiError {
     ApiError::Parameters(vec![ParameterError {
         param: "updated_since".to_owned(),

@@ -53,7 +53,7 @@ pub(crate) struct CompareAnswer {
 pub(crate) struct CompareMeta {
     #[serde(flatten)]
     list: ListMeta,
-    /// Symbol with the best figure, by figure name; of equal ones the first requested.
+    /// Symbol with the best figure, by figure name. If several are equal, the first requested symbol.
     best: BTreeMap<&'static str, String>,
 }
 
@@ -148,7 +148,7 @@ async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<Rend
     let take = |symbol: String| CompareItem {
         quote: rows.quotes.remove(&symbol),
         fundamentals: rows.fundamentals.remove(&symbol),
-        metrics: rows.metrics.remove(&symbol).map(|metrics| metrics.since(floor)),
+        metrics: rows.metrics.remove(&symbol).map(|metrics| metrics.limit_to_days_from(floor)),
         symbol,
     };
     let items: Vec<CompareItem> = named.into_iter().map(take).collect();

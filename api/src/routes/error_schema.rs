@@ -16,7 +16,7 @@ pub(crate) struct ErrorBody {
     code: String,
 }
 
-/// A missing resource; the message names it.
+/// Error response for a resource that does not exist.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NotFoundBody {
     /// Error message for people.
@@ -28,7 +28,7 @@ pub(crate) struct NotFoundBody {
 pub(crate) struct InvalidParameterBody {
     /// Error message for people.
     error: String,
-    /// INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or one of another request.
+    /// INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request.
     #[schema(example = "INVALID_PARAMETER")]
     code: String,
     /// Name of the first invalid parameter.
@@ -54,7 +54,7 @@ pub(crate) enum Allowed {
         /// Maximum.
         maximum: i64,
     },
-    /// Text of this form.
+    /// Description of the accepted form of a text.
     Form(String),
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct LimitedBody {
     /// For QUOTA_EXCEEDED: usage of the month.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<QuotaUsage>,
-    /// For QUOTA_EXCEEDED.
+    /// For QUOTA_EXCEEDED: path of the page that describes the plans, relative to this service.
     #[serde(skip_serializing_if = "Option::is_none")]
     upgrade_url: Option<String>,
 }
@@ -132,7 +132,7 @@ pub(crate) enum ErrorResponses {
     /// The requested resource does not exist.
     #[response(status = 404)]
     NotFound(NotFoundBody),
-    /// Only GET and HEAD.
+    /// The method is not allowed; only GET and HEAD are.
     #[response(status = 405)]
     MethodNotAllowed(ErrorBody),
     /// The rate limit or the monthly quota is used up.

@@ -41,7 +41,7 @@ pub(crate) struct Health {
 /// Health of the components.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Components {
-    /// Database of the reads.
+    /// Database that the API reads.
     pub(crate) postgres: ComponentStatus,
     /// Log server; used only to measure the lag.
     pub(crate) nats: ComponentStatus,
@@ -73,7 +73,7 @@ pub(crate) struct ProjectionHealth {
     )
 )]
 pub(crate) async fn health(State(app): State<App>) -> Response {
-    let health = Health::of(&app);
+    let health = Health::from_app(&app);
     let up = health.status != Status::Down;
     let status = if up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let mut response = (status, Json(HealthAnswer { data: health })).into_response();
@@ -86,7 +86,7 @@ pub(crate) async fn health(State(app): State<App>) -> Response {
 
 impl Health {
     /// Current health, without I/O.
-    pub(crate) fn of(app: &App) -> Self {
+    pub(crate) fn from_app(app: &App) -> Self {
         let version = app.projection.pin().ok().map(|generation| generation.version());
         let postgres =
             if app.projection.is_reachable() { ComponentStatus::Ok } else { ComponentStatus::Down };

@@ -12,7 +12,8 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Example values by name without `min_` and `max_`. They match the market of the example responses.
+/// Example values by parameter name, without the prefixes `min_` and `max_`. They match the market of the
+/// example responses.
 const VALUES: &[(&str, &str)] = &[
     ("symbols", r#"["SPY"]"#),
     ("symbol", r#""SPY""#),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::parameters::served_rules::ServedRules;
 
-/// Text of the document: the plain one, and the one with the latest notice.
+/// Text of the OpenAPI document: without a notice, and with the latest notice.
 #[derive(Debug)]
 pub(super) struct NoticedDocument {
     document: Value,
@@ -39,7 +39,7 @@ impl NoticedDocument {
     }
 }
 
-/// Adds the deviation as `info.x-method` and as a paragraph of the introduction.
+/// Adds the deviation from the default rules as `info.x-method` and as a paragraph of the introduction.
 fn add_notice(mut document: Value, method: &ServedRules) -> Value {
     let info = &mut document["info"];
     let introduction = info["description"].as_str().unwrap_or_default();

@@ -141,7 +141,7 @@ impl SearchText {
         Self { symbols, isin: q.trim().to_uppercase(), trigrams: trigrams(&name), name }
     }
 
-    /// Score of a security in thousandths, and the reason.
+    /// Match score of a security in thousandths, and the kind of match.
     fn score(&self, symbol: &str, known: &SearchNames) -> Option<(u32, Match)> {
         let first = self.symbols.first().map_or("", String::as_str);
         if self.symbols.iter().any(|wanted| wanted == symbol) {
@@ -220,7 +220,7 @@ fn found(
     Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
-/// Matching security, with its score in thousandths and the reason.
+/// Matching security, with its score in thousandths and the kind of match.
 struct SearchHit<'a> {
     score: u32,
     why: Match,

@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
 use socket2::SockRef;
-use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, config_for, replicas_config};
+use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, role_config, replicas_config};
 use store::tls;
 use telemetry::Shutdown;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -108,7 +108,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Config, DbError> {
     let (own, owner) = (settings.api_database_url.as_deref(), database.database_url.as_deref());
-    config_for(own, owner, API_ROLE, "API_DATABASE_URL")
+    role_config(own, owner, API_ROLE, "API_DATABASE_URL")
 }
 
 /// Refuses a newer database at the start only. A running instance continues to read a database that is upgraded.
@@ -192,7 +192,7 @@ fn dashboard(
     if settings.dashboard == DashboardSwitch::Off {
         return Ok(None);
     }
-    let config = config_for(
+    let config = role_config(
         settings.dashboard_database_url.as_deref(),
         database.database_url.as_deref(),
         DASHBOARD_ROLE,

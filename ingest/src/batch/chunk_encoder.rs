@@ -12,7 +12,7 @@ use crate::price::price_batch::PriceBatch;
 pub(crate) struct EncodedBatch {
     pub kind: Kind,
     pub codec: Codec,
-    /// Number within its file and kind, from 0.
+    /// Number of the batch within its file and kind, from 0.
     pub chunk: u64,
     pub rows: u64,
     pub line: u64,
@@ -41,7 +41,7 @@ impl ChunkEncoder {
                 Ok(None)
             }
             RowChunk::Prices(mut batch, symbols) => {
-                let cut = batch.cut_by_symbol(&symbols);
+                let cut = batch.cut_into_record_batches(&symbols);
                 self.rounded += cut.rounded;
                 for frame in cut.frames {
                     emit(self.encode_body(Body::Prices(frame.series), frame.line)?);

@@ -105,8 +105,8 @@ impl LogCoverage {
         before
     }
 
-    /// Symbols for which a source may have prices: those known at its last load of prices, and those of this load.
-    /// `None` if the symbols are unknown.
+    /// Symbols for which a source may have prices: the symbols known at its last load of prices, and the
+    /// symbols of this load. `None` if the symbols are unknown.
     pub(crate) fn symbols_with_prices<'a>(
         &'a self,
         source: &str,
@@ -129,15 +129,15 @@ impl LogCoverage {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SymbolSummary {
     pub count: usize,
-    /// True if there are more than could be counted.
+    /// True if the load has more symbols than are counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
-    /// The first of them.
+    /// First symbols in alphabetical order.
     pub first: Vec<Symbol>,
-    /// Number of symbols without an earlier run; absent if unknown.
+    /// Number of symbols without an earlier run; absent if the earlier symbols are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<usize>,
-    /// The first of those.
+    /// First symbols without an earlier run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub first_new: Vec<Symbol>,
 }

@@ -18,7 +18,7 @@ pub struct LoadStats {
     pub rows: BTreeMap<Kind, u64>,
     pub rejects: BTreeMap<&'static str, u64>,
     pub rounded: u64,
-    /// Dividends without a currency, which have that of their security.
+    /// Dividends without a currency. Each has the currency of its security.
     pub assumed_currencies: u64,
     pub examples: Vec<Reject>,
     /// Coverage of the accepted rows.

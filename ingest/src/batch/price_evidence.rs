@@ -13,7 +13,8 @@ use market::event::{Evidence, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-/// Relative width of a row's bounds beyond rounding, for closes that were binary numbers of seven digits.
+/// Relative width by which a row's bounds exceed the rounding. It covers closes that were binary numbers of
+/// seven digits.
 const WIDTH: Decimal = Decimal::from_parts(1, 0, 0, false, 5);
 /// Smallest step that is stored.
 const LEAST_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
@@ -21,7 +22,7 @@ const LEAST_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
 const STEP_PLACES: u32 = 6;
 /// Rows from which a file is long enough to count its runs.
 const COUNTED_ROWS: u32 = 20;
-/// Fewest rows per run of a long file; adjusted closes with more steps are no evidence.
+/// Fewest rows per run of a long file; adjusted closes with more steps are not used as evidence.
 const ROWS_PER_RUN: u32 = 3;
 
 /// Adjusted closes and dividend columns of a file, by symbol.
@@ -40,7 +41,7 @@ struct SymbolEvidence {
     runs: Vec<RatioRun>,
     basis: Option<ShareBasis>,
     rows: u32,
-    /// True if the dates are in no order.
+    /// True if the dates of the rows neither rise nor fall throughout.
     unordered: bool,
 }
 
@@ -68,7 +69,7 @@ impl PriceEvidence {
         evidence.dividend_years = Some((first.min(year), last.max(year)));
     }
 
-    /// Records the adjusted close of a day beside its close. Cells without a positive number are left out.
+    /// Records the close and the adjusted close of a day. Cells without a positive number are left out.
     pub(crate) fn add_adjusted_close(
         &mut self,
         symbol: &Symbol,
@@ -124,7 +125,7 @@ impl SymbolEvidence {
         self.runs.push(RatioRun { first: date, last: date, rows: 1, bounds });
     }
 
-    /// True if the dates fall, false if they rise; `None` while one date is known.
+    /// True if the dates fall, false if they rise; `None` as long as only one date is known.
     fn falls(&self) -> Option<bool> {
         let (first, last) = (self.runs.first()?.first, self.runs.last()?.last);
         (first != last).then_some(last < first)

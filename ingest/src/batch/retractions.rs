@@ -1,4 +1,4 @@
-//! Retractions without a matching row: such a retraction is probably a typing error.
+//! Retractions without a matching row. Such a retraction is probably a typing error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -38,7 +38,7 @@ struct KnownKeys {
     ids: BTreeSet<String>,
     /// Days of each symbol; `None` for records without a date.
     days: BTreeMap<String, BTreeSet<Option<NaiveDate>>>,
-    /// True if the days are unknown; any day then counts as present.
+    /// True if the days are unknown. Every day then counts as present.
     any_day: bool,
 }
 
@@ -170,7 +170,7 @@ impl KnownKeys {
         }
     }
 
-    /// Keys for symbols whose days are unknown.
+    /// Keys of symbols whose days are unknown. Every day counts as present.
     fn on_any_day<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) -> Self {
         let days = symbols.into_iter().map(|symbol| (symbol.to_string(), BTreeSet::new())).collect();
         Self { any_day: true, days, ..Self::default() }

@@ -31,7 +31,7 @@ const ROW_BYTES: usize = 160;
 /// Accumulated rows of one file, to be encoded as one or more record batches.
 pub(crate) enum RowChunk {
     Prices(PriceBatch, Vec<Symbol>),
-    /// Rows of another kind, and the line of the first one.
+    /// Rows of another kind than price, and the line of the first row.
     Rows(Body, u64),
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct RowAccumulator {
     newest_day: i32,
     zone: Option<ExchangeZone>,
     chunk_sender: SyncSender<RowChunk>,
-    /// Encoded batches, returned for reuse.
+    /// Price batches that were encoded and are returned for reuse.
     used_batches: Receiver<PriceBatch>,
     pub stats: LoadStats,
     pub holdings: LoadHoldings,
@@ -195,7 +195,7 @@ impl RowAccumulator {
         self.observed_at
     }
 
-    /// Provenance of a row in a format without versions.
+    /// Provenance of a row whose format gives no id, revision or observation time.
     pub(crate) fn default_provenance(&self, line: u64) -> RowProvenance {
         let observed_at = self.observed_at;
         RowProvenance { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
@@ -232,8 +232,8 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Adds a position of a fund, or the retraction of a snapshot.
-    pub(crate) fn add_holding(
+    /// Adds a position of a fund. Without a holding, retracts all positions of the fund and date.
+    pub(crate) fn add_holding_or_retraction(
         &mut self,
         etf: Symbol,
         as_of: NaiveDate,
@@ -281,9 +281,9 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Price rows of a file, while all of them are in memory; `None` after the first cut. A file may state its share
-    /// basis only at its end.
-    pub(crate) fn uncut_prices(&mut self) -> Option<&mut PriceBatch> {
+    /// Price rows of a file if all of them are still in memory; `None` after the first cut. A file may state
+    /// its share basis only at its end, which then changes all rows.
+    pub(crate) fn prices_before_first_cut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }
 
@@ -385,7 +385,8 @@ impl RowAccumulator {
         (self.stats, self.holdings)
     }
 
-    /// Sends the evidence of the prices. It is no row of the file, so no statistic counts it.
+    /// Sends the evidence of the prices about dividends. The evidence is not a row of the file, so no statistic
+    /// counts it.
     fn send_evidence(&mut self) {
         let mut pending = PendingRows::default();
         for (line, record) in std::mem::take(&mut self.evidence).into_records() {
@@ -399,7 +400,8 @@ impl RowAccumulator {
         }
     }
 
-    /// If the receiver is closed, the load has stopped. The reader notices this at its next read.
+    /// Sends a chunk to the encoder. If the receiver is closed, the load has stopped; the reader notices this
+    /// at its next read.
     fn send(&self, chunk: RowChunk) {
         let _ = self.chunk_sender.send(chunk);
     }

@@ -79,7 +79,7 @@ pub enum FileFormat {
         /// Symbol of a file whose rows name none.
         symbol: Option<Symbol>,
         /// True for exported rejects. They are UTF-8 with one header line, independent of the map.
-        mended: bool,
+        is_reject_export: bool,
     },
 }
 

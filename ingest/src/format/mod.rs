@@ -122,10 +122,10 @@ impl FileFormat {
                 let (encoding, date, symbol) = (*encoding, *date, symbol.as_ref());
                 (vendor.read)(VendorFile { source: reader, encoding, symbol, date, options }, rows)
             }
-            Self::Mapped { map, encoding, symbol, mended } => {
+            Self::Mapped { map, encoding, symbol, is_reject_export } => {
                 let (encoding, symbol) = (*encoding, symbol.as_ref());
                 let reading = VendorFile { source: reader, encoding, symbol, date: None, options };
-                column_map::read(map, *mended, reading, rows)
+                column_map::read(map, *is_reject_export, reading, rows)
             }
         }
     }

@@ -16,8 +16,8 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 use crate::price::bar_parser::PriceCells;
 
-/// Trading day of a security.
-pub(super) struct AdjustedDay<'a> {
+/// Trading day of a security in a vendor's file, with the file's own split adjustment.
+pub(super) struct AdjustedTradingDay<'a> {
     pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
     /// `None` in a file without prices.
@@ -58,7 +58,7 @@ impl<'a> NewestBasis<'a> {
 
     /// Adds a day's dividends, split and price. If the price is rejected, the dividends and the split stay. The day
     /// stays too, since the file's rows are adjusted for its split.
-    pub(super) fn add(&mut self, day: &AdjustedDay<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
+    pub(super) fn add(&mut self, day: &AdjustedTradingDay<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let Self { basis, options, .. } = *self;
         let symbol = day.symbol;
         if day.prices.is_some() {
@@ -101,7 +101,7 @@ impl<'a> NewestBasis<'a> {
         let named = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
         let newest = self.days.check_daily()?.filter(|_| named);
         if let Some(newest) = newest {
-            let Some(batch) = rows.uncut_prices() else {
+            let Some(batch) = rows.prices_before_first_cut() else {
                 return Err(FeedReadError::Refused("has more rows than one symbol has days".to_owned()));
             };
             batch.set_basis_day(newest);

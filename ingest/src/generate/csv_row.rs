@@ -1,4 +1,4 @@
-//! Formatting of CSV cells as bytes, without an allocation per cell.
+//! Formatting of CSV cells as bytes, without an allocation for each cell.
 
 use chrono::{Datelike, NaiveDate};
 

@@ -4,13 +4,13 @@ use chrono::{Datelike, Days};
 use market::event::{DividendType, Frequency};
 
 use super::csv_row::CsvRow;
-use super::regular_ex_dates::{RegularExDate, declaration, ex_session, ymd};
+use super::regular_ex_dates::{RegularExDate, declaration_position, ex_session, ymd};
 use super::security_plan::SecurityPlan;
 use super::security_shape::{ExtraDistribution, PaymentSchedule};
 use super::share_changes::{STOCK_DIVIDEND, ShareChanges, scaled};
 use super::synthetic_market::SyntheticMarket;
 
-/// Distribution; `amount` is in millionths of a dollar per share on the ex-date.
+/// Distribution. `amount` is in millionths of a dollar per share, on the share basis of the ex-date.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Distribution {
     pub(super) position: usize,
@@ -41,7 +41,7 @@ pub(super) fn plan_distributions(
         let swing = if variable { random.between(50, 150) } else { 100 };
         // Companies declare hundredths of a cent; a later split divides that exactly.
         let declared = (part * swing / 100 + 50) / 100 * 100;
-        let amount = changes.per_share(declared.max(100), due.position).max(1);
+        let amount = changes.per_share_at(declared.max(100), due.position).max(1);
         payments.push(Distribution {
             position: due.position,
             amount,
@@ -61,12 +61,12 @@ fn extras(plan: &SecurityPlan, market: &SyntheticMarket, changes: &ShareChanges)
     // Share of the value in hundredths of a percent.
     let paid = |position: usize, kind: DividendType, share: i64| {
         let value = plan.year(sessions.day(position).year()).value;
-        let amount = changes.per_share(value / 10_000 * share, position) / 10_000 * 10_000;
+        let amount = changes.per_share_at(value / 10_000 * share, position) / 10_000 * 10_000;
         Distribution { position, amount: amount.max(10_000), kind, frequency: None }
     };
     let yearly = |months: &[u32], every: i32| -> Vec<usize> {
         let years =
-            (sessions.day(plan.start).year()..=sessions.end().year()).filter(|year| year % every == 0);
+            (sessions.day(plan.start).year()..=sessions.last_day().year()).filter(|year| year % every == 0);
         let days = years.flat_map(|year| months.iter().map(move |month| ymd(year, *month, 12)));
         days.map(|day| ex_session(market, day))
             .filter(|position| (plan.start + 3..=plan.end).contains(position))
@@ -140,7 +140,7 @@ pub(super) fn write_dividends(
             .text(plan.shape.pays_in)
             .text(payment.kind.as_str())
             .text(payment.frequency.map_or("", Frequency::as_str))
-            .date((announced || ahead).then(|| sessions.day(declaration(plan, market, payment.position))))
+            .date((announced || ahead).then(|| sessions.day(declaration_position(plan, market, payment.position))))
             .date(sessions.day(record))
             .date(announced.then(|| sessions.day(pay)))
             .end();

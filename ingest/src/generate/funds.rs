@@ -58,7 +58,7 @@ pub(super) fn write_etf(
 
 /// Total assets in dollars.
 fn assets(plan: &SecurityPlan, changes: &ShareChanges, ending: WalkEnd) -> i64 {
-    scaled(changes.count(plan.shares, plan.end), ending.close, 100)
+    scaled(changes.share_count_at(plan.shares, plan.end), ending.close, 100)
 }
 
 /// Cash weight of a fund, in hundredths of a percent.
@@ -66,8 +66,8 @@ const CASH: i64 = 50;
 /// Number of sessions between the two snapshots of a fund.
 const SNAPSHOT_GAP: usize = 63;
 
-/// Appends two complete snapshots of a fund's positions. The older one has other weights. Returns the number of
-/// rows.
+/// Appends two complete snapshots of a fund's positions. The older snapshot has other weights. Returns the
+/// number of rows.
 pub(super) fn write_holdings(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
@@ -115,7 +115,7 @@ fn position_row(
         .end();
 }
 
-/// Securities in a fund: the next ones by index. A sector fund has those of its sector.
+/// Securities in a fund: the next securities by index. A sector fund has only securities of its sector.
 fn constituents(fund: &SecurityPlan, market: &SyntheticMarket) -> Vec<SecurityPlan> {
     let (wanted, scanned) = if fund.index == 0 { (100, 5_000) } else { (30, 2_000) };
     let candidates = (1..market.symbols.min(scanned)).map(|step| (fund.index + step) % market.symbols);
@@ -123,12 +123,12 @@ fn constituents(fund: &SecurityPlan, market: &SyntheticMarket) -> Vec<SecurityPl
         let shape = shape_of(*index);
         let abroad = fund.shape.label != "International Fund" || shape.kind == SecurityType::Adr;
         let in_sector = fund.shape.sector.is_none_or(|sector| sector_of(*index) == sector);
-        shape.investable() && in_sector && abroad
+        shape.is_investable() && in_sector && abroad
     };
     candidates.filter(fits).take(wanted).map(|index| SecurityPlan::new(index, market)).collect()
 }
 
-/// Decreasing weights in hundredths of a percent. Together with the cash they are exactly 100 %.
+/// Decreasing weights in hundredths of a percent. The weights and the cash add up to exactly 100 %.
 fn weights(count: i64, tilt: i64) -> Vec<i64> {
     let shares: Vec<i64> = (0..count).map(|number| (count - number) + tilt * count).collect();
     let (total, whole) = (shares.iter().sum::<i64>().max(1), 10_000 - CASH);

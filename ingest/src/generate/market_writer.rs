@@ -34,7 +34,7 @@ const GROWING: [(&str, &str); 5] = [
     ("holdings.csv", funds::HOLDING_COLUMNS),
 ];
 
-/// Rows written, by kind in the order of the growing files, and bars.
+/// Numbers of rows written, by kind in the order of [`GROWING`], and number of bars.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowCounts {
     pub(super) bars: u64,
@@ -50,7 +50,7 @@ struct SecurityBlock {
     counts: RowCounts,
 }
 
-/// Writer that puts blocks in order, although they finish in any order.
+/// Writer that writes blocks in order, although they are generated in any order.
 struct OrderedWriter {
     files: Vec<BufWriter<File>>,
     waiting: BTreeMap<u64, SecurityBlock>,
@@ -131,7 +131,7 @@ pub(super) fn write_market(
     Ok(counts)
 }
 
-/// Number of securities per price file: at most 500, and at least four files in a small market.
+/// Number of securities in one price file: an eighth of all securities, but at least 15 and at most 500.
 fn block_size(symbols: u64) -> u64 {
     symbols.div_ceil(8).clamp(15, 500)
 }
@@ -210,7 +210,7 @@ fn write_block(
 
 fn write_one(plan: &SecurityPlan, market: &SyntheticMarket, prices: &mut Vec<u8>, block: &mut SecurityBlock) {
     let dues = regular_ex_dates::regular_ex_dates(plan, market);
-    let changes = ShareChanges::of(plan, &dues);
+    let changes = ShareChanges::from_plan(plan, &dues);
     let paid = distributions::plan_distributions(plan, market, &dues, &changes);
     let ending = price_walk::write_bars(plan, market, &changes, &paid, prices);
     let [dividends, splits, fundamentals, etfs, holdings] = &mut block.text;

@@ -32,13 +32,13 @@ const CONSONANTS: [char; 9] = ['B', 'D', 'L', 'M', 'N', 'R', 'S', 'T', 'V'];
 const VOWELS: [char; 5] = ['A', 'E', 'I', 'O', 'U'];
 /// Number of syllables, from nine consonants and five vowels.
 const SYLLABLES: u64 = 45;
-/// Number of securities whose tickers have three syllables, current and former ones. Tickers of later ones have
+/// Number of securities whose current and former tickers have three syllables. Tickers of later securities have
 /// four.
 const SHORT: u64 = SYLLABLES.pow(3) / 2;
 /// Maximum number of securities. Their current and former tickers are distinct.
 pub(super) const MAX_SYMBOLS: u64 = 1_000_000;
 
-/// Ticker of a security. Listed American tickers have fewer than six letters, so none is imitated.
+/// Ticker of a security, with at least six letters. Listed American tickers have fewer, so no real ticker is used.
 pub(super) fn ticker(index: u64) -> String {
     match index.checked_sub(SHORT) {
         None => spelled(index, 3),
@@ -46,7 +46,7 @@ pub(super) fn ticker(index: u64) -> String {
     }
 }
 
-/// Former ticker of a renamed security, distinct from all current ones.
+/// Former ticker of a renamed security, distinct from all current tickers.
 pub(super) fn former_ticker(index: u64) -> String {
     let last = |syllables| SYLLABLES.pow(syllables) - 1;
     match index.checked_sub(SHORT) {
@@ -55,7 +55,7 @@ pub(super) fn former_ticker(index: u64) -> String {
     }
 }
 
-/// Ticker number `number` of those with `syllables` syllables.
+/// The ticker with the number `number` among the tickers of `syllables` syllables.
 fn spelled(number: u64, syllables: u32) -> String {
     let tickers = SYLLABLES.pow(syllables);
     // The factor and the number of tickers are coprime, so every number below it gives another ticker.

@@ -12,7 +12,7 @@ use super::security_shape::ExtraDistribution;
 use super::share_changes::{ShareChanges, scaled};
 use super::synthetic_market::SyntheticMarket;
 
-/// End of the walk, as input of the fundamentals.
+/// Figures at the end of the walk, from which the fundamentals are computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WalkEnd {
     /// Last close in cents.
@@ -99,7 +99,7 @@ fn steps(
         let position = plan.end - ((plan.end - plan.start) / 3).min(100);
         let value = plan.year(market.sessions.day(position).year()).value;
         let step = steps.entry(position).or_insert(NO_STEP);
-        (step.cash, step.kept) = (step.cash + changes.per_share(value / 100 * 55, position), 4_500);
+        (step.cash, step.kept) = (step.cash + changes.per_share_at(value / 100 * 55, position), 4_500);
     }
     steps
 }
@@ -110,10 +110,11 @@ struct PriceWalk {
     price: i64,
     /// Value to which the price reverts.
     value: i64,
-    /// Daily part of the yearly dividend, which ex-dates subtract again.
+    /// Daily part of the yearly dividend. The price rises by this amount, and ex-dates subtract it again.
     carry: i64,
-    /// Share basis of the day, and the remaining part of the planned value.
+    /// Old and new shares since the first day, which define the share basis of the day.
     ratio: (i64, i64),
+    /// Remaining part of the planned value, in hundredths of a percent.
     kept: i64,
     year: i32,
     volume: i64,

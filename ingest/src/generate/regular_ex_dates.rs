@@ -10,9 +10,9 @@ use super::synthetic_market::SyntheticMarket;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegularExDate {
     pub(super) position: usize,
-    /// Year of the rate.
+    /// Calendar year whose dividend rate applies.
     pub(super) rate_year: i32,
-    /// Numerator and denominator.
+    /// Part of the yearly rate, as numerator and denominator.
     pub(super) part: (i64, i64),
 }
 
@@ -21,10 +21,10 @@ const IRREGULAR_GAPS: [u64; 6] = [70, 210, 130, 320, 95, 260];
 /// Maximum days between the end of the history and the ex-date of a declared dividend.
 const DECLARED_AHEAD: u64 = 45;
 
-/// All regular ex-dates of a plan, including declared ones after the history.
+/// All regular ex-dates of a plan, including declared ex-dates after the history.
 pub(super) fn regular_ex_dates(plan: &SecurityPlan, market: &SyntheticMarket) -> Vec<RegularExDate> {
     let sessions = &market.sessions;
-    let (start, end) = (sessions.day(plan.start), sessions.end());
+    let (start, end) = (sessions.day(plan.start), sessions.last_day());
     let limit = end + Days::new(DECLARED_AHEAD);
     let mut due: Vec<(NaiveDate, i32, (i64, i64))> = Vec::new();
     match plan.shape.frequency() {
@@ -35,13 +35,13 @@ pub(super) fn regular_ex_dates(plan: &SecurityPlan, market: &SyntheticMarket) ->
             (start.year()..=limit.year()).for_each(|year| due.extend(in_year(plan, frequency, year)))
         }
     }
-    let last = plan.last_payment(market);
+    let last = plan.last_ex_date_position(market);
     let dues = due
         .into_iter()
         .filter(|(date, ..)| *date <= limit)
         .map(|(date, rate_year, part)| RegularExDate { position: ex_session(market, date), rate_year, part });
     let declared = |position: usize| {
-        position <= sessions.last || sessions.day(declaration(plan, market, position)) <= end
+        position <= sessions.last || sessions.day(declaration_position(plan, market, position)) <= end
     };
     let within = |due: &RegularExDate| {
         due.position > plan.start + 3 && due.position <= last && sessions.day(due.position) <= limit
@@ -97,7 +97,7 @@ fn in_year(plan: &SecurityPlan, frequency: Frequency, year: i32) -> Vec<(NaiveDa
 }
 
 /// Position of the declaration date.
-pub(super) fn declaration(plan: &SecurityPlan, market: &SyntheticMarket, position: usize) -> usize {
+pub(super) fn declaration_position(plan: &SecurityPlan, market: &SyntheticMarket, position: usize) -> usize {
     let sessions = &market.sessions;
     sessions.on_or_before(sessions.day(position) - Days::new(plan.shape.notice))
 }

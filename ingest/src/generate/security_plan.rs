@@ -35,7 +35,7 @@ pub(super) struct SecurityPlan {
     pub(super) shares: i64,
     pub(super) volume: i64,
     pub(super) volatility: i64,
-    /// Years of raises before the history, and the last year that they include.
+    /// Number of yearly raises before the history, and the last year with such a raise.
     pub(super) streak_seed: Option<(i32, i32)>,
     pub(super) random: SplitMix64,
     first_year: i32,
@@ -83,7 +83,7 @@ impl SecurityPlan {
         let cut_year = shape.cut.map(|years| market.last_complete_year + 1 - years);
         let mut year = PlannedYear { value, rate: value / 10_000 * dividend_yield };
         let mut years = vec![year];
-        for number in self.first_year + 1..=market.sessions.end().year() + 1 {
+        for number in self.first_year + 1..=market.sessions.last_day().year() + 1 {
             if cut_year == Some(number) {
                 year = PlannedYear { value: year.value * 85 / 100, rate: year.rate / 2 };
             } else if number > market.last_complete_year - streak && cut_year.is_none_or(|cut| number < cut) {
@@ -101,7 +101,7 @@ impl SecurityPlan {
         self.years[usize::try_from(year - self.first_year).unwrap_or(0).min(last)]
     }
 
-    pub(super) fn active(&self) -> bool {
+    pub(super) fn is_active(&self) -> bool {
         self.shape.life != TradingPeriod::Delisted
     }
 
@@ -120,11 +120,11 @@ impl SecurityPlan {
         Symbol::parse(former).ok().map(|symbol| FormerSymbol { symbol, from: Some(from), to: Some(to) })
     }
 
-    /// Position of the last session that can be an ex-date.
-    pub(super) fn last_payment(&self, market: &SyntheticMarket) -> usize {
+    /// Position of the last session that can be an ex-date; `usize::MAX` for a listed security that goes on paying.
+    pub(super) fn last_ex_date_position(&self, market: &SyntheticMarket) -> usize {
         let length = self.end - self.start;
         match self.shape.stop {
-            DividendStop::No if self.active() => usize::MAX,
+            DividendStop::No if self.is_active() => usize::MAX,
             DividendStop::No => self.end,
             DividendStop::Suspended => self.end - (length / 3).min(200),
             DividendStop::Lapsed => self.end.min(market.sessions.last) - (length * 2 / 3).min(500),
@@ -134,7 +134,7 @@ impl SecurityPlan {
     /// Date on which a suspension was announced.
     pub(super) fn suspended_on(&self, market: &SyntheticMarket) -> Option<NaiveDate> {
         (self.shape.stop == DividendStop::Suspended)
-            .then(|| market.sessions.day(self.last_payment(market) + 20))
+            .then(|| market.sessions.day(self.last_ex_date_position(market) + 20))
     }
 
     pub(super) fn name(&self) -> String {
@@ -194,7 +194,7 @@ fn middle(start: usize, end: usize) -> usize {
     start + (end - start) / 2
 }
 
-/// Positions of the first and last session.
+/// Positions of the first and last session with a price.
 fn life(shape: &SecurityShape, market: &SyntheticMarket) -> (usize, usize) {
     let (first, last) = (market.sessions.first, market.sessions.last);
     let length = last - first;
@@ -206,7 +206,7 @@ fn life(shape: &SecurityShape, market: &SyntheticMarket) -> (usize, usize) {
     }
 }
 
-/// Raises before the start of a short history.
+/// Number of yearly raises before the start of a short history, and the last year with such a raise.
 fn streak_seed(streak: i32, shape: &SecurityShape, market: &SyntheticMarket) -> Option<(i32, i32)> {
     let through = market.first_complete_year.min(market.last_complete_year);
     let before = streak - (market.last_complete_year - through);

@@ -38,8 +38,8 @@ pub(super) fn write_security(plan: &SecurityPlan, market: &SyntheticMarket, out:
         .date(sessions.day(plan.start))
         .text(&former)
         .text(if plan.shape.sp500 { "sp500" } else { "" })
-        .text(if plan.active() { "active" } else { "delisted" })
-        .date((!plan.active()).then(|| sessions.day(plan.end)))
+        .text(if plan.is_active() { "active" } else { "delisted" })
+        .date((!plan.is_active()).then(|| sessions.day(plan.end)))
         .date(plan.suspended_on(market))
         .integer(plan.streak_seed.map(|(years, _)| i64::from(years)))
         .integer(plan.streak_seed.map(|(_, through)| i64::from(through)))
@@ -68,7 +68,7 @@ struct PerShare {
 
 fn per_share(plan: &SecurityPlan, market: &SyntheticMarket, changes: &ShareChanges) -> PerShare {
     let year = plan.year(market.sessions.day(plan.end).year());
-    let basis = |amount: i64| changes.per_share(amount, plan.end);
+    let basis = |amount: i64| changes.per_share_at(amount, plan.end);
     let (value, rate) = (basis(year.value), basis(year.rate));
     let earnings = match (plan.shape.loss, plan.shape.payout) {
         (true, _) => -value / 25,
@@ -91,7 +91,7 @@ pub(super) fn write_fundamentals(
     let as_of = market.sessions.day(plan.end);
     let quarter = quarter_end(as_of);
     let reit = plan.shape.kind == SecurityType::Reit;
-    let shares = changes.count(plan.shares, plan.end);
+    let shares = changes.share_count_at(plan.shares, plan.end);
     let float = shares / 100 * 85;
     let whole = |micros: i64| scaled(shares, micros, 1_000_000);
     let cap = scaled(shares, ending.close, 100);

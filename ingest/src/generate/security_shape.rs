@@ -68,7 +68,7 @@ pub(super) struct SecurityShape {
     pub(super) streak: i32,
     /// Yearly raise in hundredths of a percent.
     pub(super) growth: i64,
-    /// Year with a halved dividend, counted back from the running year, which is 0.
+    /// Year with a halved dividend, counted back from the running year. The running year is 0.
     pub(super) cut: Option<i32>,
     /// Yield in hundredths of a percent.
     pub(super) dividend_yield: i64,
@@ -88,7 +88,7 @@ pub(super) struct SecurityShape {
     pub(super) figures: bool,
     /// True if the price halves in the last year.
     pub(super) crash: bool,
-    /// Class suffix, and the distance in indexes to the root's security.
+    /// Class suffix of the ticker, and the distance in indexes to the security with the root ticker.
     pub(super) class: Option<(&'static str, u64)>,
     pub(super) pays_in: &'static str,
     /// Days from declaration to ex-date.
@@ -257,7 +257,7 @@ impl SecurityShape {
     }
 
     /// True if funds may contain the security.
-    pub(super) fn investable(&self) -> bool {
+    pub(super) fn is_investable(&self) -> bool {
         let company = matches!(self.kind, SecurityType::Stock | SecurityType::Reit | SecurityType::Adr);
         company && self.life == TradingPeriod::Whole && self.class.is_none()
     }

@@ -17,7 +17,7 @@ pub(super) struct SessionPositions {
 const MARGIN: u64 = 200;
 
 impl SessionPositions {
-    /// Sessions of a history from `start` to `until`, both inclusive; `None` if there are none.
+    /// Sessions of a history from `start` to `until`, both inclusive; `None` if the range has no session.
     pub(super) fn new(start: NaiveDate, until: NaiveDate) -> Option<Self> {
         let from = start.checked_sub_days(Days::new(MARGIN))?;
         let to = until.checked_add_days(Days::new(MARGIN))?;
@@ -44,7 +44,7 @@ impl SessionPositions {
     }
 
     /// Last session of the history.
-    pub(super) fn end(&self) -> NaiveDate {
+    pub(super) fn last_day(&self) -> NaiveDate {
         self.day(self.last)
     }
 }

@@ -8,7 +8,7 @@ use super::security_plan::SecurityPlan;
 use super::security_shape::ExtraDistribution;
 use super::synthetic_market::SyntheticMarket;
 
-/// Change of `from` old shares to `to` new ones on the session at `position`.
+/// Change of `from` old shares to `to` new shares on the session at `position`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShareChange {
     pub(super) position: usize,
@@ -23,8 +23,8 @@ pub(super) struct ShareChange {
 pub(super) struct ShareChanges(pub(super) Vec<ShareChange>);
 
 impl ShareChanges {
-    /// Share changes of a plan; `dues` are its regular ex-dates.
-    pub(super) fn of(plan: &SecurityPlan, dues: &[RegularExDate]) -> Self {
+    /// Share changes of a plan. `dues` are the regular ex-dates of the plan.
+    pub(super) fn from_plan(plan: &SecurityPlan, dues: &[RegularExDate]) -> Self {
         let length = plan.end - plan.start;
         let at = |percent: usize| plan.start + length * percent / 100;
         let mut changes: Vec<ShareChange> = Vec::new();
@@ -43,14 +43,14 @@ impl ShareChanges {
         Self(changes)
     }
 
-    /// Converts a per-share amount from the first day's basis to that of a position.
-    pub(super) fn per_share(&self, amount: i64, position: usize) -> i64 {
+    /// Converts a per-share amount from the share basis of the first day to that of the session at `position`.
+    pub(super) fn per_share_at(&self, amount: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(amount, from, to)
     }
 
-    /// Converts a number of shares from the first day's basis to that of a position.
-    pub(super) fn count(&self, shares: i64, position: usize) -> i64 {
+    /// Converts a number of shares from the share basis of the first day to that of the session at `position`.
+    pub(super) fn share_count_at(&self, shares: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(shares, to, from)
     }

@@ -193,7 +193,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
         let bodies = match piece {
             RowChunk::Rows(body, _) => vec![body],
             RowChunk::Prices(batch, symbols) => batch
-                .cut_by_symbol(&symbols)
+                .cut_into_record_batches(&symbols)
                 .frames
                 .into_iter()
                 .map(|frame| Body::Prices(frame.series))

@@ -42,7 +42,7 @@ pub struct LoadArgs {
     /// Column map for files of another layout: a TOML file, or the name of a shipped map (see `ingest map`)
     #[arg(long, value_name = "FILE", value_parser = MapFile::open, conflicts_with = "format")]
     pub map: Option<MapFile>,
-    /// Symbol of files with one symbol that they do not name
+    /// Symbol of files that have one symbol and do not name it
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
     /// Pattern of the names of files with one symbol, such as 'div_{symbol}.csv'

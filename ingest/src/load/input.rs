@@ -28,7 +28,7 @@ pub(crate) struct LoadInput {
     pub bytes: u64,
     /// Ids of earlier rejects that the file corrects.
     pub mends: BTreeSet<String>,
-    /// Columns of binary doubles. They are read as their shortest decimals.
+    /// Names of columns of binary doubles. Their values are read as the shortest decimals.
     pub doubles: Vec<String>,
 }
 

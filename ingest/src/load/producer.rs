@@ -182,7 +182,7 @@ fn failure_event(input: usize, failure: FileFailure) -> ProducerEvent {
     }
 }
 
-/// Encodes all pieces. Returns the number of rounded prices.
+/// Encodes all row chunks. Returns the number of rounded prices.
 fn encode_pieces(
     pieces: Receiver<RowChunk>,
     recycle: SyncSender<PriceBatch>,

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use event_log::frame::{BODY_VERSION, Body, Envelope, Frame, FrameId, schema_name};
-use event_log::shared::SharedMessage;
+use event_log::shared::SharedMessageBuilder;
 use market::event::{InputFrames, Kind, RunManifest, RunState};
 
 use crate::batch::chunk_encoder::EncodedBatch;
@@ -17,7 +17,7 @@ pub(crate) struct Publication<'a> {
     log: &'a Log,
     publisher: Publisher,
     /// Small batches that wait for a shared message, by kind.
-    waiting: BTreeMap<Kind, SharedMessage>,
+    waiting: BTreeMap<Kind, SharedMessageBuilder>,
     /// The next manifest, without the counts of this struct.
     pub manifest: RunManifest,
     /// Ids of the batches already in the log.
@@ -60,7 +60,7 @@ impl<'a> Publication<'a> {
     ) -> Result<(), LoadError> {
         let EncodedBatch { kind, codec, chunk, rows, line, body } = frame;
         let (source, run) = (self.manifest.source.clone(), self.manifest.run.clone());
-        let id = FrameId::of(&source, input_digest, chunk, &schema_name(kind));
+        let id = FrameId::from_provenance(&source, input_digest, chunk, &schema_name(kind));
         let number = self.manifest.chunks;
         self.digest.update(&id.0);
         self.manifest.chunks += 1;
@@ -92,7 +92,7 @@ impl<'a> Publication<'a> {
 
     /// Sends the waiting batches of a kind.
     async fn send_waiting(&mut self, kind: Kind) -> Result<(), LoadError> {
-        if let Some((headers, body)) = self.waiting.get_mut(&kind).and_then(SharedMessage::take_message) {
+        if let Some((headers, body)) = self.waiting.get_mut(&kind).and_then(SharedMessageBuilder::take_message) {
             self.messages += 1;
             self.publisher.send(OutgoingMessage { subject: self.log.subject(kind), headers, body }).await?;
         }
@@ -117,7 +117,7 @@ impl<'a> Publication<'a> {
         let (source, run, chunk) = (manifest.source.clone(), manifest.run.clone(), manifest.chunks);
         // A run may complete again, with a file that was refused before. The digest gives that manifest another id.
         let identity = format!("{run}/{}", manifest.digest);
-        let id = FrameId::of(&source, &identity, state as u64, &schema_name(Kind::Run));
+        let id = FrameId::from_provenance(&source, &identity, state as u64, &schema_name(Kind::Run));
         let body = Body::Run(Box::new(manifest));
         let frame = Frame { id, source, run, chunk, file: String::new(), line: 0, body };
         let (headers, body) = frame.encode()?;

@@ -102,10 +102,10 @@ fn style(template: &str) -> ProgressStyle {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
-    /// Its accepted rows are in the log. In a dry run, they would be.
+    /// The accepted rows of the file are in the log. In a dry run, they would be published.
     #[default]
     Loaded,
-    /// The file is not loaded. Without the precheck, rows above the fault may be in the log.
+    /// The file is not loaded. Without the precheck, the log may contain the rows before the fault.
     Refused,
 }
 
@@ -120,7 +120,7 @@ pub struct FileReport {
     /// Name of the format; absent if the file was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// `Refused` if and only if there is a reason.
+    /// Load status; `Refused` if and only if `reason` is set.
     pub status: FileStatus,
     /// Reason for refusing the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +131,7 @@ pub struct FileReport {
     pub rows: u64,
     /// Rejects by reason code.
     pub rejects: BTreeMap<String, u64>,
-    /// Columns of binary doubles. They are read as their shortest decimals.
+    /// Names of columns of binary doubles. Their values are read as the shortest decimals.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubles: Vec<String>,
     /// Time zone in which the UTC times of the file's dates are midnights. Rows have the local days.
@@ -148,7 +148,7 @@ impl FileReport {
         Self { file, status: FileStatus::Refused, reason: Some(reason), ..Self::default() }
     }
 
-    /// Report of a file that was read to its end. A refusal gives the reason for which it was refused.
+    /// Report of a file that was read to its end. `refusal` is the reason for refusing it, if it was refused.
     pub(crate) fn from_stats(file: &str, format: &str, stats: &LoadStats, refusal: Option<String>) -> Self {
         let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
         Self {

@@ -35,7 +35,7 @@ use crate::log::run_status::RunStatus;
 use crate::rejects::OpenRejects;
 
 pub(crate) struct LoadRun {
-    /// Hash of source and inputs: the same command gives the same run.
+    /// Id of the run: a hash of source and inputs, so the same command gives the same id.
     id: String,
     source: String,
     format: String,
@@ -81,7 +81,7 @@ impl LoadRun {
         }
     }
 
-    /// Reads everything and publishes nothing. The log is only read, if it is reachable.
+    /// Reads all inputs and publishes nothing. The log is read if it is reachable.
     pub(crate) async fn run_dry(
         self,
         settings: &StreamSettings,

@@ -79,7 +79,7 @@ impl ScaledBar {
         bar.check()
     }
 
-    /// Rejects an impossible bar. The integers decide; the domain rule gives the message.
+    /// Rejects an impossible bar. The check works on integers. The message comes from the rule of the domain.
     fn check(self) -> Result<Self, RowError> {
         let Self { open, high, low, close, vwap, volume, trade_count, .. } = self;
         let negative = |value: i64| value < 0 && value != MISSING;
@@ -121,7 +121,7 @@ fn value(
     parse(cell).or_else(|_| value_slowly(column, trim_blanks(cell), parse))
 }
 
-/// Parses words for absence and numbers with surrounding blanks.
+/// Slow path of the parser: words for an absent value, and numbers with surrounding blanks.
 #[cold]
 fn value_slowly(
     column: &str,

@@ -14,7 +14,8 @@ pub(crate) const POW10: [i64; 19] = {
     powers
 };
 
-/// Fraction digits of a price that does not fit an `i64` with ten. With ten integer digits, eight always fit.
+/// Fraction digits to which a price is rounded if it does not fit an `i64` with ten fraction digits. Any price
+/// of up to ten integer digits fits with eight.
 pub(crate) const LARGE_PRICE_PLACES: u32 = 8;
 
 /// Exact number: `mantissa / 10^scale`.

@@ -13,7 +13,8 @@ use crate::price::fixed_point::{LARGE_PRICE_PLACES, POW10};
 
 /// Maximum number of rows in a batch; it limits memory to about 32 MiB.
 pub(crate) const BATCH_ROWS: usize = 512 * 1024;
-/// Maximum number of versions in a batch. A file with a different time in every row reaches it first.
+/// Maximum number of versions in a batch. A file with a different time in every row reaches this limit before
+/// the maximum number of rows.
 const BATCH_VERSIONS: usize = 60_000;
 /// Estimated bytes of a series and of a version in a record batch.
 const SERIES_BYTES: usize = 80;
@@ -48,7 +49,7 @@ pub(crate) struct RareFields {
 #[derive(Debug, Default)]
 pub(crate) struct PriceBatch {
     rows: Vec<ScaledPriceRow>,
-    /// One entry per row, or empty.
+    /// Rare fields of each row; empty if no row has them.
     extras: Vec<RareFields>,
     versions: Vec<BarVersion>,
     known: HashMap<(i64, i64, bool, Option<i32>), u16>,
@@ -60,7 +61,7 @@ impl PriceBatch {
         self.rows.len() >= BATCH_ROWS || self.versions.len() >= BATCH_VERSIONS
     }
 
-    /// Removes the rows and keeps the memory for reuse: allocation costs more than sorting.
+    /// Removes the rows and keeps the memory for reuse, because allocation costs more than sorting.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.extras.clear();
@@ -120,14 +121,15 @@ impl PriceBatch {
         }
     }
 
-    /// Groups the rows by symbol, in name order. Rows of a symbol keep the file order.
-    pub(crate) fn cut_by_symbol(&self, symbols: &[Symbol]) -> CutBatch {
-        let mut counts = vec![0u32; symbols.len()];
+    /// Cuts all rows into record batches, grouped by symbol in name order. `symbol_names` has the name of each
+    /// symbol id. Rows of a symbol keep the file order.
+    pub(crate) fn cut_into_record_batches(&self, symbol_names: &[Symbol]) -> SeriesBatches {
+        let mut counts = vec![0u32; symbol_names.len()];
         self.rows.iter().for_each(|row| counts[row.symbol as usize] += 1);
         let mut present: Vec<SymbolId> =
-            (0..).take(symbols.len()).filter(|id| counts[*id as usize] > 0).collect();
-        present.sort_unstable_by(|a, b| symbols[*a as usize].cmp(&symbols[*b as usize]));
-        let mut starts = vec![0u32; symbols.len()];
+            (0..).take(symbol_names.len()).filter(|id| counts[*id as usize] > 0).collect();
+        present.sort_unstable_by(|a, b| symbol_names[*a as usize].cmp(&symbol_names[*b as usize]));
+        let mut starts = vec![0u32; symbol_names.len()];
         let mut sum = 0;
         for id in &present {
             starts[*id as usize] = sum;
@@ -139,14 +141,14 @@ impl PriceBatch {
             order[*place as usize] = index;
             *place += 1;
         }
-        let mut cut = CutBatch::default();
+        let mut cut = SeriesBatches::default();
         let mut rest = order.as_slice();
         for id in present {
             let (group, others) = rest.split_at(counts[id as usize] as usize);
             rest = others;
             let bar_bytes = self.bar_bytes(group);
             for part in group.chunks((TARGET_BYTES - SERIES_BYTES) / bar_bytes) {
-                cut.add(self, &symbols[id as usize], part, SERIES_BYTES + part.len() * bar_bytes);
+                cut.add(self, &symbol_names[id as usize], part, SERIES_BYTES + part.len() * bar_bytes);
             }
         }
         cut
@@ -165,7 +167,7 @@ impl PriceBatch {
 
 /// Price batch cut into record batches.
 #[derive(Debug, Default)]
-pub(crate) struct CutBatch {
+pub(crate) struct SeriesBatches {
     pub frames: Vec<SeriesBatch>,
     /// Number of prices rounded to the scale of much larger prices of the same symbol.
     pub rounded: u64,
@@ -180,7 +182,7 @@ pub(crate) struct SeriesBatch {
     bytes: usize,
 }
 
-impl CutBatch {
+impl SeriesBatches {
     /// Adds a symbol's rows as one series, to a new record batch if the last one is full. Only a series larger than a
     /// batch is split, so the lines of the batches keep the file order of a symbol's rows.
     fn add(&mut self, batch: &PriceBatch, symbol: &Symbol, order: &[u32], bytes: usize) {
@@ -250,7 +252,7 @@ fn reserve(bars: &mut Bars, rows: usize) {
     }
 }
 
-/// True if every price of the rows fits at `scale`; with at most eight places all fit.
+/// True if every price of the rows fits an `i64` at `scale`. With at most eight places, every price fits.
 fn fits(batch: &PriceBatch, order: &[u32], scale: u8) -> bool {
     scale <= LARGE_SCALE
         || order.iter().all(|index| {
@@ -312,7 +314,7 @@ mod tests {
         batch.push(row(0, 1, 15, 1, 2), None, version(0));
         batch.push(row(1, 1, 7, 0, 3), None, version(0));
         batch.push(row(0, 2, 200, 2, 4), None, version(1));
-        let cut = batch.cut_by_symbol(&symbols(&["KO", "AAPL"]));
+        let cut = batch.cut_into_record_batches(&symbols(&["KO", "AAPL"]));
         assert_eq!(cut.frames.len(), 1);
         let [first, second] = cut.frames[0].series.as_slice() else { panic!("two series") };
         assert_eq!((first.symbol.as_str(), second.symbol.as_str()), ("AAPL", "KO"));
@@ -325,7 +327,7 @@ mod tests {
     fn a_symbol_alone_too_large_for_a_frame_is_spread_in_order() {
         let mut batch = PriceBatch::default();
         (0..50_000).for_each(|n| batch.push(row(0, n, 1, 0, 2 + n.unsigned_abs() as u64), None, version(0)));
-        let frames = batch.cut_by_symbol(&symbols(&["A"])).frames;
+        let frames = batch.cut_into_record_batches(&symbols(&["A"])).frames;
         assert!(frames.len() > 1);
         assert!(frames.windows(2).all(|pair| pair[0].line < pair[1].line));
     }
@@ -335,7 +337,7 @@ mod tests {
         let mut batch = PriceBatch::default();
         batch.push(row(0, 1, 5_000_000_000, 0, 2), None, version(0));
         batch.push(row(0, 2, 12_345_678_915, 10, 3), None, version(0));
-        let cut = batch.cut_by_symbol(&symbols(&["DRYS"]));
+        let cut = batch.cut_into_record_batches(&symbols(&["DRYS"]));
         let bars = &cut.frames[0].series[0].bars;
         assert_eq!(
             (bars.scale, &bars.close, cut.rounded),
@@ -348,7 +350,7 @@ mod tests {
         let mut batch = PriceBatch::default();
         batch.push(row(0, 1, 1, 0, 2), None, version(0));
         batch.push(row(0, 2, 1, 0, 3), Some(RareFields { vwap: 1, trade_count: 9 }), version(0));
-        let frames = batch.cut_by_symbol(&symbols(&["A"])).frames;
+        let frames = batch.cut_into_record_batches(&symbols(&["A"])).frames;
         assert_eq!(frames[0].series[0].bars.trade_count, vec![MISSING, 9]);
         assert!(frames[0].series[0].bars.pack().unwrap().unpack().is_ok());
     }

@@ -14,7 +14,7 @@ const NAMED: usize = 10;
 /// Result of a sync run of a connector.
 #[derive(Debug, Default, Serialize)]
 pub struct PullReport {
-    /// Name of the connector in its manifest.
+    /// Connector's `name`, as its manifest has it.
     pub connector: String,
     /// Feed of the answers.
     pub source: String,

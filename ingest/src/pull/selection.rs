@@ -1,4 +1,4 @@
-//! Selection of requests: command-line filters, and the requests of one sync run.
+//! Requests selected on the command line, and the calls that a dry run lists.
 
 use std::collections::BTreeMap;
 

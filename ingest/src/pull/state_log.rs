@@ -135,7 +135,7 @@ impl StateLog {
     /// Publishes an entry. With `alone`, returns false if another manifest was published first.
     async fn publish_entry(&self, entry: RunManifest, alone: bool) -> Result<bool, PullError> {
         let (run, source) = (entry.run.clone(), entry.source.clone());
-        let id = FrameId::of(&source, &run, 0, &schema_name(Kind::Run));
+        let id = FrameId::from_provenance(&source, &run, 0, &schema_name(Kind::Run));
         let body = Body::Run(Box::new(entry));
         let frame = Frame { id, source, run, chunk: 0, file: String::new(), line: 0, body };
         let (headers, body) = frame.encode().map_err(LoadError::from)?;

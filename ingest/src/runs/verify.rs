@@ -1,4 +1,4 @@
-//! `ingest verify` and `ingest resume`: comparison of the log with its manifests.
+//! `ingest verify` and `ingest resume`: compare the log with its manifests, and republish what is missing.
 //!
 //! The manifest of a completed run has the number of record batches of each input and kind. Batches are cut
 //! deterministically, so their ids follow from these numbers. A missing batch is republished from the same files.
@@ -141,7 +141,7 @@ impl ResumedRun {
 fn expected_frame_ids(run: &RunManifest) -> impl Iterator<Item = FrameId> {
     run.frames.iter().flat_map(move |cut| {
         let schema = schema_name(cut.kind);
-        (0..cut.frames).map(move |chunk| FrameId::of(&run.source, &cut.input, chunk, &schema))
+        (0..cut.frames).map(move |chunk| FrameId::from_provenance(&run.source, &cut.input, chunk, &schema))
     })
 }
 
@@ -362,7 +362,7 @@ mod tests {
             ..begun
         };
         let ids: Vec<FrameId> = expected_frame_ids(&run).collect();
-        let of = |chunk, schema: &str| FrameId::of("eod", "a", chunk, schema);
+        let of = |chunk, schema: &str| FrameId::from_provenance("eod", "a", chunk, schema);
         assert_eq!(ids, [of(0, "price.v1"), of(1, "price.v1"), of(0, "dividend.v1")]);
     }
 }

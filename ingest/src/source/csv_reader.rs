@@ -272,8 +272,8 @@ impl<R: Read> CsvReader<R> {
         self.delimiter.unwrap_or(b',')
     }
 
-    /// Reads a record with quotes, with more lines while a quote is open. Returns false if the quote is never
-    /// closed.
+    /// Reads a record that contains quotation marks. While a quoted field is open, the next line is added to
+    /// the record. Returns false if a field is never closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
         /// Maximum lines of a quoted field. Beyond it, the quote is an error, and only its first line is rejected.
         const MAX_LINES: usize = 1000;

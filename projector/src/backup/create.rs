@@ -21,7 +21,7 @@ use crate::settings::ProjectorSettings;
 
 const POSITION: &str = include_str!("../../queries/backup/position.sql");
 const DISCARDED: &str = include_str!("../../queries/backup/discarded.sql");
-/// Longest wait until the served tables are at the checkpoint of the facts.
+/// Maximum wait until the served tables have reached the checkpoint of the facts.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Summary of a backup.
@@ -29,9 +29,9 @@ const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct BackupReport {
     /// Path of the backup.
     pub folder: String,
-    /// Sequence of the last log message in it.
+    /// Sequence of the last log message in the backup.
     pub sequence: i64,
-    /// Number of log messages in it; 0 if none was ever applied.
+    /// Number of log messages in the backup; 0 if no message was ever applied.
     pub messages: u64,
     /// Number of rows of accounts, keys, audit, plans and policy.
     pub rows: u64,
@@ -91,7 +91,8 @@ pub async fn create_backup(
     Ok(BackupReport { folder: args.folder.display().to_string(), sequence, messages, rows })
 }
 
-/// Begins a snapshot in which the served tables are at the checkpoint of the facts. Returns that position.
+/// Begins a snapshot in which the served tables have reached the checkpoint of the facts. Returns the row with
+/// that position.
 async fn begin_caught_up_snapshot(client: &Client) -> Result<Row, BackupError> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {

@@ -8,7 +8,7 @@ use store::db::DbError;
 
 use crate::error::{ConsumeError, RunError};
 
-/// Reason a backup or a restore failed.
+/// Reason for the failure of a backup or restore.
 #[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {

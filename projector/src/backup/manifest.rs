@@ -28,13 +28,14 @@ pub(super) struct BackupManifest {
     pub generation: i32,
     pub benchmark: String,
     pub method_version: String,
-    /// Own source policy of the generation, and the policy it keeps until a pending change is applied.
+    /// Source policy of the generation, if it has its own, and the policy that it keeps until a pending change
+    /// is applied.
     pub own_policy: Option<String>,
     pub held_policy: Option<String>,
     /// Rule parameters that differ from their defaults, and the note of the promotion.
     pub rules: String,
     pub note: Option<String>,
-    /// Market date the generation is frozen at.
+    /// Market date at which the generation is frozen.
     pub as_of: Option<NaiveDate>,
     /// Tables of accounts and policy, in the order of the import.
     pub tables: Vec<BackupTable>,

@@ -2,8 +2,8 @@
 //! log.
 //!
 //! A backup contains the log, accounts with key hashes, plans and audit, the source policy, and decisions on
-//! dead letters. Of the read tables it contains checksums only. A restore derives the tables again and compares
-//! the checksums.
+//! dead letters. It contains only the checksums of the read tables. A restore derives the tables again and
+//! compares the checksums.
 //!
 //! The tables are copied by the projector and not by `pg_dump`:
 //!

@@ -35,7 +35,7 @@ pub struct RestoreReport {
     pub sequence: i64,
     /// Read tables that differ from the backup.
     pub differing: Vec<DifferingTable>,
-    /// Rule version of the backup if this program has another one. The tables may then differ.
+    /// Rule version of the backup, if this program has another rule version. The tables may then differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
 }
@@ -123,7 +123,7 @@ async fn refuse_full_database(client: &Client) -> Result<(), BackupError> {
     )))
 }
 
-/// Refuses a log with messages, except those of an interrupted restore of the same backup.
+/// Fails if the log contains messages other than those of an interrupted restore of the same backup.
 async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest) -> Result<(), BackupError> {
     let context = settings.stream.connect("projector-restore").await?;
     let stream = match settings.stream.open_existing(&context).await {

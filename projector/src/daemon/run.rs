@@ -77,7 +77,8 @@ pub async fn run_projector(
     }
 }
 
-/// Applies the log to a fact set up to the end of the log, or the end of the fact set. Derives nothing.
+/// Applies the log to a fact set. Stops at the end of the log, or at the last sequence of the fact set
+/// (`until_sequence`) if it has one. Derives nothing.
 pub async fn apply_log(
     settings: &ProjectorSettings,
     fact_set: &str,

@@ -29,12 +29,12 @@ pub(crate) struct MarketContext {
 /// Cache of a generation's published rows.
 #[derive(Debug, Default)]
 pub(crate) struct GenerationCache {
-    /// `true` if the generation had no rows when this cache was created. Missing entries then mean missing
-    /// rows.
+    /// `true` if the generation had no rows when this cache was created. A missing entry then means that the
+    /// security has no rows.
     pub is_new: bool,
     pub served: HashMap<Symbol, PublishedFingerprints>,
     pub sectors: SectorMembers,
-    /// Securities for which closes alone are not enough, for example those with several price sources.
+    /// Securities that need all columns of bars, for example because they have several price sources.
     pub full_bars: HashSet<Symbol>,
 }
 
@@ -42,17 +42,18 @@ pub(crate) struct GenerationCache {
 pub(crate) struct DerivationInput {
     pub identity: Identity,
     pub served: PublishedFingerprints,
-    /// Years for which closes are enough while their published prices are unchanged.
+    /// Years for which the closes are sufficient as long as the published prices are unchanged.
     pub closes: Range<i32>,
 }
 
 impl DerivationInput {
-    /// `true` if the published prices of the year have this digest and its closes are enough.
+    /// `true` if the closes of the year are sufficient and its published prices have this digest.
     pub(crate) fn closes_suffice_for(&self, year: i32, digest: i64) -> bool {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }
 
-    /// Caches the facts of the security's symbols. Years for which closes are enough are cached as closes only.
+    /// Caches the facts of the security's symbols. Years for which the closes are sufficient are cached without
+    /// other columns.
     pub(crate) fn cache_facts(
         &self,
         facts: &mut FactsBySymbol,
@@ -81,7 +82,7 @@ impl DerivationInput {
 }
 
 impl GenerationCache {
-    /// Years for which closes may be enough: the security had its own symbol on all their days.
+    /// Years for which the closes may be sufficient, because the security had its own symbol on all their days.
     pub(crate) fn close_only_years(&self, identity: &Identity, market: &MarketContext) -> Range<i32> {
         let no_years = 0..0;
         if self.full_bars.contains(&identity.symbol) {
@@ -97,8 +98,8 @@ impl GenerationCache {
 }
 
 impl MarketContext {
-    /// Borrows the context as the domain's type.
-    pub(crate) fn as_market(&self) -> DerivationContext<'_> {
+    /// Derivation context of the domain, borrowed from these values.
+    pub(crate) fn derivation_context(&self) -> DerivationContext<'_> {
         DerivationContext {
             as_of: self.as_of,
             newest: self.as_of,

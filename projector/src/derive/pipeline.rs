@@ -29,7 +29,7 @@ use crate::write::journal::RowChange;
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 
-/// Securities per chunk. At most five chunks are in memory: one in each stage, one in each queue.
+/// Number of securities per chunk. At most five chunks are in memory: one in each stage and one in each queue.
 pub(crate) const CHUNK_SECURITIES: usize = 128;
 /// Capacity of the queues between the stages, in chunks.
 const QUEUE_DEPTH: usize = 1;
@@ -61,8 +61,8 @@ impl<'a> SharedCaches<'a> {
     }
 }
 
-/// Derives and writes securities in the transaction. `reader` sees the same facts and the read tables before
-/// the write.
+/// Derives and writes securities in the transaction. `reader` sees the same facts, and the read tables as they
+/// were before.
 pub(crate) async fn derive_all(
     statements: &PreparedStatements<'_>,
     reader: &impl GenericClient,
@@ -165,7 +165,7 @@ impl DerivedChunk {
     fn update_caches(self, caches: &mut Caches<'_>) -> Result<(), DeriveError> {
         let DerivedChunk { built, facts: mut by_symbol } = self;
         let Caches { generation, facts } = caches;
-        facts.observe_rss(telemetry::memory::resident_bytes());
+        facts.limit_by_resident_bytes(telemetry::memory::resident_bytes());
         for (mut subject, mut built) in built {
             generation.sectors.replace_member(&built.symbol, built.member.take());
             subject.served = built.into_fingerprints(&subject.served)?;
@@ -204,10 +204,10 @@ async fn derive_chunk(
     Ok((derived, symbols))
 }
 
-/// Security for which closes alone are not enough.
+/// Result for a security that must be derived again with all columns of bars.
 struct NeedsFullBars {
     subject: DerivationInput,
-    /// `true` if the next derivation will need full bars too.
+    /// `true` if every derivation of the security needs all columns of bars.
     is_permanent: bool,
 }
 
@@ -274,17 +274,16 @@ struct DerivedSecurity {
     fund: Option<FundRows>,
 }
 
-/// Derives one security; `None` if closes alone are not enough.
+/// Derives one security; `None` if the closes are not sufficient.
 ///
-/// Dividend rows are skipped if the published ones are unchanged. A panic in a metric becomes an error that
-/// names the security.
+/// Unchanged dividend rows are skipped. A panic in a metric becomes an error that names the security.
 fn derive_catching_panics(
     history: &History,
     market: &MarketContext,
     served: &PublishedFingerprints,
 ) -> Result<Option<DerivedSecurity>, DeriveError> {
     let derive = || {
-        let market = market.as_market();
+        let market = market.derivation_context();
         let measures = Derivation::new(history, &market);
         if !measures.closes_suffice() {
             return None;

@@ -1,6 +1,6 @@
-//! Statistics of the sectors that derived securities belong to, or belonged to before.
+//! Statistics of the sectors of derived securities, including their former sectors.
 //!
-//! The members are loaded once and then updated from derived rows, because every member changes its sector.
+//! Every member affects its sector, so all members are loaded once and then updated from derived rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,7 +20,7 @@ const DELETE: &str = "delete from sectors where slug = any ($1)";
 /// Members of all sectors of a generation.
 #[derive(Debug, Default)]
 pub(crate) struct SectorMembers {
-    /// By slug, because sources spell a sector differently.
+    /// Members by symbol, by the slug of their sector. Sources spell the name of a sector differently.
     sectors: HashMap<String, BTreeMap<String, SectorMember>>,
     /// Slug of each member's sector, by symbol.
     slugs: HashMap<String, String>,

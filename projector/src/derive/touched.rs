@@ -35,7 +35,7 @@ const DIRTY: &str = include_str!("../../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 const ADVANCE: &str = include_str!("../../queries/version_advance.sql");
-/// A security without rows still has digests.
+/// Asks if the generation was never derived. Every derived security has digests, even without rows.
 const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
 
 /// Derivation state of one generation between batches. The tables contain everything needed to rebuild it.
@@ -49,8 +49,8 @@ pub struct Deriver {
     benchmark: Option<MonthlyReturns>,
     policy: SourcePolicy,
     rules: Rules,
-    /// Transaction in which this deriver last wrote `version`. If the row names another one, the state is
-    /// stale.
+    /// Transaction in which this deriver last wrote `version`. If that row names another transaction, the state
+    /// is stale.
     writer: Option<i64>,
     rows: GenerationCache,
 }
@@ -105,7 +105,7 @@ impl Deriver {
     }
 
     /// Derives everything that is dirty, in one transaction.
-    pub async fn catch_up(
+    pub async fn derive_dirty(
         transaction: &Transaction<'_>,
         generation: &Generation,
         sequence: Sequence,
@@ -182,8 +182,8 @@ impl Deriver {
         Ok(DerivationSummary { securities: identities.len(), changes })
     }
 
-    /// Returns the canonical symbols to derive or delete, with up-to-date inputs. On an error the deriver is
-    /// dropped.
+    /// Updates the deriver's inputs and returns the canonical symbols to derive or delete. On an error the
+    /// deriver is dropped.
     pub async fn find_touched(
         mut self,
         transaction: &Transaction<'_>,

@@ -19,7 +19,7 @@ use super::error::ExportError;
 /// 1970-01-01 as a day number.
 const UNIX_EPOCH_DAY: i32 = 719_163;
 
-/// Column with the values since the last row group.
+/// Column with the values that are not yet in a row group.
 #[derive(Debug)]
 pub(crate) struct ParquetColumn {
     pub(super) name: String,
@@ -57,22 +57,22 @@ impl ParquetColumn {
     }
 
     /// Appends the value at an index of a row.
-    pub(super) fn push(&mut self, row: &Row, place: usize) -> Result<(), ExportError> {
+    pub(super) fn push(&mut self, row: &Row, index: usize) -> Result<(), ExportError> {
         match self.kind {
             ColumnType::Text => {
-                let text: Option<TextValue<'_>> = row.try_get(place)?;
+                let text: Option<TextValue<'_>> = row.try_get(index)?;
                 self.push_text(text.map(|TextValue(text)| ByteArray::from(text)));
             }
-            ColumnType::Flag => self.push_flag(row.try_get(place)?),
-            ColumnType::Integer => self.push_narrow(row.try_get(place)?),
-            ColumnType::Date => self.push_day(row.try_get::<_, Option<NaiveDate>>(place)?.map(day_number)),
-            ColumnType::Long => self.push_wide(row.try_get(place)?),
+            ColumnType::Flag => self.push_flag(row.try_get(index)?),
+            ColumnType::Integer => self.push_narrow(row.try_get(index)?),
+            ColumnType::Date => self.push_day(row.try_get::<_, Option<NaiveDate>>(index)?.map(day_number)),
+            ColumnType::Long => self.push_wide(row.try_get(index)?),
             ColumnType::Instant => {
-                let instant: Option<DateTime<Utc>> = row.try_get(place)?;
+                let instant: Option<DateTime<Utc>> = row.try_get(index)?;
                 self.push_wide(instant.map(|instant| instant.timestamp_micros()));
             }
             ColumnType::Decimal(scale) => {
-                let value: Option<ExactDecimal> = row.try_get(place)?;
+                let value: Option<ExactDecimal> = row.try_get(index)?;
                 let units = value.map(|ExactDecimal(value)| self.units(value, scale)).transpose()?;
                 self.push_units(units);
             }

@@ -19,7 +19,7 @@ pub(crate) enum ColumnType {
     Date,
     Long,
     Instant,
-    /// With this number of decimal places.
+    /// Decimal with this number of decimal places.
     Decimal(u32),
 }
 

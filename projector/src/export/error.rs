@@ -6,7 +6,7 @@ use market::bars::BarsError;
 use parquet::errors::ParquetError;
 use store::db::DbError;
 
-/// Reason an export failed.
+/// Reason for the failure of an export.
 #[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {

@@ -20,7 +20,7 @@ const ROW_GROUP_ROWS: usize = 200_000;
 /// Exported file.
 #[derive(Debug, Clone, Serialize)]
 pub struct ExportedFile {
-    /// Relative to the export's folder.
+    /// Path relative to the export's folder.
     pub path: PathBuf,
     /// Number of rows.
     pub rows: u64,
@@ -53,7 +53,7 @@ impl ParquetFileWriter {
         Self::open(file, folder, path, columns)
     }
 
-    /// Writes to an empty file, which is `path` under `folder`.
+    /// Creates a writer for an empty file. The file is `path` under `folder`.
     pub(crate) fn open(
         file: File,
         folder: &Path,

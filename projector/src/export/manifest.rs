@@ -19,11 +19,11 @@ const NAME: &str = "manifest.json";
 pub struct ExportManifest {
     /// Version of the file layout.
     pub format: u32,
-    /// As in API responses.
+    /// Generation and log sequence of the tables, in the form of API responses.
     pub data_version: String,
     /// Number of the generation.
     pub generation: i32,
-    /// Sequence of the log that the tables are at.
+    /// Last log sequence that the tables contain.
     pub sequence: i64,
     /// Market date of the tables.
     pub as_of: Option<NaiveDate>,
@@ -42,7 +42,7 @@ pub struct ExportManifest {
 pub struct TableManifest {
     /// Name of the table and of its folder.
     pub name: &'static str,
-    /// Value in the names of the folders `year=…`.
+    /// Name of the value that divides the table into folders, such as `year` for `year=…`.
     pub partitioned_by: Option<&'static str>,
     /// Columns in the order of the files.
     pub columns: Vec<ColumnManifest>,

@@ -44,7 +44,7 @@ impl PartialFolder {
 }
 
 impl Drop for PartialFolder {
-    /// After a rename the path is absent. A failed removal is ignored.
+    /// Removes the folder if it was not renamed. A failed removal is ignored.
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }

@@ -1,4 +1,4 @@
-//! Rows of facts that a batch wrote, for the cache.
+//! Rows of facts that a batch wrote. The cache takes them over.
 
 use market::bars::PackedBars;
 use market::event::Kind;
@@ -19,7 +19,7 @@ pub struct RecordsKey {
 pub struct AppliedRecords {
     /// Key of the row.
     pub key: RecordsKey,
-    /// All observations of the row, including older ones.
+    /// All observations of the row, including those from earlier batches.
     pub packed: Vec<u8>,
     /// `true` if the table had a row with this key.
     pub replaces: bool,
@@ -35,10 +35,10 @@ pub struct AppliedBars {
     pub key: BarsKey,
     /// 64-bit digest of the prices, without versions.
     pub digest: i64,
-    /// All bars of the year, including older ones.
+    /// All bars of the year, including those from earlier batches.
     pub packed: PackedBars,
     /// `true` if the table had a row with this key.
     pub replaces: bool,
-    /// Day number of the newest bar that is not retracted; `None` if all are.
+    /// Day number of the newest bar that is not retracted; `None` if all bars are retracted.
     pub last_day: Option<i32>,
 }

@@ -1,4 +1,4 @@
-//! Years of the sources' dividends, which tell a non-payer from a security with unknown dividends (R38).
+//! Years of the sources' dividends. They distinguish a non-payer from a security with unknown dividends (R38).
 //!
 //! They are a function of the dividend rows in the log and only grow. A new year touches every symbol of its source.
 
@@ -9,7 +9,7 @@ use chrono::Datelike;
 use event_log::frame::{Body, Frame};
 use futures::TryStreamExt;
 use market::event::{Action, Dividend, EventRecord};
-use market::metrics::source_policy::MANUAL;
+use market::metrics::source_preference::MANUAL;
 use market::records;
 use tokio_postgres::Transaction;
 
@@ -17,7 +17,7 @@ use crate::error::ApplyError;
 
 const INSERT: &str = include_str!("../../queries/dividend_feeds_insert.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/dividend_feeds_mark_dirty.sql");
-/// Fact sets of older programs have dividends and no years.
+/// Selects the dividends of a fact set from which the years are computed. Older programs stored no years.
 const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
     where kind = 'dividend' and not exists (select from dividend_feeds)";
 
@@ -57,7 +57,7 @@ pub(crate) async fn fill_dividend_feeds(
     insert_years(transaction, fact_set, &years).await
 }
 
-/// A manual record is no feed.
+/// Source and year of a dividend; `None` for a manual record, which is not from a feed.
 fn feed_year(source: &str, dividend: &Dividend) -> Option<(String, i32)> {
     let date = dividend.date().filter(|_| source != MANUAL)?;
     Some((source.to_owned(), date.year()))

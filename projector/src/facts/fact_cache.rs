@@ -12,7 +12,7 @@ use store::symbol_facts::{SymbolFacts, YearColumns};
 
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 
-/// Memory the process may always use: connections, fingerprints and chunks.
+/// Memory that the process may use with any budget, for connections, fingerprints and chunks.
 const MIN_PROCESS_BYTES: usize = 128 << 20;
 
 /// Facts of some symbols. Each entry contains all facts of its symbol.
@@ -54,13 +54,13 @@ impl FactCache {
     /// Adjusts the limit to the resident memory of the process, in bytes, if it is known.
     ///
     /// Near the budget the cache stops growing, since derivation and merging need memory too.
-    pub fn observe_rss(&mut self, taken: Option<usize>) {
+    pub fn limit_by_resident_bytes(&mut self, resident_bytes: Option<usize>) {
         let is_over =
-            taken.is_some_and(|taken| taken > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
+            resident_bytes.is_some_and(|bytes| bytes > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
     }
 
-    /// Caches the facts of a symbol if there is room, and replaces older ones.
+    /// Caches the facts of a symbol if there is room. They replace the symbol's older facts.
     pub fn insert(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
         self.remove(symbol);
         let bytes = symbol.len() + facts.size_bytes();
@@ -82,8 +82,8 @@ impl FactCache {
         }
     }
 
-    /// Updates cached symbols with written years of bars. A year that is packed with others removes its symbol
-    /// from the cache.
+    /// Updates cached symbols with written years of bars. If a year is cached together with other years, its
+    /// symbol is removed from the cache.
     pub fn update_years(&mut self, written: Vec<AppliedBars>) {
         for row in written {
             let (symbol, source, year) = row.key;
@@ -151,13 +151,13 @@ mod tests {
         let mut cache = FactCache::with_budget(10_000);
         let held = |cache: &FactCache| SYMBOLS.map(|symbol| cache.get(symbol).is_some());
         cache.insert("AAA", facts());
-        cache.observe_rss(Some(MIN_PROCESS_BYTES + 1));
+        cache.limit_by_resident_bytes(Some(MIN_PROCESS_BYTES + 1));
         cache.insert("BBB", facts());
         cache.insert("AAA", facts());
         assert_eq!(held(&cache), [true, false, false]);
         for enough in [Some(MIN_PROCESS_BYTES), None] {
-            cache.observe_rss(Some(usize::MAX));
-            cache.observe_rss(enough);
+            cache.limit_by_resident_bytes(Some(usize::MAX));
+            cache.limit_by_resident_bytes(enough);
             cache.insert("CCC", facts());
             assert_eq!(held(&cache), [true, false, true]);
             drop(cache.remove("CCC"));

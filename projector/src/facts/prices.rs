@@ -22,7 +22,7 @@ const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
 
-/// Years merged at a time. Unpacked bars are many times as large as packed ones.
+/// Number of years merged at a time. Unpacked bars are many times as large as packed bars.
 const YEARS_PER_BATCH: usize = 1_000;
 
 /// Merges the frames' bars into the stored years, marks changed symbols dirty and returns the changed years.
@@ -62,7 +62,7 @@ type YearMerge = (BarsKey, Vec<Bars>, StoredYear);
 enum StoredYear {
     Nothing,
     Read(PackedBars),
-    /// Cached facts of the symbol, which contain the year.
+    /// The year is in these cached facts of the symbol.
     Cached(Arc<SymbolFacts>),
 }
 
@@ -138,7 +138,7 @@ async fn write_years(transaction: &Transaction<'_>, merged: &MergedYears) -> Res
 
 fn encode_year(written: AppliedBars) -> Result<(AppliedBars, Bytes), ApplyError> {
     let (symbol, source, year) = &written.key;
-    let row = BarsRow::of(symbol, source, *year, written.last_day, written.digest, &written.packed);
+    let row = BarsRow::new(symbol, source, *year, written.last_day, written.digest, &written.packed);
     let mut out = BytesMut::new();
     encode_values(BarsRow::TYPES, &row.values(), &mut out).map_err(DbError::from)?;
     Ok((written, out.freeze()))
@@ -184,7 +184,7 @@ async fn load_existing(
     Ok(existing)
 }
 
-/// The merged year; `None` if it equals the stored one.
+/// Merged year; `None` if it equals the stored year.
 fn merge_year(
     key: BarsKey,
     mut parts: Vec<Bars>,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use event_log::frame::Frame;
 use market::event::Kind;
-use market::records::{RawObservation, Records};
+use market::records::{RawObservation, RecordSet};
 use rayon::prelude::*;
 use store::copy::copy_into;
 use store::facts::unpack_records;
@@ -130,7 +130,7 @@ async fn copy_to_moved_symbols(
     Ok(())
 }
 
-/// Rows that may contain each moved id.
+/// Rows that may contain observations of an id that changed its symbol.
 fn rows_of_moved_ids(
     by_row: &ObservationsByRow,
     symbols: &HashMap<i64, Vec<String>>,
@@ -148,7 +148,7 @@ fn rows_of_moved_ids(
 }
 
 struct StoredRecords {
-    records: Records,
+    records: RecordSet,
     packed: Vec<u8>,
 }
 
@@ -176,7 +176,7 @@ fn key_columns<'a>(keys: impl Iterator<Item = &'a RecordsKey>) -> (Vec<&'a str>,
     (symbols, kinds, sources)
 }
 
-/// The merged row; `None` if it equals the stored one.
+/// Merged row; `None` if it equals the stored row.
 fn merge_records(
     key: RecordsKey,
     observations: Vec<RawObservation>,
@@ -184,7 +184,7 @@ fn merge_records(
 ) -> Result<Option<AppliedRecords>, ApplyError> {
     let (records, before) = match stored {
         Some(stored) => (stored.records.merge(observations), Some(stored.packed)),
-        None => (Records::new(key.kind, observations), None),
+        None => (RecordSet::new(key.kind, observations), None),
     };
     let packed =
         records.pack().map_err(|source| ApplyError::Packed { symbol: key.symbol.clone(), source })?;

@@ -7,7 +7,7 @@ use crate::review::diff::TABLES;
 
 const ORIGIN: &str = include_str!("../../queries/generation_origin.sql");
 
-/// Copies the tables that the rebuild does not derive.
+/// Copies the tables that the rebuild does not derive to the new generation `id`.
 pub(crate) async fn copy_served_tables(
     transaction: &Transaction<'_>,
     id: i32,

@@ -15,7 +15,8 @@ const DATA_DIRECTORY: &str = "select control.data_directory()";
 
 /// Logs the estimated size of a new generation and fails if the disk has less space.
 ///
-/// `second_fact_set` names the fact set that is built again for it.
+/// If the generation needs a second copy of a fact set, `second_fact_set` names the present one, whose size is
+/// added.
 pub(crate) async fn check_disk_space(
     client: &Client,
     config: &Config,

@@ -25,7 +25,8 @@ use crate::write::read_tables;
 
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
-/// The lock on all fact sets comes before the lock on the pointer, in the same order as in the daemon.
+/// Locks all fact sets. This comes before the lock on the row of the served generation, in the same order as in
+/// the daemon.
 const STOP_WRITERS: &str = include_str!("../../queries/fact_sets_lock.sql");
 const ACTIVE: &str = "select generation, previous from active for update";
 const FLIP: &str = "update active set generation = $1, previous = $2";
@@ -71,7 +72,7 @@ pub struct Switchover {
     pub served: i32,
     /// Generation that was served before.
     pub before: i32,
-    /// Sequence of the log that the served tables are at.
+    /// Last log sequence that the served tables contain.
     pub sequence: i64,
 }
 
@@ -110,7 +111,7 @@ pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyh
             );
         }
         generation.set_local_search_path(&transaction).await?;
-        Deriver::catch_up(&transaction, &generation, Sequence::try_from(checkpoint)?).await?;
+        Deriver::derive_dirty(&transaction, &generation, Sequence::try_from(checkpoint)?).await?;
     }
     transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
     // A note belongs to one promotion. A promotion without a note removes the old one.
@@ -121,7 +122,7 @@ pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyh
     Ok(Switchover { served: id, before: active, sequence: checkpoint })
 }
 
-/// Refuses a generation whose rule parameters differ from the defaults, unless `accepted`.
+/// Fails for a generation whose rule parameters differ from the defaults, unless `accepted` is true.
 fn check_rules_accepted(generation: &Generation, accepted: bool) -> anyhow::Result<()> {
     let deviations = generation.rules.deviations();
     let texts: Vec<String> = deviations
@@ -178,7 +179,7 @@ pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow:
     Ok(Switchover { served: previous, before: active, sequence })
 }
 
-/// A statement that waits for readers of a table blocks all later readers, so the wait is short.
+/// Limits the wait for readers of a table. A statement that waits for a table blocks all later readers.
 pub(crate) const LOCK_TIMEOUT: &str = "set local lock_timeout = '5s'";
 
 /// Converts the error of a statement that waited too long for the tables of a generation, after
@@ -216,7 +217,7 @@ pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Pauses or resumes the application of the log. Lease and buffered messages are kept.
+/// Pauses or resumes the application of the log. The projector keeps its lease and the buffered messages.
 pub async fn set_paused(client: &Client, paused: bool) -> anyhow::Result<()> {
     client.execute(PAUSE, &[&paused]).await?;
     Ok(())
@@ -237,7 +238,7 @@ pub struct GenerationSummary {
     pub method_version: String,
     /// Schema of the facts it is derived from.
     pub fact_set: String,
-    /// Sequence of the log that its tables are at.
+    /// Last log sequence that its tables contain.
     pub sequence: i64,
     /// Messages that are applied to its facts and not to its tables.
     pub lag_events: i64,

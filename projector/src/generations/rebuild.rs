@@ -1,8 +1,8 @@
 //! `projector rebuild`: builds a new generation next to the served one.
 //!
 //! A rebuild commits chunk by chunk and stores the last symbol, so an interrupted one can resume. Facts that
-//! change during the build mark their symbols dirty for it too. The last step derives those symbols and lets
-//! the generation follow the log.
+//! change during the build mark their symbols dirty for the new generation too. The last step derives those
+//! symbols and lets the generation follow the log.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -44,7 +44,7 @@ const PROGRESS: &str = include_str!("../../queries/generation_progress.sql");
 const FINISH: &str = include_str!("../../queries/generation_finish.sql");
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
-/// The number of a dropped generation is not used again.
+/// Selects the next generation number. The number of a dropped generation is not used again.
 const NEXT_ID: &str = "select nextval('generation_numbers')::integer";
 
 /// Input of a new generation.
@@ -59,7 +59,7 @@ pub enum FactSource {
 /// Arguments of `projector rebuild`.
 #[derive(Debug, Clone, Args)]
 pub struct RebuildArgs {
-    /// Read tables to rebuild; the others are copied from the served generation, with its rules
+    /// Read tables to rebuild; all other tables are copied from the served generation, with its rules
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub only: Vec<String>,
     /// Input: the current facts, or the whole log applied again
@@ -143,8 +143,8 @@ pub async fn rebuild_generation(
     Ok(id)
 }
 
-/// Rules of the new generation. If some tables are copied, they are the served rules: a generation has one rule
-/// set.
+/// Rules of the new generation. If some tables are copied, the served rules apply, because a generation has one
+/// rule set.
 async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
     if args.only.is_empty() {
         return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");
@@ -177,7 +177,7 @@ async fn find_conflicting_setting(
     Ok(others.into_iter().find(|(_, differs)| *differs).map(|(setting, _)| setting))
 }
 
-/// Last sequence to apply, if requested.
+/// Last sequence to apply; `None` if no end was requested.
 async fn requested_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<u64>> {
     Ok(match args.until_time {
         Some(time) => Some(sequence_before(settings, time).await?),
@@ -227,8 +227,8 @@ async fn create_building(
     Ok(id)
 }
 
-/// Warns if the served rules deviate from the defaults and the new generation would end that.
-async fn warn_of_served_rules(client: &Client, asked: &Rules) -> anyhow::Result<()> {
+/// Warns if the served rules deviate from the defaults and the new generation does not keep them.
+async fn warn_of_served_rules(client: &Client, requested: &Rules) -> anyhow::Result<()> {
     let served = match Generation::from_row(&client.query_one(SERVED, &[]).await?) {
         Ok(served) => served,
         // A rebuild is how to replace rules that this program does not know.
@@ -238,10 +238,10 @@ async fn warn_of_served_rules(client: &Client, asked: &Rules) -> anyhow::Result<
         }
         Err(error) => return Err(error.into()),
     };
-    if served.rules != Rules::DEFAULT && served.rules != *asked {
+    if served.rules != Rules::DEFAULT && served.rules != *requested {
         tracing::warn!(
             served = served.rules.method_version(),
-            asked = asked.method_version(),
+            asked = requested.method_version(),
             "served rules deviate from the defaults, and the new ones differ; use the same --rule to keep them"
         );
     }
@@ -326,7 +326,7 @@ async fn finish_rebuild(client: &mut Client, generation: &Generation) -> anyhow:
     let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;
     let checkpoint: i64 = row.try_get("checkpoint")?;
     generation.set_local_search_path(&transaction).await?;
-    Deriver::catch_up(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
+    Deriver::derive_dirty(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
     transaction.batch_execute(LOCK_TIMEOUT).await?;
     let copied = copy_served_tables(&transaction, generation.id).await;
     copied.map_err(|error| lock_timeout_error(error, generation.id))?;

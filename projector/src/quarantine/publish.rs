@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use event_log::frame::{Body, Frame, FrameId, schema_name};
 use event_log::stream::StreamSettings;
 use market::event::{Action, Decision, EventRow, Kind};
-use market::metrics::source_policy::MANUAL;
+use market::metrics::source_preference::MANUAL;
 
 /// Longest wait for the acknowledgement.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ fn encode_decisions(decisions: Vec<(Action, Decision)>, now: DateTime<Utc>) -> a
         })
         .collect();
     let encoded = serde_json::to_string(&rows)?;
-    let id = FrameId::of(MANUAL, &encoded, 0, &schema_name(Kind::Decision));
+    let id = FrameId::from_provenance(MANUAL, &encoded, 0, &schema_name(Kind::Decision));
     let run = format!("quarantine-{id}");
     let body = Body::Decisions(rows);
     Ok(Frame {

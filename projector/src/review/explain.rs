@@ -64,7 +64,7 @@ pub async fn explain_security(
     Ok(explanation)
 }
 
-/// Removes all other metrics.
+/// Removes all metrics except `metric`.
 fn retain_metric(explanation: &mut Explanation, metric: &str) -> anyhow::Result<()> {
     if !explanation.metrics.iter().any(|explained| explained.metric == metric) {
         let known: Vec<&str> =

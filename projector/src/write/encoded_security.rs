@@ -1,4 +1,4 @@
-//! Rows of a security, encoded for COPY, with the digests that show which of them changed.
+//! Rows of a security, encoded for COPY, with digests for the detection of changed rows.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,17 +26,17 @@ pub(crate) struct EncodedSecurity {
     pub(crate) symbol: Symbol,
     /// Rows of each table.
     pub(crate) tables: [EncodedRows; TABLES.len()],
-    /// Dividends by year of the ex-date, if any of them changed.
+    /// Encoded dividends by year of the ex-date. Empty if no dividend changed.
     dividends: BTreeMap<i32, Bytes>,
     input_hashes: InputHashes,
-    /// SectorMember of the sector statistics; `None` if the security has no row.
+    /// Figures of the security in the sector statistics; `None` if the security has no row.
     pub(crate) member: Option<SectorMember>,
     pub(crate) years: Vec<EncodedYear>,
     /// Price years that stay as published.
     unchanged_years: Vec<i32>,
 }
 
-/// Encoded rows and their digest. Unchanged rows are empty.
+/// Encoded rows and their digest. The rows are empty if they are unchanged.
 pub(crate) struct EncodedRows {
     pub(crate) encoded: Bytes,
     pub(crate) digest: i64,
@@ -47,7 +47,7 @@ impl EncodedRows {
         Self { digest: digest([encoded.as_ref()]), encoded }
     }
 
-    /// Encodes rows unless the published ones, with this digest, are unchanged.
+    /// Encodes rows. If the published rows are unchanged, `served` is their digest and nothing is encoded.
     fn encode_unless(
         served: Option<i64>,
         encode: impl FnOnce() -> Result<Bytes, EncodeError>,
@@ -67,9 +67,10 @@ pub(crate) struct EncodedYear {
 }
 
 impl EncodedSecurity {
-    /// Encodes the derived rows of a security, except those that are unchanged.
+    /// Encodes the derived rows of a security, except unchanged rows.
     ///
-    /// `dividends` has the hashes of the dividends by year. `unchanged_years` of prices stay as published.
+    /// `dividends` has the hashes of the dividends by year. `unchanged_years` are the price years that stay as
+    /// published.
     pub(crate) fn encode(
         identity: &Identity,
         (derived, dividends): (&DerivedRows, BTreeMap<i32, u64>),
@@ -142,15 +143,15 @@ impl EncodedSecurity {
         }
     }
 
-    /// Rows of a table; of dividends, those from the year `since` on.
-    pub(crate) fn rows(&self, place: usize, since: Option<i32>) -> Vec<Bytes> {
-        match since {
+    /// Encoded rows of a table. Of dividends, only the years from `first_year` on.
+    pub(crate) fn rows(&self, table_index: usize, first_year: Option<i32>) -> Vec<Bytes> {
+        match first_year {
             Some(year) => self.dividends.range(year..).map(|(_, rows)| rows.clone()).collect(),
-            None => vec![self.tables[place].encoded.clone()],
+            None => vec![self.tables[table_index].encoded.clone()],
         }
     }
 
-    /// First year from which a table's rows must be replaced; `None` if all rows must be.
+    /// First year from which a table's rows must be replaced; `None` if all rows must be replaced.
     pub(crate) fn first_differing_year(
         &self,
         table: &ReadTable,
@@ -212,7 +213,7 @@ impl EncodedYear {
         bars.canonicalize();
         let packed = bars.pack()?;
         let digest = packed.digest();
-        let row = PricesRow::of(symbol, year, digest, &packed);
+        let row = PricesRow::new(symbol, year, digest, &packed);
         let mut out = BytesMut::new();
         encode_values(PricesRow::TYPES, &row.values(), &mut out)?;
         Ok(Self { year, digest, encoded: out.freeze() })

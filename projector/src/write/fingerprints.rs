@@ -28,7 +28,7 @@ pub struct PublishedFingerprints {
     pub tables: Vec<i64>,
     /// Digest of each price year.
     pub years: BTreeMap<i32, i64>,
-    /// Hashes of inputs that rarely change; `None` until this process has derived the published rows.
+    /// Hashes of the security's inputs. `None` until this process has derived the published rows.
     pub input_hashes: Option<InputHashes>,
 }
 
@@ -41,13 +41,13 @@ pub struct InputHashes {
     pub factors: u64,
     /// Hash of each dividend year, by ex-date.
     pub dividends: BTreeMap<i32, u64>,
-    /// Hash of each bar year that was read in full.
+    /// Hash of each bar year that was read with all columns.
     pub years: BTreeMap<i32, u64>,
 }
 
 impl InputHashes {
-    /// Computes the hashes of derived values. `dividends` are hashes already; `years` are the ranges of the bar
-    /// years.
+    /// Computes the hashes of derived values. `dividends` contains the hashes of the dividend years; `years`
+    /// contains the range of each bar year.
     pub fn compute(
         identity: &Identity,
         derived: &DerivedRows,
@@ -91,10 +91,10 @@ impl PublishedFingerprints {
             .and_then(|_| self.digest(DIVIDENDS))
     }
 
-    /// `true` if a bar year with this hash is published.
-    pub fn is_year_unchanged(&self, year: i32, mark: Option<&u64>) -> bool {
+    /// `true` if the published bar year has this hash.
+    pub fn is_year_unchanged(&self, year: i32, hash: Option<&u64>) -> bool {
         let served = self.input_hashes.as_ref().and_then(|input_hashes| input_hashes.years.get(&year));
-        served.is_some() && served == mark && self.years.contains_key(&year)
+        served.is_some() && served == hash && self.years.contains_key(&year)
     }
 
     /// `true` if the security has a row in any table, or was never written.

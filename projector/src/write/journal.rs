@@ -64,9 +64,9 @@ const COMPARED_TABLES: [JournaledTable; 2] = [
 /// Journal entries of one transaction.
 #[derive(Debug)]
 pub struct Journal {
-    /// Greater than the position of every earlier commit.
+    /// Position of these entries, greater than that of every earlier commit.
     position: i64,
-    /// `true` if the generation is served. Others are not journaled.
+    /// `true` if the generation is served. Other generations are not journaled.
     served: bool,
 }
 
@@ -80,12 +80,12 @@ impl Journal {
         Ok(Self { position: transaction.query_one(NEXT, &[]).await?.try_get(0)?, served })
     }
 
-    /// Position of the generation's rows after the commit.
+    /// Journal position that the generation has after the commit of this transaction.
     pub fn position(&self) -> i64 {
         self.position
     }
 
-    /// Copies rows to a temporary table before they are replaced.
+    /// Copies the rows that are about to be replaced to a temporary table.
     pub(crate) async fn save_rows(
         &self,
         statements: &PreparedStatements<'_>,
@@ -108,7 +108,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Compares the saved rows with the new ones and records the differences.
+    /// Compares the saved rows with the new rows and records the differences.
     pub(crate) async fn record_changes(
         &self,
         statements: &PreparedStatements<'_>,
@@ -186,8 +186,8 @@ impl JournaledTable {
         format!("kept_{}", self.name)
     }
 
-    /// Fills in the names of both tables and of the columns. The order of columns may differ between
-    /// generations.
+    /// Replaces the placeholders of a statement by the names of both tables and of the columns. The order of
+    /// columns may differ between generations.
     fn statement_text(self, text: &str, before: &str) -> String {
         let of = |side: &str| {
             let columns: Vec<String> = self.columns.iter().map(|column| format!("{side}.{column}")).collect();

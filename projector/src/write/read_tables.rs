@@ -85,9 +85,9 @@ pub(crate) async fn replace_securities(
     Ok(changes)
 }
 
-/// Splits securities into those with all rows replaced and those replaced from a year on.
+/// Splits securities into two groups: all rows are replaced, or the rows from a year on.
 ///
-/// The year is the earliest of all of them, so that one statement looks up every security by key.
+/// The year is the earliest of the group, so that one statement looks up every security by key.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],
@@ -105,7 +105,7 @@ fn split_by_first_year<'a>(
     [(None, whole), (since, later)]
 }
 
-/// Replaces all rows of a table, or those from a year on.
+/// Replaces the rows of some securities in a table: all rows, or the rows from the year `since` on.
 async fn replace_rows(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
@@ -193,7 +193,7 @@ async fn replace_prices(
     Ok(changes)
 }
 
-/// Securities whose rows in a table differ from another generation's.
+/// Securities whose rows in a table differ from those of the generation `before`.
 pub async fn find_differing(
     transaction: &Transaction<'_>,
     before: i32,
@@ -219,9 +219,9 @@ pub async fn load_identities(
         .collect()
 }
 
-/// Maps every spelling of the touched securities to their canonical symbol, except for unlisted ones.
+/// Maps every spelling of the touched securities to their canonical symbol.
 ///
-/// Returns the securities whose spellings changed.
+/// Unlisted securities have no spellings. Returns the securities whose spellings changed.
 pub async fn replace_symbols(
     transaction: &Transaction<'_>,
     symbols: &BTreeMap<Symbol, Symbol>,

@@ -22,7 +22,7 @@ pub(crate) const FACTORS: &str = "factors";
 #[derive(Debug)]
 pub(crate) struct ReadTable {
     pub(crate) name: &'static str,
-    /// Column of the security.
+    /// Column with the symbol of the security.
     owner: &'static str,
     columns: &'static [&'static str],
 }
@@ -55,7 +55,7 @@ pub(crate) fn digest_index(table: &str) -> Option<usize> {
 #[derive(Debug, Clone)]
 pub(crate) struct ReplacedRows<'a> {
     pub symbols: Vec<&'a str>,
-    /// First ex-date of those rows; `None` for all rows of the securities.
+    /// First ex-date of the rows; `None` for all rows of the securities.
     pub since: Option<NaiveDate>,
 }
 

@@ -47,16 +47,16 @@ const LAYOUT: u32 = 1;
 /// Size limit of a record in bytes, above that of any log message.
 const LARGEST: usize = 64 << 20;
 
-/// One message of the file.
+/// One log message in the archive file.
 #[derive(Debug)]
 pub struct ArchivedMessage {
     /// Sequence in the original log.
     pub sequence: u64,
-    /// Last token of its subject.
+    /// Last token of the message's subject.
     pub kind: String,
-    /// Its headers, in order.
+    /// Headers of the message, in order.
     pub headers: Vec<(String, String)>,
-    /// Its payload.
+    /// Payload of the message.
     pub body: Vec<u8>,
 }
 
@@ -70,7 +70,7 @@ pub struct ArchiveWriter {
 }
 
 impl ArchiveWriter {
-    /// Creates an archive for the log with this identity. Fails if the file exists.
+    /// Creates an archive for the log with the identity `genesis`. Fails if the file exists.
     pub fn create(path: &Path, genesis: String) -> Result<Self, ArchiveError> {
         if path.exists() {
             let path = path.display();
@@ -197,7 +197,7 @@ impl ArchiveReader {
         ArchiveError::NotWhole { path: self.path.clone(), reason: reason.to_string() }
     }
 
-    /// Reads the next record; also returns its bytes.
+    /// Reads the next record. Returns the record and its bytes.
     fn next_record(&mut self) -> Result<(ArchiveRecord, Vec<u8>), ArchiveError> {
         let mut length = [0; 4];
         self.input.read_exact(&mut length).map_err(|error| self.not_whole(error))?;

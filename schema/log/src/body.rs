@@ -10,7 +10,7 @@ use market::event::{
     Action, Decision, Dividend, Etf, EventRow, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession,
     Reject, RunManifest, Security, Split,
 };
-use market::records::{EncodedRecord, Layout, RawObservation};
+use market::records::{EncodedRecord, RecordLayout, RawObservation};
 
 use crate::codec::{CODEC, Codec, decode_json, encode_json};
 use crate::columns::{SymbolSeries, bars_json, decode_columns, encode_columns};
@@ -25,11 +25,11 @@ trait BatchRows: Sized {
     fn encode(&self) -> Result<(Codec, Bytes), FrameError>;
     /// Decodes a body.
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError>;
-    /// Rows as a JSON array for display; a manifest is one object.
+    /// Rows as a JSON array, for display. A manifest is one JSON object.
     fn json(&self) -> Result<Value, FrameError>;
     /// Number of rows, or of symbols in prices.
     fn item_count(&self) -> usize;
-    /// Line of the first row in its file, where rows have one.
+    /// Line of the first row in its file; `None` for kinds without lines.
     fn first_line(&self) -> Option<u64>;
     /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
     fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError>;
@@ -40,14 +40,14 @@ trait BatchRows: Sized {
 /// Declares `Body`: for each kind the variant and the type of its rows.
 macro_rules! bodies {
     ($($kind:ident => $body:ident($rows:ty)),* $(,)?) => {
-        /// The rows of a frame, by kind.
+        /// Rows of a record batch, by kind.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Body {
             $(#[doc = concat!("Rows of the kind `", stringify!($kind), "`.")] $body($rows)),*
         }
 
         impl Body {
-            /// The kind of the rows.
+            /// Kind of the rows.
             pub fn kind(&self) -> Kind {
                 match self { $(Self::$body(_) => Kind::$kind),* }
             }
@@ -82,7 +82,7 @@ macro_rules! bodies {
                 match self { $(Self::$body(rows) => rows.observations(frame)),* }
             }
 
-            /// Line of the first row in its file, where rows have one.
+            /// Line of the first row in its file; `None` for kinds without lines.
             pub fn first_line(&self) -> Option<u64> {
                 match self { $(Self::$body(rows) => rows.first_line()),* }
             }
@@ -148,17 +148,17 @@ impl BatchRows for Vec<SymbolSeries> {
 /// Row encoded as one JSON object.
 trait JsonRow: Serialize + DeserializeOwned + Clone {
     fn line(&self) -> u64;
-    /// The row's observation; `None` for kinds without records.
+    /// Observation of the row, with its symbol; `None` for kinds without observations.
     fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, RecordError>;
 }
 
-impl<T: EventRecord + Layout + Clone> JsonRow for EventRow<T> {
+impl<T: EventRecord + RecordLayout + Clone> JsonRow for EventRow<T> {
     fn line(&self) -> u64 {
         self.line
     }
     fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, RecordError> {
         let symbol = self.record.symbol().map(ToString::to_string).unwrap_or_default();
-        let record = EncodedRecord::of(&self.record)
+        let record = EncodedRecord::encode(&self.record)
             .map_err(|source| RecordError { symbol: symbol.clone(), source })?;
         let raw = RawObservation {
             id: self.id.clone(),

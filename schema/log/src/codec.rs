@@ -1,4 +1,4 @@
-//! Codec of batch bodies: columns for prices, JSON for other kinds, zstd above a size.
+//! Codecs of batch bodies: packed columns for prices, JSON for other kinds. Large JSON is compressed with zstd.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -16,7 +16,7 @@ const COMPRESSED_FROM: usize = 4096;
 /// Encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// JSON, for all other kinds.
+    /// JSON, for all kinds except prices.
     Json,
     /// JSON compressed with zstd, for large bodies.
     JsonZstd,
@@ -47,7 +47,7 @@ impl Codec {
     }
 }
 
-/// Encodes rows as JSON, compressed above a size.
+/// Encodes rows as JSON. From 4,096 bytes on, the JSON is compressed.
 pub(crate) fn encode_json(rows: &impl Serialize) -> Result<(Codec, Bytes), FrameError> {
     let json = serde_json::to_vec(rows)?;
     if json.len() < COMPRESSED_FROM {

@@ -58,7 +58,7 @@ pub(crate) fn bars_json(series: &SymbolSeries) -> impl Iterator<Item = Value> + 
             "trade_count": count(bar.trade_count),
             "revision": version.revision,
             "action": if version.retracted { "retract" } else { "put" },
-            "observed_at": version.observed(),
+            "observed_at": version.observation_time(),
             "basis": if version.basis_day.is_some() { "split_adjusted" } else { "raw" },
             "basis_as_of": version.basis_day.filter(|day| *day != 0).map(date_of),
         });

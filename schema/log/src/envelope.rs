@@ -32,9 +32,9 @@ fn schema_of(kind: Kind, version: u32) -> String {
 /// Headers of a record batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
-    /// Identity of the frame.
+    /// Id of the batch.
     pub id: FrameId,
-    /// Kind of its rows.
+    /// Kind of the batch's rows.
     pub kind: Kind,
     /// Version of the body.
     pub version: u32,
@@ -42,15 +42,15 @@ pub struct Envelope {
     pub codec: Codec,
     /// Feed the rows came from.
     pub source: String,
-    /// Run that published it.
+    /// Run that published the batch.
     pub run: String,
-    /// Number within the run, from 0.
+    /// Number of the batch within the run, from 0.
     pub chunk: u64,
     /// Number of rows.
     pub rows: u64,
     /// File the rows came from, for people.
     pub file: String,
-    /// First line of the rows in that file.
+    /// First line of the rows in the file.
     pub line: u64,
 }
 

@@ -21,15 +21,15 @@ pub struct Frame {
     pub id: FrameId,
     /// Feed the rows came from (`--source`).
     pub source: String,
-    /// Run that published it.
+    /// Run that published the batch.
     pub run: String,
-    /// Number within the run, from 0.
+    /// Number of the batch within the run, from 0.
     pub chunk: u64,
     /// File the rows came from, for people.
     pub file: String,
-    /// First line of the rows in that file.
+    /// First line of the rows in the file.
     pub line: u64,
-    /// Its rows.
+    /// Rows of the batch.
     pub body: Body,
 }
 

@@ -7,13 +7,13 @@ use crate::error::FrameError;
 /// Name of the message id header. JetStream stores a message of a known id only once.
 pub(crate) const MESSAGE_ID: &str = "Nats-Msg-Id";
 
-/// Identity of a frame: hash of source, input digest, chunk number and schema.
+/// Id of a record batch: hash of source, input digest, chunk number and schema.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct FrameId(pub [u8; 16]);
 
 impl FrameId {
-    /// The id of chunk `chunk` of an input.
-    pub fn of(source: &str, input_digest: &str, chunk: u64, schema: &str) -> Self {
+    /// Id of the batch number `chunk` of an input. `schema` is the schema name of the rows' kind.
+    pub fn from_provenance(source: &str, input_digest: &str, chunk: u64, schema: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in [source.as_bytes(), input_digest.as_bytes(), &chunk.to_be_bytes(), schema.as_bytes()] {
             hasher.update(&(part.len() as u64).to_be_bytes()).update(part);

@@ -22,7 +22,8 @@ const MESSAGE_ID: &str = "Nats-Msg-Id";
 pub struct ImportReport {
     /// Messages in the file.
     pub messages: u64,
-    /// Sequences missing in the original. Messages after them got other numbers.
+    /// Number of sequences that the original log lacks. The messages after such a gap have other numbers in
+    /// this log.
     pub gaps: u64,
     /// Messages that an interrupted import had already written.
     pub there_before: u64,
@@ -54,7 +55,7 @@ pub async fn import_archive(path: &Path, settings: &StreamSettings) -> Result<Im
     Ok(ImportReport { messages: import.position, gaps, there_before })
 }
 
-/// True if the server rejects a message for lack of space. Retries fail as well.
+/// True if the server rejects a message for lack of space. Retries then fail too.
 pub fn is_storage_full(error: &PublishError) -> bool {
     let told = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
     let full = [

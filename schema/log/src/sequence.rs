@@ -1,4 +1,4 @@
-//! Positions in the log.
+//! Sequence numbers of log messages.
 
 use std::fmt;
 

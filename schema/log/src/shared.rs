@@ -37,7 +37,7 @@ struct SharedMember {
 
 /// Batches of one kind and run that wait for a shared message.
 #[derive(Debug, Default)]
-pub struct SharedMessage {
+pub struct SharedMessageBuilder {
     frames: Vec<(Envelope, Bytes)>,
     /// Envelopes as JSON.
     members: Vec<String>,
@@ -46,7 +46,7 @@ pub struct SharedMessage {
     headers: usize,
 }
 
-impl SharedMessage {
+impl SharedMessageBuilder {
     /// Adds a batch.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl SharedMessage {
     }
 
     /// Takes the headers and body of the message, and empties the buffer. A single batch gets its ordinary message.
-    /// Returns `None` if there is no batch.
+    /// Returns `None` if no batch was added.
     pub fn take_message(&mut self) -> Option<(HeaderMap, Bytes)> {
         let Self { mut frames, members, .. } = std::mem::take(self);
         if frames.len() < 2 {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn shared(frames: &[Frame]) -> (HeaderMap, Bytes) {
-        let mut shared = SharedMessage::default();
+        let mut shared = SharedMessageBuilder::default();
         for frame in frames {
             let (codec, body) = frame.body.encode().unwrap();
             shared.add_batch(frame.envelope(codec), body).unwrap();
@@ -195,13 +195,13 @@ mod tests {
         let (alone, body) = shared(&frames[..1]);
         assert!(alone.get(FRAMES).is_none());
         assert_eq!(Frame::decode(Some(&alone), &body).unwrap(), frames[..1]);
-        assert!(SharedMessage::default().take_message().is_none());
+        assert!(SharedMessageBuilder::default().take_message().is_none());
     }
 
     #[test]
     fn a_message_is_full_before_its_headers_or_its_body_are_too_large_for_the_server() {
         let of = |frame: &Frame, body: Bytes| {
-            let mut shared = SharedMessage::default();
+            let mut shared = SharedMessageBuilder::default();
             let mut count = 0;
             while !shared.is_full() {
                 shared.add_batch(frame.envelope(Codec::Json), body.clone()).unwrap();

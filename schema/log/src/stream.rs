@@ -70,7 +70,7 @@ pub enum StreamError {
 }
 
 impl StreamError {
-    /// True if a retry may succeed.
+    /// True if a retry may succeed, because the error is temporary.
     fn is_transient(&self) -> bool {
         matches!(self, Self::Unanswered { .. })
     }
@@ -215,7 +215,7 @@ impl StreamSettings {
     }
 }
 
-/// The stream's identity. A stream that is deleted and created again gets another one.
+/// Identity of the stream. A stream that is deleted and created again gets another identity.
 pub fn stream_identity(stream: &stream::Stream) -> Result<String, StreamError> {
     let config = &stream.cached_info().config;
     config.metadata.get(GENESIS).cloned().ok_or_else(|| StreamError::NotOurs { stream: config.name.clone() })

@@ -1,4 +1,4 @@
-//! Column types: the Postgres type and the fingerprint of each Rust type in a row.
+//! Column types: for each Rust type in a row, its Postgres type and the hash of its values.
 
 use std::hash::{Hash, Hasher};
 

@@ -14,9 +14,9 @@ pub fn date_of(day: i32) -> NaiveDate {
     NaiveDate::from_num_days_from_ce_opt(day).unwrap_or(if day < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
 }
 
-/// Position of the first of sorted days on or after `day`. Interpolation search: sessions are evenly spread,
-/// so it reads far fewer days than binary search.
-pub(crate) fn not_before(days: &[i32], day: i32) -> usize {
+/// Position in the sorted `days` of the first day on or after `day`. Interpolation search reads far fewer days
+/// than binary search, because sessions are evenly spread.
+pub(crate) fn position_on_or_after(days: &[i32], day: i32) -> usize {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return 0 };
     if day <= *first {
         return 0;
@@ -49,7 +49,7 @@ pub(crate) fn days_of_year(date: NaiveDate) -> RangeInclusive<i32> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::not_before;
+    use super::position_on_or_after;
 
     proptest! {
         #[test]
@@ -63,7 +63,7 @@ mod tests {
         ) {
             let days: Vec<i32> = days.into_iter().collect();
             for day in days.iter().copied().chain([day, i32::MIN, i32::MAX]) {
-                prop_assert_eq!(not_before(&days, day), days.partition_point(|at| *at < day));
+                prop_assert_eq!(position_on_or_after(&days, day), days.partition_point(|at| *at < day));
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::symbol::Symbol;
 
 pub use crate::observation::Observation;
 
-/// Bars of one source, sorted by day, one per day, retracted ones included.
+/// Bars of one source, sorted by day, with one bar per day. Retracted bars are included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceBars {
     /// Feed of the bars.
@@ -62,12 +62,12 @@ pub struct PolicyRule {
     pub rank: i32,
 }
 
-/// Calendar years in which each source brought a dividend of any security (R38).
+/// Calendar years with a dividend of any security, by source (R38).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DividendFeeds(Arc<BTreeMap<String, BTreeSet<i32>>>);
 
 impl DividendFeeds {
-    /// Years of a source; none for a source without dividends.
+    /// Calendar years of a source's dividends. Empty for a source without dividends.
     pub fn years(&self, source: &str) -> impl Iterator<Item = i32> {
         self.0.get(source).into_iter().flatten().copied()
     }
@@ -106,7 +106,7 @@ pub struct History {
     pub decisions: Vec<Observation<Decision>>,
     /// Evidence of price files about the dividends.
     pub evidence: Vec<Observation<Evidence>>,
-    /// Years of the sources' dividends, of any security.
+    /// Calendar years in which each source brought a dividend of any security.
     pub dividend_feeds: DividendFeeds,
     /// Bars, one entry per source.
     pub prices: Vec<SourceBars>,

@@ -31,7 +31,7 @@ pub struct Observation<T> {
 }
 
 impl<T> Observation<T> {
-    /// Version rank with this preference (R29).
+    /// Rank of the observation's version (R29). `preference` is the rank by completeness of dates.
     pub fn version(&self, preference: u32) -> VersionRank<'_> {
         VersionRank {
             revision: self.revision,
@@ -51,7 +51,7 @@ impl<T> Observation<T> {
 pub struct VersionRank<'a> {
     /// Vendor's revision.
     pub revision: i64,
-    /// Completeness of dates for rows with a vendor's id (R29); 0 for all others.
+    /// Rank by completeness of dates for rows with a vendor's id (R29); 0 for all other rows.
     pub preference: u32,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,

@@ -11,7 +11,7 @@ use rust_decimal::Decimal;
 
 use crate::event::{Action, Dividend, EventRow, Frequency};
 
-/// Factor between two amounts from which they are two payments: 1.5.
+/// Factor between two amounts, 1.5, from which the rows are two payments.
 const FACTOR: Decimal = Decimal::from_parts(15, 0, 0, false, 1);
 
 /// Payments of a file seen by the detector: about a hundred bytes a row.
@@ -34,7 +34,7 @@ struct FilePayment {
     payment_date: Option<NaiveDate>,
     /// Hash of the vendor's type text, if present.
     type_text: Option<HalfHash>,
-    /// Index of the previous row of the same day.
+    /// Index of the previous row with the same security, dates, type and currency.
     before: Option<usize>,
 }
 
@@ -93,7 +93,7 @@ fn differs<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
 }
 
 impl RecordIdentity {
-    /// True if a row corrects another: equal ids, or another revision without ids.
+    /// True if two rows are versions of one record: equal ids, or rows without ids and with different revisions.
     fn is_of_record_of(self, other: Self) -> bool {
         match (self, other) {
             (Self::Of(id), Self::Of(other)) => id == other,

@@ -47,8 +47,8 @@ impl Symbol {
         }
     }
 
-    /// A symbol that was stored, so it is in entry form.
-    pub(crate) fn stored(text: &str) -> Self {
+    /// Symbol from a text that was stored before. The text is in entry form and is not parsed.
+    pub(crate) fn from_stored(text: &str) -> Self {
         Self(text.into())
     }
 

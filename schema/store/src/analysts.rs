@@ -1,4 +1,4 @@
-//! SQL views of a generation for the role `dds_analyst`, one schema each.
+//! SQL views for the role `dds_analyst`. Each generation has one schema of views.
 
 use tokio_postgres::GenericClient;
 
@@ -13,8 +13,8 @@ pub fn analyst_schema(id: i32) -> String {
     format!("analyst_g{id}")
 }
 
-/// Creates the views of a generation whose tables are in `schema`, inside the caller's transaction. Afterwards the
-/// search path is the generation's again.
+/// Creates the views of a generation whose tables are in `schema`, inside the caller's transaction. Afterwards
+/// the search path names the generation's schema again.
 pub(crate) async fn create_analyst_views(
     client: &impl GenericClient,
     id: i32,

@@ -1,4 +1,4 @@
-//! Binary COPY, the only way of writing rows to Postgres. Rows can be encoded on any thread.
+//! Binary COPY, by which all rows are written to Postgres. Rows can be encoded on any thread.
 //!
 //! PostgreSQL's format has a signature, tuples of length-prefixed values, and a trailer
 //! (<https://www.postgresql.org/docs/current/sql-copy.html>, "Binary Format").

@@ -36,16 +36,17 @@ const RECORDS: &str = include_str!("../generation/records.sql");
 const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
-/// Connection settings of one role: its own URL, or the owner's URL with the role's name.
-pub fn config_for(
-    own: Option<&str>,
-    owner: Option<&str>,
+/// Connection settings of one role. They come from the role's own URL, or from the owner's URL with the role's
+/// name. `variable` is the environment variable that errors name.
+pub fn role_config(
+    own_url: Option<&str>,
+    owner_url: Option<&str>,
     role: &str,
     variable: &'static str,
 ) -> Result<Config, DbError> {
-    let url = own.or(owner).ok_or(DbError::NotConfigured { variable })?;
+    let url = own_url.or(owner_url).ok_or(DbError::NotConfigured { variable })?;
     let mut config = Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source })?;
-    if own.is_none() {
+    if own_url.is_none() {
         config.user(role);
     }
     Ok(with_timeouts(config, role))
@@ -91,7 +92,7 @@ fn with_timeouts(mut config: Config, name: &str) -> Config {
     config
 }
 
-/// Opens one connection. Its driver task runs until the client is dropped.
+/// Opens one connection. A background task drives it until the client is dropped.
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
     let place =
         || format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""));
@@ -129,7 +130,7 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     Ok(())
 }
 
-/// Grants the roles access to this database. [`migrate`] calls it; a copied database needs it again.
+/// Grants the roles access to this database. [`migrate`] does this; a copied database needs the grants again.
 pub async fn grant_database(owner: &Client) -> Result<(), DbError> {
     Ok(owner.batch_execute(DATABASE_GRANTS).await?)
 }

@@ -10,7 +10,7 @@ use tokio_postgres::{GenericClient, Row};
 use market::bars::{BarsError, PackedBars};
 use market::event::Security;
 use market::history::{DividendFeeds, Observation, PolicyRule, SourcePolicy};
-use market::records::{self, PackedRecordsError, Records, newest_session};
+use market::records::{self, PackedRecordsError, RecordSet, newest_session};
 use market::symbol::Symbol;
 
 /// Errors of reading facts.
@@ -56,8 +56,8 @@ pub async fn load_newest_session(client: &impl GenericClient) -> Result<Option<N
 }
 
 /// Unpacks a row of `records`.
-pub fn unpack_records(row: &Row) -> Result<Records, FactsError> {
-    Records::unpack(row.try_get("kind")?, row.try_get("packed")?).map_err(|source| {
+pub fn unpack_records(row: &Row) -> Result<RecordSet, FactsError> {
+    RecordSet::unpack(row.try_get("kind")?, row.try_get("packed")?).map_err(|source| {
         let symbol = row.try_get("symbol").unwrap_or("?").to_owned();
         FactsError::Packed { symbol, source }
     })
@@ -90,7 +90,7 @@ pub async fn load_policy(client: &impl GenericClient) -> Result<SourcePolicy, Fa
     Ok(SourcePolicy { rules: rules.collect::<Result<_, tokio_postgres::Error>>()? })
 }
 
-/// Packed columns of a `bars` row.
+/// Reads the packed columns of a row of `bars`.
 pub fn read_packed_bars(row: &Row) -> Result<PackedBars, tokio_postgres::Error> {
     Ok(PackedBars {
         days: row.try_get("days")?,

@@ -27,7 +27,7 @@ const BARS_OF_YEAR: usize = 252;
 /// Facts by symbol. A symbol without facts has an empty entry.
 pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
 
-/// Symbol, year and digest of bars of which only closes are needed.
+/// Symbol, year and digest of bars for which the closes are sufficient.
 pub type ServedYear<'a> = (&'a str, i32, i64);
 
 /// Fetches the facts of some symbols.
@@ -44,7 +44,7 @@ pub async fn fetch_facts(
     by_symbol(symbols, &records, &bars)
 }
 
-/// Fetches the facts of some symbols, with only the closes of the years in `closes`.
+/// Fetches the facts of some symbols. The years in `closes` are fetched without the other columns of bars.
 ///
 /// # Errors
 /// Postgres rejects the query or is unreachable.
@@ -120,12 +120,12 @@ pub async fn load_histories(
     identities.iter().map(|identity| build_history(identity, &facts, &feeds, |_, _| false)).collect()
 }
 
-/// Builds the history of a security. If `closes` accepts a year and digest of the security's own symbol, only the
-/// closes are unpacked.
+/// Builds the history of a security. `closes` decides by year and digest if the closes of the security's own
+/// symbol are sufficient; the other columns are then not unpacked.
 ///
 /// # Errors
-/// The facts are damaged. [`FactsError::ClosesOnly`]: another year has only closes, or such a year also has bars of
-/// another symbol.
+/// The facts are damaged. [`FactsError::ClosesOnly`]: a year that needs all columns has only closes, or a
+/// closes-only year also has bars of another symbol.
 pub fn build_history(
     identity: &Identity,
     facts: &FactsBySymbol,
@@ -181,8 +181,8 @@ fn empty_history(identity: &Identity, feeds: &DividendFeeds) -> History {
     }
 }
 
-/// Appends years of one source, restricted to the days on which the security had the symbol. Years arrive by source
-/// and year; the first one reserves room for all. Returns true if bars were added.
+/// Appends years of one source, restricted to the days on which the security had the symbol. Years arrive
+/// sorted by source and year. The first year reserves room for all. Returns true if bars were added.
 fn add_years(
     history: &mut History,
     identity: &Identity,

@@ -12,7 +12,7 @@ const NOTE: &str = include_str!("../queries/record_ids_insert.sql");
 copy_row! {
     /// A row of `records`.
     pub struct RecordsRow<'a> in "records" {
-        /// The symbol that the rows name; empty for the whole market.
+        /// Symbol of the records; empty for records of the whole market.
         symbol: &'a str,
         /// Kind of the records.
         kind: Kind,

@@ -8,12 +8,12 @@ use market::bars::{Bars, BarsError, CloseColumns, PackedBars};
 use market::event::Kind;
 use smallvec::{SmallVec, smallvec};
 
-/// Facts of one symbol from all sources, without the kinds for identity and for the whole market.
+/// Facts of one symbol from all sources. Security records and records of the whole market are not included.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SymbolFacts {
-    /// By kind and source.
+    /// Packed records by kind and source.
     records: BTreeMap<(Kind, Arc<str>), Box<[u8]>>,
-    /// By source and first calendar year.
+    /// Packed bars by source and first calendar year.
     bars: BTreeMap<(Arc<str>, i32), PackedYears>,
 }
 
@@ -26,18 +26,18 @@ pub struct PackedYears {
     columns: YearColumns,
 }
 
-/// Packed columns of bars: all of them, or closes only.
+/// Packed columns of bars: all columns, or only the columns for closes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum YearColumns {
     /// Every column.
     All(Box<PackedBars>),
-    /// Columns for closes and their provenance.
+    /// Columns for the closes and their versions.
     Closes {
         /// Scale and days.
         days: Box<[u8]>,
         /// Closes, delta-encoded.
         close: Box<[u8]>,
-        /// Distinct versions and the bars of each.
+        /// Distinct versions, and the bars with each version.
         versions: Box<[u8]>,
     },
 }
@@ -46,7 +46,7 @@ pub enum YearColumns {
 const ENTRY: usize = 320;
 
 impl SymbolFacts {
-    /// True if the facts include records of this kind.
+    /// True if [`SymbolFacts`] include records of this kind.
     pub fn has_kind(kind: Kind) -> bool {
         !matches!(kind, Kind::Security | Kind::Session)
     }
@@ -56,8 +56,8 @@ impl SymbolFacts {
         self.records.insert((kind, source.into()), packed.into());
     }
 
-    /// Replaces a source's bars of a year. Returns false, without a change, if the year is packed together with
-    /// others.
+    /// Replaces a source's bars of a year. Changes nothing and returns false if the year is packed together
+    /// with other years.
     #[must_use]
     pub fn put_year(&mut self, source: &str, year: i32, digest: i64, columns: YearColumns) -> bool {
         let is_alone = self.year(source, year).is_none_or(|years| years.digests.len() == 1);
@@ -102,8 +102,8 @@ impl SymbolFacts {
         })
     }
 
-    /// Drops all columns but the closes of years that `closes` accepts, by year and digest. Adjacent years are
-    /// packed together: one column of thirty years is smaller and faster to read than thirty columns.
+    /// Reduces years to their closes if `closes` accepts the year and digest. Adjacent years are packed
+    /// together: one column of thirty years is smaller and faster to read than thirty columns.
     ///
     /// # Errors
     /// The columns are damaged.
@@ -169,7 +169,7 @@ impl PackedYears {
         self.range().zip(&self.digests).all(|(year, digest)| accepted(year, *digest))
     }
 
-    /// True if the next entry has the same source and the following year.
+    /// True if the other entry has the same source and begins with the following year.
     fn is_followed_by(&self, source: &str, (of, next): (&str, &Self)) -> bool {
         source == of && self.range.end == next.range.start
     }
@@ -184,7 +184,7 @@ impl YearColumns {
         }
     }
 
-    /// Unpacks all stored columns; the others are absent.
+    /// Unpacks all stored columns. Columns that are not stored have absent values.
     ///
     /// # Errors
     /// The columns are damaged.

@@ -55,8 +55,8 @@ copy_row! {
 }
 
 impl<'a> BarsRow<'a> {
-    /// Row of a year, with the digest of its columns.
-    pub fn of(
+    /// Row for a year of bars, with the digest of its columns.
+    pub fn new(
         symbol: &'a str,
         source: &'a str,
         year: i32,
@@ -70,8 +70,8 @@ impl<'a> BarsRow<'a> {
 }
 
 impl<'a> PricesRow<'a> {
-    /// Row of a year, with the digest of its columns.
-    pub fn of(symbol: &'a str, year: i32, digest: i64, packed: &'a PackedBars) -> Self {
+    /// Row for a year of bars, with the digest of its columns.
+    pub fn new(symbol: &'a str, year: i32, digest: i64, packed: &'a PackedBars) -> Self {
         let PackedBars { days, close, range, volume, extra, .. } = packed;
         Self { symbol, year, digest, days, close, range, volume, extra }
     }

@@ -84,7 +84,7 @@ fn bars_of(row: &Row) -> Result<Vec<(BarKey, Bar)>> {
         let (bar, version) = (bars.bar(index), bars.version_of(index));
         let close = bars.decimal(bar.close).filter(|_| !version.retracted).map(|close| close.normalize());
         let key = (row.try_get("source")?, row.try_get("symbol")?, date_of(bar.day));
-        Ok((key, (version.revision, version.observed(), close)))
+        Ok((key, (version.revision, version.observation_time(), close)))
     };
     (0..bars.len()).map(bar).collect()
 }

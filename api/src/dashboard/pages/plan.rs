@@ -5,7 +5,7 @@ use chrono::Utc;
 use maud::{Markup, html};
 
 use crate::account::accounts::{self, AccountDetails};
-use crate::account::plan;
+use crate::account::subscription_changes;
 use crate::app::dashboard_settings::Billing;
 use crate::auth::tier::Tier;
 use crate::dashboard::error::PageError;
@@ -110,11 +110,11 @@ pub(crate) async fn choose_tier(
     let before = accounts::find_account(&client, holder.email()).await?.effective_tier;
     let notice = match holder.visitor.dashboard.settings.billing {
         Billing::SelfService => {
-            plan::choose_tier(&mut client, holder.actor(), tier).await?;
+            subscription_changes::choose_tier(&mut client, holder.actor(), tier).await?;
             if tier < before { PageNotice::Downgraded } else { PageNotice::Upgraded }
         }
         Billing::Off => {
-            plan::request_tier(&mut client, holder.actor(), tier).await?;
+            subscription_changes::request_tier(&mut client, holder.actor(), tier).await?;
             PageNotice::Asked
         }
     };
@@ -128,11 +128,11 @@ pub(crate) async fn cancel_subscription(
     let client = &mut *holder.database_client().await?;
     let notice = match holder.visitor.dashboard.settings.billing {
         Billing::SelfService => {
-            plan::cancel_subscription(client, holder.actor(), None).await?;
+            subscription_changes::cancel_subscription(client, holder.actor(), None).await?;
             PageNotice::Cancelled
         }
         Billing::Off => {
-            plan::request_tier(client, holder.actor(), Tier::Free).await?;
+            subscription_changes::request_tier(client, holder.actor(), Tier::Free).await?;
             PageNotice::Asked
         }
     };

@@ -14,13 +14,13 @@ const TITLE: &str = "Status";
 
 /// Page of a service with a dashboard.
 pub(crate) async fn show_status(visitor: Visitor) -> Response {
-    let health = Health::of(&visitor.app);
+    let health = Health::from_app(&visitor.app);
     (code(&health), visitor.render_page(TITLE, Section::Other, &body(&health))).into_response()
 }
 
 /// Page of a service without a dashboard.
 pub(crate) async fn show_status_without_dashboard(State(app): State<App>) -> Response {
-    let health = Health::of(&app);
+    let health = Health::from_app(&app);
     (code(&health), layout::render_page(TITLE, Viewer::Reader, Section::Other, &body(&health)))
         .into_response()
 }

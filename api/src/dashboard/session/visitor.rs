@@ -19,7 +19,7 @@ use crate::app::state::App;
 use crate::dashboard::error::PageError;
 use crate::dashboard::page_deadline::{PAGE_DEADLINE, VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::session_cookie;
-use crate::dashboard::view::layout::{self, HolderName, Section, Viewer};
+use crate::dashboard::view::layout::{self, SignedInHolder, Section, Viewer};
 use crate::dashboard::view::live_example::ExampleCache;
 
 /// Visitor of a page, with the session if there is one.
@@ -100,7 +100,7 @@ impl Visitor {
 
     /// Reader for the page layout.
     pub(crate) fn viewer(&self) -> Viewer<'_> {
-        self.signed.as_ref().map_or(Viewer::Visitor, |signed| Viewer::Holder(signed.name()))
+        self.signed.as_ref().map_or(Viewer::Visitor, |signed| Viewer::Holder(signed.holder()))
     }
 
     /// Renders a page of the site.
@@ -122,9 +122,9 @@ impl FromRequestParts<App> for AccountHolder {
 }
 
 impl SignedInSession {
-    /// Holder's name for the page layout.
-    pub(crate) fn name(&self) -> HolderName<'_> {
-        HolderName { email: &self.session.email, secret: &self.secret }
+    /// Signed-in holder, for the page layout.
+    pub(crate) fn holder(&self) -> SignedInHolder<'_> {
+        SignedInHolder { email: &self.session.email, secret: &self.secret }
     }
 }
 

@@ -10,16 +10,16 @@ use crate::dashboard::session_cookie;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Viewer<'a> {
     /// Signed-in holder of an account.
-    Holder(HolderName<'a>),
+    Holder(SignedInHolder<'a>),
     /// Visitor who is not signed in.
     Visitor,
     /// Reader of a service without a dashboard, which has no sign-in.
     Reader,
 }
 
-/// Name of the signed-in holder.
+/// Signed-in holder of an account: email address, and the secret for CSRF fields.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct HolderName<'a> {
+pub(crate) struct SignedInHolder<'a> {
     pub(crate) email: &'a str,
     /// Secret of the session's cookie.
     pub(crate) secret: &'a str,

@@ -1,6 +1,6 @@
 //! In-memory table of all securities, for lists and screeners.
 //!
-//! Invariant: rows and version come from one snapshot. A newer version replaces all of them.
+//! Invariant: rows and version come from one snapshot. For a newer version the whole table is loaded again.
 
 use market::row::{StockFigures, StockRow};
 use store::FromRow;

@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 use crate::read::QueryError;
 use crate::read::projection::ServedGeneration;
 
-/// Number of retained versions: the newest one, and the one that running requests use.
+/// Number of retained versions: the newest version, and the version before it, which running requests use.
 const KEPT: usize = 2;
 
 /// Generation, sequence and position.
@@ -26,8 +26,8 @@ impl<T> Default for VersionedCache<T> {
 }
 
 impl<T> VersionedCache<T> {
-    /// Value at the generation's newest version. `load` runs once for concurrent requests. A failure goes to all of
-    /// them and is not retained.
+    /// Value at the generation's newest version. `load` runs once for concurrent requests. A failure is
+    /// returned to all of them and is not retained.
     pub(crate) async fn get(
         &self,
         generation: &ServedGeneration,

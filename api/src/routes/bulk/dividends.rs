@@ -42,7 +42,7 @@ pub(crate) struct SymbolDividends {
 }
 
 const DIVIDENDS_COLUMNS: &[&str] = &["symbol", "dividends", "has_more", "start_date", "end_date"];
-/// Columns of a CSV row, which is one dividend.
+/// Columns of the CSV form, which has one row per dividend.
 static DIVIDEND_COLUMNS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| DividendRow::COLUMNS.iter().copied().chain(["has_more"]).collect());
 
@@ -65,10 +65,12 @@ pub(crate) struct BulkDividendsParameters {
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: none, so declared future ex-dates are included.
     end_date: Option<NaiveDate>,
-    /// Maximum number of newest records per symbol; the oldest day is always complete. More records set `has_more`.
+    /// Maximum number of newest records per symbol. The oldest day is always complete. `has_more` is true if
+    /// there are more records.
     #[param(value_type = Option<i64>)]
     per_symbol: i64,
-    /// Includes dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+    /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
+    /// dates are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     #[param(ignore)]
@@ -141,7 +143,7 @@ fn dividends_by_symbol(
     for row in rows {
         let symbol: Option<&str> = row.try_get("symbol")?;
         let Some(entry) = symbol.and_then(|symbol| by_symbol.get_mut(symbol)) else { continue };
-        entry.take(DividendRow::from_row(row)?, row.try_get("has_more")?, start);
+        entry.add_older(DividendRow::from_row(row)?, row.try_get("has_more")?, start);
     }
     Ok(by_symbol)
 }
@@ -157,8 +159,9 @@ impl SymbolDividends {
         }
     }
 
-    /// Adds the next older record. If more follow, the next request ends on the day before it.
-    fn take(&mut self, dividend: DividendRow, has_more: bool, start: NaiveDate) {
+    /// Adds the next older dividend. If older ones remain, the next request must end on the day before this
+    /// dividend.
+    fn add_older(&mut self, dividend: DividendRow, has_more: bool, start: NaiveDate) {
         self.has_more = has_more;
         self.start_date = has_more.then_some(start);
         self.end_date = dividend.ex_date.pred_opt().filter(|_| has_more);

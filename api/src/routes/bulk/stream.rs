@@ -104,7 +104,7 @@ impl<'a> BulkProgress<'a> {
     }
 
     /// Rendered rows of a batch, in its order.
-    fn rows<T: Serialize>(
+    fn render_batch<T: Serialize>(
         &mut self,
         batch: &[(usize, &str)],
         mut rows: HashMap<String, T>,
@@ -125,7 +125,7 @@ impl<'a> BulkProgress<'a> {
         Ok(body)
     }
 
-    /// Meta of the response, which covers every symbol.
+    /// `meta` of the response, with the counts of all symbols.
     fn meta(mut self, symbols: &SymbolList, version: &DataVersion, depth: Option<Depth>) -> BulkMeta {
         self.missing.sort_unstable();
         let error = |place: usize| {
@@ -150,12 +150,13 @@ pub(super) struct BulkQuery<'a> {
     pub(super) symbols: &'a SymbolList,
     pub(super) output: &'a Output,
     pub(super) statement: &'a str,
-    /// Parameters of the statement after the symbols.
+    /// Parameters of the statement that follow the symbols.
     pub(super) parameters: Vec<&'a (dyn ToSql + Sync)>,
     pub(super) depth: Option<Depth>,
 }
 
-/// Writes the rows that `by_symbol` makes of each batch, from one snapshot.
+/// Streams the response from one snapshot. `by_symbol` converts the database rows of each batch to one row per
+/// symbol.
 pub(super) async fn stream_bulk<T: Serialize>(
     generation: &ServedGeneration,
     outlet: ResponseWriter,
@@ -176,7 +177,7 @@ pub(super) async fn stream_bulk<T: Serialize>(
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&symbols];
         parameters.extend(&asked.parameters);
         let rows = transaction.query(&statement, &parameters).await?;
-        body.write(listed.rows(&batch, by_symbol(&symbols, &rows)?, render)?)?;
+        body.write(listed.render_batch(&batch, by_symbol(&symbols, &rows)?, render)?)?;
     }
     let meta = listed.meta(asked.symbols, &version, asked.depth);
     body.write(rows::list_closing(asked.output, &meta)?)?;

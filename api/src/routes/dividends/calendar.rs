@@ -72,11 +72,11 @@ pub(crate) struct CalendarRow {
     dividend: DividendRow,
     #[serde(flatten)]
     payer: Payer,
-    /// Event date of the row.
+    /// Ex-date or payment date of the row, according to `event_type`.
     event_date: NaiveDate,
-    /// Kind of event on that day.
+    /// Kind of the event on `event_date`.
     event_type: EventType,
-    /// Days from today to the event; negative for past ones.
+    /// Days from today to the event; negative for past events.
     days_until: i64,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     /// Minimum headline dividend yield, percent.
     #[param(value_type = Option<ExactDecimal>)]
     min_yield: Option<Decimal>,
-    /// Minimum cash amount a share, as declared.
+    /// Minimum cash amount per share, as declared.
     #[param(value_type = Option<ExactDecimal>)]
     min_amount: Option<Decimal>,
     /// Types as declared, comma-separated.
@@ -113,7 +113,8 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     /// Payment frequencies, comma-separated.
     #[param(value_type = Option<String>)]
     frequency: Option<Vec<Frequency>>,
-    /// Includes dividends expected from the pattern but not declared; amount and payment date are estimates.
+    /// Includes dividends that are expected from earlier payments but not declared. Their amounts and payment
+    /// dates are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     #[param(ignore)]

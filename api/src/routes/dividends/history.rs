@@ -36,8 +36,8 @@ const PAGING: PageOptions = PageOptions {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct HistoryParameters {
-    /// Comma-separated symbols (at most 50); unknown ones are in `meta.missing`. Needed, except by Professional together with
-    /// `updated_since`: then everything that changed.
+    /// Comma-separated symbols (at most 50); unknown symbols are in `meta.missing`. Only Professional may omit
+    /// them, together with `updated_since`; the response then has the changes of the whole market.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
     /// First ex-date. Default: start of the tier's history; an earlier day is a 403.
@@ -50,7 +50,8 @@ pub(crate) struct HistoryParameters {
     /// declared, paid or cancelled, comma-separated. Default: declared and paid.
     #[param(value_type = Option<String>)]
     status: Option<Vec<DividendStatus>>,
-    /// Includes dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+    /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
+    /// dates are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     #[param(ignore)]

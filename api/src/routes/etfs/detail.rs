@@ -30,8 +30,8 @@ impl Parameters for DetailParameters {
     }
 }
 
-/// 404 for an unknown fund.
-pub(super) fn unknown(symbol: &PathSymbol) -> ApiError {
+/// Error 404 for an unknown fund.
+pub(super) fn unknown_fund_error(symbol: &PathSymbol) -> ApiError {
     ApiError::NotFound(format!("No ETF with symbol {}", symbol.text))
 }
 
@@ -49,7 +49,7 @@ pub(crate) async fn detail(access: Access<Free, DetailParameters>) -> Response {
             let asked = &context.parameters;
             let found = lookup::find_one::<EtfRow>(&context.generation, DETAIL, &asked.symbol).await;
             let (version, row) = found.map_err(|error| match error {
-                QueryError::UnknownSymbol(_) => unknown(&asked.symbol),
+                QueryError::UnknownSymbol(_) => unknown_fund_error(&asked.symbol),
                 other => other.into(),
             })?;
             context.render_single(&asked.output, version, &row)

@@ -12,7 +12,7 @@ use serde::Serialize;
 use store::FromRow;
 use utoipa::{IntoParams, ToSchema};
 
-use super::detail::unknown;
+use super::detail::unknown_fund_error;
 use crate::answer::{Access, Free};
 use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
@@ -144,8 +144,8 @@ struct HoldingFilters {
 }
 
 impl HoldingFilters {
-    /// Resolves the filters. A sector unknown to the fund and to all securities is an error. Asset types are free text
-    /// of the issuers, so an unknown one matches nothing.
+    /// Resolves the filters. A sector that neither the fund nor any security has is an error. Asset types are
+    /// free text of the issuers, so an unknown type matches nothing.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();
@@ -244,7 +244,7 @@ pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Respon
                     .await?;
             let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
             let version = DataVersion::from_row(first)?;
-            first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown(&asked.symbol))?;
+            first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown_fund_error(&asked.symbol))?;
             let present =
                 rows.iter().filter(|row| matches!(row.try_get::<_, Option<i32>>("rank"), Ok(Some(_))));
             let all = present.map(Holding::of).collect::<Result<Vec<_>, _>>()?;

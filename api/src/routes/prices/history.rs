@@ -90,7 +90,8 @@ pub(super) fn adjustment_text(basis: PriceBasis) -> &'static str {
 }
 
 text_enum! {
-    /// Range that ends today: 5d is seven calendar days, ytd starts with the year, max with the tier's history.
+    /// Range that ends today. 5d is seven calendar days; ytd starts with the calendar year; max starts with the
+    /// tier's history.
     pub enum Span {
         Days5 = "5d", Month1 = "1m", Months3 = "3m", Months6 = "6m", YearToDate = "ytd", Year1 = "1y", Years2 = "2y",
         Years5 = "5y", Years10 = "10y", Max = "max",
@@ -247,7 +248,7 @@ fn page(
     if asked.page.direction() == Direction::Descending {
         periods.reverse();
     }
-    let (periods, more) = cut(&periods, &bars.day, &asked.page);
+    let (periods, more) = page_periods(&periods, &bars.day, &asked.page);
     let key = |period: &SessionRange| [Some(date_of(bars.day[period.end - 1]).to_string())];
     let next_cursor =
         periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &context.app.signer));
@@ -274,8 +275,8 @@ fn page(
     Ok(RenderedBody { body: body.into(), version: series.version, next_cursor })
 }
 
-/// The page's periods, and true if more follow.
-fn cut<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (&'p [SessionRange], bool) {
+/// Periods of the page, and true if further periods follow.
+fn page_periods<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (&'p [SessionRange], bool) {
     let after = page.after_value(0).and_then(|day| day.parse::<NaiveDate>().ok()).map(day_number);
     let passed = |period: &SessionRange| {
         let day = days[period.end - 1];

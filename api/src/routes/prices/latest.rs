@@ -33,7 +33,7 @@ pub(crate) struct LatestPrice {
     exchange: Option<String>,
     /// ISO 4217.
     currency: Option<String>,
-    /// Close of the session before, on today's share basis.
+    /// Close of the session before this bar, on today's share basis.
     previous_close: Option<ExactDecimal>,
     /// Sessions since this bar; 0 for the newest session.
     age_sessions: i32,

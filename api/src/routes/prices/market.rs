@@ -160,7 +160,7 @@ async fn page(
         // The batch's last security starts the next batch, so no successor of a symbol is computed.
         let last = if exhausted { None } else { batch.last().map(|series| series.symbol.clone()) };
         for series in batch.iter().take_while(|series| Some(&series.symbol) != last.as_ref()) {
-            filled.take(asked, series)?;
+            filled.add_bars(asked, series)?;
         }
         from = last;
         if filled.more || from.is_none() {
@@ -179,7 +179,7 @@ async fn page(
     Ok(body.finish(next_cursor)?)
 }
 
-/// Next securities with bars in the years of the range.
+/// Reads the next securities that have bars in the years of the range, after the symbol `from`.
 async fn next(
     context: &HandlerContext<MarketPricesParameters>,
     transaction: &Transaction<'_>,
@@ -205,7 +205,7 @@ struct PageBuilder {
     limit: usize,
     /// Symbol and day of the last row.
     last: Option<[Option<String>; 2]>,
-    /// True if a row did not fit.
+    /// True if a further row did not fit on the page.
     more: bool,
 }
 
@@ -216,7 +216,7 @@ impl PageBuilder {
     }
 
     /// Adds the bars of a security within the range and after the cursor, up to the page limit.
-    fn take(&mut self, asked: &MarketPricesParameters, series: &SecurityPrices) -> Result<(), Disconnected> {
+    fn add_bars(&mut self, asked: &MarketPricesParameters, series: &SecurityPrices) -> Result<(), Disconnected> {
         let mut sessions = sessions(asked, series);
         let room = self.limit - self.count;
         self.more |= sessions.len() > room;

@@ -53,7 +53,8 @@ pub(crate) struct ScreenerParameters {
     min_growth_10y: Option<ExactDecimal>,
     /// Maximum dividend growth a year over ten, percent.
     max_growth_10y: Option<ExactDecimal>,
-    /// Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
+    /// Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
+    /// served rules set another minimum; a smaller value has no effect there.
     min_streak: Option<i64>,
     /// Maximum `increase_streak_years`; non-payers have 0.
     max_streak: Option<i64>,
@@ -95,7 +96,7 @@ pub(crate) struct ScreenerParameters {
     ex_date_from: Option<NaiveDate>,
     /// Last day of the next ex-date.
     ex_date_to: Option<NaiveDate>,
-    /// Indexes the security is a member of, any of them, comma-separated.
+    /// Indexes, comma-separated. A security matches if it is a member of one of them.
     index: Option<String>,
 }
 
@@ -105,7 +106,7 @@ pub(crate) trait Preset: Send + Sync + 'static {
     const NAME: &'static str;
     /// Default thresholds: parameter and value.
     const DEFAULTS: &'static [(&'static str, i64)] = &[];
-    /// Rule with the minimum number of years of increases.
+    /// Rule parameter with the minimum number of years of increases; `None` for no minimum.
     const FLOOR: Option<&'static str> = None;
     const LIMITS: (i64, i64) = (100, 1_000);
     /// Additional condition of the preset.
@@ -257,7 +258,7 @@ fn words<T: ToString>(chosen: Option<&Vec<T>>) -> Option<Criterion> {
     chosen.map(|chosen| Criterion::Words(chosen.iter().map(ToString::to_string).collect()))
 }
 
-/// The value of a filter, as it was understood.
+/// The value of a filter, as the service read it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Criterion {
@@ -265,6 +266,6 @@ pub(super) enum Criterion {
     Number(ExactDecimal),
     /// A day.
     Text(String),
-    /// Names or words, any of which a row may have.
+    /// Names or words. A row matches if it has one of them.
     Words(Vec<String>),
 }

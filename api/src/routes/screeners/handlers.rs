@@ -49,10 +49,11 @@ pub(crate) struct HighYield;
 /// Default growth of at least 10 percent a year over five years, and yield of at least 2 percent.
 #[derive(Debug)]
 pub(crate) struct DividendGrowth;
-/// Members of the S&P 500 with at least 25 years of increases, or the number in the served rules.
+/// Members of the S&P 500 with at least 25 consecutive years of increases, unless the served rules set another
+/// number of years.
 #[derive(Debug)]
 pub(crate) struct Aristocrats;
-/// Securities with at least 50 years of increases, or the number in the served rules.
+/// Securities with at least 50 consecutive years of increases, unless the served rules set another number of years.
 #[derive(Debug)]
 pub(crate) struct Kings;
 
@@ -157,7 +158,7 @@ pub(crate) async fn dividend_growth(access: Access<Free, ScreenFilters<DividendG
 
 /// Dividend Aristocrats
 ///
-/// By rule (R15). The floor of 25 years, or the number in the served rules, cannot be lowered.
+/// By rule (R15). `min_streak` cannot lower the minimum of 25 years, or the minimum that the served rules set.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-aristocrats", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<Aristocrats>>),
@@ -169,7 +170,7 @@ pub(crate) async fn dividend_aristocrats(access: Access<Free, ScreenFilters<Aris
 
 /// Dividend Kings
 ///
-/// By rule (R15). The floor of 50 years, or the number in the served rules, cannot be lowered.
+/// By rule (R15). `min_streak` cannot lower the minimum of 50 years, or the minimum that the served rules set.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-kings", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<Kings>>),

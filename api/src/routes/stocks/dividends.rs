@@ -32,7 +32,7 @@ pub(crate) const FILTERS: [&str; 6] =
 pub(crate) const STATUSES: &[DividendStatus] =
     &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
 
-/// Statuses of the returned rows. Without a request for others, these are declared and paid.
+/// Statuses of the returned rows; declared and paid if the request names none.
 pub(crate) fn selected_statuses(
     asked: Option<&Vec<DividendStatus>>,
     include_projected: bool,
@@ -59,7 +59,8 @@ pub(crate) struct DividendsParameters {
     /// declared, paid or cancelled, comma-separated. Default: declared and paid.
     #[param(value_type = Option<String>)]
     status: Option<Vec<DividendStatus>>,
-    /// Includes dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+    /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
+    /// dates are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     /// `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.

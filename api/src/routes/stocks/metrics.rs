@@ -31,16 +31,16 @@ static EXPLAINED: LazyLock<Vec<&'static str>> =
 pub(crate) struct MetricsAnswer {
     #[serde(flatten)]
     metrics: Metrics,
-    /// With `explain=true`: every observation, choice and formula.
+    /// With `explain=true`: the observations, choices and formulas behind the figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
 }
 
 impl MetricsAnswer {
-    /// Removes the details before `floor`, the first day of the tier's history.
-    fn within(self, floor: NaiveDate) -> Self {
-        let explanation = self.explanation.map(|explanation| explanation.since(floor));
-        Self { metrics: self.metrics.since(floor), explanation }
+    /// Removes the details of days before `floor`, the first day of the tier's history.
+    fn limit_to_days_from(self, floor: NaiveDate) -> Self {
+        let explanation = self.explanation.map(|explanation| explanation.limit_to_days_from(floor));
+        Self { metrics: self.metrics.limit_to_days_from(floor), explanation }
     }
 }
 
@@ -52,8 +52,8 @@ pub(crate) struct MetricsParameters {
     symbol: PathSymbol,
     /// As-of date: uses only facts known by this day. Default: the market's as-of date.
     as_of: Option<NaiveDate>,
-    /// Adds the observations, choices and formulas behind every figure (Starter and higher), with `fields` behind the
-    /// named ones only. Observations before the tier's depth are counted, not listed.
+    /// Adds the observations, choices and formulas behind every figure, or behind the figures in `fields`
+    /// (Starter and higher). Observations before the tier's history are counted, not listed.
     #[param(default = false)]
     #[param(value_type = Option<bool>)]
     explain: bool,
@@ -108,7 +108,7 @@ pub(crate) async fn metrics(access: Access<Free, MetricsParameters>) -> Response
             context.render_single_with_warnings(
                 &context.parameters.output,
                 version,
-                &answer.within(context.first_available_day()),
+                &answer.limit_to_days_from(context.first_available_day()),
                 warnings,
             )
         })

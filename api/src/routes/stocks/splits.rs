@@ -35,7 +35,7 @@ pub(crate) struct SplitsParameters {
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: none, so announced future splits are included.
     end_date: Option<NaiveDate>,
-    /// Types, comma-separated.
+    /// Types of splits, comma-separated.
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<SplitType>>,
     /// `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.

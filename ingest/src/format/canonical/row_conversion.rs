@@ -291,7 +291,7 @@ fn accept_holding(
 ) -> Result<(), RowError> {
     let (etf, as_of) = (cells.required_symbol("etf_symbol")?, cells.required_date("as_of")?);
     let position = if provenance.action == Action::Retract { None } else { Some(holding(cells)?) };
-    rows.add_holding(etf, as_of, provenance.into_row(position))
+    rows.add_holding_or_retraction(etf, as_of, provenance.into_row(position))
 }
 
 fn holding(cells: &RecordCells<'_>) -> Result<Holding, RowError> {

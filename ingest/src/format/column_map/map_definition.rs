@@ -195,7 +195,7 @@ impl fmt::Display for MapError {
 }
 
 impl MapError {
-    /// Error of the whole map.
+    /// Error that concerns the whole map, not one of its lines.
     pub(super) fn without_line(message: impl fmt::Display) -> Self {
         Self { line: None, message: message.to_string() }
     }

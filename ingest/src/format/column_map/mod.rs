@@ -77,8 +77,8 @@ pub(super) fn detect(
     if let (true, Some(column)) = (symbol.is_some(), keys.iter().find(|name| is_symbol_column(name))) {
         return Err(names_symbols(map, column));
     }
-    let mended = head.columns.iter().any(|name| name == ID_FIELD);
-    Ok(FileFormat::Mapped { map: map.clone(), encoding: head.encoding, symbol, mended })
+    let is_reject_export = head.columns.iter().any(|name| name == ID_FIELD);
+    Ok(FileFormat::Mapped { map: map.clone(), encoding: head.encoding, symbol, is_reject_export })
 }
 
 /// Refusal of a file that names symbols under a map that takes it for a file of one symbol.
@@ -90,22 +90,22 @@ fn names_symbols(map: &ColumnMap, column: &str) -> String {
 /// Reads all rows of a file.
 pub(super) fn read(
     map: &ColumnMap,
-    mended: bool,
+    is_reject_export: bool,
     reading: VendorFile<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
     let owner = map.symbol_column().zip(reading.symbol.map(ToString::to_string));
-    let beginning = if mended {
+    let beginning = if is_reject_export {
         HeaderPosition { line: Some(1), header: 1 }
     } else {
         HeaderPosition { line: map.first_line, header: map.header }
     };
     match reading.encoding {
-        Encoding::Csv if map.windows_1252 && !mended => {
+        Encoding::Csv if map.windows_1252 && !is_reject_export => {
             read_table(map, beginning, owner, Windows1252::new(reading.source), rows)
         }
         Encoding::Csv => read_table(map, beginning, owner, reading.source, rows),
-        Encoding::Ndjson | Encoding::Json => read_json(map, mended, owner, reading, rows),
+        Encoding::Ndjson | Encoding::Json => read_json(map, is_reject_export, owner, reading, rows),
     }
 }
 
@@ -400,7 +400,7 @@ fn accept(
 
 fn read_json(
     map: &ColumnMap,
-    mended: bool,
+    is_reject_export: bool,
     owner: Option<(&'static str, String)>,
     reading: VendorFile<'_>,
     rows: &mut RowAccumulator,
@@ -410,7 +410,7 @@ fn read_json(
         // In exported rejects, an unnamed column has its number as name.
         paths.push(match place {
             ColumnLocation::Name(path) => (*name, Cow::Borrowed(path.as_str())),
-            ColumnLocation::Number(_) if !mended => {
+            ColumnLocation::Number(_) if !is_reject_export => {
                 let message = format!("is JSON, which has no column numbers: columns.{name} must be a name");
                 return Err(FeedReadError::Refused(message));
             }
@@ -426,7 +426,7 @@ fn read_json(
         }
     };
     // Exported rejects are not inside a page.
-    let Some(path) = map.records.as_deref().filter(|_| !mended) else {
+    let Some(path) = map.records.as_deref().filter(|_| !is_reject_export) else {
         return read_objects(reading, rows, take);
     };
     let by_line = reading.encoding == Encoding::Ndjson;

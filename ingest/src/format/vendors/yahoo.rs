@@ -15,7 +15,7 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::{FileHead, normalize_column_name};
 use crate::format::headered_table::{HeaderedTable, NONE, PriceColumns};
-use crate::format::newest_basis::{AdjustedDay, NewestBasis};
+use crate::format::newest_basis::{AdjustedTradingDay, NewestBasis};
 use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
 use crate::format::vendors::yahoo_chart;
 use crate::normalize::{RowError, is_absent_value, parse_session_date, trim_blanks};
@@ -102,8 +102,8 @@ impl YahooColumns {
         symbol: &'a Symbol,
         record: &CsvRecord<'a>,
         rows: &RowAccumulator,
-    ) -> Result<AdjustedDay<'a>, RowError> {
-        Ok(AdjustedDay {
+    ) -> Result<AdjustedTradingDay<'a>, RowError> {
+        Ok(AdjustedTradingDay {
             symbol,
             date: parse_session_date("Date", trim_blanks(record.field(self.date)), rows.zone())?,
             prices: (self.prices.close != NONE).then(|| self.prices.cells(record)),

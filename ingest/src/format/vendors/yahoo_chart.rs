@@ -15,7 +15,7 @@ use market::symbol::Symbol;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::file_format::{FeedReadError, ReaderOptions, VendorFile};
 use crate::format::file_head::FileHead;
-use crate::format::newest_basis::{AdjustedDay, NewestBasis};
+use crate::format::newest_basis::{AdjustedTradingDay, NewestBasis};
 use crate::format::raw_json::RawJson;
 use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
 use crate::format::vendor_row::read_documents;
@@ -166,12 +166,12 @@ impl ChartDay<'_> {
         line: u64,
         bytes: usize,
         has_dividends: bool,
-    ) -> Result<AdjustedDay<'d>, RowError> {
+    ) -> Result<AdjustedTradingDay<'d>, RowError> {
         let prices = self.prices.as_ref().map(|cells| {
             let [open, high, low, close, volume] = cells.each_ref().map(|cell| cell.as_bytes());
             PriceCells { open, high, low, close, volume, ..PriceCells::default() }
         });
-        Ok(AdjustedDay {
+        Ok(AdjustedTradingDay {
             symbol,
             date,
             prices,

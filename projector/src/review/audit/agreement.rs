@@ -22,14 +22,14 @@ const CHUNK_HISTORIES: usize = 100;
 pub struct SourceAgreement {
     /// Feed of the prices.
     pub source: String,
-    /// Ex-dates with a step of the feed's adjusted closes or a factor of ours.
+    /// Ex-dates with a step of the feed's adjusted closes or a dividend factor of ours.
     pub ex_dates: u64,
-    /// Ex-dates whose factors agree.
+    /// Ex-dates on which the step and our dividend factor agree.
     pub agreeing: u64,
 }
 
 /// Compares the steps of all adjusted closes with our factors.
-pub(super) async fn count(
+pub(super) async fn count_agreements(
     transaction: &Transaction<'_>,
     market: &AuditContext,
 ) -> anyhow::Result<Vec<SourceAgreement>> {

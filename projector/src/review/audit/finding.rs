@@ -1,4 +1,4 @@
-//! Input and output of an audit check.
+//! Audit finding with its examples, and the derivation inputs that the checks read: date, source policy and rules.
 
 use chrono::{Months, NaiveDate};
 use market::history::SourcePolicy;
@@ -13,11 +13,11 @@ pub(super) const MAX_EXAMPLES: usize = 10;
 pub struct AuditFinding {
     /// Stable name, for example `held_rows`.
     pub check: &'static str,
-    /// Group of the finding, for example the reason of quarantined rows.
+    /// Group within the check, for example the reason of quarantined rows.
     pub topic: Option<String>,
     /// Title of the check, for people.
     pub title: &'static str,
-    /// Number of all matches; 0 if nothing was found.
+    /// Number of all matches; 0 if there are none.
     pub count: i64,
     /// First ten matches.
     pub first: Vec<FindingExample>,
@@ -28,7 +28,7 @@ pub struct AuditFinding {
 /// One match of a check.
 #[derive(Debug, Serialize)]
 pub struct FindingExample {
-    /// Security, or message of the log.
+    /// Symbol of the security, or sequence of the log message.
     pub symbol: String,
     /// Description of the problem, for people.
     pub seen: String,

@@ -29,7 +29,7 @@ const MARKET: &str = include_str!("../../../queries/audit/market.sql");
 pub struct AuditReport {
     /// Number of the served generation.
     pub generation: i32,
-    /// Sequence of the log that the tables are at.
+    /// Last log sequence that the tables contain.
     pub sequence: i64,
     /// Market date of the tables.
     pub as_of: NaiveDate,
@@ -196,7 +196,7 @@ pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
     }
     findings.push(statuses::find_changed(&transaction, &market).await?);
     findings.push(sessions::find_gaps(&transaction, &market).await?);
-    let adjusted_closes = agreement::count(&transaction, &market).await?;
+    let adjusted_closes = agreement::count_agreements(&transaction, &market).await?;
     Ok(AuditReport {
         generation: generation.id,
         sequence: row.try_get("sequence")?,

@@ -17,7 +17,8 @@ const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.
 /// Histories in memory at a time.
 const CHUNK_HISTORIES: usize = 100;
 
-/// Derives the statuses of the candidates for the date one month ago and compares.
+/// Finds the payers whose dividend status differs from a month ago. The earlier status is derived for all
+/// candidates.
 pub(super) async fn find_changed(
     transaction: &Transaction<'_>,
     market: &AuditContext,
@@ -65,7 +66,8 @@ pub(super) async fn find_changed(
     })
 }
 
-/// Days without a dividend after which a payer has lapsed: any payer, a yearly one, an irregular one.
+/// Days without a dividend after which a payer has lapsed: least days of any payer, days of a yearly payer,
+/// days of an irregular payer.
 fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
     let status = &rules.status;
     let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;

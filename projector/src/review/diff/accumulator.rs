@@ -22,10 +22,10 @@ pub struct TableDiff {
     /// Rows of the first generation; for prices, years of a security.
     pub rows_a: u64,
     pub rows_b: u64,
-    /// Sum of the row digests; null if rows have none.
+    /// Sum of the row digests; null if the rows have no digests.
     pub checksum_a: Option<String>,
     pub checksum_b: Option<String>,
-    /// Number of differing rows, for prices of differing days. `rows` has the first of them.
+    /// Number of differing rows; for prices, number of differing days. `rows` contains the first differing rows.
     pub differing: u64,
     /// Number of differing rows by column.
     pub columns: BTreeMap<String, u64>,
@@ -44,7 +44,7 @@ pub(super) struct DiffAccumulator {
 }
 
 impl DiffAccumulator {
-    /// Keeps up to `keep` rows per table and topic. All rows go to the files.
+    /// Creates an accumulator that keeps up to `keep` rows per table and topic, and writes all rows to the files.
     pub(super) fn new(keep: usize, files: Vec<Box<dyn DifferenceSink>>) -> Self {
         Self { keep, tables: Vec::new(), ranking: DiffRanking::new(keep), years: BTreeMap::new(), files }
     }
@@ -102,7 +102,7 @@ impl DiffAccumulator {
     }
 }
 
-/// Increments the count of a column; allocates its name once.
+/// Increments the count of a column. The name is allocated only for the first count.
 fn count_column(columns: &mut BTreeMap<String, u64>, name: &str) {
     match columns.get_mut(name) {
         Some(count) => *count += 1,

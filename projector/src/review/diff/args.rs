@@ -12,9 +12,9 @@ use super::tables::TABLES;
 /// Scope and output files of a comparison.
 #[derive(Debug, Clone, Args)]
 pub struct DiffArgs {
-    /// First generation, usually the served one
+    /// Number of the first generation to compare, usually of the served one
     pub a: i32,
-    /// Second generation
+    /// Number of the second generation to compare
     pub b: i32,
     /// Read table; default: all
     #[arg(long, value_name = "TABLE", value_parser = PossibleValuesParser::new(TABLES.iter().map(|table| table.name)))]
@@ -28,10 +28,10 @@ pub struct DiffArgs {
     /// Differing rows per table and differences per topic
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
-    /// Explain the summary: observations, policy and rules of both generations
+    /// Explain each difference of the summary by the observations, policy and rules of both generations
     #[arg(long)]
     pub why: bool,
-    /// Compare all rows, also those with equal digests
+    /// Compare all rows, also rows with equal digests
     #[arg(long)]
     pub whole: bool,
     /// CSV file for all differing values, one per line
@@ -50,7 +50,7 @@ pub struct DiffArgs {
 }
 
 impl DiffArgs {
-    /// `true` if everything is compared, as a promotion requires.
+    /// `true` if no argument limits the comparison, as a promotion requires.
     pub(super) fn is_complete(&self) -> bool {
         self.table.is_none() && self.symbol.is_none() && self.since.is_none()
     }

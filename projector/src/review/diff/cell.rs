@@ -25,9 +25,9 @@ pub enum CellValue {
 
 /// Value in Postgres's binary format. Equal bytes are equal values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RawCell<'a>(pub(super) Option<&'a [u8]>);
+pub(super) struct PostgresCell<'a>(pub(super) Option<&'a [u8]>);
 
-impl<'a> FromSql<'a> for RawCell<'a> {
+impl<'a> FromSql<'a> for PostgresCell<'a> {
     fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
         Ok(Self(Some(raw)))
     }
@@ -41,8 +41,8 @@ impl<'a> FromSql<'a> for RawCell<'a> {
 
 impl CellValue {
     /// Decodes a value of a type that read tables have.
-    pub(super) fn decode(ty: &Type, raw: RawCell<'_>) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        let RawCell(Some(raw)) = raw else { return Ok(Self::Null) };
+    pub(super) fn decode(ty: &Type, raw: PostgresCell<'_>) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        let PostgresCell(Some(raw)) = raw else { return Ok(Self::Null) };
         Ok(match *ty {
             Type::BOOL => Self::Bool(bool::from_sql(ty, raw)?),
             Type::INT4 => Self::Integer(i32::from_sql(ty, raw)?.into()),

@@ -48,9 +48,9 @@ impl DigestSum {
 }
 
 impl DiffCandidates {
-    /// Finds the candidates among the securities `only`, or all.
+    /// Finds the candidates among all securities, or among `only`.
     ///
-    /// `whole` ignores the digests. Price years before `first` are skipped.
+    /// With `whole`, rows with equal digests are candidates too. Price years before `first` are skipped.
     pub(super) async fn find(
         a: &GenerationReader,
         b: &GenerationReader,
@@ -79,7 +79,7 @@ impl DiffCandidates {
         self.owners.get(table.name).map_or(&[], Vec::as_slice)
     }
 
-    /// Checksums of a table in both generations; `None` if rows have no digest.
+    /// Checksums of a table in both generations; `None` if the rows have no digests.
     pub(super) fn checksums(&self, table: &ComparedTable) -> [Option<String>; 2] {
         let sums = self.sums.get(table.name).copied().unwrap_or([DigestSum::Unknown; 2]);
         sums.map(|sum| match sum {

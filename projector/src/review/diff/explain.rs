@@ -79,7 +79,8 @@ fn find_metric<'a>(explanation: &'a Explanation, figure: &str) -> Option<&'a Exp
     explanation.metrics.iter().find(|explained| explained.metric == figure)
 }
 
-/// `true` if another observation has the same content, from any source. Such a pair explains no difference.
+/// `true` if `others` contains an observation with the same content, from any source. Such an observation
+/// explains no difference.
 fn is_among(seen: &ExplainedObservation, others: &[ExplainedObservation]) -> bool {
     let says =
         |o: &ExplainedObservation| (o.kind.clone(), o.date, o.amount, o.currency.clone(), o.outcome.clone());
@@ -108,7 +109,7 @@ fn describe_observation(seen: &ExplainedObservation) -> String {
 /// Tables whose rows come from the observations of one day, with the kind of those observations.
 const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), ("splits", "split")];
 
-/// Adds explanations to the first rows of those tables. `client` must not be in a transaction.
+/// Adds explanations to the first `limit` rows of the tables in [`KINDS`]. `client` must not be in a transaction.
 pub(super) async fn explain_rows(
     client: &mut Client,
     generations: [i32; 2],
@@ -162,7 +163,7 @@ fn observations_of_day<'a>(
     used.chain(&explained.unused).filter(move |seen| seen.kind == kind && seen.date == Some(day))
 }
 
-/// Description of an observation without its outcome.
+/// Description of an observation without its outcome, by which both generations are compared.
 fn observation_key(seen: &ExplainedObservation) -> String {
     describe_observation(&ExplainedObservation { outcome: "used".to_owned(), ..seen.clone() })
 }

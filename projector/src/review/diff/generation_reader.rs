@@ -31,7 +31,7 @@ pub struct ComparedGeneration {
     pub as_of: Option<NaiveDate>,
     #[serde(skip)]
     pub(super) policy: SourcePolicy,
-    /// `true` while it is being built.
+    /// `true` while the generation is being built.
     #[serde(skip)]
     pub(super) unfinished: bool,
 }
@@ -125,7 +125,7 @@ impl GenerationReader {
     }
 
     /// Cancels the running query of this reader.
-    pub(super) fn canceller(&self) -> impl Future<Output = Result<(), tokio_postgres::Error>> + use<> {
+    pub(super) fn cancel_query(&self) -> impl Future<Output = Result<(), tokio_postgres::Error>> + use<> {
         let token = self.client.cancel_token();
         async move { token.cancel_query(NoTls).await }
     }

@@ -67,7 +67,7 @@ pub async fn compare_generations(
     mut shutdown: Shutdown,
 ) -> anyhow::Result<GenerationDiff> {
     let (a, b) = open_readers(database, args.a, args.b).await?;
-    let cancel = [a.canceller(), b.canceller()];
+    let cancel = [a.cancel_query(), b.cancel_query()];
     let found = tokio::select! {
         found = compare_readers(database, args, &a, &b) => found?,
         () = shutdown.wait() => {

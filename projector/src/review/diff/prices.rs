@@ -17,7 +17,7 @@ use super::tables::PRICES;
 
 const ROWS: &str = include_str!("../../../queries/diff_prices.sql");
 
-/// Name, value and `true` for a price.
+/// Field of a bar: its name, the function that reads it, and `true` if it is a price.
 type BarField = (&'static str, fn(&Bar) -> i64, bool);
 
 const FIELDS: [BarField; 7] = [
@@ -41,7 +41,7 @@ pub(super) struct PriceDifference<'a> {
     scales: [u32; 2],
 }
 
-/// Passes every differing day of these years to `note`, from `since` on.
+/// Compares the given years and passes every differing day from `since` on to `note`.
 pub(super) async fn compare_years(
     a: &GenerationReader,
     b: &GenerationReader,

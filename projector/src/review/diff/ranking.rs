@@ -41,8 +41,8 @@ pub struct MetricDifference {
     pub figure: String,
     pub a: CellValue,
     pub b: CellValue,
-    /// Size of the change, in years or percentage points. For a status or a list it is the change of the
-    /// dividend yield.
+    /// Size of the change, in years or percentage points. A changed status or list has the change of the
+    /// dividend yield as its size.
     pub size: ExactDecimal,
     /// Explanations, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -65,7 +65,7 @@ pub struct TopicSummary {
 /// Number of changes in a size range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SizeBucket {
-    /// Exclusive upper bound; the previous bucket's bound is the lower one. Null is unlimited.
+    /// Exclusive upper bound; null if unlimited. The lower bound is the upper bound of the previous bucket.
     pub below: Option<ExactDecimal>,
     pub count: u64,
 }
@@ -78,7 +78,7 @@ pub(super) struct DiffRanking {
 }
 
 impl DiffRanking {
-    /// Keeps up to `keep` differences per topic.
+    /// Creates a ranking that keeps up to `keep` differences per topic.
     pub(super) fn new(keep: usize) -> Self {
         let topic = |(topic, _): &(DiffTopic, _)| TopicSummary {
             topic: *topic,

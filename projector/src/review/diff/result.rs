@@ -11,9 +11,9 @@ use super::ranking::TopicSummary;
 /// Differences between two generations.
 #[derive(Debug, Serialize)]
 pub struct GenerationDiff {
-    /// First generation.
+    /// First compared generation.
     pub a: ComparedGeneration,
-    /// Second generation.
+    /// Second compared generation.
     pub b: ComparedGeneration,
     /// Differing inputs of the derivations.
     pub reasons: Vec<String>,
@@ -31,7 +31,7 @@ pub struct GenerationDiff {
 }
 
 impl GenerationDiff {
-    /// Truncates the rows of each table and topic.
+    /// Copy with at most `limit` rows in each table and topic.
     pub(super) fn truncated(mut self, limit: usize) -> Self {
         self.ranked.iter_mut().for_each(|ranked| ranked.first.truncate(limit));
         self.tables.iter_mut().for_each(|table| table.rows.truncate(limit));

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 
-use super::cell::{CellValue, RawCell};
+use super::cell::{CellValue, PostgresCell};
 use super::difference::{ChangeKind, ColumnDifference, RowDifference};
 use super::generation_reader::GenerationReader;
 use super::tables::{ComparedTable, METHOD_VERSION};
@@ -82,11 +82,11 @@ impl<'a> TableComparison<'a> {
         Ok(found)
     }
 
-    fn raw_value<'r>(&self, row: &'r Row, side: usize, name: &str) -> anyhow::Result<RawCell<'r>> {
+    fn raw_value<'r>(&self, row: &'r Row, side: usize, name: &str) -> anyhow::Result<PostgresCell<'r>> {
         let found = self.columns.iter().find(|(column, _)| column == name);
         match found.and_then(|(_, places)| places[side]) {
             Some(place) => Ok(row.try_get(place)?),
-            None => Ok(RawCell(None)),
+            None => Ok(PostgresCell(None)),
         }
     }
 
@@ -94,7 +94,7 @@ impl<'a> TableComparison<'a> {
     fn compare_rows(&self, rows: [Option<&Row>; 2]) -> anyhow::Result<Option<RowDifference>> {
         let mut columns = Vec::new();
         for (column, places) in &self.columns {
-            let mut raws = [RawCell(None); 2];
+            let mut raws = [PostgresCell(None); 2];
             for side in 0..2 {
                 if let Some((row, place)) = rows[side].zip(places[side]) {
                     raws[side] = row.try_get(place)?;
@@ -119,7 +119,7 @@ impl<'a> TableComparison<'a> {
         let mut key = Vec::new();
         for name in self.table.key {
             let places = self.columns.iter().find(|(column, _)| column == name).map(|(_, places)| *places);
-            let mut raws = [RawCell(None); 2];
+            let mut raws = [PostgresCell(None); 2];
             raws[side] = self.raw_value(row, side, name)?;
             let cells = self.decode_values(raws, &places.unwrap_or_default())?;
             key.push((*name, cells[side].clone()));
@@ -130,7 +130,7 @@ impl<'a> TableComparison<'a> {
     /// Decodes the values of one column, each with its own generation's type.
     fn decode_values(
         &self,
-        raws: [RawCell<'_>; 2],
+        raws: [PostgresCell<'_>; 2],
         places: &[Option<usize>; 2],
     ) -> anyhow::Result<[CellValue; 2]> {
         let read = |side: usize| match places[side] {

@@ -10,7 +10,7 @@ pub struct ComparedTable {
     pub(super) owner: &'static str,
     /// Column of the row's day, if any.
     pub(super) day: Option<&'static str>,
-    /// Order of rows with equal keys.
+    /// SQL order of rows with equal keys.
     pub(super) tie: Option<&'static str>,
 }
 
@@ -43,13 +43,13 @@ pub const TABLES: [ComparedTable; 13] = [
     ComparedTable { owner: "slug", ..table(SECTORS, &["slug"]) },
 ];
 
-/// Compared by day and field, unpacked from years.
+/// Table of prices. They are compared by day and field, after the packed years are unpacked.
 pub(super) const PRICES: &str = "prices";
-/// The owner of a row may differ.
+/// Table of symbol spellings. Both generations may assign a spelling to different securities.
 pub(super) const SYMBOLS: &str = "symbols";
-/// Has many rows per owner.
+/// Table of fund positions, with many rows per owner.
 pub(super) const HOLDINGS: &str = "holdings";
-/// Has rows of the market, not of securities.
+/// Table of sector statistics, whose rows belong to no security.
 pub(super) const SECTORS: &str = "sectors";
 
 /// Column of the rule version: a reason for differences, not a metric.

@@ -71,15 +71,16 @@ pub(super) fn write(values: &[i64], bytes: &mut Vec<u8>) {
     }
 }
 
-/// True if `bytes` bytes can contain the blocks of `values` values.
-pub(super) fn may_hold(bytes: usize, values: usize) -> bool {
-    values.div_ceil(BLOCK) <= bytes
+/// True if a column of `value_count` values can be encoded in `byte_count` bytes. A false result detects
+/// damaged lengths.
+pub(super) fn can_contain_blocks(byte_count: usize, value_count: usize) -> bool {
+    value_count.div_ceil(BLOCK) <= byte_count
 }
 
-/// Reads a column of `values` values and advances `bytes` behind it.
+/// Reads a column with the number of values in `values`. Afterwards `bytes` begins after the column.
 pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, BarsError> {
     // No allocation for impossible lengths.
-    let mut column = Vec::with_capacity(if may_hold(bytes.len(), values) { values } else { 0 });
+    let mut column = Vec::with_capacity(if can_contain_blocks(bytes.len(), values) { values } else { 0 });
     for_each_block(bytes, values, |block| {
         column.extend_from_slice(block);
         Ok(())
@@ -87,13 +88,13 @@ pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, BarsErr
     Ok(column)
 }
 
-/// Reads a column block by block, passes each block to `take` and advances `bytes` behind it.
+/// Reads a column block by block and passes each block to `take`. Afterwards `bytes` begins after the column.
 pub(super) fn for_each_block(
     bytes: &mut &[u8],
     values: usize,
     mut take: impl FnMut(&[i64]) -> Result<(), BarsError>,
 ) -> Result<(), BarsError> {
-    if !may_hold(bytes.len(), values) {
+    if !can_contain_blocks(bytes.len(), values) {
         return Err(BarsError::LENGTHS);
     }
     let (mut block, mut left) = ([0; BLOCK], values);
@@ -128,7 +129,8 @@ fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), BarsError> {
     decode(head / WIDTHS, values)
 }
 
-/// Number of codes, by width, that fit the 8 bytes that contain the first one's start.
+/// Number of codes that one read of 8 bytes contains completely, by bit width. The first code may start inside
+/// the first byte.
 const CODES_PER_READ: [usize; WIDTHS as usize] = codes_per_read();
 
 const fn codes_per_read() -> [usize; WIDTHS as usize] {
@@ -170,7 +172,7 @@ pub(super) fn expect_end(rest: &[u8]) -> Result<(), BarsError> {
     if rest.is_empty() { Ok(()) } else { Err(BarsError::LENGTHS) }
 }
 
-/// `N` bytes from a position on.
+/// The `N` bytes that start at the position `from`.
 fn read_bytes<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
     let mut around = [0; N];
     around.copy_from_slice(&bytes[from..from + N]);

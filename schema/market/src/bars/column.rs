@@ -6,7 +6,8 @@ use std::ops::{Index, IndexMut, Range};
 /// Marker of an absent value in a column.
 pub const MISSING: i64 = i64::MIN;
 
-/// Scaled integers, [`MISSING`] if absent. Absent values before the first present one are only counted.
+/// Scaled integers, [`MISSING`] if absent. Absent values before the first present value are not stored; only
+/// their number is.
 #[derive(Debug, Clone, Default)]
 pub struct BarColumn {
     absent: usize,
@@ -19,39 +20,39 @@ impl BarColumn {
         Self { absent: count, values: Vec::new() }
     }
 
-    /// Number of values, absent ones included.
+    /// Number of values, including absent values.
     pub fn len(&self) -> usize {
         self.absent + self.values.len()
     }
 
-    /// True if the column has no values, not even absent ones.
+    /// True if the column has neither present nor absent values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All values, absent ones included.
+    /// All values, including absent values.
     pub fn iter(&self) -> impl Iterator<Item = &i64> {
         repeat_n(&MISSING, self.absent).chain(&self.values)
     }
 
-    /// Values from the first present one on.
-    pub fn known(&self) -> &[i64] {
+    /// All values from the first present value of the column on.
+    pub fn values_from_first_present(&self) -> &[i64] {
         &self.values
     }
 
-    /// Mutable values from the first present one on.
-    pub fn known_mut(&mut self) -> &mut [i64] {
+    /// All values from the first present value of the column on, mutable.
+    pub fn values_from_first_present_mut(&mut self) -> &mut [i64] {
         &mut self.values
     }
 
-    /// Values of a range, from the first present one of the column on.
-    pub fn known_at(&self, range: Range<usize>) -> &[i64] {
+    /// Values of a range, without the absent values before the first present value of the column.
+    pub fn present_values_in(&self, range: Range<usize>) -> &[i64] {
         &self.values[range.start.saturating_sub(self.absent)..range.end.saturating_sub(self.absent)]
     }
 
     /// Copy of a range.
     pub fn slice(&self, range: Range<usize>) -> Self {
-        let values = self.known_at(range.clone());
+        let values = self.present_values_in(range.clone());
         Self { absent: range.len() - values.len(), values: values.to_vec() }
     }
 
@@ -66,7 +67,7 @@ impl BarColumn {
 
     /// Appends a range of another column.
     pub fn extend(&mut self, other: &Self, range: Range<usize>) {
-        let values = other.known_at(range.clone());
+        let values = other.present_values_in(range.clone());
         self.extend_absent(range.len() - values.len());
         self.values.extend_from_slice(values);
     }
@@ -80,20 +81,20 @@ impl BarColumn {
         }
     }
 
-    /// Reserves capacity, unless all values are absent so far.
+    /// Reserves capacity for more values. Does nothing while all values are absent.
     pub fn reserve(&mut self, values: usize) {
         if !self.values.is_empty() || self.absent == 0 {
             self.values.reserve_exact(values);
         }
     }
 
-    /// All values as a vector, absent ones included.
+    /// All values as a vector, including absent values.
     pub fn into_values(mut self) -> Vec<i64> {
         self.fill_absent();
         self.values
     }
 
-    /// Stores the absent values at the start explicitly.
+    /// Stores the absent values at the start as [`MISSING`], in place of their number.
     fn fill_absent(&mut self) {
         self.values.splice(..0, repeat_n(MISSING, self.absent));
         self.absent = 0;
@@ -159,7 +160,7 @@ mod tests {
             let (mut column, from) = (BarColumn::from(one.clone()), BarColumn::from(other.clone()));
             prop_assert_eq!(from.slice(range.clone()), BarColumn::from(other[range.clone()].to_vec()));
             let known = other[range.clone()].iter().filter(|value| **value != MISSING).count();
-            prop_assert_eq!(from.known_at(range.clone()).iter().filter(|value| **value != MISSING).count(), known);
+            prop_assert_eq!(from.present_values_in(range.clone()).iter().filter(|value| **value != MISSING).count(), known);
             column.extend(&from, range.clone());
             column.extend_absent(cut[0]);
             other.iter().for_each(|value| column.push(*value));

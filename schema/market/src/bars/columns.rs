@@ -8,7 +8,7 @@ use super::column::{BarColumn, MISSING};
 use super::error::BarsError;
 use super::version::BarVersion;
 
-/// Bar of a [`Bars`], prices scaled by its `scale`.
+/// One bar of [`Bars`]. Its prices are integers on the scale of the [`Bars`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bar {
     /// Session as a day number.
@@ -92,7 +92,7 @@ impl Bars {
         self.day.len()
     }
 
-    /// True without bars.
+    /// True if the number of bars is 0.
     pub fn is_empty(&self) -> bool {
         self.day.is_empty()
     }
@@ -204,15 +204,15 @@ impl Bars {
 
     /// Price columns, without leading absent values.
     pub(crate) fn prices(&self) -> [&[i64]; 5] {
-        [self.open.known(), self.high.known(), self.low.known(), &self.close, &self.vwap]
+        [self.open.values_from_first_present(), self.high.values_from_first_present(), self.low.values_from_first_present(), &self.close, &self.vwap]
     }
 
     /// Mutable price columns, without leading absent values.
     pub(crate) fn prices_mut(&mut self) -> [&mut [i64]; 5] {
-        [self.open.known_mut(), self.high.known_mut(), self.low.known_mut(), &mut self.close, &mut self.vwap]
+        [self.open.values_from_first_present_mut(), self.high.values_from_first_present_mut(), self.low.values_from_first_present_mut(), &mut self.close, &mut self.vwap]
     }
 
-    /// Newest day with a bar that was not retracted.
+    /// Day number of the newest bar that was not retracted.
     pub fn last_live_day(&self) -> Option<i32> {
         (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()
     }

@@ -1,4 +1,4 @@
-//! Bars in examples: what is kept, what is refused, and what tells them apart.
+//! Tests of bars with fixed examples: valid, damaged and differing bars.
 
 use chrono::{DateTime, NaiveDate};
 
@@ -141,7 +141,7 @@ fn versions_rank_by_revision_then_time_then_withdrawal_then_line_then_frame() {
     let at = |second: i64| DateTime::from_timestamp(second, 0).unwrap();
     let put = BarVersion::new(1, Action::Put, at(100), Some(730_000));
     assert_eq!(
-        (put.revision, put.retracted, put.observed(), put.basis_day),
+        (put.revision, put.retracted, put.observation_time(), put.basis_day),
         (1, false, at(100), Some(730_000))
     );
     let withdrawn = BarVersion::new(1, Action::Retract, at(100), None);

@@ -1,4 +1,4 @@
-//! Merge of bar sets: the greater version wins each day, in any order of the sets.
+//! Merge of bar sets: for each day, the bar with the greater version wins. The order of the sets does not matter.
 
 use super::column::MISSING;
 use super::columns::{Bars, CloseColumns, scale_up};
@@ -6,7 +6,7 @@ use super::error::BarsError;
 use super::version::{BarVersion, VersionDictionary};
 
 impl Bars {
-    /// Merges two sets of bars: per day the greater version wins; the result is sorted by day.
+    /// Merges two sets of bars. For each day, the bar with the greater version wins. The result is sorted by day.
     ///
     /// Commutative, associative and idempotent: any order and partition of the same events gives the same
     /// bars.
@@ -43,7 +43,7 @@ impl Bars {
         Ok(merged)
     }
 
-    /// Brings sorted bars, one per day, to the canonical form of a merge.
+    /// Converts bars to the canonical form. The bars must be sorted, with one bar per day.
     fn into_canonical(mut self) -> Result<Self, BarsError> {
         let (version, versions) = (std::mem::take(&mut self.version), std::mem::take(&mut self.versions));
         self.append_versions(&version, &versions)?;

@@ -80,7 +80,7 @@ impl Bars {
 }
 
 impl CloseColumns {
-    /// Encodes days, closes and versions, as [`Bars::pack`] does.
+    /// Encodes days, closes and versions in the format of [`Bars::pack`].
     pub fn pack(&self) -> Result<[Vec<u8>; 3], BarsError> {
         let start = first_close(&self.close);
         let mut before = start;
@@ -98,7 +98,7 @@ impl CloseColumns {
     }
 }
 
-/// Reference of the first difference.
+/// Reference price from which the first difference is taken.
 fn first_close(closes: &[i64]) -> i64 {
     closes.iter().copied().find(|close| *close != MISSING).unwrap_or(0)
 }
@@ -157,7 +157,7 @@ fn known(price: i64, otherwise: i64) -> i64 {
     if price == MISSING { otherwise } else { price }
 }
 
-/// Difference of a price to its prediction, modulo 2^64; absent if the price is.
+/// Difference of a price to its prediction, modulo 2^64; absent if the price is absent.
 fn difference(price: i64, expected: i64) -> Result<i64, BarsError> {
     match (price, price.wrapping_sub(expected)) {
         (MISSING, _) => Ok(MISSING),
@@ -197,7 +197,7 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError>
     Ok(closes)
 }
 
-/// Reference of the first difference, and the differences.
+/// Reference price from which the first difference is taken, and the differences.
 fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), BarsError> {
     let (start, mut rest) = postcard::take_from_bytes(bytes)?;
     let closes = blocks::read(&mut rest, bars)?;
@@ -211,7 +211,7 @@ fn optional(bytes: &mut &[u8], is_there: bool, bars: usize) -> Result<Vec<i64>, 
 }
 
 impl PackedBars {
-    /// 64-bit digest of the columns without versions, so that it is equal in facts and read tables.
+    /// 64-bit digest of the columns without versions. Facts and read tables therefore have equal digests.
     pub fn digest(&self) -> i64 {
         digest(self.columns())
     }

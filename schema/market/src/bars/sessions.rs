@@ -37,7 +37,7 @@ fn expected(day: i32) -> i64 {
 /// Days until the next weekday, by day of the week from Sunday.
 const NEXT_WEEKDAY: [i64; 7] = [1, 1, 1, 1, 1, 3, 2];
 
-/// Days until each expected session of a block, by the weekday before it from Monday on.
+/// Days until each expected session of a block. The index is the weekday before the block, 0 for Monday.
 const AHEAD: [[i32; BLOCK]; WEEKDAYS] = [ahead(0), ahead(1), ahead(2), ahead(3), ahead(4)];
 const WEEKDAYS: usize = 5;
 
@@ -76,7 +76,7 @@ pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>
     let (head, mut rest): (DaysHeader, &[u8]) = postcard::take_from_bytes(bytes)?;
     let bars = usize::try_from(head.bars).map_err(|_| BarsError::TOO_MANY)?;
     let steps = bars.saturating_sub(1);
-    if !blocks::may_hold(rest.len(), steps) {
+    if !blocks::can_contain_blocks(rest.len(), steps) {
         return Err(BarsError::LENGTHS);
     }
     let mut sessions = Sessions::from(head.first_day, bars, room);
@@ -94,14 +94,14 @@ struct Sessions {
 }
 
 impl Sessions {
-    /// Starts with the first of `count` days, with capacity for `room` more.
+    /// Decoder for `count` days that begin with `first`. Reserves capacity for `room` further days.
     fn from(first: i32, count: usize, room: usize) -> Self {
         let mut days = Vec::with_capacity(count.saturating_add(room));
         days.extend((count > 0).then_some(first));
         Self { days, last: first, on: weekday(first) }
     }
 
-    /// Appends the days of a block of steps.
+    /// Appends the days that a block of steps encodes.
     fn follow(&mut self, mut steps: &[i64]) -> Result<(), BarsError> {
         loop {
             // Nearly every session is the expected one.
@@ -129,7 +129,7 @@ impl Sessions {
         }
     }
 
-    /// Appends a session `by` days from the expected one.
+    /// Appends a session that is `by` days after the expected one.
     fn step(&mut self, by: i64) -> Result<(), BarsError> {
         let day = expected(self.last).wrapping_add(by);
         self.last = i32::try_from(day).map_err(|_| BarsError::Damaged("a day is none"))?;

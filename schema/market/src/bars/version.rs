@@ -55,12 +55,12 @@ impl BarVersion {
     }
 
     /// Observation time.
-    pub fn observed(&self) -> DateTime<Utc> {
+    pub fn observation_time(&self) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(self.observed_at).unwrap_or_default()
     }
 }
 
-/// Builder of a version dictionary with a one-entry cache.
+/// Builder of a list of distinct versions. It caches the index of the last version, since most bars repeat it.
 #[derive(Default)]
 pub struct VersionDictionary {
     last: u16,

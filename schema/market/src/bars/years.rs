@@ -25,7 +25,7 @@ impl Bars {
     pub fn hash_range(&self, range: Range<usize>, state: &mut impl Hasher) {
         (self.scale, &self.day[range.clone()], &self.close[range.clone()]).hash(state);
         for column in [&self.open, &self.high, &self.low, &self.volume] {
-            column.known_at(range.clone()).hash(state);
+            column.present_values_in(range.clone()).hash(state);
         }
         for column in [&self.vwap, &self.trade_count] {
             column.get(range.clone()).unwrap_or_default().hash(state);

@@ -1,5 +1,5 @@
-//! Postgres binary `numeric` for numbers with few digits, without 96-bit arithmetic. The decimal library
-//! encodes the others.
+//! Postgres binary `numeric` for numbers with few digits, without 96-bit arithmetic. All other numbers are
+//! encoded by the decimal library.
 //!
 //! The format is four 16-bit fields, then base-10,000 digit groups: number of groups, weight of the first
 //! group, sign, places.
@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 
 /// Base of a digit group.
 const GROUP: u64 = 10_000;
-/// Mantissa bound that leaves space for three more zeros.
+/// Largest mantissa to which three zeros can be appended within 64 bits.
 const FEW: u64 = 1_000_000_000_000_000;
 /// Maximum number of groups in 64 bits.
 const GROUPS: usize = 4;

@@ -11,7 +11,7 @@ use crate::text_enum;
 text_enum! {
     /// Decision about a quarantined row.
     pub enum DecisionVerdict as "Verdict" {
-        /// The row is right and counts.
+        /// The row is right and enters the figures.
         Release = "release",
         /// The row is wrong and stays quarantined, even if its neighbours change.
         Confirm = "confirm",
@@ -44,7 +44,7 @@ pub struct DecidedRow {
     /// Vendor's id of the row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_id: Option<String>,
-    /// Ex-date, else record date, or session.
+    /// Session of a price. For other rows, the ex-date, or the record date if no ex-date is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<NaiveDate>,
     /// Value of the row: amount a share, close, or new shares of a split.

@@ -3,7 +3,8 @@
 use crate::text_enum;
 
 text_enum! {
-    /// Kind of a frame's rows; the last token of its subject and the stem of its schema name.
+    /// Kind of the rows in a record batch. It is the last token of the batch's subject and the stem of its
+    /// schema name.
     pub enum Kind {
         Security = "security", Price = "price", Dividend = "dividend", Split = "split", Fundamentals = "fundamentals",
         Etf = "etf", Holding = "holding", Session = "session", Decision = "decision", Evidence = "evidence", Reject = "reject",
@@ -12,7 +13,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Effect of a row on its key.
+    /// Effect of a row on the record with its key: put or retract.
     pub enum Action { Put = "put", Retract = "retract" }
 }
 

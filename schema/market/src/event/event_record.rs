@@ -14,11 +14,11 @@ use crate::symbol::Symbol;
 
 /// Record of the log that is stored as an observation.
 pub trait EventRecord: Serialize + DeserializeOwned {
-    /// Kind of its frames.
+    /// Kind of the record batches with these records.
     const KIND: Kind;
     /// Symbol of the record; `None` if it concerns the whole market.
     fn symbol(&self) -> Option<&Symbol>;
-    /// Day that decides which security owns the record; `None`: any day.
+    /// Day on which the symbol's owner also owns the record. `None` if any day counts.
     fn date(&self) -> Option<NaiveDate>;
 }
 

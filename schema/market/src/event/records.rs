@@ -178,7 +178,7 @@ record! {
         optional {
             /// First day of the years in which the file has a dividend column.
             dividends_from: NaiveDate,
-            /// Last day of those years.
+            /// Last day of the years in which the file has a dividend column.
             dividends_to: NaiveDate,
             /// First session after a step of adjusted close over close.
             ex_date: NaiveDate,
@@ -205,7 +205,7 @@ record! {
         optional {
             /// Diluted earnings per share of twelve months.
             eps_ttm: Decimal,
-            /// End of those twelve months.
+            /// End of the twelve months of `eps_ttm`.
             eps_as_of: NaiveDate,
             /// Funds from operations per share of twelve months.
             ffo_per_share_ttm: Decimal,

@@ -45,13 +45,14 @@ pub struct RunManifest {
     /// Frames per input, which determine the frame ids; complete only for a completed run.
     #[serde(default)]
     pub frames: Vec<InputFrames>,
-    /// Log messages of the run; small frames share one. Absent if each frame had a message of its own.
+    /// Number of log messages of the run. Small frames share a message. Absent if each frame had a message of
+    /// its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
     /// Arguments of `ingest` that repeat the load, with absolute paths and without secrets.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Symbols of its rows that no earlier completed run had; absent if there are too many.
+    /// Symbols in the run's rows that no earlier completed run had. Absent if there are too many of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_symbols: Option<Vec<Symbol>>,
     /// Newest date of its rows, by kind.
@@ -100,7 +101,7 @@ pub struct Pull {
     /// Calls charged to the budget, in advance.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
-    /// Time after which no charged call is made.
+    /// Time until which the charged calls may be made.
     pub until: DateTime<Utc>,
     /// Progress of requests with rows in the log, by request name and its symbol or day.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

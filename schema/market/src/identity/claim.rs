@@ -16,7 +16,8 @@ pub(super) struct Claim {
     pub(super) current: bool,
 }
 
-/// Claims of a security: former symbols on their days, the current symbol since the last of them.
+/// Claims of a security: each former symbol on the days of its use, and the current symbol since the last of
+/// those days.
 pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for record in members.iter().map(|member| &member.record) {
@@ -44,9 +45,10 @@ pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> 
     claims
 }
 
-/// Divides all days among claims in order. Each claim lasts until the next one starts. Unclaimed days belong
-/// to the claim before them, days before the first claim to the first.
-pub(super) fn shares(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
+/// Divides all days among the claims to a symbol, which are sorted. Each claim lasts until the next claim
+/// starts. Unclaimed days belong to the claim before them. Days before the first claim belong to the first
+/// claim.
+pub(super) fn divide_days(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
     let mut starts = vec![NaiveDate::MIN];
     for pair in claims.windows(2) {
         let start = if pair[1].from > pair[0].from { pair[1].from } else { after(pair[0].to) };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
-use super::claim::{Claim, claims_of, shares};
+use super::claim::{Claim, claims_of, divide_days};
 use super::join::{join_sources, newest_per_record, preferred};
 use super::tenure::{Identity, TickerTenure};
 use crate::event::Security;
@@ -17,9 +17,9 @@ use crate::symbol::Symbol;
 pub struct SecurityDirectory {
     /// Identities by canonical symbol.
     pub identities: BTreeMap<Symbol, Identity>,
-    /// Every symbol ever used, to the canonical symbol of its current or last holder.
+    /// Canonical symbol of the current or last security, by each symbol that was ever used.
     pub symbols: BTreeMap<Symbol, Symbol>,
-    /// Every symbol ever used, to the canonical symbols of all its holders.
+    /// Canonical symbols of all securities that had the symbol, by each symbol that was ever used.
     holders: BTreeMap<Symbol, Vec<Symbol>>,
 }
 
@@ -66,7 +66,7 @@ impl SecurityDirectory {
         let mut resolving: BTreeMap<Symbol, usize> = BTreeMap::new();
         for (symbol, claims) in &mut by_symbol {
             claims.sort_by_key(|claim| (claim.from, claim.to, claim.current, claim.security));
-            for (claim, (from, to)) in claims.iter().zip(shares(claims)) {
+            for (claim, (from, to)) in claims.iter().zip(divide_days(claims)) {
                 spans[claim.security].push(TickerTenure { symbol: symbol.clone(), from, to });
             }
             if let Some(last) = claims.last() {
@@ -95,7 +95,8 @@ impl SecurityDirectory {
         }
     }
 
-    /// Adds an unclaimed symbol: another spelling of a known preferred share, else a provisional security.
+    /// Adds an unclaimed symbol. If it is a spelling of a known preferred share, it belongs to that share.
+    /// Otherwise it becomes a provisional security.
     fn add_provisional(&mut self, symbol: &Symbol) {
         if self.symbols.contains_key(symbol) {
             return;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::symbol::Symbol;
 
-/// Canonical symbol of a query among the known ones; `None` for an unknown symbol.
+/// Canonical symbol of a query, found among the known symbols; `None` for an unknown symbol.
 pub fn resolve(query: &str, known: &BTreeSet<Symbol>) -> Option<Symbol> {
     Symbol::parse(query).ok()?.spellings().find(|spelling| known.contains(spelling))
 }

@@ -25,7 +25,7 @@ pub struct Identity {
     pub symbol: Symbol,
     /// Reference record; `None` for a provisional security.
     pub security: Option<Observation<Security>>,
-    /// Symbols and days of its rows.
+    /// Symbols of the security, each with the days on which its rows belong to the security.
     pub spans: Vec<TickerTenure>,
 }
 

@@ -1,8 +1,8 @@
 //! Exact decimal arithmetic of the metrics: division last, roots by Newton's iteration, one rounding (R9).
 //!
-//! Quotients such as 2/3 are cut at 28 digits, so their sums carry an error in the last digits. [`settle`]
-//! rounds to 18 places before any comparison or rounding. That is ten orders below the rounding of answers,
-//! so exact halves still round away from zero.
+//! Quotients such as 2/3 are cut at 28 digits, so their sums carry an error in the last digits.
+//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. That is ten orders below the
+//! rounding of answers, so exact halves still round away from zero.
 
 use std::cmp::Ordering;
 
@@ -13,31 +13,31 @@ use crate::decimal::{ExactDecimal, PLACES_PERCENT};
 /// 100, for percents.
 pub(crate) const HUNDRED: Decimal = Decimal::ONE_HUNDRED;
 
-/// Saturation limit, beyond every real price or amount. Arithmetic stops growing there instead of failing.
+/// Saturation limit, beyond every real price or amount. A larger result becomes the limit instead of an error.
 const LIMIT: Decimal = Decimal::from_parts(0xA764_0000, 0x0DE0_B6B3, 0, false, 0);
 
 /// Rounds to 18 places, which removes the division error of the last digits.
-pub(crate) fn settle(value: Decimal) -> Decimal {
+pub(crate) fn remove_division_error(value: Decimal) -> Decimal {
     value.round_dp_with_strategy(18, RoundingStrategy::MidpointAwayFromZero)
 }
 
 /// Rounds a percent or ratio for output: 4 places, half away from zero.
 pub(crate) fn percent(value: Decimal) -> ExactDecimal {
-    ExactDecimal::percent(settle(value))
+    ExactDecimal::percent(remove_division_error(value))
 }
 
 /// Rounds a price or per-share amount for output: 6 places, half away from zero.
 pub(crate) fn amount(value: Decimal) -> ExactDecimal {
-    ExactDecimal::amount(settle(value))
+    ExactDecimal::amount(remove_division_error(value))
 }
 
 /// Rounds a factor for output: 12 places, half away from zero.
 pub(crate) fn factor(value: Decimal) -> ExactDecimal {
-    ExactDecimal::factor(settle(value))
+    ExactDecimal::factor(remove_division_error(value))
 }
 
-/// Keeps values above 0, which can be denominators.
-pub(crate) fn positive(value: Option<Decimal>) -> Option<Decimal> {
+/// Returns the value if it is above 0, so that it can be a denominator; otherwise `None`.
+pub(crate) fn keep_positive(value: Option<Decimal>) -> Option<Decimal> {
     value.filter(|value| *value > Decimal::ZERO)
 }
 
@@ -52,11 +52,11 @@ pub(crate) fn percent_of(a: Decimal, b: Decimal) -> Option<Decimal> {
 }
 
 /// Converts percent to a fraction of one.
-pub(crate) fn share(percent: Decimal) -> Decimal {
+pub(crate) fn percent_to_fraction(percent: Decimal) -> Decimal {
     percent * Decimal::new(1, 2)
 }
 
-/// `a / b` in percent for output, rounded from the exact quotient where integers suffice.
+/// `a / b` in percent for output. If integers suffice, the exact quotient is rounded once.
 pub(crate) fn exact_percent(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
     rounded_quotient(a, b).or_else(|| percent_of(a, b).map(percent))
 }
@@ -82,14 +82,14 @@ pub(crate) fn change_percent(new: Decimal, old: Decimal) -> Option<Decimal> {
     percent_of(new.checked_sub(old)?, old)
 }
 
-/// Clamps a product to the saturation limit.
-pub(crate) fn bounded(value: Option<Decimal>) -> Decimal {
+/// Clamps a result to ±[`LIMIT`]. `None`, which is an overflow, becomes the limit.
+pub(crate) fn clamp_to_limit(value: Option<Decimal>) -> Decimal {
     value.map_or(LIMIT, |value| value.clamp(-LIMIT, LIMIT))
 }
 
 /// Rounds to an integer, half away from zero; `None` beyond 64 bits.
 pub(crate) fn round_to_integer(value: Decimal) -> Option<i64> {
-    i64::try_from(settle(value).round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero)).ok()
+    i64::try_from(remove_division_error(value).round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero)).ok()
 }
 
 /// Mean of the values; `None` without any.
@@ -108,7 +108,7 @@ pub(crate) fn median(mut values: Vec<Decimal>) -> Option<Decimal> {
 
 /// True if the larger of two positive decimals is at most `factor` times the smaller.
 pub(crate) fn within_factor(a: Decimal, b: Decimal, factor: Decimal) -> bool {
-    settle(a.max(b)) <= settle(a.min(b).saturating_mul(factor))
+    remove_division_error(a.max(b)) <= remove_division_error(a.min(b).saturating_mul(factor))
 }
 
 /// Positive `n`-th root, precise to at least 20 places; `None` unless `value` is positive and `n` at least 1.
@@ -127,7 +127,8 @@ pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
 }
 
 /// Newton's iteration from above, monotone. It starts at a power of two or at Bernoulli's `1 + (value - 1) /
-/// n`, whichever is smaller. Bernoulli's start is nearer for roots near one, as growth rates are.
+/// n`, whichever is smaller. If the root is near one, as it is for growth rates, Bernoulli's start is the
+/// nearer of the two.
 fn newton(value: Decimal, n: u32) -> Option<Decimal> {
     let degree = Decimal::from(n);
     let mut estimate = Decimal::TWO;
@@ -158,9 +159,9 @@ fn settle_root(value: Decimal) -> Decimal {
     value.round_dp_with_strategy(20, RoundingStrategy::MidpointAwayFromZero).normalize()
 }
 
-/// Converts the number of a security's events or a market's securities to `i32`.
+/// Converts a number of events or securities to `i32`.
 #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "2^31 of them fit no memory")]
-pub(crate) fn count(length: usize) -> i32 {
+pub(crate) fn length_to_i32(length: usize) -> i32 {
     debug_assert!(i32::try_from(length).is_ok(), "{length} of a security's events");
     length as i32
 }
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn impossible_sizes_stop_at_the_limit() {
-        assert_eq!(bounded(Decimal::MAX.checked_mul(dec!(2))), LIMIT);
+        assert_eq!(clamp_to_limit(Decimal::MAX.checked_mul(dec!(2))), LIMIT);
         assert_eq!(LIMIT, dec!(1000000000000000000));
     }
 
@@ -250,10 +251,10 @@ mod tests {
 
     #[test]
     fn the_last_digits_of_a_quotient_are_no_ones() {
-        assert_eq!(settle(dec!(0.0000000000000000014)), dec!(0.000000000000000001));
-        assert_eq!(settle(dec!(0.0000000000000000015)), dec!(0.000000000000000002));
-        assert_eq!(settle(Decimal::ONE / dec!(3) * dec!(3)), Decimal::ONE);
-        assert_eq!(settle(dec!(0.000000000000000001)), dec!(0.000000000000000001));
+        assert_eq!(remove_division_error(dec!(0.0000000000000000014)), dec!(0.000000000000000001));
+        assert_eq!(remove_division_error(dec!(0.0000000000000000015)), dec!(0.000000000000000002));
+        assert_eq!(remove_division_error(Decimal::ONE / dec!(3) * dec!(3)), Decimal::ONE);
+        assert_eq!(remove_division_error(dec!(0.000000000000000001)), dec!(0.000000000000000001));
         assert_eq!(amount(dec!(1.2345674999999999999999999)), ExactDecimal::from(dec!(1.234568)));
         assert_eq!(factor(dec!(0.9999999999995)), ExactDecimal::from(dec!(1)));
     }
@@ -261,7 +262,7 @@ mod tests {
     #[test]
     fn small_sums() {
         assert_eq!(
-            [dec!(0.01), dec!(0), dec!(-0.01)].map(|value| positive(Some(value))),
+            [dec!(0.01), dec!(0), dec!(-0.01)].map(|value| keep_positive(Some(value))),
             [Some(dec!(0.01)), None, None]
         );
         assert_eq!((quotient(dec!(1), dec!(0)), quotient(dec!(3), dec!(4))), (None, Some(dec!(0.75))));
@@ -275,7 +276,7 @@ mod tests {
         );
         assert_eq!(round_to_integer(dec!(99999999999999999999)), None);
         assert_eq!(
-            (bounded(Some(dec!(-5))), bounded(Some(LIMIT + LIMIT)), bounded(Some(-LIMIT - LIMIT))),
+            (clamp_to_limit(Some(dec!(-5))), clamp_to_limit(Some(LIMIT + LIMIT)), clamp_to_limit(Some(-LIMIT - LIMIT))),
             (dec!(-5), LIMIT, -LIMIT)
         );
     }

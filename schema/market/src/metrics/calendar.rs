@@ -55,7 +55,7 @@ const FIRST_KNOWN: i32 = 711_858;
 /// Length of the precomputed calendar: a hundred years, in days.
 const KNOWN: usize = 36_525;
 
-/// Precomputed sessions: every dividend needs several look-ups.
+/// Precomputed sessions, because every dividend needs several look-ups.
 static SESSIONS: LazyLock<Vec<bool>> = LazyLock::new(|| {
     let first = NaiveDate::from_num_days_from_ce_opt(FIRST_KNOWN);
     first.into_iter().flat_map(|first| first.iter_days().take(KNOWN)).map(is_session_by_rule).collect()
@@ -76,7 +76,7 @@ pub fn next_session(date: NaiveDate) -> NaiveDate {
     session_on_or_after(tomorrow(date))
 }
 
-/// `date` if it is a session, else the newest session before it.
+/// Newest session on or before `date`.
 pub fn session_on_or_before(mut date: NaiveDate) -> NaiveDate {
     while !is_session(date) && date > NaiveDate::MIN {
         date = yesterday(date);
@@ -84,7 +84,7 @@ pub fn session_on_or_before(mut date: NaiveDate) -> NaiveDate {
     date
 }
 
-/// `date` if it is a session, else the first session after it. The last representable day counts as one.
+/// First session on or after `date`. The last representable day counts as a session.
 pub fn session_on_or_after(mut date: NaiveDate) -> NaiveDate {
     while !is_session(date) {
         date = tomorrow(date);
@@ -170,7 +170,8 @@ fn is_listed(date: NaiveDate) -> bool {
     CLOSINGS.binary_search(&(date.year(), date.month(), date.day())).is_ok()
 }
 
-/// From 12 June to the end of 1968 weeks had four sessions: Wednesday was closed unless another day was.
+/// True for the closed Wednesdays from 12 June to the end of 1968. Weeks then had four sessions, and Wednesday
+/// was open only if another day was closed.
 fn is_paperwork_day(date: NaiveDate) -> bool {
     let in_crisis = date.year() == 1968 && (date.month(), date.day()) >= (6, 12);
     in_crisis
@@ -183,7 +184,7 @@ fn weekdays_around(date: NaiveDate) -> impl Iterator<Item = NaiveDate> {
     date.week(Weekday::Mon).first_day().iter_days().take(5)
 }
 
-/// Two days before Easter Sunday, by the Gregorian computus.
+/// True two days before Easter Sunday, by the Gregorian computus.
 fn is_good_friday(date: NaiveDate) -> bool {
     let year = date.year();
     let (golden, century, rest) = (year % 19, year / 100, year % 100);

@@ -2,8 +2,8 @@
 //!
 //! `GBX` and `GBp` are pence sterling, `ZAc` South African cents, `ILA` Israeli agorot. Their amounts are
 //! divided by 100. The case of `GBp` matters, since `GBP` is pounds. All other codes are ISO 4217 in upper
-//! case. A dividend without a currency has its security's, in the unit of its prices (R39).
-//! Source: quoting practice of exchanges and vendors in London, Johannesburg and Tel Aviv.
+//! case. A dividend without a currency has the currency and unit of its security's prices (R39). Source:
+//! quoting practice of exchanges and vendors in London, Johannesburg and Tel Aviv.
 
 use rust_decimal::Decimal;
 
@@ -26,7 +26,7 @@ impl Currency {
         Self { code: "USD".to_owned(), minor: None }
     }
 
-    /// Currency and unit of a security's prices; dollars for a provisional security.
+    /// Currency and unit of a security's prices. A provisional security has US dollars.
     fn of_prices(security: Option<&Security>) -> Self {
         let Some(security) = security else { return Self::dollar() };
         let unit = security.quote_unit.as_deref().and_then(Self::parse);
@@ -42,7 +42,7 @@ impl Currency {
         }
     }
 
-    /// Code of the unit that amounts are in: the minor unit, else the major one.
+    /// Code of the unit of the amounts: the minor unit if there is one, otherwise the major unit.
     pub fn unit(&self) -> &str {
         self.minor.unwrap_or(&self.code)
     }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::arithmetic;
 use super::context::DerivationContext;
-use super::source_policy::{SourceCandidate, preference};
+use super::source_preference::{SourceCandidate, preference};
 use crate::decimal::ExactDecimal;
 use crate::event::{Action, Etf, Holding, HoldingSnapshot, Kind, SecurityType};
 use crate::history::{History, Observation};
@@ -48,7 +48,7 @@ pub fn fund(
     Some(FundRows { etf, holdings })
 }
 
-/// Live observation of each date, from the preferred source of that date.
+/// Live observation of each date, taken from the source that is preferred on that date.
 fn chosen<'a, T>(
     observations: &'a [Observation<T>],
     kind: Kind,
@@ -69,7 +69,7 @@ fn chosen<'a, T>(
     live.into_iter().collect()
 }
 
-/// Newest record, completed from earlier records of its source.
+/// Newest record. Its missing fields come from earlier records of the same source.
 fn data(records: &BTreeMap<NaiveDate, &Observation<Etf>>) -> Option<Etf> {
     let (_, newest) = records.last_key_value()?;
     let mut merged = Map::new();
@@ -132,7 +132,7 @@ fn details(
 /// Premium over the net asset value; needs a close of the same day.
 fn premium(data: Option<&Etf>, stock: &Stock) -> Option<ExactDecimal> {
     let etf = data?;
-    let nav = arithmetic::positive(etf.nav)?;
+    let nav = arithmetic::keep_positive(etf.nav)?;
     let same_day = stock.listed.price_date == etf.nav_date.or(Some(etf.as_of));
     let close = stock.listed.price.filter(|_| same_day)?;
     let ratio = close.0.checked_div(nav)?.checked_sub(Decimal::ONE)?;

@@ -29,7 +29,7 @@ pub mod prices;
 mod rows;
 pub mod rules;
 pub mod sector;
-pub mod source_policy;
+pub mod source_preference;
 pub mod valuation;
 
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ pub fn factor_agreement(
 ) -> BTreeMap<String, FactorAgreement> {
     let computed = computed::compute(history, context);
     let inputs = &computed.inputs;
-    let agreement = DividendFeed::agreement(&inputs.merged, &inputs.ex_days, &inputs.rules.absence);
+    let agreement = DividendFeed::agreement_by_source(&inputs.merged, &inputs.ex_days, &inputs.rules.absence);
     agreement.into_iter().map(|(source, agreement)| (source.to_owned(), agreement)).collect()
 }
 

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use chrono::{Days, NaiveDate};
 use rust_decimal::Decimal;
 
-use super::arithmetic::{count, mean, median, percent, quotient};
+use super::arithmetic::{length_to_i32, mean, median, percent, quotient};
 use crate::decimal::ExactDecimal;
 use crate::event::SecurityType;
 use crate::row::{Industry, JsonColumn, Metrics, SectorRow, Stock};
 
-/// Figures of one sector member; percents in points.
+/// Figures of one sector member. Percents are in points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SectorMember {
     /// Canonical ticker.
@@ -57,7 +57,7 @@ pub struct SectorMember {
 }
 
 impl SectorMember {
-    /// Builds a member from its rows. Only a declared next ex-date counts; projected ones do not.
+    /// Builds a member from its rows. Only a declared next ex-date counts, not a projected one.
     pub fn from_rows(stock: &Stock, metrics: Option<&Metrics>) -> Self {
         let decimal = |value: Option<ExactDecimal>| value.map(|value| value.0);
         let declared = metrics.and_then(|metrics| metrics.next.0.as_ref());
@@ -123,16 +123,16 @@ pub fn sector_row(sector: &str, members: &[&SectorMember], as_of: NaiveDate) -> 
         median(counted.iter().filter_map(|member| field(member)).collect())
     };
     let many = |condition: &dyn Fn(&SectorMember) -> bool| {
-        count(counted.iter().filter(|member| condition(member)).count())
+        length_to_i32(counted.iter().filter(|member| condition(member)).count())
     };
     let last = as_of.checked_add_days(Days::new(30)).unwrap_or(as_of);
     let caps: Vec<i64> = counted.iter().filter_map(|member| member.market_cap).collect();
     SectorRow {
         sector: sector.to_owned(),
         slug: slug(sector),
-        stock_count: count(counted.len()),
+        stock_count: length_to_i32(counted.len()),
         payer_count: many(&|member| member.payer_yield().is_some()),
-        etf_count: count(
+        etf_count: length_to_i32(
             members.iter().filter(|m| m.is_active && m.security_type == SecurityType::Etf).count(),
         ),
         market_cap: if caps.is_empty() {
@@ -176,7 +176,7 @@ fn industries(members: &[&SectorMember]) -> Vec<Industry> {
         .into_iter()
         .map(|(industry, members)| Industry {
             industry: industry.to_owned(),
-            stock_count: count(members.len()),
+            stock_count: length_to_i32(members.len()),
             median_yield: median(members.iter().filter_map(|member| member.payer_yield()).collect())
                 .map(percent),
         })
@@ -195,7 +195,7 @@ pub fn top_payers<'a>(members: &[&'a SectorMember], count: usize) -> Vec<&'a Sec
     payers
 }
 
-/// Σ cap x figure / Σ cap over members with both.
+/// Mean of a figure, weighted by market cap: Σ cap x figure / Σ cap over the members that have both.
 fn weighted(members: &[&SectorMember], figure: fn(&SectorMember) -> Option<Decimal>) -> Option<Decimal> {
     let (mut sum, mut caps) = (Decimal::ZERO, Decimal::ZERO);
     for member in members {

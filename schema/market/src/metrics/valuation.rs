@@ -7,7 +7,7 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::arithmetic::{positive, quotient};
+use super::arithmetic::{keep_positive, quotient};
 use super::prices::adjustment::Splits;
 
 /// Converts a per-share figure to the as-of date's share basis.
@@ -17,7 +17,7 @@ pub(crate) fn per_share(
     splits: &Splits,
     as_of: NaiveDate,
 ) -> Option<Decimal> {
-    value.map(|value| splits.carry(basis, as_of).apply(value))
+    value.map(|value| splits.ratio_to_basis(basis, as_of).apply(value))
 }
 
 /// Converts a share count to the as-of date's share basis.
@@ -27,7 +27,7 @@ pub(crate) fn shares(
     splits: &Splits,
     as_of: NaiveDate,
 ) -> Option<Decimal> {
-    value.map(|value| splits.carry(basis, as_of).inverse().apply(value))
+    value.map(|value| splits.ratio_to_basis(basis, as_of).inverse().apply(value))
 }
 
 /// Price x shares outstanding.
@@ -37,7 +37,7 @@ pub fn market_cap(price: Option<Decimal>, shares_outstanding: Option<Decimal>) -
 
 /// Price over a per-share figure; `None` unless the figure is positive.
 pub fn price_to(price: Option<Decimal>, per_share: Option<Decimal>) -> Option<Decimal> {
-    quotient(price?, positive(per_share)?)
+    quotient(price?, keep_positive(per_share)?)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 use crate::day::day_number;
 use crate::decimal::round;
 use crate::metrics::prices::adjustment::AdjustmentFactor;
-use crate::metrics::prices::adjustment::{AdjustmentStep, Ratio, steps};
+use crate::metrics::prices::adjustment::{AdjustmentStep, Ratio, cumulative_steps};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
@@ -17,7 +17,8 @@ pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
-/// Width of the undecided zone in addition to the price's own error, in units of 2^-64 millionths.
+/// Distance from a rounding boundary below which exact arithmetic decides, beyond the price's own error. Unit:
+/// 2^-64 millionths.
 const DOUBT: u128 = 1 << 27;
 
 /// Basis of prices in an answer: the adjustments that earlier prices contain.
@@ -49,7 +50,7 @@ impl PriceBasis {
     }
 }
 
-/// Product of all adjustments after a run of days.
+/// Product of all adjustments that come after a run of days.
 #[derive(Debug, Clone)]
 pub struct CumulativeFactor {
     /// First day after the run.
@@ -81,7 +82,7 @@ impl CumulativeFactor {
     }
 
     /// Converts a volume to today's share basis; `None` beyond 64 bits.
-    pub fn shares(&self, volume: i64) -> Option<i64> {
+    pub fn adjusted_volume(&self, volume: i64) -> Option<i64> {
         if self.split.is_one() {
             return Some(volume);
         }
@@ -95,7 +96,7 @@ impl CumulativeFactor {
 pub struct CumulativeFactors(Vec<CumulativeFactor>);
 
 impl CumulativeFactors {
-    /// Accumulates the factors up to the as-of date; later ones do not affect prices yet.
+    /// Accumulates the factors up to the as-of date. Later factors do not affect prices yet.
     pub fn new(factors: &[AdjustmentFactor], as_of: Option<NaiveDate>) -> Self {
         let happened = |factor: &&AdjustmentFactor| as_of.is_none_or(|as_of| factor.ex_date <= as_of);
         let mut factors: Vec<AdjustmentFactor> = factors.iter().filter(happened).cloned().collect();
@@ -108,7 +109,7 @@ impl CumulativeFactors {
         };
         let (split, price_only) = (Ratio::ONE, Ratio::ONE);
         let none = CumulativeFactor { before: i32::MAX, split, price_only, dividend: Decimal::ONE };
-        Self(steps(&factors).into_iter().map(step).chain([none]).collect())
+        Self(cumulative_steps(&factors).into_iter().map(step).chain([none]).collect())
     }
 
     /// Position of the factor of a day.
@@ -128,7 +129,7 @@ impl CumulativeFactors {
     }
 }
 
-/// Fixed-point form of one cumulative factor on one basis, for prices of one scale.
+/// One cumulative factor as a fixed-point number, for one basis and for prices of one scale.
 #[derive(Debug, Clone)]
 pub struct PriceMultiplier {
     /// Millionths per unit of the price's last place, times 2^64; `None` if it does not fit.
@@ -138,7 +139,7 @@ pub struct PriceMultiplier {
 }
 
 impl PriceMultiplier {
-    /// Prepares the fixed-point factor. Prices without one are computed exactly.
+    /// Prepares the fixed-point factor. If the factor does not fit, prices are computed exactly.
     pub fn new(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Self {
         Self { fixed: fixed_point(step, basis, scale), scale, basis }
     }
@@ -300,7 +301,7 @@ mod tests {
             ),
             (3, 0, 1, 2, 2)
         );
-        let shares = |position: usize, volume| steps.at(position).shares(volume);
+        let shares = |position: usize, volume| steps.at(position).adjusted_volume(volume);
         // 3 old shares are 2 new ones, 1 is 4: 100 are 266.67.
         assert_eq!((shares(0, 100), shares(1, 100), shares(2, 100)), (Some(267), Some(400), Some(100)));
         assert_eq!(shares(2, i64::MAX), Some(i64::MAX));
@@ -327,7 +328,7 @@ mod tests {
             served(true, true, true),
         ];
         assert_eq!(prices, [2562, 1281, 2000, 1281, 1000, 500].map(Decimal::from));
-        assert_eq!(steps.at(0).shares(100), Some(200));
+        assert_eq!(steps.at(0).adjusted_volume(100), Some(200));
     }
 
     #[test]

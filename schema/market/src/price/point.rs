@@ -13,7 +13,7 @@ use super::period::SessionRange;
 use super::raw::RawBars;
 
 table_row! {
-    /// A bar. open, high, low, close, volume, vwap and change are on the requested basis.
+    /// A price bar. open, high, low, close, volume, vwap and change are on the requested basis.
     pub struct PricePoint {
         /// Session; the last one of the period.
         "date" date: NaiveDate,
@@ -35,11 +35,11 @@ table_row! {
         "raw_close" raw_close: ExactDecimal,
         /// Last price adjusted for splits and dividends (R11).
         "adj_close" adj_close: ExactDecimal,
-        /// Multiply into a raw price for its splits and spin-offs up to today.
+        /// Multiplier of a raw price for the splits and spin-offs up to today.
         "split_factor" split_factor: ExactDecimal,
-        /// Multiply into a raw price for adj_close.
+        /// Multiplier of the raw close that gives adj_close.
         "total_factor" total_factor: ExactDecimal,
-        /// Cash that went ex in the period, a share, as declared.
+        /// Cash per share with an ex-date in the period, as declared.
         "dividend" dividend: Option<ExactDecimal>,
         /// New shares per old share in the period.
         "split_ratio" split_ratio: Option<ExactDecimal>,
@@ -75,7 +75,7 @@ impl AdjustedBars<'_> {
         sum(period
             .clone()
             .filter(|session| self.bars.volume[*session] != MISSING)
-            .map(|session| self.shares(session)))
+            .map(|session| self.adjusted_volume(session)))
     }
 
     /// Trades in a period; `None` if unknown or beyond 64 bits.
@@ -88,23 +88,23 @@ impl AdjustedBars<'_> {
     }
 
     /// Shares of a session on the requested basis.
-    pub fn shares(&self, session: usize) -> Option<i64> {
+    pub fn adjusted_volume(&self, session: usize) -> Option<i64> {
         let volume = self.bars.volume[session];
         let step = self.cumulative.at(self.cumulative.position(self.bars.day[session]));
         if volume == MISSING || !self.basis.split {
             return (volume != MISSING).then_some(volume);
         }
-        step.shares(volume)
+        step.adjusted_volume(volume)
     }
 
-    /// Volume-weighted mean of the sessions' average prices; `None` if one is unknown.
+    /// Volume-weighted mean of the sessions' average prices; `None` if the average price of a session is unknown.
     pub fn vwap(&self, period: &SessionRange) -> Option<Decimal> {
         if period.len() == 1 {
             return self.exact(period.start, self.bars.vwap[period.start], self.basis);
         }
         let (mut value, mut shares) = (Decimal::ZERO, Decimal::ZERO);
         for session in period.clone() {
-            let volume = Decimal::from(self.shares(session)?);
+            let volume = Decimal::from(self.adjusted_volume(session)?);
             let price = self.exact(session, self.bars.vwap[session], self.basis)?;
             value = value.checked_add(price.checked_mul(volume)?)?;
             shares = shares.checked_add(volume)?;
@@ -180,7 +180,7 @@ impl AdjustedBars<'_> {
     }
 }
 
-/// Sum of the known values; `None` without any or on overflow.
+/// Sum of the known values; `None` on overflow, or if no value is known.
 fn sum(mut values: impl Iterator<Item = Option<i64>>) -> Option<i64> {
     let first = values.next()??;
     values.try_fold(first, |sum, value| sum.checked_add(value?))

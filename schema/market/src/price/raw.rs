@@ -2,7 +2,7 @@
 
 use crate::bars::{BarsError, MISSING, PackedBars};
 
-/// Raw bars by day; values are integers of the row's scale, [`MISSING`] if unknown.
+/// Raw bars by day. Prices are integers on the scale of their bar; unknown values are [`MISSING`].
 #[derive(Debug, Default)]
 pub struct RawBars {
     /// Sessions, as day numbers, ascending.
@@ -21,7 +21,7 @@ pub struct RawBars {
     pub volume: Vec<i64>,
     /// Volume-weighted average price, scaled.
     pub vwap: Vec<i64>,
-    /// Trades.
+    /// Numbers of trades.
     pub trade_count: Vec<i64>,
 }
 
@@ -31,7 +31,7 @@ impl RawBars {
         self.day.len()
     }
 
-    /// True without sessions.
+    /// True if the number of sessions is 0.
     pub fn is_empty(&self) -> bool {
         self.day.is_empty()
     }

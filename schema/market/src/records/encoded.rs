@@ -1,4 +1,4 @@
-//! A record as bytes: its fields in the order of its layout, each after its length.
+//! Encoding of a record as bytes: its fields in the order of its layout. Each field follows its length.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -6,13 +6,13 @@ use smallvec::SmallVec;
 use super::error::PackedRecordsError;
 use super::field::{Field, take_part, write_bytes, write_part};
 
-/// Bytes of most records.
+/// Sufficient length of most encoded records, in bytes.
 const USUAL_BYTES: usize = 64;
-/// Present fields of most records.
+/// Sufficient number of present fields for most records.
 const USUAL_FIELDS: usize = 12;
 
-/// A record whose fields are stored in a fixed order.
-pub trait Layout: Sized {
+/// Record whose fields are stored in a fixed order.
+pub trait RecordLayout: Sized {
     /// Writes all fields.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ pub trait Layout: Sized {
     fn read(fields: &mut FieldReader<'_>) -> Result<Self, PackedRecordsError>;
 }
 
-/// A record's bytes. Equal records have equal bytes; absent fields at the end have none.
+/// Encoded record. Equal records have equal bytes, because absent fields at the end are left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EncodedRecord(Box<[u8]>);
 
@@ -35,13 +35,13 @@ impl EncodedRecord {
     ///
     /// # Errors
     /// A text with the character U+0000.
-    pub fn of(record: &impl Layout) -> Result<Self, PackedRecordsError> {
+    pub fn encode(record: &impl RecordLayout) -> Result<Self, PackedRecordsError> {
         let mut fields = FieldWriter::default();
         record.write(&mut fields)?;
         Ok(Self(fields.bytes().into()))
     }
 
-    /// A record of these fields.
+    /// Joins encoded fields to an encoded record.
     pub(super) fn join<'a>(
         fields: impl Iterator<Item = Result<&'a [u8], PackedRecordsError>>,
     ) -> Result<Self, PackedRecordsError> {
@@ -52,18 +52,18 @@ impl EncodedRecord {
         Ok(Self(bytes.into()))
     }
 
-    /// Bytes of each field.
+    /// Encoded fields in order; empty for an absent field.
     pub(super) fn fields(&self) -> impl Iterator<Item = Result<&[u8], PackedRecordsError>> {
         let mut rest = &*self.0;
         std::iter::from_fn(move || take_part(&mut rest).transpose())
     }
 }
 
-/// Fields in the making.
+/// Writer of a record's fields.
 #[derive(Debug, Default)]
 pub struct FieldWriter {
     bytes: Vec<u8>,
-    /// Length up to the last field that is present.
+    /// Length in bytes up to the end of the last present field.
     present: usize,
 }
 
@@ -79,23 +79,23 @@ impl FieldWriter {
         Ok(())
     }
 
-    /// The fields without absent ones at the end.
+    /// Encoded fields, without the absent fields at the end.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.present]
     }
 }
 
-/// Fields of a row: which are present, and the ordinals of these among the values of a set.
+/// Fields of a row: a mask of the present fields, and the ordinal of each among the distinct values of the set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RowFields {
-    /// A bit for each field that is present, the first one's the lowest.
+    /// Bit mask of the present fields. The lowest bit is the first field.
     present: u64,
     ordinals: SmallVec<[u32; USUAL_FIELDS]>,
 }
 
 impl RowFields {
-    /// The fields of a record, whose ordinals are asked for.
-    pub(super) fn of<'a>(
+    /// Fields of a record. `ordinal` gives the ordinal of a field's bytes among the values of the set.
+    pub(super) fn from_record<'a>(
         record: &'a EncodedRecord,
         mut ordinal: impl FnMut(&'a [u8]) -> Result<u32, PackedRecordsError>,
     ) -> Result<Self, PackedRecordsError> {
@@ -112,13 +112,13 @@ impl RowFields {
         Ok(fields)
     }
 
-    /// The fields by the values of their set.
+    /// Encoded fields, looked up by ordinal in the values of the set.
     pub(super) fn values<'a>(&'a self, values: &'a [&'a [u8]]) -> Fields<'a> {
         Fields { values, present: self.present, ordinals: self.ordinals.iter() }
     }
 }
 
-/// Bytes of a row's fields; none of one that is absent.
+/// Iterator over a row's encoded fields; empty for an absent field.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     values: &'a [&'a [u8]],
@@ -144,29 +144,29 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Fields that are read one after the other.
+/// Reader of a record's fields, in order.
 #[derive(Debug)]
 pub struct FieldReader<'a>(Source<'a>);
 
 #[derive(Debug)]
 enum Source<'a> {
     Row(Fields<'a>),
-    /// Fields behind each other.
+    /// Encoded fields, each after its length.
     Bytes(&'a [u8]),
 }
 
 impl<'a> FieldReader<'a> {
     /// Reads a record from the fields of a row.
-    pub(super) fn read_row<T: Layout>(fields: Fields<'a>) -> Result<T, PackedRecordsError> {
+    pub(super) fn read_row<T: RecordLayout>(fields: Fields<'a>) -> Result<T, PackedRecordsError> {
         Self(Source::Row(fields)).record()
     }
 
-    /// Reads a record from its bytes.
-    pub(super) fn read_all<T: Layout>(bytes: &'a [u8]) -> Result<T, PackedRecordsError> {
+    /// Reads a record from all its bytes.
+    pub(super) fn read_all<T: RecordLayout>(bytes: &'a [u8]) -> Result<T, PackedRecordsError> {
         Self(Source::Bytes(bytes)).record()
     }
 
-    fn record<T: Layout>(mut self) -> Result<T, PackedRecordsError> {
+    fn record<T: RecordLayout>(mut self) -> Result<T, PackedRecordsError> {
         let record = T::read(&mut self)?;
         match self.next()? {
             None => Ok(record),
@@ -174,11 +174,11 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// The next field; absent when the record was written without it.
+    /// Reads the next field. It is absent if the record was written before the field existed.
     ///
     /// # Errors
     /// Bytes that no such field has.
-    pub fn take<T: Field>(&mut self) -> Result<T, PackedRecordsError> {
+    pub fn take_field<T: Field>(&mut self) -> Result<T, PackedRecordsError> {
         T::read(self.next()?.unwrap_or_default())
     }
 
@@ -190,7 +190,7 @@ impl<'a> FieldReader<'a> {
     }
 }
 
-/// The value of an ordinal.
+/// Value at an ordinal; an error if the ordinal is too large.
 pub(super) fn value<T: Copy>(values: &[T], ordinal: u32) -> Result<T, PackedRecordsError> {
     let value = usize::try_from(ordinal).ok().and_then(|ordinal| values.get(ordinal));
     value.copied().ok_or(PackedRecordsError::Damaged("a row names what is not there"))

@@ -1,6 +1,6 @@
 //! Errors of packed records.
 
-/// Failure to pack or to unpack records.
+/// Error of packing or unpacking records.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum PackedRecordsError {

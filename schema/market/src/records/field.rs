@@ -1,7 +1,7 @@
-//! Values of a record's fields as bytes.
+//! Encoding of field values as bytes.
 //!
-//! Empty bytes are an absent value, so that an optional field costs nothing where it is absent, and a record written before
-//! a field existed reads as one without it.
+//! An absent value has no bytes. A record that was written before a field existed therefore reads as a record
+//! without that field.
 
 use chrono::{Datelike, NaiveDate};
 use compact_str::CompactString;
@@ -11,10 +11,10 @@ use super::error::PackedRecordsError;
 use crate::event::{DecisionVerdict, DividendType, Frequency, Kind, ListingStatus, SecurityType, ShareBasis};
 use crate::symbol::Symbol;
 
-/// Bytes of the empty text; no UTF-8 text has them.
+/// Encoding of the empty text. No UTF-8 text contains this byte.
 const EMPTY_TEXT: &[u8] = &[0xff];
 
-/// A value that a record's field can have.
+/// Value of a record's field, encoded as bytes.
 pub trait Field: Sized {
     /// Appends the value's bytes.
     ///
@@ -39,7 +39,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// A list is its items, each after its length.
+/// A list is encoded as its items, each after its length.
 impl<T: Field> Field for Vec<T> {
     fn write(&self, bytes: &mut Vec<u8>) -> Result<(), PackedRecordsError> {
         self.iter().try_for_each(|item| write_part(item, bytes).map(drop))
@@ -54,12 +54,12 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// Largest length of one byte.
+/// Largest length that is encoded in one byte.
 const SHORT: usize = 0x7f;
-/// Bytes of a number, never more.
+/// Maximum length of an encoded number, in bytes.
 const NUMBER: usize = 24;
 
-/// Appends a value after its length, and gives that length.
+/// Appends the length of a value and the value. Returns the length.
 pub(super) fn write_part(value: &impl Field, bytes: &mut Vec<u8>) -> Result<usize, PackedRecordsError> {
     let at = bytes.len();
     bytes.push(0);
@@ -74,14 +74,14 @@ pub(super) fn write_part(value: &impl Field, bytes: &mut Vec<u8>) -> Result<usiz
     Ok(length)
 }
 
-/// Appends a value's bytes after their length.
+/// Appends the length of an encoded value and its bytes.
 pub(super) fn write_bytes(part: &[u8], bytes: &mut Vec<u8>) -> Result<(), PackedRecordsError> {
     append(bytes, &part.len())?;
     bytes.extend_from_slice(part);
     Ok(())
 }
 
-/// Takes the next value's bytes; `None` at the end.
+/// Removes the next encoded value from the front and returns it; `None` at the end.
 pub(super) fn take_part<'a>(bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, PackedRecordsError> {
     if bytes.is_empty() {
         return Ok(None);
@@ -91,7 +91,7 @@ pub(super) fn take_part<'a>(bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Pa
     Ok(Some(part))
 }
 
-/// Appends a number as postcard writes it.
+/// Appends a number in postcard's encoding.
 fn append(bytes: &mut Vec<u8>, number: &impl serde::Serialize) -> Result<(), PackedRecordsError> {
     let mut room = [0; NUMBER];
     bytes.extend_from_slice(postcard::to_slice(number, &mut room)?);
@@ -114,7 +114,7 @@ fn read_text(bytes: &[u8]) -> Result<&str, PackedRecordsError> {
     }
 }
 
-/// Texts, and words that are read from their text.
+/// Implements the encoding for texts, and for types that are parsed from their text.
 macro_rules! texts {
     ($($name:ident: $as_str:ident, $read:expr;)*) => {
         $(impl Field for $name {
@@ -137,7 +137,7 @@ fn word<T: std::str::FromStr>(text: &str) -> Result<T, PackedRecordsError> {
 texts! {
     String: as_str, |text: &str| Ok(text.to_owned());
     CompactString: as_str, |text: &str| Ok(text.into());
-    Symbol: as_str, |text: &str| Ok(Self::stored(text));
+    Symbol: as_str, |text: &str| Ok(Self::from_stored(text));
     ShareBasis: as_str, word::<ShareBasis>;
     DividendType: as_str, word::<DividendType>;
     Frequency: as_str, word::<Frequency>;
@@ -147,7 +147,7 @@ texts! {
     DecisionVerdict: as_str, word::<DecisionVerdict>;
 }
 
-/// Numbers in postcard's form, which ends where their bytes do.
+/// Implements the encoding for numbers. Postcard's encoding must end with the last byte.
 macro_rules! numbers {
     ($($name:ty as $number:ty: $write:expr, $read:expr;)*) => {
         $(impl Field for $name {

@@ -1,8 +1,8 @@
 //! Fields of every kind of record, in the order in which they are stored.
 //!
-//! Stored rows are read forever, so the order never changes: a new field is optional and comes last.
+//! Stored rows are read forever, so the order never changes. A new field is optional and comes last.
 
-use super::encoded::{FieldReader, FieldWriter, Layout};
+use super::encoded::{FieldReader, FieldWriter, RecordLayout};
 use super::error::PackedRecordsError;
 use super::field::Field;
 use crate::event::{
@@ -12,14 +12,14 @@ use crate::event::{
 
 macro_rules! layouts {
     ($($record:ident { $($field:ident),* $(,)? })*) => {
-        $(impl Layout for $record {
+        $(impl RecordLayout for $record {
             fn write(&self, out: &mut FieldWriter) -> Result<(), PackedRecordsError> {
                 $(out.put(&self.$field)?;)*
                 Ok(())
             }
 
             fn read(fields: &mut FieldReader<'_>) -> Result<Self, PackedRecordsError> {
-                Ok(Self { $($field: fields.take()?),* })
+                Ok(Self { $($field: fields.take_field()?),* })
             }
         })*
     };
@@ -58,13 +58,13 @@ layouts! {
     DecidedRow { kind, source, row_id, date, value }
 }
 
-/// Records within records are one field, in the form of a record.
+/// Implements the encoding for records within records: one field that contains an encoded record.
 macro_rules! nested {
     ($($record:ident),*) => {
         $(impl Field for $record {
             fn write(&self, bytes: &mut Vec<u8>) -> Result<(), PackedRecordsError> {
                 let mut fields = FieldWriter::default();
-                Layout::write(self, &mut fields)?;
+                RecordLayout::write(self, &mut fields)?;
                 bytes.extend_from_slice(fields.bytes());
                 Ok(())
             }

@@ -1,7 +1,8 @@
-//! The observations of one symbol, kind and source: a set that only grows, and its packed form.
+//! Set of the observations of one symbol, kind and source, and its packed form. The set only grows.
 //!
-//! A record is bytes here, typed again when a security is derived; nothing is concluded from it. Merging is set union, so
-//! duplicates, re-deliveries, any order and any cut into batches give the same set, and equal sets have equal bytes.
+//! Records stay encoded here; their content is not interpreted. They are decoded when a security is derived.
+//! Merging is set union. Duplicates, order and the division into batches therefore do not matter. Equal sets
+//! have equal bytes.
 
 mod encoded;
 mod error;
@@ -13,9 +14,9 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-pub use encoded::{EncodedRecord, FieldReader, FieldWriter, Layout};
+pub use encoded::{EncodedRecord, FieldReader, FieldWriter, RecordLayout};
 pub use error::PackedRecordsError;
 pub use field::Field;
 pub use packed::read;
 pub use raw::RawObservation;
-pub use set::{Records, newest_session};
+pub use set::{RecordSet, newest_session};

@@ -1,6 +1,7 @@
-//! Bytes of a set of observations in postcard: the distinct values of all rows, then the rows as ordinals among them.
+//! Packed form of a set of observations, in postcard's encoding. The distinct values of all rows come first.
+//! The rows follow as ordinals of these values.
 //!
-//! The first byte is the version of the form.
+//! The first byte is the version of the format.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,23 +10,23 @@ use chrono::DateTime;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
-use super::encoded::{EncodedRecord, FieldReader, Layout, RowFields, value};
+use super::encoded::{EncodedRecord, FieldReader, RecordLayout, RowFields, value};
 use super::error::PackedRecordsError;
 use super::raw::RawObservation;
-use super::set::Records;
+use super::set::RecordSet;
 use crate::event::{Action, Kind};
 use crate::observation::Observation;
 
-/// Version of the form.
+/// Version of the format.
 const VERSION: u8 = 1;
 
-/// A set of observations. Numbers in rows are ordinals in the other lists.
+/// Packed set of observations. Numbers in the rows are ordinals in the other lists.
 #[derive(Serialize, Deserialize)]
 struct Packed<'a> {
     frames: Vec<[u8; 16]>,
     /// Observation times, microseconds since 1970.
     times: Vec<i64>,
-    /// Distinct bytes of the records' fields.
+    /// Distinct encoded fields of all records.
     #[serde(borrow)]
     values: Vec<&'a [u8]>,
     #[serde(borrow)]
@@ -67,11 +68,11 @@ impl<T: Copy + Eq + Hash> Dictionary<T> {
     }
 }
 
-impl Records {
-    /// Packs the set; equal sets have equal bytes.
+impl RecordSet {
+    /// Packs the set. Equal sets have equal bytes.
     ///
     /// # Errors
-    /// More values than can be counted.
+    /// The set has more distinct values than 32 bits can count.
     pub fn pack(&self) -> Result<Vec<u8>, PackedRecordsError> {
         debug_assert!(self.is_in_order(), "equal sets have equal bytes only in the order of a set");
         let (mut frames, mut times) = (Dictionary::new(), Dictionary::new());
@@ -85,7 +86,7 @@ impl Records {
                 time: times.ordinal(raw.observed_at)?,
                 line: raw.line,
                 frame: frames.ordinal(raw.frame)?,
-                fields: RowFields::of(&raw.record, |field| values.ordinal(field))?,
+                fields: RowFields::from_record(&raw.record, |field| values.ordinal(field))?,
             });
         }
         let packed = Packed { frames: frames.values, times: times.values, values: values.values, rows };
@@ -119,7 +120,7 @@ impl Records {
 ///
 /// # Errors
 /// Damaged bytes, or those of a newer version.
-pub fn read<T: Layout>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>, PackedRecordsError> {
+pub fn read<T: RecordLayout>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>, PackedRecordsError> {
     let packed = open(bytes)?;
     let source = CompactString::from(source);
     let observation = |row: &Row<'_>| {

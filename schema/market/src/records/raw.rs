@@ -1,11 +1,11 @@
-//! One row of a feed as facts keep it.
+//! Observation with an encoded record, as stored in facts.
 
 use std::cmp::Ordering;
 
 use super::encoded::EncodedRecord;
 use crate::event::Kind;
 
-/// One row of a feed, its record still as bytes.
+/// One row of a feed with its record as bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawObservation {
     /// Vendor's own record id.
@@ -14,22 +14,22 @@ pub struct RawObservation {
     pub security_ref: Option<String>,
     /// The vendor's revision.
     pub revision: i64,
-    /// Whether it takes the record back.
+    /// True if the row retracts the record.
     pub retracted: bool,
-    /// Microseconds since 1970, UTC.
+    /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,
     /// Line in the feed's file.
     pub line: u64,
     /// Id of the frame in the log.
     pub frame: [u8; 16],
-    /// The record's bytes.
+    /// The encoded record.
     pub record: EncodedRecord,
 }
 
 impl RawObservation {
-    /// What makes two rows one observation: they say the same. A security without an id is known by the vendor's
-    /// permanent reference, so that a reused ticker stays two securities.
-    pub(super) fn compare_said(&self, other: &Self, kind: Kind) -> Ordering {
+    /// Compares the content of two rows. Equal rows are one observation. A security without an id is identified
+    /// by the vendor's permanent reference, so a reused ticker stays two securities.
+    pub(super) fn compare_content(&self, other: &Self, kind: Kind) -> Ordering {
         let reference = |o: &Self| match kind {
             Kind::Security if o.id.is_none() => o.security_ref.clone(),
             _ => None,
@@ -42,8 +42,8 @@ impl RawObservation {
             .then_with(|| reference(self).cmp(&reference(other)))
     }
 
-    /// When and where it was said.
-    pub(super) fn seen(&self) -> (i64, u64, [u8; 16]) {
+    /// Observation time, line and frame of the row.
+    pub(super) fn provenance(&self) -> (i64, u64, [u8; 16]) {
         (self.observed_at, self.line, self.frame)
     }
 }

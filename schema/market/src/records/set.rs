@@ -1,4 +1,4 @@
-//! Distinct observations as a set.
+//! Set of distinct observations.
 
 use std::collections::BTreeMap;
 
@@ -9,49 +9,49 @@ use crate::event::{Kind, MarketSession};
 use crate::observation::Observation;
 use crate::observation::VersionRank;
 
-/// Distinct observations of one symbol, kind and source, in the order of what they say.
+/// Distinct observations of one symbol, kind and source, sorted by content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Records {
+pub struct RecordSet {
     pub(super) kind: Kind,
     pub(super) observations: Vec<RawObservation>,
 }
 
-impl Records {
+impl RecordSet {
     /// Builds the set of these observations. The last occurrence of a repeated observation wins.
     pub fn new(kind: Kind, mut observations: Vec<RawObservation>) -> Self {
         let newest_first = |a: &RawObservation, b: &RawObservation| {
-            a.compare_said(b, kind)
-                .then_with(|| b.seen().cmp(&a.seen()))
+            a.compare_content(b, kind)
+                .then_with(|| b.provenance().cmp(&a.provenance()))
                 .then_with(|| b.security_ref.cmp(&a.security_ref))
         };
         observations.sort_unstable_by(newest_first);
-        observations.dedup_by(|a, b| a.compare_said(b, kind).is_eq());
+        observations.dedup_by(|a, b| a.compare_content(b, kind).is_eq());
         Self { kind, observations }
     }
 
-    /// The union with more observations.
+    /// Union of the set and more observations.
     pub fn merge(mut self, more: Vec<RawObservation>) -> Self {
         self.observations.extend(more);
         Self::new(self.kind, self.observations)
     }
 
-    /// The kind of the records.
+    /// Kind of the records.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The observations, in the order of what they say.
+    /// Observations of the set, sorted by content.
     pub fn observations(&self) -> &[RawObservation] {
         &self.observations
     }
 
-    /// Whether the observations are distinct and in the order of a set.
+    /// True if the observations are distinct and sorted by content.
     pub(super) fn is_in_order(&self) -> bool {
-        self.observations.is_sorted_by(|a, b| a.compare_said(b, self.kind).is_lt())
+        self.observations.is_sorted_by(|a, b| a.compare_content(b, self.kind).is_lt())
     }
 }
 
-/// The newest session among one source's observations, retracted ones aside.
+/// Newest session among the observations of one source. Retracted sessions do not count.
 pub fn newest_session(observations: &[Observation<MarketSession>]) -> Option<NaiveDate> {
     let mut newest: BTreeMap<NaiveDate, VersionRank<'_>> = BTreeMap::new();
     for session in observations {

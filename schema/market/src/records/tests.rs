@@ -90,15 +90,15 @@ fn fund() -> impl Strategy<Value = Etf> {
 }
 
 /// A record packed and read again.
-fn again<T: Layout>(record: &T) -> T {
+fn again<T: RecordLayout>(record: &T) -> T {
     let raw =
-        RawObservation { record: EncodedRecord::of(record).unwrap(), ..session("2024-06-24", 0, 7, false) };
-    let records = Records::new(Kind::Security, vec![raw]);
+        RawObservation { record: EncodedRecord::encode(record).unwrap(), ..session("2024-06-24", 0, 7, false) };
+    let records = RecordSet::new(Kind::Security, vec![raw]);
     read("a", &records.pack().unwrap()).unwrap().remove(0).record
 }
 
-fn encoded(record: &impl Layout) -> EncodedRecord {
-    EncodedRecord::of(record).unwrap()
+fn encoded(record: &impl RecordLayout) -> EncodedRecord {
+    EncodedRecord::encode(record).unwrap()
 }
 
 fn observation() -> impl Strategy<Value = RawObservation> {
@@ -128,8 +128,8 @@ fn kind() -> impl Strategy<Value = Kind> {
 proptest! {
     #[test]
     fn packing_loses_nothing(kind in kind(), observations in observations()) {
-        let records = Records::new(kind, observations);
-        prop_assert_eq!(Records::unpack(kind, &records.pack().unwrap()).unwrap(), records);
+        let records = RecordSet::new(kind, observations);
+        prop_assert_eq!(RecordSet::unpack(kind, &records.pack().unwrap()).unwrap(), records);
     }
 
     #[test]
@@ -146,31 +146,31 @@ proptest! {
     fn any_order_and_any_cut_give_the_same_bytes(
         kind in kind(), observations in observations(), cut in 0usize..20, turn in 0usize..20
     ) {
-        let whole = Records::new(kind, observations.clone());
+        let whole = RecordSet::new(kind, observations.clone());
         let mut other = observations.clone();
         other.rotate_left(turn.min(observations.len()));
         let (first, second) = other.split_at(cut.min(other.len()));
-        let merged = Records::new(kind, first.to_vec()).merge(second.to_vec()).merge(observations);
+        let merged = RecordSet::new(kind, first.to_vec()).merge(second.to_vec()).merge(observations);
         prop_assert_eq!(merged.pack().unwrap(), whole.pack().unwrap());
     }
 
     #[test]
     fn nothing_that_was_said_is_lost_and_the_last_time_is_kept(kind in kind(), observations in observations()) {
-        let records = Records::new(kind, observations.clone());
+        let records = RecordSet::new(kind, observations.clone());
         for said in &observations {
             let same: Vec<_> =
-                records.observations().iter().filter(|kept| kept.compare_said(said, kind).is_eq()).collect();
+                records.observations().iter().filter(|kept| kept.compare_content(said, kind).is_eq()).collect();
             prop_assert_eq!(same.len(), 1);
-            prop_assert!(same[0].seen() >= said.seen());
+            prop_assert!(same[0].provenance() >= said.provenance());
         }
         prop_assert!(records.observations().iter().all(|kept| observations.contains(kept)));
     }
 
     #[test]
     fn damaged_bytes_are_an_error_and_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        let _ = Records::unpack(Kind::Dividend, &bytes);
+        let _ = RecordSet::unpack(Kind::Dividend, &bytes);
         let bytes = [&[1], bytes.as_slice()].concat();
-        let _ = Records::unpack(Kind::Dividend, &bytes);
+        let _ = RecordSet::unpack(Kind::Dividend, &bytes);
         let _ = read::<Dividend>("a", &bytes);
         let _ = read::<HoldingSnapshot>("a", &bytes);
     }
@@ -189,11 +189,11 @@ fn a_reused_ticker_stays_two_securities() {
         record: encoded(&MarketSession { date: NaiveDate::MAX, note: None }),
     };
     let both = vec![of("one"), of("two")];
-    assert_eq!(Records::new(Kind::Security, both.clone()).observations().len(), 2);
-    assert_eq!(Records::new(Kind::Dividend, both.clone()).observations().len(), 1);
+    assert_eq!(RecordSet::new(Kind::Security, both.clone()).observations().len(), 2);
+    assert_eq!(RecordSet::new(Kind::Dividend, both.clone()).observations().len(), 1);
     // What has an id is known by it, whatever else is said of the security.
     let named = both.into_iter().map(|row| RawObservation { id: Some("x".to_owned()), ..row }).collect();
-    let kept = Records::new(Kind::Security, named);
+    let kept = RecordSet::new(Kind::Security, named);
     assert_eq!(kept.observations().len(), 1);
     assert_eq!(kept.observations()[0].security_ref.as_deref(), Some("two"));
 }
@@ -227,7 +227,7 @@ fn forty_years_of_dividends_take_few_bytes_each() {
             }),
         }
     };
-    let records = Records::new(Kind::Dividend, (0..160).map(dividend).collect());
+    let records = RecordSet::new(Kind::Dividend, (0..160).map(dividend).collect());
     let bytes = records.pack().unwrap().len();
     assert!(bytes < 160 * 45, "{bytes} bytes");
 }
@@ -250,7 +250,7 @@ fn session(day: &str, revision: i64, observed_at: i64, retracted: bool) -> RawOb
 #[test]
 fn the_newest_session_is_the_newest_that_was_not_withdrawn() {
     let newest = |sessions: &[RawObservation]| {
-        let packed = Records::new(Kind::Session, sessions.to_vec()).pack().unwrap();
+        let packed = RecordSet::new(Kind::Session, sessions.to_vec()).pack().unwrap();
         newest_session(&read("a", &packed).unwrap()).map(|day| day.to_string())
     };
     let (monday, tuesday) = (session("2024-06-24", 0, 5, false), session("2024-06-25", 0, 5, false));
@@ -266,7 +266,7 @@ fn the_newest_session_is_the_newest_that_was_not_withdrawn() {
 #[test]
 fn a_kept_row_is_read_as_it_was_said() {
     let told = |raw: &RawObservation| {
-        let packed = Records::new(Kind::Session, vec![raw.clone()]).pack().unwrap();
+        let packed = RecordSet::new(Kind::Session, vec![raw.clone()]).pack().unwrap();
         read::<MarketSession>("a", &packed)
     };
     let raw = RawObservation {
@@ -294,7 +294,7 @@ fn what_was_seen_twice_is_kept_as_it_was_seen_last() {
         ..session("2024-06-24", 0, observed_at, false)
     };
     let kept = |rows: [RawObservation; 2]| {
-        let records = Records::new(Kind::Session, rows.to_vec());
+        let records = RecordSet::new(Kind::Session, rows.to_vec());
         assert_eq!((records.kind(), records.observations().len()), (Kind::Session, 1));
         let row = &records.observations()[0];
         (row.observed_at, row.line, row.frame[0])
@@ -334,7 +334,7 @@ fn a_record_without_its_newest_field_is_read_and_one_with_a_field_more_is_refuse
             record: EncodedRecord::join(fields.iter().map(|field| Ok(*field))).unwrap(),
             ..session("2024-06-24", 0, 7, false)
         };
-        let packed = Records::new(Kind::Session, vec![raw]).pack().unwrap();
+        let packed = RecordSet::new(Kind::Session, vec![raw]).pack().unwrap();
         read::<MarketSession>("a", &packed).map(|read| read[0].record.note.clone())
     };
     let date = encoded(&MarketSession { date: "2024-06-24".parse().unwrap(), note: None });
@@ -349,8 +349,8 @@ fn a_record_without_its_newest_field_is_read_and_one_with_a_field_more_is_refuse
 #[test]
 fn a_text_that_postgres_cannot_store_is_refused() {
     let session = |note: &str| MarketSession { date: NaiveDate::MIN, note: Some(note.to_owned()) };
-    assert!(matches!(EncodedRecord::of(&session("a\0")), Err(PackedRecordsError::NulCharacter)));
-    assert!(EncodedRecord::of(&session("a")).is_ok());
+    assert!(matches!(EncodedRecord::encode(&session("a\0")), Err(PackedRecordsError::NulCharacter)));
+    assert!(EncodedRecord::encode(&session("a")).is_ok());
 }
 
 /// Stored rows are read forever: these bytes may change only together with the version that they begin with.
@@ -364,7 +364,7 @@ fn the_packed_form_stays_as_it_is() {
         record: encoded(&dividend),
         ..session("2024-06-24", 3, 7, true)
     };
-    let packed = Records::new(Kind::Dividend, vec![raw]).pack().unwrap();
+    let packed = RecordSet::new(Kind::Dividend, vec![raw]).pack().unwrap();
     let expected = [
         &[1, 1][..],
         &[0xa5; 16],

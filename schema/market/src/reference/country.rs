@@ -312,12 +312,12 @@ impl Country {
         let code = ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, code)| *code);
         ALL.iter().find(|country| match code {
             Some(code) => country.code == code,
-            None => country.names().any(|other| plain(other) == name),
+            None => country.codes_and_names().any(|other| plain(other) == name),
         })
     }
 
     /// Codes and name of the country.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn codes_and_names(&self) -> impl Iterator<Item = &'static str> {
         [self.code, self.alpha3, self.name].into_iter()
     }
 }

@@ -89,7 +89,7 @@ impl Exchange {
     }
 
     /// Code, name and further names of the exchange.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn codes_and_names(&self) -> impl Iterator<Item = &'static str> {
         [self.mic, self.name].into_iter().chain(self.aliases.iter().copied())
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_name_means_one_exchange() {
         for exchange in ALL {
-            for name in exchange.names() {
+            for name in exchange.codes_and_names() {
                 assert_eq!(Exchange::find(name), Some(exchange), "{name}");
             }
         }

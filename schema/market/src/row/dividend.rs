@@ -12,12 +12,12 @@ text_enum! {
 }
 
 text_enum! {
-    /// Origin of an amount: declared, or estimated from the pattern.
+    /// Origin of an amount: declared, or estimated from earlier payments.
     pub enum AmountStatus { Declared = "declared", Estimated = "estimated" }
 }
 
 text_enum! {
-    /// Reading of a regular row by the payment schedule (R34). The row itself is served as it came.
+    /// Reading of a regular row by the payment schedule (R34). The amount of the row is served unchanged.
     pub enum AmountReading {
         /// The whole amount is regular.
         Regular = "regular",
@@ -57,7 +57,7 @@ table_row! {
         "type" r#type: DividendType,
         /// Reading by the payment schedule; null for other types, cancelled and projected records.
         "reading" reading: Option<AmountReading>,
-        /// Special part of `amount`, per share; null if there is none.
+        /// Special part of `amount`, per share; null without a special part.
         "special_amount" special_amount: Option<ExactDecimal>,
         /// Payment frequency.
         "frequency" frequency: Frequency,
@@ -67,11 +67,11 @@ table_row! {
         "status" status: DividendStatus,
         /// adjusted_amount / amount.
         "split_factor" split_factor: ExactDecimal,
-        /// Multiplier of prices before ex_date; null if none applies.
+        /// Multiplier of prices before ex_date; null if the dividend has no price factor.
         "price_factor" price_factor: Option<ExactDecimal>,
         /// Regular part of amount x payments_per_year / close before the ex-date, percent.
         "yield_at_ex" yield_at_ex: Option<ExactDecimal>,
-        /// Change of the regular part against the previous one, split-adjusted, percent.
+        /// Change of the regular part since the previous regular payment, split-adjusted, percent.
         "change_percent" change_percent: Option<ExactDecimal>,
         /// Feed of the record.
         "source" source: String,

@@ -12,7 +12,8 @@ text_enum! {
         AmountBasisSuspect = "amount_basis_suspect",
         /// The newest regular amount is quarantined until the next one confirms or refutes it (R28).
         AmountHeld = "amount_held",
-        /// A row below both neighbours; growth and streak use the smaller neighbour's amount (R34).
+        /// The amount of a row is below both neighbours. Growth and streak use the smaller neighbour's amount
+        /// (R34).
         AmountDip = "amount_dip",
         /// A payment was counted in the year before or after its ex-date (R34).
         BoundaryShift = "boundary_shift",
@@ -22,17 +23,17 @@ text_enum! {
         CurrencyMismatch = "currency_mismatch",
         /// A dividend has a declaration date after its ex-date; it counts from its ex-date on (R39).
         DeclaredAfterEx = "declared_after_ex",
-        /// Adjusted closes of a price file show dividends that no row has (R38).
+        /// Adjusted closes of a price file show dividends for which no dividend row exists (R38).
         DividendsMissing = "dividends_missing",
-        /// Rows of one payment or split were merged, also of one id and revision; `explain` lists the dropped rows
-        /// (R29).
+        /// Rows of one payment or split were merged; some may have the same id and revision. `explain` lists
+        /// the dropped rows (R29).
         DuplicateCollapsed = "duplicate_collapsed",
         /// An ex-date was derived from its record date (R1).
         ExDateDerived = "ex_date_derived",
-        /// An ex-date differs from the one that its record date implies (R1).
+        /// An ex-date differs from the ex-date that its record date implies (R1).
         ExDateUnexpected = "ex_date_unexpected",
-        /// A distribution has no price factor: it is at least the close before it, or in another currency
-        /// (R11).
+        /// A distribution has no price factor, because it is at least the close before it or in another
+        /// currency (R11).
         FactorSkipped = "factor_skipped",
         /// The frequency inferred from ex-dates overruled the vendor's (R5).
         FrequencyConflict = "frequency_conflict",
@@ -41,7 +42,7 @@ text_enum! {
         /// The latest amount is at least 3 times the median before it and unconfirmed. The forward dividend
         /// uses the payment before it (R8).
         LatestAmountUnusual = "latest_amount_unusual",
-        /// Two rows days apart were one payment; it counts once (R34).
+        /// Two rows with ex-dates days apart are one payment, which counts once (R34).
         NearDuplicate = "near_duplicate",
         /// No source that covers the security carries dividends, so that its dividends are unknown (R38).
         NoDividendFeed = "no_dividend_feed",
@@ -55,15 +56,16 @@ text_enum! {
         PaymentTranslated = "payment_translated",
         /// A price moved by a known split ratio without a split (R30).
         PriceJumpWithoutSplit = "price_jump_without_split",
-        /// A price moved by more than 3 times and stayed there without a known event (R36).
+        /// A price rose or fell by a factor of more than 3 and stayed there, without a known event (R36).
         PriceLevelBreak = "price_level_break",
-        /// The security is known only by its rows.
+        /// The security has no reference record and is known only by rows with its symbol.
         Provisional = "provisional",
         /// A large regular amount contains a special, as the price proves (R28).
         SpecialByPrice = "special_by_price",
         /// The streak spans a spin-off, which neither counts nor breaks it (R14, R35).
         SpinOffReview = "spin_off_review",
-        /// A price contradicts a split: it did not move, or on another session or by another factor (R36).
+        /// The price contradicts a split: it did not move, or it moved on another session or by another factor
+        /// (R36).
         SplitNotInPrice = "split_not_in_price",
         /// The increase streak contains years of an operator's seed; the payment streak counts the data only
         /// (R14).
@@ -84,7 +86,8 @@ text_enum! {
     pub enum QuarantineReason as "HoldReason" {
         /// Cash of at least the close before its ex-date.
         AmountExceedsPrice = "amount_exceeds_price",
-        /// Regular amount of about 10, 100 or 1,000 times the surrounding rate, or a part of it.
+        /// Regular amount of about 10, 100 or 1,000 times the surrounding rate, or a tenth, hundredth or
+        /// thousandth of it.
         AmountOutlier = "amount_outlier",
         /// Confirmed to be wrong by a review decision; it stays excluded even if its neighbours change.
         Confirmed = "confirmed",
@@ -92,7 +95,7 @@ text_enum! {
         FarFutureExDate = "far_future_ex_date",
         /// High below the low.
         HighBelowLow = "high_below_low",
-        /// Close more than 3 times away from the sessions on both sides, which agree.
+        /// Close that differs by a factor of more than 3 from the closes on both sides, which agree.
         IsolatedPrice = "isolated_price",
         /// Negative open, high, low or average price.
         NegativePrice = "negative_price",
@@ -100,7 +103,7 @@ text_enum! {
         NegativeVolume = "negative_volume",
         /// Missing ex-date and record date.
         NoExDate = "no_ex_date",
-        /// Split without an effect.
+        /// Split with equal numbers of old and new shares.
         NoShareChange = "no_share_change",
         /// Amount of 0 or less.
         NonPositiveAmount = "non_positive_amount",
@@ -108,11 +111,12 @@ text_enum! {
         NonPositiveClose = "non_positive_close",
         /// Split of or into 0 shares or less.
         NonPositiveRatio = "non_positive_ratio",
-        /// Bars about 100 or 1,000 times away from the sessions around them.
+        /// Prices of about 100 or 1,000 times the sessions around them, or a hundredth or thousandth of them.
         PriceUnitError = "price_unit_error",
         /// Split that the price denies.
         SplitDenied = "split_denied",
-        /// Newest close more than 3 times away from the one before, until a session or a source confirms it.
+        /// Newest close that differs by a factor of more than 3 from the close before, until a session or a
+        /// source confirms it.
         UnconfirmedPrice = "unconfirmed_price",
     }
 }
@@ -146,7 +150,7 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Sets a flag.
+    /// Adds a flag to the set.
     pub fn set(&mut self, flag: Flag) {
         self.set.insert(flag);
     }

@@ -76,7 +76,7 @@ table_row! {
         "current_ratio" current_ratio: Option<ExactDecimal>,
         /// Operating income over interest.
         "interest_coverage" interest_coverage: Option<ExactDecimal>,
-        /// Vendor's beta, else the computed five-year beta (R23).
+        /// Vendor's beta; if the vendor gives none, the computed five-year beta (R23).
         "beta" beta: Option<ExactDecimal>,
         /// End of the newest fiscal period.
         "fiscal_period_end" fiscal_period_end: Option<NaiveDate>,

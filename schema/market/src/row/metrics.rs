@@ -64,8 +64,8 @@ pub struct AnnualTotal {
 }
 
 impl Metrics {
-    /// Limits the row to a depth: leaves out years that begin before a day, and rows quarantined before it.
-    pub fn since(mut self, first: NaiveDate) -> Self {
+    /// Limits the row to days from `first` on: leaves out years that begin earlier, and earlier quarantined rows.
+    pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
         let begins = |year: i32| NaiveDate::from_yo_opt(year, 1);
         self.annual_totals.0.retain(|total| begins(total.year).is_some_and(|begin| begin >= first));
         self.quarantined.0.retain(|row| row.date.is_none_or(|date| date >= first));
@@ -80,14 +80,14 @@ table_row! {
         "symbol" symbol: String,
         /// ISO 4217 currency of the dividends and all figures computed from them.
         "currency" currency: String,
-        /// ISO 4217 currency of `price`. If it differs from the dividends', no yield exists
+        /// ISO 4217 currency of `price`. If the dividends have another currency, no yield exists
         /// (`currency_mismatch`).
         "price_currency" price_currency: String,
         /// Market date of the metrics.
         "as_of" as_of: NaiveDate,
         /// Latest raw close in `price_currency`, carried through splits since.
         "price" price: Option<ExactDecimal>,
-        /// Session of that close.
+        /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
         /// Dividend status of the payer (R6).
         "dividend_status" dividend_status: DividendState,
@@ -95,9 +95,10 @@ table_row! {
         "dps_ttm" dps_ttm: Option<ExactDecimal>,
         /// Regular and special dividends, capital gains included, with an ex-date in the last 12 months.
         "dps_ttm_total" dps_ttm_total: Option<ExactDecimal>,
-        /// Forward (indicated) dividends of the next 12 months (R8); null without a forward figure.
+        /// Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
+        /// delisted securities.
         "dps_forward" dps_forward: Option<ExactDecimal>,
-        /// Method behind dps_forward.
+        /// Method by which dps_forward was computed.
         "forward_basis" forward_basis: ForwardBasis,
         /// Headline yield, percent (R9).
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
@@ -117,8 +118,8 @@ table_row! {
         "yield_5y_low" yield_5y_low: Option<ExactDecimal>,
         /// Number of regular ex-dates in the TTM window.
         "ttm_payment_count" ttm_payment_count: i32,
-        /// True if the TTM window is fully covered; false if listed, or known, for less than 12 months.
-        /// Nothing is annualised.
+        /// True if the data cover the whole TTM window. False if the security is listed, or its data begin,
+        /// less than 12 months ago. Nothing is annualised.
         "ttm_complete" ttm_complete: bool,
         /// Payment frequency (R5).
         "frequency" frequency: Frequency,
@@ -151,7 +152,7 @@ table_row! {
         "streak_started" streak_started: Option<i32>,
         /// Ex-date of the newest increase of the regular rate.
         "latest_increase_date" latest_increase_date: Option<NaiveDate>,
-        /// Size of the newest increase, percent.
+        /// Size of the newest increase of the regular rate, percent.
         "latest_increase_percent" latest_increase_percent: Option<ExactDecimal>,
         /// Ex-date of the newest cut of the regular rate.
         "last_cut_date" last_cut_date: Option<NaiveDate>,
@@ -186,7 +187,8 @@ table_row! {
         "volatility_1y" volatility_1y: Option<ExactDecimal>,
         /// Beta of 60 monthly returns against the benchmark (R23).
         "beta_5y" beta_5y: Option<ExactDecimal>,
-        /// Split-adjusted regular dividends by calendar year, of the years that begin within the tier's depth.
+        /// Split-adjusted regular dividends by calendar year. Years that begin before the history of the tier
+        /// are left out.
         #[schema(value_type = Vec<AnnualTotal>)]
         "annual_totals" annual_totals: JsonColumn<Vec<AnnualTotal>>,
         /// Warnings about the data behind the figures. A withdrawn record has the flag `cancelled:` with its

@@ -6,7 +6,7 @@ use super::flag::QuarantineReason;
 use crate::table_row;
 
 table_row! {
-    /// A quarantined row. It returns to the figures when its neighbours change and no longer contradict it.
+    /// A quarantined row. It returns to the figures when its neighbouring rows no longer contradict it.
     #[derive(serde::Deserialize)]
     pub struct Quarantined {
         /// Canonical ticker.
@@ -24,7 +24,7 @@ table_row! {
         "message" message: String,
         /// Feed of the row.
         "source" source: String,
-        /// Line in that feed's file.
+        /// Line in the feed's file; 0 if unknown.
         "line" line: i64,
     }
 }

@@ -63,13 +63,13 @@ table_row! {
         "eps_ttm" eps_ttm: Option<ExactDecimal>,
         /// Headline dividend yield, percent (R9).
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
-        /// Annual dividend per share behind the headline yield, in `dividend_currency`.
+        /// Annual dividend per share from which the headline yield is computed, in `dividend_currency`.
         "annual_dividend" annual_dividend: Option<ExactDecimal>,
         /// ISO 4217 currency of the dividends; null for non-payers.
         "dividend_currency" dividend_currency: Option<String>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
-        /// Always eod.
+        /// Data source of the quote, always `eod`.
         "source" source: QuoteSource,
         /// Observation time of the newest fact behind the row.
         "updated_at" updated_at: DateTime<Utc>,

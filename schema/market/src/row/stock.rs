@@ -96,7 +96,7 @@ table_row! {
 }
 
 table_row! {
-    /// Figures for filters and sorting of lists: those of the screener, then those that no list shows.
+    /// Figures for filters and sorting of lists: first the screener's figures, then figures that no list shows.
     pub struct StockFigures {
         ..screened: ScreenerFigures,
         /// Sessions since the latest close (staleness, R18, R21).
@@ -106,7 +106,7 @@ table_row! {
         "yield_suspect" yield_suspect: bool,
         /// Change of the latest session, percent.
         "change_percent" change_percent: Option<ExactDecimal>,
-        /// Price change since the last close of the previous year, percent, split-adjusted.
+        /// Price change since the last close of the previous year, split-adjusted, percent.
         "change_percent_ytd" change_percent_ytd: Option<ExactDecimal>,
         /// Index memberships.
         #[schema(value_type = Vec<String>)]
@@ -205,7 +205,7 @@ pub struct Pricing {
     pub price_date: Option<NaiveDate>,
 }
 
-/// The newest regular or special distribution with a passed ex-date.
+/// The newest regular or special distribution whose ex-date is not in the future.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LastDividend {
     /// First day on which a buyer did not receive it.
@@ -238,7 +238,7 @@ pub struct StockDividends {
     pub growth_5y: Option<ExactDecimal>,
     /// The next ex-dividend date (R19).
     pub next: Option<NextDividend>,
-    /// The newest distribution with a passed ex-date.
+    /// The newest distribution whose ex-date is not in the future.
     pub last: Option<LastDividend>,
 }
 
@@ -251,6 +251,6 @@ pub struct Coverage {
     pub prices_to: Option<NaiveDate>,
     /// First ex-date.
     pub dividends_from: Option<NaiveDate>,
-    /// Last ex-date, future ones included.
+    /// Last ex-date, including declared future ex-dates.
     pub dividends_to: Option<NaiveDate>,
 }

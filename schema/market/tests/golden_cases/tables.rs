@@ -7,7 +7,7 @@ use market::event::SecurityType;
 use market::identity::resolve::resolve;
 use market::metrics::Rules;
 use market::metrics::calendar::new_york_date;
-use market::metrics::dividends::chowder::chowder;
+use market::metrics::dividends::chowder::chowder_number;
 use market::metrics::dividends::ex_date::{ex_date_from_record_date, ex_date_of};
 use market::metrics::dividends::safety::{
     HIGH_YIELD_MINIMUM, HighYieldScreen, HighYieldScreenInput, is_suspect,
@@ -64,7 +64,7 @@ fn distribution(row: &Value) -> Option<NaiveDate> {
 }
 
 fn chowder_row(row: &Value) -> Value {
-    let found = chowder(decimal(&row["yield_pct"]), decimal(&row["growth_5y_pct"]), row["sector"].as_str());
+    let found = chowder_number(decimal(&row["yield_pct"]), decimal(&row["growth_5y_pct"]), row["sector"].as_str());
     json!({ "chowder_number": found.map(|c| c.number.to_string()), "pass": found.map(|c| c.passes) })
 }
 

@@ -73,7 +73,7 @@ fn a_price_only_action_leaves_shares_volumes_and_earnings() {
         assert_eq!(text(found.quote.year_low), "65.409836");
         assert_eq!(served(&found, "2023-01-03", PriceBasis::RAW), "83.79".parse().expect("a price"));
         let factors = CumulativeFactors::new(&found.factors, None);
-        assert_eq!(factors.at(0).shares(1_000_000), Some(1_000_000));
+        assert_eq!(factors.at(0).adjusted_volume(1_000_000), Some(1_000_000));
         let later = Tables { splits: &splits, ..life }.on("2024-01-31");
         assert_eq!(text(later.metrics.growth_1y), "0");
     }

@@ -77,7 +77,7 @@ fn a_person_can_release_what_is_held_for_its_neighbours_and_nothing_that_is_wron
 
 /// The years with a total and the days of the rows held, `-` for one without a day.
 fn since(metrics: &Metrics, first: &str) -> String {
-    let told = metrics.clone().since(date(first));
+    let told = metrics.clone().limit_to_days_from(date(first));
     let years = told.annual_totals.0.iter().map(|total| total.year.to_string());
     let days = told.quarantined.0.iter().map(|row| row.date.map_or("-".to_owned(), |day| day.to_string()));
     years.chain(days).collect::<Vec<_>>().join(" ")

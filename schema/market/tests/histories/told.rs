@@ -189,7 +189,7 @@ fn an_explanation_since_a_day_counts_what_is_older() {
     let mut history = company();
     history.dividends.push(retracted(&history.dividends[0]));
     let whole = explained(&history);
-    let since = explained(&history).since(date("2023-12-07"));
+    let since = explained(&history).limit_to_days_from(date("2023-12-07"));
     let seen = |told: &Explanation, name: &str| -> (usize, usize) {
         let metric = told.metrics.iter().find(|metric| metric.metric == name).expect("a metric");
         (metric.observations.len(), metric.older_observations)

@@ -138,7 +138,7 @@ fn held_rows_are_listed_from_a_day_on_and_those_without_a_day_always() {
     let mut history = life.history();
     history.dividends[0].record.ex_date = None;
     let since = |first: &str| {
-        let held = explained(&history).since(date(first)).quarantined;
+        let held = explained(&history).limit_to_days_from(date(first)).quarantined;
         held.iter().map(|row| format!("{:?} {}", row.date, row.reason)).collect::<Vec<_>>()
     };
     let dateless = "None no_ex_date";

@@ -1,7 +1,7 @@
 //! Integers to decimal digits, optimized for price responses.
 
 /// Divides `a` by `b`, rounded half away from zero.
-pub(super) fn divided(a: i128, b: i128) -> i128 {
+pub(super) fn divide_rounded(a: i128, b: i128) -> i128 {
     let (magnitude, divisor) = (a.unsigned_abs(), b.unsigned_abs());
     let rounded = match (u64::try_from(magnitude), u64::try_from(divisor)) {
         // Most numbers fit into 64 bits, whose division is ten times faster.

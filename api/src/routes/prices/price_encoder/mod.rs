@@ -15,7 +15,7 @@ use market::price::{AdjustedBars, PriceBasis, SessionRange, micros};
 
 use crate::parameters::{Output, ResponseFormat};
 use column::PriceColumn;
-use digits::divided;
+use digits::divide_rounded;
 use step_values::StepValues;
 use value_writer::ValueWriter;
 
@@ -130,8 +130,8 @@ impl<'a> PriceEncoder<'a> {
             PriceColumn::TotalFactor => {
                 text.write_decimal_text(values.step(position).map_or("", |step| &step.total_factor))
             }
-            PriceColumn::Dividend => text.write_decimal(values.event(period).0),
-            PriceColumn::SplitRatio => text.write_decimal(values.event(period).1),
+            PriceColumn::Dividend => text.write_decimal(values.cash_and_split_ratio(period).0),
+            PriceColumn::SplitRatio => text.write_decimal(values.cash_and_split_ratio(period).1),
             PriceColumn::Change => text.write_price(values.change(period)),
             PriceColumn::ChangePercent => self.change_percent(period),
         }
@@ -141,7 +141,7 @@ impl<'a> PriceEncoder<'a> {
         let before = period.start.checked_sub(1);
         match before.and_then(|before| self.values.difference(period.end - 1, before)) {
             Some((difference, previous)) if previous != 0 => {
-                self.text.write_scaled(divided(i128::from(difference) * 1_000_000, i128::from(previous)), 4);
+                self.text.write_scaled(divide_rounded(i128::from(difference) * 1_000_000, i128::from(previous)), 4);
             }
             _ => {
                 let percent = self.values.adjusted.change(period).and_then(|(_, percent)| percent);

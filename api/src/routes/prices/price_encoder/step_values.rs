@@ -37,7 +37,7 @@ impl<'a> StepValues<'a> {
         Self { adjusted, steps, current: (usize::MAX, 0), ex_days }
     }
 
-    /// Shared values of a step, after one of its sessions was prepared.
+    /// Shared values of a step; `None` until one of its sessions was prepared.
     pub(super) fn step(&self, position: usize) -> Option<&StepFactors> {
         self.steps.get(position)?.as_ref()
     }
@@ -124,7 +124,7 @@ impl<'a> StepValues<'a> {
     }
 
     /// Events of a period: cash per share, and new shares per old share.
-    pub(super) fn event(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
+    pub(super) fn cash_and_split_ratio(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         let bars = self.adjusted.bars;
         let after = period.start.checked_sub(1).map_or(bars.day[0] - 1, |before| bars.day[before]);
         let last = bars.day[period.end - 1];

@@ -11,7 +11,7 @@ use super::digits::{write_digits, write_fraction, write_integer};
 #[derive(Debug)]
 pub(super) struct ValueWriter {
     pub(super) out: Vec<u8>,
-    /// Quote around a decimal.
+    /// Quotation mark around decimals in JSON strings; `None` for JSON numbers and CSV.
     pub(super) quote: Option<u8>,
     pub(super) is_csv: bool,
 }

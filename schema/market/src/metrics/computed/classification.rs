@@ -7,9 +7,9 @@ use super::growth::GrowthMetrics;
 use super::income::IncomeMetrics;
 use super::inputs::MetricInputs;
 use super::returns::ReturnMetrics;
-use crate::metrics::dividends::chowder::{ChowderNumber, chowder};
+use crate::metrics::dividends::chowder::{ChowderNumber, chowder_number};
 use crate::metrics::dividends::grower_lists::{GrowerListInput, is_aristocrat};
-use crate::metrics::dividends::safety::{SafetyInput, safety, yield_trap_risk};
+use crate::metrics::dividends::safety::{SafetyInput, safety_label, yield_trap_risk};
 use crate::row::{DividendState, Safety};
 
 /// List membership, Chowder number, safety label and trap warning.
@@ -44,8 +44,8 @@ pub(crate) fn classify(
     let yield_forward = income.yield_forward.filter(|_| income.status == DividendState::Active);
     Classification {
         is_aristocrat: is_aristocrat(&list_facts(inputs, income, growth), &inputs.rules.lists),
-        chowder: chowder(yield_forward, growth.growth[2], sector),
-        safety: safety(&facts, &inputs.rules.safety),
+        chowder: chowder_number(yield_forward, growth.growth[2], sector),
+        safety: safety_label(&facts, &inputs.rules.safety),
         trap: yield_trap_risk(&facts, &inputs.rules.safety),
     }
 }

@@ -5,12 +5,12 @@ use rust_decimal::Decimal;
 use super::income::IncomeMetrics;
 use super::inputs::MetricInputs;
 use crate::metrics::dividends::payout::{
-    NoPayoutReason, PayoutBasis, PayoutInput, fcf_payout, free_cash_flow, payout,
+    NoPayoutReason, PayoutBasis, PayoutInput, fcf_payout, free_cash_flow, payout_ratio,
 };
 use crate::metrics::merge::MergedFundamentals;
 use crate::metrics::valuation::{market_cap, per_share, price_to, shares};
 
-/// Company figures; money per share in the reported currency.
+/// Company figures. Money per share is in the reported currency.
 #[derive(Debug, Default)]
 pub(crate) struct CompanyFigures {
     pub shares_outstanding: Option<Decimal>,
@@ -21,7 +21,7 @@ pub(crate) struct CompanyFigures {
     pub book_value_per_share: Option<Decimal>,
     pub free_cash_flow: Option<Decimal>,
     pub pe_ratio: Option<Decimal>,
-    /// True if the figures are in another currency than the price.
+    /// True if the reported currency of the figures differs from the currency of the price.
     pub foreign: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn payouts(
     let reported = inputs.merged.fundamentals.as_ref().map(|merged| &merged.figures);
     let currency =
         reported.and_then(|reported| reported.reported_currency.as_deref()).unwrap_or(&inputs.currency);
-    let (ratio, measured_against) = payout(&PayoutInput {
+    let (ratio, measured_against) = payout_ratio(&PayoutInput {
         is_fund: inputs.is_fund(),
         is_real_estate: inputs.is_real_estate(),
         dps_ttm: income.dps_ttm,

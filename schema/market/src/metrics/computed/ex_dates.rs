@@ -11,7 +11,7 @@ use crate::metrics::prices::adjustment::{AdjustmentFactor, Ratio};
 use crate::metrics::prices::series::PriceSeries;
 use crate::row::{Flag, Flags};
 
-/// Distributions and splits of one passed ex-date.
+/// Distributions and splits of one ex-date that is not in the future.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ExDateEvents {
     pub ex_date: NaiveDate,
@@ -22,11 +22,11 @@ pub(crate) struct ExDateEvents {
     pub cash: Decimal,
     /// Cash and spin-off value per share, on the day's share basis.
     pub value: Decimal,
-    /// Last raw close before the day, on the day's share basis; read only if something was paid.
+    /// Last raw close before the day, on the day's share basis. Read only if a distribution was paid.
     pub close_before: Option<Decimal>,
     /// 1 - value / close before; `None` if no factor applies.
     pub dividend_factor: Option<Decimal>,
-    /// True if some of it was paid in another currency than the prices'.
+    /// True if some of the distributions were paid in a currency other than that of the prices.
     pub foreign: bool,
 }
 
@@ -52,7 +52,7 @@ impl From<&ExDateEvents> for AdjustmentFactor {
 
 /// Ex-dates up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the prices' currency.
 ///
-/// A spin-off given both as a value and as a price-only ratio of one day counts once, by its ratio.
+/// A spin-off may be given twice on a day: as a value and as a price-only ratio. It then counts once, by its ratio.
 pub(crate) fn ex_days(
     payments: &[Payment<'_>],
     series: &PriceSeries<'_>,

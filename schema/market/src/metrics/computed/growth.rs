@@ -8,7 +8,7 @@ use super::inputs::MetricInputs;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::growth::AnnualTotals;
 use crate::metrics::dividends::rate_changes::{RateChanges, rate_changes};
-use crate::metrics::dividends::streak::{Streak, StreakInput, StreakSeed, is_at_risk, payment_years, streak};
+use crate::metrics::dividends::streak::{Streak, StreakInput, StreakSeed, is_at_risk, payment_years, increase_streak};
 use crate::metrics::dividends::yields::DividendRate;
 use crate::row::{Flag, Flags};
 
@@ -37,7 +37,7 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
     let listed = security.and_then(|security| security.ipo_date).map(|date| date.year());
     let spin_offs = spin_off_years(inputs);
     let facts = StreakInput { running, seed, listed, spin_offs: &spin_offs };
-    let streak = streak(&totals, &facts, &inputs.rules.streak);
+    let streak = increase_streak(&totals, &facts, &inputs.rules.streak);
     if streak.started.is_some_and(|started| spin_offs.iter().any(|year| *year >= started)) {
         flags.set(Flag::SpinOffReview);
     }

@@ -5,12 +5,12 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::inputs::MetricInputs;
-use crate::metrics::arithmetic::{count, percent_of, settle};
+use crate::metrics::arithmetic::{length_to_i32, percent_of, remove_division_error};
 use crate::metrics::calendar::months_before;
 use crate::metrics::dividends::safety::is_suspect;
-use crate::metrics::dividends::status::{StatusInput, status};
+use crate::metrics::dividends::status::{StatusInput, dividend_status};
 use crate::metrics::dividends::yields::{
-    ForwardDividend, HeadlineInput, YieldRange, forward, headline, is_unusual_count, sum, trailing,
+    ForwardDividend, HeadlineInput, YieldRange, forward_dividend, headline_yield, is_unusual_count, sum, trailing_rates,
     yield_range,
 };
 use crate::metrics::merge::Payment;
@@ -41,7 +41,7 @@ pub(crate) struct IncomeMetrics {
 pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetrics {
     let as_of = inputs.as_of;
     let status = payer_status(inputs);
-    let trailing_rates = trailing(&inputs.rates, as_of);
+    let trailing_rates = trailing_rates(&inputs.rates, as_of);
     let mixed = mixes_currencies(inputs);
     let mismatch = !inputs.rates.is_empty() && (mixed || inputs.dividend_currency != inputs.currency);
     let known = status != DividendState::Unknown;
@@ -51,14 +51,14 @@ pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetr
     let forward = if inputs.is_fund() || !inputs.is_listed {
         ForwardDividend::NONE
     } else {
-        forward(&inputs.rates, inputs.payments_per_year(), status, as_of, inputs.rules)
+        forward_dividend(&inputs.rates, inputs.payments_per_year(), status, as_of, inputs.rules)
     };
     let yield_of =
         |dividend: Option<Decimal>| if mismatch { None } else { percent_of(dividend?, inputs.close()?) };
     let (yield_ttm, yield_forward) = (yield_of(dps_ttm), yield_of(forward.amount));
     let has_forward = forward.amount.is_some();
     let (dividend_yield, yield_basis) =
-        headline(&HeadlineInput { status, yield_forward, yield_ttm, has_forward, mismatch });
+        headline_yield(&HeadlineInput { status, yield_forward, yield_ttm, has_forward, mismatch });
     let series = inputs.series();
     let yield_range =
         if mismatch || !known { None } else { yield_range(&inputs.rates, &series, last_month(as_of), as_of) };
@@ -68,7 +68,7 @@ pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetr
         mixed,
         dps_ttm,
         dps_ttm_total,
-        ttm_payment_count: count(trailing_rates.len()),
+        ttm_payment_count: length_to_i32(trailing_rates.len()),
         forward,
         yield_ttm,
         yield_ttm_total: yield_of(dps_ttm_total),
@@ -90,7 +90,7 @@ fn payer_status(inputs: &MetricInputs<'_>) -> DividendState {
         suspended_on: inputs.security().and_then(|security| security.dividend_suspended_on),
         is_covered: inputs.feed.is_covered(),
     };
-    status(&facts, &inputs.rules.status)
+    dividend_status(&facts, &inputs.rules.status)
 }
 
 fn last_declared(inputs: &MetricInputs<'_>) -> Option<NaiveDate> {
@@ -99,7 +99,7 @@ fn last_declared(inputs: &MetricInputs<'_>) -> Option<NaiveDate> {
     regular.map(|payment| payment.declared_by()).max()
 }
 
-/// True if an ex-date of the last 12 months was paid in another currency only.
+/// True if the last 12 months have an ex-date whose payments are all in another currency.
 fn mixes_currencies(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
     let recent = inputs.payments().iter().rev().take_while(|payment| payment.ex_date > window);
@@ -109,7 +109,7 @@ fn mixes_currencies(inputs: &MetricInputs<'_>) -> bool {
     })
 }
 
-/// Regular and special cash of the last 12 months; `None` if some was in another currency.
+/// Regular and special cash of the last 12 months. `None` if one of the payments was in another currency.
 fn total_paid(payments: &[Payment<'_>], as_of: NaiveDate, currency: &str) -> Option<Decimal> {
     let start = months_before(as_of, 12);
     let recent = payments.iter().rev().take_while(|payment| payment.ex_date > start);
@@ -120,7 +120,7 @@ fn total_paid(payments: &[Payment<'_>], as_of: NaiveDate, currency: &str) -> Opt
         }
         total = total.checked_add(payment.adjusted)?;
     }
-    Some(settle(total))
+    Some(remove_division_error(total))
 }
 
 fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) {

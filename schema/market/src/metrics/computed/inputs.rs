@@ -11,7 +11,7 @@ use crate::metrics::computed::ex_dates::{ExDateEvents, ex_days};
 use crate::metrics::context::DerivationContext;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::feed::DividendFeed;
-use crate::metrics::dividends::frequency::{FrequencyEstimate, TaggedDate, rhythm};
+use crate::metrics::dividends::frequency::{FrequencyEstimate, TaggedDate, estimate_frequency};
 use crate::metrics::dividends::schedule::{Reading, Schedule, ScheduleRow};
 use crate::metrics::dividends::yields::DividendRate;
 use crate::metrics::merge::{AsOfView, Merged, Payment, currency, merge};
@@ -40,15 +40,15 @@ pub(crate) struct MetricInputs<'a> {
     pub merged: Merged<'a>,
     /// Currency of prices.
     pub currency: String,
-    /// Currency of dividends: that of the newest regular one, else the prices'.
+    /// Currency of the newest regular dividend. Without a regular dividend, the currency of the prices.
     pub dividend_currency: String,
     pub security_type: SecurityType,
     pub is_listed: bool,
     pub price: Option<Price>,
     pub ex_days: Vec<ExDateEvents>,
-    /// Readings of the regular rows in the dividend currency, declared future ones included.
+    /// Readings of the regular rows in the dividend currency, declared future rows included.
     pub schedule: Schedule,
-    /// Regular parts of those rows by ex-date.
+    /// Regular parts of the rows in `schedule`, by ex-date.
     pub rates: Vec<DividendRate>,
     /// Ex-dates of the rates and of quarantined regular amounts, in order.
     pub ex_dates: Vec<NaiveDate>,
@@ -57,7 +57,7 @@ pub(crate) struct MetricInputs<'a> {
 }
 
 impl<'a> MetricInputs<'a> {
-    /// Merges the facts and flags their peculiarities.
+    /// Merges the facts of a security and sets flags for unusual ones.
     pub(crate) fn new(history: &'a History, context: &DerivationContext<'a>, flags: &mut Flags) -> Self {
         let as_of = context.as_of;
         let mut merged = merge(history, context);
@@ -72,7 +72,7 @@ impl<'a> MetricInputs<'a> {
         let ex_days = ex_days(payments, &series, as_of, &currency, flags);
         flag_jumps(&series, &ex_days, merged.prices.is_calm, flags);
         let tagged_dates = tagged_dates(payments, &merged.dividends.unproven, &dividend_currency);
-        let rhythm = rhythm(&tagged_dates, context.rules);
+        let rhythm = estimate_frequency(&tagged_dates, context.rules);
         let mut ex_dates: Vec<NaiveDate> = tagged_dates.iter().map(|date| date.ex_date).collect();
         ex_dates.dedup();
         flag_facts(history, payments, &rhythm, flags);
@@ -115,7 +115,7 @@ impl<'a> MetricInputs<'a> {
         let record = &payment.observation.record;
         let is_read =
             record.currency == self.dividend_currency && record.r#type.class(record.frequency).is_regular();
-        if is_read { self.schedule.of(payment.ex_date) } else { None }
+        if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
     /// Regular part of a payment on the as-of date's share basis. A special is in the largest payment of its
@@ -174,7 +174,8 @@ fn latest_price(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<Price> {
     Some(Price { index, date: series.date(index), close: series.close_on_basis(index, as_of) })
 }
 
-/// Currency of the newest regular ex-date; the prices' currency if it is among several.
+/// Currency of the payments on the newest regular ex-date. If they have several currencies, that of the prices
+/// is preferred.
 fn dividend_currency(payments: &[Payment<'_>], price_currency: &str) -> String {
     let regular = |payment: &&Payment<'_>| payment.class.is_regular();
     let Some(newest) = payments.iter().rev().find(regular) else { return price_currency.to_owned() };
@@ -211,7 +212,7 @@ fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
     Schedule::read(&rows, rules)
 }
 
-/// Classifies the payments of extra rows as specials, and flags readings other than the face value.
+/// Classifies the payments of extra rows as specials. Sets flags for readings that differ from the face value.
 fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &str, flags: &mut Flags) {
     let (mut special, mut dip) = (false, false);
     for reading in &schedule.readings {
@@ -228,7 +229,7 @@ fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &
     let is_read =
         |payment: &Payment<'_>| payment.class.is_regular() && payment.observation.record.currency == currency;
     for payment in payments.iter_mut().filter(|payment| is_read(payment)) {
-        if schedule.of(payment.ex_date).is_some_and(|reading| reading.kind == AmountReading::Special) {
+        if schedule.find_reading(payment.ex_date).is_some_and(|reading| reading.kind == AmountReading::Special) {
             payment.class = DividendClass::Special;
         }
     }

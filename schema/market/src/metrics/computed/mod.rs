@@ -48,7 +48,7 @@ pub(crate) struct ComputedMetrics<'a> {
 }
 
 impl ComputedMetrics<'_> {
-    /// Payment frequency as served: `unknown` while the dividends are.
+    /// Payment frequency as served: `unknown` if the dividends are unknown.
     pub(crate) fn frequency(&self) -> Frequency {
         match self.income.status {
             DividendState::Unknown => Frequency::Unknown,

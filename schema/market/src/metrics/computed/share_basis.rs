@@ -76,7 +76,7 @@ fn suspect(inputs: &MetricInputs<'_>, event: &SplitEvent) -> Option<SuspectSplit
     if !is_near || after.ex_date > inputs.as_of || !is_declared(inputs, before) {
         return None;
     }
-    let ratio = inputs.merged.split_table.between(before.ex_date, after.ex_date).inverse().factor();
+    let ratio = inputs.merged.split_table.share_ratio_between(before.ex_date, after.ex_date).inverse().factor();
     let step = quotient(after.amount, before.amount)?;
     let tolerance = Decimal::ONE + rules.tolerance / Decimal::ONE_HUNDRED;
     let yields = quotient(yield_at(inputs, after)?, yield_at(inputs, before)?)?;
@@ -98,6 +98,6 @@ fn is_declared(inputs: &MetricInputs<'_>, rate: &DividendRate) -> bool {
 /// Amount over the close before its ex-date, both on today's shares.
 fn yield_at(inputs: &MetricInputs<'_>, rate: &DividendRate) -> Option<Decimal> {
     let series = inputs.series();
-    let close = series.close_on_shares(series.before(rate.ex_date)?, inputs.as_of);
+    let close = series.close_on_share_basis(series.before(rate.ex_date)?, inputs.as_of);
     quotient(rate.amount, close)
 }

@@ -1,4 +1,4 @@
-//! Upcoming payments: the next declared payment and the projected ones (R19).
+//! Upcoming payments: the next declared payment and the projected payments (R19).
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -7,7 +7,7 @@ use super::income::IncomeMetrics;
 use super::inputs::MetricInputs;
 use crate::metrics::arithmetic::quotient;
 use crate::metrics::calendar::session_on_or_after;
-use crate::metrics::dividends::projection::{ExpectedExDate, expected};
+use crate::metrics::dividends::projection::{ExpectedExDate, project_ex_dates};
 use crate::metrics::dividends::yields::{ForwardDividend, has_unequal_halves};
 use crate::metrics::merge::Payment;
 use crate::row::{DividendState, Flag, Flags};
@@ -15,9 +15,9 @@ use crate::row::{DividendState, Flag, Flags};
 /// Next declared payment and projected payments.
 #[derive(Debug, Default)]
 pub(crate) struct UpcomingPayments {
-    /// Position of the next declared payment among the merged ones.
+    /// Position of the next declared payment among the merged payments.
     pub declared: Option<usize>,
-    /// Projected payments after the last known one, from the as-of date on.
+    /// Projected payments after the last known payment, from the as-of date on.
     pub projections: Vec<ProjectedPayment>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct UpcomingPayments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProjectedPayment {
     pub ex_date: NaiveDate,
-    /// Ex-date plus the lag of the repeated payment; `None` if no payment date is known.
+    /// Ex-date plus the days from ex-date to payment of the repeated payment; `None` if no payment date is known.
     pub payment_date: Option<NaiveDate>,
     /// Amount per share on the as-of date's share basis.
     pub amount: Decimal,
@@ -46,7 +46,7 @@ pub(crate) fn upcoming(
     let Some(per_year) = inputs.payments_per_year().filter(|_| active) else {
         return UpcomingPayments { declared, projections: Vec::new() };
     };
-    let expected = expected(&inputs.ex_dates, per_year, inputs.as_of);
+    let expected = project_ex_dates(&inputs.ex_dates, per_year, inputs.as_of);
     if declared.is_none() && expected.first().is_some_and(|date| date.ex_date < inputs.as_of) {
         flags.set(Flag::Overdue);
     }
@@ -88,7 +88,8 @@ fn amount(
     }
 }
 
-/// Payment date from the lag of the repeated payment, else of the newest known lag, rolled to a session.
+/// Expected payment date: the ex-date plus a lag, moved to the next session if it is none. The lag is the days
+/// from ex-date to payment of the repeated payment, or else of the newest payment with a known payment date.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {

@@ -6,27 +6,27 @@
 
 use rust_decimal::Decimal;
 
-use crate::metrics::arithmetic::settle;
+use crate::metrics::arithmetic::remove_division_error;
 
 /// Chowder number of a company and its test result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChowderNumber {
-    /// Yield plus growth, percent points.
+    /// Forward yield plus five-year growth, in percentage points.
     pub number: Decimal,
     /// True if the number reaches the threshold of its yield and sector.
     pub passes: bool,
 }
 
 /// Computes the Chowder number from a forward yield and a five-year growth, both in percent.
-pub fn chowder(
+pub fn chowder_number(
     yield_forward: Option<Decimal>,
     growth_5y: Option<Decimal>,
     sector: Option<&str>,
 ) -> Option<ChowderNumber> {
     let (yield_forward, growth) = (yield_forward?, growth_5y?);
-    let number = settle(yield_forward.checked_add(growth)?);
+    let number = remove_division_error(yield_forward.checked_add(growth)?);
     let utility = sector.is_some_and(|sector| sector.eq_ignore_ascii_case("Utilities"));
-    let threshold = match (utility, settle(yield_forward) >= Decimal::from(3)) {
+    let threshold = match (utility, remove_division_error(yield_forward) >= Decimal::from(3)) {
         (true, _) => 8,
         (false, true) => 12,
         (false, false) => 15,
@@ -50,11 +50,11 @@ mod tests {
             (dec!(3.9), dec!(6.8), Some("Industrials"), false),
         ] {
             assert_eq!(
-                chowder(Some(yielded), Some(growth), sector).map(|c| c.passes),
+                chowder_number(Some(yielded), Some(growth), sector).map(|c| c.passes),
                 Some(passes),
                 "{yielded} {growth}"
             );
         }
-        assert_eq!(chowder(Some(dec!(4)), None, None), None);
+        assert_eq!(chowder_number(Some(dec!(4)), None, None), None);
     }
 }

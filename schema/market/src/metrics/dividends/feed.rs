@@ -15,17 +15,17 @@ use rust_decimal::Decimal;
 use crate::day::date_of;
 use crate::event::{Action, Evidence};
 use crate::history::{History, Observation};
-use crate::metrics::arithmetic::{bounded, share};
+use crate::metrics::arithmetic::{clamp_to_limit, percent_to_fraction};
 use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::merge::{AdjustedStep, Merged, agrees};
 use crate::metrics::rules::{AbsenceRules, Rules};
 
-/// Number of ex-dates with a step of adjusted closes, and of those whose factor equals ours (R40).
+/// Comparison of a feed's adjusted closes with our dividend factors, as numbers of ex-dates (R40).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FactorAgreement {
-    /// Ex-dates with a step or a factor.
+    /// Ex-dates with a step of the feed's adjusted closes or a dividend factor of ours.
     pub ex_dates: u64,
-    /// Ex-dates whose factors agree.
+    /// Ex-dates on which the step and our dividend factor agree.
     pub agreeing: u64,
 }
 
@@ -47,16 +47,16 @@ impl<'a> DividendFeed<'a> {
     }
 
     /// Agreement of each source's adjusted closes with the factors of `days`, by source.
-    pub(crate) fn agreement<'m>(
+    pub(crate) fn agreement_by_source<'m>(
         merged: &'m Merged<'a>,
         days: &[ExDateEvents],
         rules: &AbsenceRules,
     ) -> BTreeMap<&'m str, FactorAgreement> {
-        let least = Decimal::ONE - share(rules.least_step);
+        let least = Decimal::ONE - percent_to_fraction(rules.least_step);
         let mut by_source: BTreeMap<&str, FactorAgreement> = BTreeMap::new();
         for step in merged.adjusted_steps.steps() {
             let passed = days.iter().filter(|day| step.contains(day.ex_date));
-            let ours = passed.fold(Decimal::ONE, |factor, day| bounded(factor.checked_mul(day.factor())));
+            let ours = passed.fold(Decimal::ONE, |factor, day| clamp_to_limit(factor.checked_mul(day.factor())));
             if ours >= least && step.factor >= least {
                 continue;
             }
@@ -67,7 +67,8 @@ impl<'a> DividendFeed<'a> {
         by_source
     }
 
-    /// True if the absence of dividends is known.
+    /// True if the sources show all dividends: one that covers the security carries dividends, and no payment
+    /// is missing.
     pub(crate) fn is_covered(&self) -> bool {
         self.carries_dividends && self.missing.is_empty()
     }
@@ -97,7 +98,7 @@ fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) 
     has_dividend_column(&history.evidence, as_of) || priced() || referenced() || paid()
 }
 
-/// True if the newest statement of a source is that its file has a dividend column up to the day.
+/// True if the newest evidence of a source says that its file has a dividend column up to the day.
 fn has_dividend_column(evidence: &[Observation<Evidence>], as_of: NaiveDate) -> bool {
     evidence.iter().any(|row| {
         let is_version =
@@ -109,7 +110,7 @@ fn has_dividend_column(evidence: &[Observation<Evidence>], as_of: NaiveDate) -> 
 }
 
 fn missing<'a>(merged: &Merged<'a>, rules: &AbsenceRules) -> Vec<AdjustedStep<'a>> {
-    let least = Decimal::ONE - share(rules.least_step);
+    let least = Decimal::ONE - percent_to_fraction(rules.least_step);
     let around = TimeDelta::days(rules.step_days);
     let dividends = &merged.dividends;
     let mut paid: Vec<NaiveDate> =

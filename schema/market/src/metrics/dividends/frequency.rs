@@ -37,7 +37,7 @@ pub struct TaggedDate {
 pub enum FrequencySource {
     /// Inferred from the gaps between ex-dates.
     Inferred,
-    /// Latest tag of the vendor.
+    /// Taken from the vendor's tag of the newest ex-date that has a tag.
     Vendor,
 }
 
@@ -56,9 +56,9 @@ impl FrequencySource {
 pub struct FrequencyEstimate {
     /// Payment frequency.
     pub frequency: Frequency,
-    /// Origin of the frequency; `None` when it is unknown or nothing was paid.
+    /// Origin of the frequency; `None` if the frequency is unknown or nothing was paid.
     pub source: Option<FrequencySource>,
-    /// True if the inference overruled a different tag.
+    /// True if the inferred frequency overruled a vendor's tag that differs from it.
     pub conflict: bool,
 }
 
@@ -70,7 +70,7 @@ impl FrequencyEstimate {
 }
 
 /// Estimates the frequency of ex-dates in ascending order. Several ex-dates on one day count once.
-pub fn rhythm(dates: &[TaggedDate], rules: &Rules) -> FrequencyEstimate {
+pub fn estimate_frequency(dates: &[TaggedDate], rules: &Rules) -> FrequencyEstimate {
     let current = since_restart(dates, rules);
     if current.is_empty() {
         return FrequencyEstimate { frequency: Frequency::None, source: None, conflict: false };
@@ -178,7 +178,7 @@ fn class_of(twice_days: i64, rules: &rules::FrequencyRules) -> Option<(Frequency
     .find(|(_, from, to)| (2 * from..=2 * to).contains(&twice_days))
 }
 
-/// Twice the median gap in days, so that the mean of two middle gaps stays an integer.
+/// Twice the median gap, in days. The doubled mean of two middle gaps is an integer.
 fn twice_median(gaps: &[i64]) -> i64 {
     let mut sorted = gaps.to_vec();
     sorted.sort_unstable();
@@ -229,15 +229,15 @@ mod tests {
             (vec![], Frequency::Unknown),
             (vec![91, 91, 91, 600, 182], Frequency::SemiAnnual),
         ] {
-            assert_eq!(rhythm(&dates(&gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+            assert_eq!(estimate_frequency(&dates(&gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
         }
-        assert_eq!(rhythm(&[], &Rules::DEFAULT).frequency, Frequency::None);
+        assert_eq!(estimate_frequency(&[], &Rules::DEFAULT).frequency, Frequency::None);
     }
 
     #[test]
     fn tags_hold_unless_the_gaps_are_sure() {
         let check = |gaps: &[u64], tag, expected, conflict| {
-            let found = rhythm(&dates(gaps, Some(tag)), &Rules::DEFAULT);
+            let found = estimate_frequency(&dates(gaps, Some(tag)), &Rules::DEFAULT);
             assert_eq!((found.frequency, found.conflict), (expected, conflict), "{gaps:?} {tag}");
         };
         check(&[91, 91, 91, 91], Frequency::Annual, Frequency::Quarterly, true);
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn every_four_weeks_is_not_every_month() {
         let check = |gaps: &[u64], expected| {
-            assert_eq!(rhythm(&dates(gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+            assert_eq!(estimate_frequency(&dates(gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
         };
         check(&[28, 28, 28, 28, 28, 28], Frequency::FourWeekly);
         check(&[27, 27, 28, 28, 28, 27], Frequency::FourWeekly);
@@ -282,24 +282,24 @@ mod tests {
         ];
         for (expected, from, to) in bounds {
             for days in [from, to] {
-                assert_eq!(rhythm(&dates(&[days], None), &Rules::DEFAULT).frequency, expected, "{days} days");
+                assert_eq!(estimate_frequency(&dates(&[days], None), &Rules::DEFAULT).frequency, expected, "{days} days");
             }
         }
         for days in [4, 11, 19, 46, 59, 451] {
-            assert_eq!(rhythm(&dates(&[days], None), &Rules::DEFAULT).frequency, Irregular, "{days} days");
+            assert_eq!(estimate_frequency(&dates(&[days], None), &Rules::DEFAULT).frequency, Irregular, "{days} days");
         }
         // The mean of two middle gaps may lie between two bounds.
         for (gaps, expected) in
             [([45, 46], Irregular), ([135, 136], Irregular), ([130, 140], Quarterly), ([20, 20], Monthly)]
         {
-            assert_eq!(rhythm(&dates(&gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+            assert_eq!(estimate_frequency(&dates(&gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
         }
     }
 
     #[test]
     fn most_gaps_or_pairs_of_gaps_have_to_agree() {
         let check = |gaps: &[u64], expected| {
-            assert_eq!(rhythm(&dates(gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+            assert_eq!(estimate_frequency(&dates(gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
         };
         // Pairs of 330 to 400 days are a year.
         check(&[100, 230, 100], Frequency::SemiAnnual);
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn who_is_believed() {
         let check = |gaps: &[u64], tag, expected, source| {
-            let found = rhythm(&dates(gaps, tag), &Rules::DEFAULT);
+            let found = estimate_frequency(&dates(gaps, tag), &Rules::DEFAULT);
             assert_eq!((found.frequency, found.source), (expected, source), "{gaps:?} {tag:?}");
         };
         let (inferred, vendor) = (Some(FrequencySource::Inferred), Some(FrequencySource::Vendor));
@@ -355,9 +355,9 @@ mod tests {
         let mut tagged = dates(&[91, 91], None);
         (tagged[0].tag, tagged[1].tag, tagged[2].tag) =
             (Some(Frequency::Annual), Some(Frequency::Monthly), Some(Frequency::Unknown));
-        assert_eq!(rhythm(&tagged, &Rules::DEFAULT).frequency, Frequency::Monthly);
+        assert_eq!(estimate_frequency(&tagged, &Rules::DEFAULT).frequency, Frequency::Monthly);
         tagged[2].tag = Some(Frequency::None);
-        assert_eq!(rhythm(&tagged, &Rules::DEFAULT).frequency, Frequency::Monthly);
+        assert_eq!(estimate_frequency(&tagged, &Rules::DEFAULT).frequency, Frequency::Monthly);
         assert!(is_restart("2022-01-01".parse().unwrap(), "2023-07-06".parse().unwrap(), &Rules::DEFAULT));
         assert!(!is_restart("2022-01-01".parse().unwrap(), "2023-07-05".parse().unwrap(), &Rules::DEFAULT));
     }

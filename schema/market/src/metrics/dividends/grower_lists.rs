@@ -31,15 +31,15 @@ pub struct GrowerListInput {
 }
 
 /// True for a Dividend Aristocrat.
-pub fn is_aristocrat(facts: &GrowerListInput, rules: &ListRules) -> bool {
+pub fn is_aristocrat(input: &GrowerListInput, rules: &ListRules) -> bool {
     let at_least = |value: Option<Decimal>, least: Decimal| value.is_some_and(|value| value >= least);
-    facts.in_sp500
-        && i64::from(facts.streak_years) >= rules.aristocrat_years
-        && at_least(facts.float_market_cap, rules.aristocrat_float_cap)
-        && at_least(facts.average_daily_value, rules.aristocrat_daily_value)
-        && facts.status == DividendState::Active
-        && facts.is_listed
-        && !facts.streak_at_risk
+    input.in_sp500
+        && i64::from(input.streak_years) >= rules.aristocrat_years
+        && at_least(input.float_market_cap, rules.aristocrat_float_cap)
+        && at_least(input.average_daily_value, rules.aristocrat_daily_value)
+        && input.status == DividendState::Active
+        && input.is_listed
+        && !input.streak_at_risk
 }
 
 /// True for a Dividend King.
@@ -48,7 +48,7 @@ pub fn is_king(streak_years: i32, rules: &ListRules) -> bool {
 }
 
 /// Tier of a streak; `None` below the lowest tier.
-pub fn tier(streak_years: i32, rules: &ListRules) -> Option<ListTier> {
+pub fn grower_tier(streak_years: i32, rules: &ListRules) -> Option<ListTier> {
     let tiers = [
         (ListTier::Champion, rules.champion_years),
         (ListTier::Contender, rules.contender_years),
@@ -98,7 +98,7 @@ mod tests {
             (24, Some(ListTier::Contender)),
             (25, Some(ListTier::Champion)),
         ] {
-            assert_eq!(tier(years, &RULES), expected, "{years}");
+            assert_eq!(grower_tier(years, &RULES), expected, "{years}");
         }
         assert!(is_king(50, &RULES) && !is_king(49, &RULES));
     }

@@ -12,7 +12,7 @@ use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
 use super::schedule::{Reading, Schedule};
-use crate::metrics::arithmetic::{HUNDRED, quotient, root, settle};
+use crate::metrics::arithmetic::{HUNDRED, quotient, root, remove_division_error};
 
 /// Twelfths of a year that one payment of a schedule stands for.
 const YEAR: i32 = 12;
@@ -39,7 +39,7 @@ pub struct AnnualTotals {
     pub years: Vec<YearTotal>,
     /// Years with a payment whose ex-date is in another calendar year.
     pub shifted: Vec<i32>,
-    /// Years with a missing payment.
+    /// Dividend years in which the schedule lacks a payment.
     pub gaps: Vec<i32>,
 }
 
@@ -83,7 +83,7 @@ impl AnnualTotals {
         }
         totals.gaps.dedup();
         totals.shifted.dedup();
-        totals.years.iter_mut().for_each(|total| total.amount = settle(total.amount));
+        totals.years.iter_mut().for_each(|total| total.amount = remove_division_error(total.amount));
         totals
     }
 
@@ -118,7 +118,7 @@ impl AnnualTotals {
         self.total(year).map_or(Decimal::ZERO, |total| total.amount)
     }
 
-    /// True if the year can be a base of comparison: false for a partial first year.
+    /// True if the year can be the base of a comparison. A partial first year cannot.
     pub fn is_base(&self, year: i32) -> bool {
         let begun = |next: YearTotal| {
             self.total(year).is_some_and(|first| match first.coverage.zip(next.coverage) {

@@ -11,7 +11,7 @@
 
 use rust_decimal::Decimal;
 
-use crate::metrics::arithmetic::{percent_of, positive};
+use crate::metrics::arithmetic::{percent_of, keep_positive};
 
 /// Reason for a missing payout ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl PayoutBasis {
 pub struct PayoutInput {
     /// True for funds, which have no payout.
     pub is_fund: bool,
-    /// True if funds from operations replace earnings.
+    /// True if funds from operations replace earnings in the ratio.
     pub is_real_estate: bool,
     /// Dividends per share of twelve months.
     pub dps_ttm: Option<Decimal>,
@@ -75,29 +75,29 @@ pub struct PayoutInput {
 }
 
 /// Payout ratio in percent, or the reason for its absence, with the denominator.
-pub fn payout(facts: &PayoutInput) -> (Result<Decimal, NoPayoutReason>, PayoutBasis) {
-    let funds = facts.ffo_per_share.filter(|_| facts.is_real_estate);
+pub fn payout_ratio(input: &PayoutInput) -> (Result<Decimal, NoPayoutReason>, PayoutBasis) {
+    let funds = input.ffo_per_share.filter(|_| input.is_real_estate);
     let basis = if funds.is_some() { PayoutBasis::Ffo } else { PayoutBasis::Eps };
-    if facts.is_fund {
+    if input.is_fund {
         return (Err(NoPayoutReason::NotApplicable), basis);
     }
-    let ratio = match (facts.dps_ttm, funds.or(facts.eps_ttm)) {
+    let ratio = match (input.dps_ttm, funds.or(input.eps_ttm)) {
         (_, Some(earned)) if earned <= Decimal::ZERO => Err(NoPayoutReason::NegativeEarnings),
-        (Some(_), Some(_)) if facts.currency_mismatch => Err(NoPayoutReason::CurrencyMismatch),
+        (Some(_), Some(_)) if input.currency_mismatch => Err(NoPayoutReason::CurrencyMismatch),
         (Some(paid), Some(earned)) => percent_of(paid, earned).ok_or(NoPayoutReason::Missing),
         _ => Err(NoPayoutReason::Missing),
     };
     (ratio, basis)
 }
 
-/// Free cash flow: operating cash flow less capital expenditure of either sign.
+/// Free cash flow: operating cash flow less capital expenditure. Vendors give the expenditure with either sign.
 pub fn free_cash_flow(operating: Option<Decimal>, capital_expenditure: Option<Decimal>) -> Option<Decimal> {
     operating?.checked_sub(capital_expenditure?.abs())
 }
 
 /// Dividends paid over free cash flow, percent; `None` unless the cash flow is positive.
 pub fn fcf_payout(dividends_paid: Option<Decimal>, free_cash_flow: Option<Decimal>) -> Option<Decimal> {
-    percent_of(dividends_paid?.abs(), positive(free_cash_flow)?)
+    percent_of(dividends_paid?.abs(), keep_positive(free_cash_flow)?)
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn ratios_and_reasons() {
-        let facts = PayoutInput {
+        let input = PayoutInput {
             is_fund: false,
             is_real_estate: false,
             dps_ttm: Some(dec!(3)),
@@ -114,17 +114,17 @@ mod tests {
             ffo_per_share: Some(dec!(4)),
             currency_mismatch: false,
         };
-        assert_eq!(payout(&facts), (Ok(dec!(40)), PayoutBasis::Eps));
-        assert_eq!(payout(&PayoutInput { is_real_estate: true, ..facts }), (Ok(dec!(75)), PayoutBasis::Ffo));
-        assert_eq!(payout(&PayoutInput { eps_ttm: Some(dec!(2.5)), ..facts }).0, Ok(dec!(120)));
-        for (facts, gap) in [
-            (PayoutInput { is_fund: true, ..facts }, NoPayoutReason::NotApplicable),
-            (PayoutInput { eps_ttm: Some(dec!(-2)), ..facts }, NoPayoutReason::NegativeEarnings),
-            (PayoutInput { eps_ttm: Some(dec!(0)), ..facts }, NoPayoutReason::NegativeEarnings),
-            (PayoutInput { eps_ttm: None, ..facts }, NoPayoutReason::Missing),
-            (PayoutInput { currency_mismatch: true, ..facts }, NoPayoutReason::CurrencyMismatch),
+        assert_eq!(payout_ratio(&input), (Ok(dec!(40)), PayoutBasis::Eps));
+        assert_eq!(payout_ratio(&PayoutInput { is_real_estate: true, ..input }), (Ok(dec!(75)), PayoutBasis::Ffo));
+        assert_eq!(payout_ratio(&PayoutInput { eps_ttm: Some(dec!(2.5)), ..input }).0, Ok(dec!(120)));
+        for (input, gap) in [
+            (PayoutInput { is_fund: true, ..input }, NoPayoutReason::NotApplicable),
+            (PayoutInput { eps_ttm: Some(dec!(-2)), ..input }, NoPayoutReason::NegativeEarnings),
+            (PayoutInput { eps_ttm: Some(dec!(0)), ..input }, NoPayoutReason::NegativeEarnings),
+            (PayoutInput { eps_ttm: None, ..input }, NoPayoutReason::Missing),
+            (PayoutInput { currency_mismatch: true, ..input }, NoPayoutReason::CurrencyMismatch),
         ] {
-            assert_eq!(payout(&facts).0, Err(gap));
+            assert_eq!(payout_ratio(&input).0, Err(gap));
         }
     }
 

@@ -22,14 +22,15 @@ const HORIZON: u64 = 366;
 pub struct ExpectedExDate {
     /// Projected ex-date.
     pub ex_date: NaiveDate,
-    /// Known ex-date that the projection repeats: the slot of the last year, else the last ex-date.
+    /// Known ex-date that the projection repeats: that of the same slot a year before, or the last ex-date of a
+    /// shorter history.
     pub repeats: NaiveDate,
 }
 
-/// Expected ex-dates after the last known one, ascending, passed ones included.
+/// Expected ex-dates after the last known ex-date, ascending. Expected dates that have passed are included.
 ///
-/// `ex_dates` are the regular ex-dates in order, one per day, declared future ones included.
-pub fn expected(ex_dates: &[NaiveDate], payments_per_year: i32, as_of: NaiveDate) -> Vec<ExpectedExDate> {
+/// `ex_dates` are the regular ex-dates in order, one per day, with declared future ones.
+pub fn project_ex_dates(ex_dates: &[NaiveDate], payments_per_year: i32, as_of: NaiveDate) -> Vec<ExpectedExDate> {
     let (Some(last), Ok(payments @ 1..)) = (ex_dates.last().copied(), u32::try_from(payments_per_year))
     else {
         return Vec::new();
@@ -67,7 +68,8 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
     }
 }
 
-/// Projects one period after another; the slots repeat in turn.
+/// Projects one payment period after another. `after` gives the date after a number of periods; the repeated
+/// ex-dates are taken from `slots` in turn.
 fn every(
     slots: &[NaiveDate],
     until: NaiveDate,
@@ -104,7 +106,7 @@ mod tests {
     }
 
     fn check(ex_dates: &[&str], payments: i32, as_of: &str, wanted: &[&str]) {
-        let found = expected(&dates(ex_dates), payments, as_of.parse().unwrap());
+        let found = project_ex_dates(&dates(ex_dates), payments, as_of.parse().unwrap());
         let found: Vec<NaiveDate> = found.iter().map(|date| date.ex_date).collect();
         assert_eq!(found, dates(wanted), "{ex_dates:?}");
     }
@@ -115,7 +117,7 @@ mod tests {
         check(&quarterly, 4, "2024-11-15", &["2024-12-09", "2025-03-07", "2025-06-06", "2025-09-05"]);
         check(&["2024-03-15"], 1, "2025-03-10", &["2025-03-17"]);
         check(&[], 4, "2024-04-01", &[]);
-        let found = expected(&dates(&quarterly), 4, "2024-11-15".parse().unwrap());
+        let found = project_ex_dates(&dates(&quarterly), 4, "2024-11-15".parse().unwrap());
         assert_eq!(found.iter().map(|date| date.repeats).collect::<Vec<_>>(), dates(&quarterly));
     }
 
@@ -143,7 +145,7 @@ mod tests {
     #[test]
     fn a_young_payer_goes_on_by_periods() {
         check(&["2024-03-15"], 4, "2024-04-01", &["2024-06-17", "2024-09-16", "2024-12-16", "2025-03-17"]);
-        let twice_a_month = expected(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
+        let twice_a_month = project_ex_dates(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
         assert_eq!(twice_a_month.len(), 24);
     }
 
@@ -152,7 +154,7 @@ mod tests {
         let first = "2024-06-06".parse::<NaiveDate>().unwrap();
         // 364 days are 52 weeks, 26 fortnights and 13 times four weeks.
         for (payments, next) in [(52, "2024-06-13"), (26, "2024-06-20"), (13, "2024-07-05")] {
-            let found = expected(&[first], payments, first);
+            let found = project_ex_dates(&[first], payments, first);
             assert_eq!(i32::try_from(found.len()), Ok(payments));
             assert_eq!(found[0].ex_date, next.parse::<NaiveDate>().unwrap());
             assert_eq!(found[found.len() - 1].ex_date, "2025-06-05".parse::<NaiveDate>().unwrap());
@@ -165,7 +167,7 @@ mod tests {
         check(&["2024-03-13"], 1, "2024-03-11", &[]);
         // Three a year, every four months; 24 a year, every 365 / 24 days.
         check(&["2024-03-13"], 3, "2024-03-13", &["2024-07-15", "2024-11-13", "2025-03-13"]);
-        let found = expected(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
+        let found = project_ex_dates(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
         assert_eq!(
             [0, 1, 11].map(|place: usize| found[place].ex_date),
             ["2024-04-01", "2024-04-15", "2024-09-12"].map(|day| day.parse::<NaiveDate>().unwrap())
@@ -178,7 +180,7 @@ mod tests {
     fn weekly_slots_repeat_in_turn() {
         let first: NaiveDate = "2024-06-06".parse().unwrap();
         let year: Vec<NaiveDate> = (0..26).map(|number| first + Days::new(14 * number)).collect();
-        let found = expected(&year, 26, year[25]);
+        let found = project_ex_dates(&year, 26, year[25]);
         assert_eq!((found[0].repeats, found[25].repeats), (year[0], year[25]));
         assert_eq!(found[1].repeats, year[1]);
     }

@@ -26,7 +26,7 @@ pub struct RateChanges {
     pub cuts_10y: i32,
 }
 
-/// Finds the changes among the rates that went ex or were declared by the as-of date.
+/// Finds the changes among the rates whose ex-date or declaration is on or before the as-of date.
 pub fn rate_changes(
     rates: &[DividendRate],
     payments_per_year: Option<i32>,

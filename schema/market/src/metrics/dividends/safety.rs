@@ -11,7 +11,7 @@
 use rust_decimal::Decimal;
 
 use crate::event::SecurityType;
-use crate::metrics::arithmetic::{settle, share};
+use crate::metrics::arithmetic::{remove_division_error, percent_to_fraction};
 use crate::metrics::rules::SafetyRules;
 use crate::row::{DividendState, Safety};
 
@@ -39,9 +39,9 @@ pub struct HighYieldScreenInput {
     pub is_listed: bool,
     /// True if the dividend status is active.
     pub is_paying: bool,
-    /// Headline yield, percent; null when currencies differ.
+    /// Headline yield, percent; `None` if dividends and price are in different currencies.
     pub dividend_yield: Option<Decimal>,
-    /// True if that yield is suspect ([`is_suspect`]).
+    /// True if the headline yield is suspect ([`is_suspect`]).
     pub yield_suspect: bool,
     /// Sessions since the latest price.
     pub price_age_sessions: Option<i32>,
@@ -60,18 +60,18 @@ pub struct HighYieldScreen<'a> {
 
 impl HighYieldScreen<'_> {
     /// True if a security passes the screen.
-    pub fn passes(&self, facts: &HighYieldScreenInput) -> bool {
+    pub fn passes(&self, input: &HighYieldScreenInput) -> bool {
         let has_type = match self.types {
-            Some(types) => types.contains(&facts.security_type),
-            None => facts.security_type.is_stock(),
+            Some(types) => types.contains(&input.security_type),
+            None => input.security_type.is_stock(),
         };
         has_type
-            && facts.is_listed
-            && facts.is_paying
-            && facts.dividend_yield.is_some_and(|value| self.min_yield.is_none_or(|least| least <= value))
-            && !facts.yield_suspect
-            && is_fresh(facts.price_age_sessions)
-            && !facts.currency_mismatch
+            && input.is_listed
+            && input.is_paying
+            && input.dividend_yield.is_some_and(|value| self.min_yield.is_none_or(|least| least <= value))
+            && !input.yield_suspect
+            && is_fresh(input.price_age_sessions)
+            && !input.currency_mismatch
     }
 }
 
@@ -98,43 +98,43 @@ pub struct SafetyInput {
     pub price_change_1y: Option<Decimal>,
 }
 
-/// Yield-trap warning; `None` for non-payers, unknown dividends and when no sign can be computed.
-pub fn yield_trap_risk(facts: &SafetyInput, rules: &SafetyRules) -> Option<bool> {
-    if matches!(facts.status, DividendState::NonPayer | DividendState::Unknown) {
+/// Yield-trap warning. `None` for non-payers, for unknown dividends, and if no sign of a trap can be computed.
+pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool> {
+    if matches!(input.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;
     }
-    let kept = Decimal::ONE - share(rules.trap_dividend_fall);
-    let falling = facts
+    let kept = Decimal::ONE - percent_to_fraction(rules.trap_dividend_fall);
+    let falling = input
         .dps_forward
-        .zip(facts.dps_ttm)
-        .map(|(forward, ttm)| settle(forward) < settle(ttm.saturating_mul(kept)));
+        .zip(input.dps_ttm)
+        .map(|(forward, ttm)| remove_division_error(forward) < remove_division_error(ttm.saturating_mul(kept)));
     let signs = [
-        facts.payout_ratio.map(|payout| is_unsafe(payout, rules)),
-        facts.fcf_payout_ratio.map(|payout| is_unsafe(payout, rules)),
+        input.payout_ratio.map(|payout| is_unsafe(payout, rules)),
+        input.fcf_payout_ratio.map(|payout| is_unsafe(payout, rules)),
         falling,
-        facts.price_change_1y.map(|change| settle(change) < -rules.trap_price_fall),
+        input.price_change_1y.map(|change| remove_division_error(change) < -rules.trap_price_fall),
     ];
     signs.into_iter().flatten().reduce(|a, b| a || b)
 }
 
 /// Safety label; `None` for funds, non-payers, unknown dividends and without a payout ratio.
-pub fn safety(facts: &SafetyInput, rules: &SafetyRules) -> Option<Safety> {
-    if facts.is_fund || matches!(facts.status, DividendState::NonPayer | DividendState::Unknown) {
+pub fn safety_label(input: &SafetyInput, rules: &SafetyRules) -> Option<Safety> {
+    if input.is_fund || matches!(input.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;
     }
-    let payouts = [facts.payout_ratio, facts.fcf_payout_ratio];
-    let highest = payouts.into_iter().flatten().max().map(settle);
+    let payouts = [input.payout_ratio, input.fcf_payout_ratio];
+    let highest = payouts.into_iter().flatten().max().map(remove_division_error);
     let too_high = highest.is_some_and(|payout| is_unsafe(payout, rules));
-    if facts.status != DividendState::Active || facts.at_risk || too_high {
+    if input.status != DividendState::Active || input.at_risk || too_high {
         return Some(Safety::Unsafe);
     }
-    let threshold = if facts.is_real_estate { rules.borderline_real_estate } else { rules.borderline_payout };
-    facts.payout_ratio?;
+    let threshold = if input.is_real_estate { rules.borderline_real_estate } else { rules.borderline_payout };
+    input.payout_ratio?;
     highest.map(|payout| if payout >= threshold { Safety::Borderline } else { Safety::Safe })
 }
 
 fn is_unsafe(payout: Decimal, rules: &SafetyRules) -> bool {
-    settle(payout) > rules.payout_limit
+    remove_division_error(payout) > rules.payout_limit
 }
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn labels_and_traps() {
-        let facts = SafetyInput {
+        let input = SafetyInput {
             is_fund: false,
             is_real_estate: false,
             status: DividendState::Active,
@@ -191,28 +191,28 @@ mod tests {
             dps_ttm: Some(dec!(1)),
             price_change_1y: None,
         };
-        let check = |facts: SafetyInput, label, trap| {
-            assert_eq!((safety(&facts, &RULES), yield_trap_risk(&facts, &RULES)), (label, trap), "{facts:?}");
+        let check = |input: SafetyInput, label, trap| {
+            assert_eq!((safety_label(&input, &RULES), yield_trap_risk(&input, &RULES)), (label, trap), "{input:?}");
         };
-        check(facts, Some(Safety::Safe), Some(false));
-        check(SafetyInput { payout_ratio: Some(dec!(75)), ..facts }, Some(Safety::Borderline), Some(false));
+        check(input, Some(Safety::Safe), Some(false));
+        check(SafetyInput { payout_ratio: Some(dec!(75)), ..input }, Some(Safety::Borderline), Some(false));
         check(
-            SafetyInput { payout_ratio: Some(dec!(80)), is_real_estate: true, ..facts },
+            SafetyInput { payout_ratio: Some(dec!(80)), is_real_estate: true, ..input },
             Some(Safety::Safe),
             Some(false),
         );
-        check(SafetyInput { payout_ratio: Some(dec!(100)), ..facts }, Some(Safety::Borderline), Some(false));
-        check(SafetyInput { fcf_payout_ratio: Some(dec!(100.1)), ..facts }, Some(Safety::Unsafe), Some(true));
+        check(SafetyInput { payout_ratio: Some(dec!(100)), ..input }, Some(Safety::Borderline), Some(false));
+        check(SafetyInput { fcf_payout_ratio: Some(dec!(100.1)), ..input }, Some(Safety::Unsafe), Some(true));
         check(
-            SafetyInput { at_risk: true, dps_forward: Some(dec!(0.89)), ..facts },
+            SafetyInput { at_risk: true, dps_forward: Some(dec!(0.89)), ..input },
             Some(Safety::Unsafe),
             Some(true),
         );
-        check(SafetyInput { dps_forward: Some(dec!(0.9)), ..facts }, Some(Safety::Safe), Some(false));
-        check(SafetyInput { price_change_1y: Some(dec!(-40.1)), ..facts }, Some(Safety::Safe), Some(true));
-        check(SafetyInput { payout_ratio: None, ..facts }, None, Some(false));
-        check(SafetyInput { status: DividendState::NonPayer, ..facts }, None, None);
-        check(SafetyInput { status: DividendState::Unknown, ..facts }, None, None);
+        check(SafetyInput { dps_forward: Some(dec!(0.9)), ..input }, Some(Safety::Safe), Some(false));
+        check(SafetyInput { price_change_1y: Some(dec!(-40.1)), ..input }, Some(Safety::Safe), Some(true));
+        check(SafetyInput { payout_ratio: None, ..input }, None, Some(false));
+        check(SafetyInput { status: DividendState::NonPayer, ..input }, None, None);
+        check(SafetyInput { status: DividendState::Unknown, ..input }, None, None);
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn bounds_of_labels() {
-        let facts = SafetyInput {
+        let input = SafetyInput {
             is_fund: false,
             is_real_estate: false,
             status: DividendState::Active,
@@ -236,7 +236,7 @@ mod tests {
             price_change_1y: None,
         };
         let label = |is_real_estate, payout| {
-            safety(&SafetyInput { is_real_estate, payout_ratio: Some(payout), ..facts }, &RULES)
+            safety_label(&SafetyInput { is_real_estate, payout_ratio: Some(payout), ..input }, &RULES)
         };
         assert_eq!(
             [dec!(74.9999), dec!(75), dec!(100), dec!(100.0001)].map(|payout| label(false, payout)),
@@ -246,25 +246,25 @@ mod tests {
             [dec!(89.9999), dec!(90)].map(|payout| label(true, payout)),
             [Some(Safety::Safe), Some(Safety::Borderline)]
         );
-        let with = |facts: SafetyInput| (safety(&facts, &RULES), yield_trap_risk(&facts, &RULES));
-        assert_eq!(with(SafetyInput { is_fund: true, ..facts }), (None, Some(false)));
-        assert_eq!(with(SafetyInput { status: DividendState::Lapsed, ..facts }).0, Some(Safety::Unsafe));
-        assert_eq!(with(SafetyInput { at_risk: true, ..facts }).0, Some(Safety::Unsafe));
+        let with = |input: SafetyInput| (safety_label(&input, &RULES), yield_trap_risk(&input, &RULES));
+        assert_eq!(with(SafetyInput { is_fund: true, ..input }), (None, Some(false)));
+        assert_eq!(with(SafetyInput { status: DividendState::Lapsed, ..input }).0, Some(Safety::Unsafe));
+        assert_eq!(with(SafetyInput { at_risk: true, ..input }).0, Some(Safety::Unsafe));
         // The higher payout of two decides; cash flow alone is no payout ratio.
         assert_eq!(
-            with(SafetyInput { fcf_payout_ratio: Some(dec!(80)), ..facts }),
+            with(SafetyInput { fcf_payout_ratio: Some(dec!(80)), ..input }),
             (Some(Safety::Borderline), Some(false))
         );
         assert_eq!(
-            with(SafetyInput { payout_ratio: None, fcf_payout_ratio: Some(dec!(80)), ..facts }),
+            with(SafetyInput { payout_ratio: None, fcf_payout_ratio: Some(dec!(80)), ..input }),
             (None, Some(false))
         );
-        assert_eq!(with(SafetyInput { payout_ratio: None, ..facts }), (None, None));
+        assert_eq!(with(SafetyInput { payout_ratio: None, ..input }), (None, None));
         for (change, trap) in [(dec!(-40), false), (dec!(-40.0001), true)] {
-            assert_eq!(with(SafetyInput { price_change_1y: Some(change), ..facts }).1, Some(trap));
+            assert_eq!(with(SafetyInput { price_change_1y: Some(change), ..input }).1, Some(trap));
         }
         for (payout, trap) in [(dec!(100), false), (dec!(100.0001), true)] {
-            assert_eq!(with(SafetyInput { payout_ratio: Some(payout), ..facts }).1, Some(trap));
+            assert_eq!(with(SafetyInput { payout_ratio: Some(payout), ..input }).1, Some(trap));
         }
     }
 }

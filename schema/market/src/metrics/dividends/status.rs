@@ -25,29 +25,30 @@ use crate::row::DividendState;
 pub struct StatusInput {
     /// As-of date.
     pub as_of: NaiveDate,
-    /// Newest regular ex-date, including declared future ones and those of quarantined amounts.
+    /// Newest regular ex-date. Declared future ex-dates and ex-dates of quarantined amounts count.
     pub last_ex_date: Option<NaiveDate>,
-    /// Newest declaration date of a regular dividend; its ex-date where no declaration date is given.
+    /// Newest declaration date of a regular dividend. The ex-date replaces a missing declaration date.
     pub last_declared: Option<NaiveDate>,
     /// Payments a year, if known.
     pub payments_per_year: Option<i32>,
     /// Date of a suspension notice.
     pub suspended_on: Option<NaiveDate>,
-    /// True if the absence of dividends is known: a covering source carries dividends.
+    /// True if a missing dividend means that none was paid, because a source that covers the security carries
+    /// dividends.
     pub is_covered: bool,
 }
 
 /// Dividend status of a payer.
-pub fn status(facts: &StatusInput, rules: &rules::StatusRules) -> DividendState {
-    let Some(last_ex_date) = facts.last_ex_date else {
-        return if facts.is_covered { DividendState::NonPayer } else { DividendState::Unknown };
+pub fn dividend_status(input: &StatusInput, rules: &rules::StatusRules) -> DividendState {
+    let Some(last_ex_date) = input.last_ex_date else {
+        return if input.is_covered { DividendState::NonPayer } else { DividendState::Unknown };
     };
-    let notice = facts.suspended_on.filter(|day| *day <= facts.as_of);
-    if notice.is_some_and(|day| facts.last_declared.is_none_or(|declared| declared <= day)) {
+    let notice = input.suspended_on.filter(|day| *day <= input.as_of);
+    if notice.is_some_and(|day| input.last_declared.is_none_or(|declared| declared <= day)) {
         return DividendState::Suspended;
     }
-    let silent = (facts.as_of - last_ex_date).num_days();
-    let paying = match facts.payments_per_year {
+    let silent = (input.as_of - last_ex_date).num_days();
+    let paying = match input.payments_per_year {
         Some(payments) => {
             Decimal::from(i64::from(payments) * silent) <= rules.lapse_periods * Decimal::from(365)
                 || silent <= least_days(payments, rules)
@@ -57,7 +58,7 @@ pub fn status(facts: &StatusInput, rules: &rules::StatusRules) -> DividendState 
     if paying { DividendState::Active } else { DividendState::Lapsed }
 }
 
-/// Days without an ex-date that a frequent payer may always have.
+/// Number of days without an ex-date that never make a frequent payer lapse.
 fn least_days(payments_per_year: i32, rules: &rules::StatusRules) -> i64 {
     match payments_per_year {
         12 | 13 => rules.monthly_least_days,
@@ -71,8 +72,8 @@ mod tests {
     use super::*;
     use crate::metrics::rules::Rules;
 
-    fn decided(facts: &StatusInput) -> DividendState {
-        status(facts, &Rules::DEFAULT.status)
+    fn decided(input: &StatusInput) -> DividendState {
+        dividend_status(input, &Rules::DEFAULT.status)
     }
 
     fn date(text: &str) -> NaiveDate {
@@ -83,7 +84,7 @@ mod tests {
     fn silence_is_measured_in_periods() {
         let check = |last: &str, payments_per_year, as_of: &str, expected| {
             let last = date(last);
-            let facts = StatusInput {
+            let input = StatusInput {
                 as_of: date(as_of),
                 last_ex_date: Some(last),
                 last_declared: Some(last),
@@ -91,7 +92,7 @@ mod tests {
                 suspended_on: None,
                 is_covered: true,
             };
-            assert_eq!(decided(&facts), expected, "{last} {as_of}");
+            assert_eq!(decided(&input), expected, "{last} {as_of}");
         };
         check("2024-01-15", Some(4), "2024-05-30", DividendState::Active);
         check("2024-01-15", Some(4), "2024-06-01", DividendState::Lapsed);
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_notice_holds_until_the_next_declaration() {
-        let facts = StatusInput {
+        let input = StatusInput {
             as_of: date("2020-05-11"),
             last_ex_date: Some(date("2020-01-29")),
             last_declared: Some(date("2020-01-29")),
@@ -122,13 +123,13 @@ mod tests {
             suspended_on: Some(date("2020-03-19")),
             is_covered: true,
         };
-        assert_eq!(decided(&facts), DividendState::Suspended);
-        assert_eq!(decided(&StatusInput { as_of: date("2020-03-18"), ..facts }), DividendState::Active);
+        assert_eq!(decided(&input), DividendState::Suspended);
+        assert_eq!(decided(&StatusInput { as_of: date("2020-03-18"), ..input }), DividendState::Active);
         assert_eq!(
-            decided(&StatusInput { last_declared: Some(date("2020-04-01")), ..facts }),
+            decided(&StatusInput { last_declared: Some(date("2020-04-01")), ..input }),
             DividendState::Active
         );
-        let silent = StatusInput { last_ex_date: None, ..facts };
+        let silent = StatusInput { last_ex_date: None, ..input };
         assert_eq!(decided(&silent), DividendState::NonPayer);
         assert_eq!(decided(&StatusInput { is_covered: false, ..silent }), DividendState::Unknown);
     }
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn a_notice_of_today_holds_and_one_of_tomorrow_does_not_yet() {
         let day = date("2020-05-11");
-        let facts = StatusInput {
+        let input = StatusInput {
             as_of: day,
             last_ex_date: Some(date("2020-04-29")),
             last_declared: None,
@@ -144,11 +145,11 @@ mod tests {
             suspended_on: Some(day),
             is_covered: true,
         };
-        assert_eq!(decided(&facts), DividendState::Suspended);
-        assert_eq!(decided(&StatusInput { suspended_on: day.succ_opt(), ..facts }), DividendState::Active);
+        assert_eq!(decided(&input), DividendState::Suspended);
+        assert_eq!(decided(&StatusInput { suspended_on: day.succ_opt(), ..input }), DividendState::Active);
         // What was declared on the day of the notice is older than it.
-        assert_eq!(decided(&StatusInput { last_declared: Some(day), ..facts }), DividendState::Suspended);
-        assert_eq!(decided(&StatusInput { last_declared: day.succ_opt(), ..facts }), DividendState::Active);
+        assert_eq!(decided(&StatusInput { last_declared: Some(day), ..input }), DividendState::Suspended);
+        assert_eq!(decided(&StatusInput { last_declared: day.succ_opt(), ..input }), DividendState::Active);
     }
 
     #[test]

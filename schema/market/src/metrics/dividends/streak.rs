@@ -2,8 +2,8 @@
 //!
 //! The increase streak counts consecutive years, back from the last complete year (Y0), with a total more
 //! than 0.05 % above the year before. The tolerance absorbs split rounding. An equal total ends the streak. A
-//! partial first year is no base, as for growth (R13). The running year counts early once its declared total
-//! exceeds Y0's. Specials never count.
+//! partial first year cannot be a base, as for growth (R13). The running year counts early once its declared
+//! total exceeds Y0's. Specials never count.
 //!
 //! A cut declared this year keeps the number until year-end but puts the streak at risk: the forward dividend
 //! is then below `D[Y0]` by more than the tolerance. A spin-off year without an increase neither counts nor
@@ -19,7 +19,7 @@
 use rust_decimal::Decimal;
 
 use super::growth::AnnualTotals;
-use crate::metrics::arithmetic::{count, positive, share};
+use crate::metrics::arithmetic::{length_to_i32, keep_positive, percent_to_fraction};
 use crate::metrics::rules::StreakRules;
 
 /// Operator's count of increases before the data begin.
@@ -46,12 +46,12 @@ pub struct Streak {
 
 /// True if `new` exceeds `old` by more than the tolerance.
 pub fn is_increase(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
-    old > Decimal::ZERO && new > old.saturating_mul(Decimal::ONE + share(rules.tolerance))
+    old > Decimal::ZERO && new > old.saturating_mul(Decimal::ONE + percent_to_fraction(rules.tolerance))
 }
 
 /// True if `new` is below `old` by more than the tolerance.
 pub fn is_cut(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
-    new < old.saturating_mul(Decimal::ONE - share(rules.tolerance))
+    new < old.saturating_mul(Decimal::ONE - percent_to_fraction(rules.tolerance))
 }
 
 /// Inputs of the increase streak other than annual totals.
@@ -68,8 +68,8 @@ pub struct StreakInput<'a> {
 }
 
 /// Computes the increase streak.
-pub fn streak(totals: &AnnualTotals, facts: &StreakInput<'_>, rules: &StreakRules) -> Streak {
-    let StreakInput { running, seed, listed, spin_offs } = *facts;
+pub fn increase_streak(totals: &AnnualTotals, input: &StreakInput<'_>, rules: &StreakRules) -> Streak {
+    let StreakInput { running, seed, listed, spin_offs } = *input;
     let compared = |year: i32, differs: fn(Decimal, Decimal, &StreakRules) -> bool| {
         totals.is_base(year - 1) && differs(totals.amount(year), totals.amount(year - 1), rules)
     };
@@ -116,7 +116,7 @@ enum StreakYear {
     /// Spin-off year: neither counts nor ends the streak.
     Excused,
     Flat,
-    /// Payments of unknown amount are missing in it or in the year before.
+    /// Payments of unknown amount are missing in this year or in the year before.
     Unknown,
     Broken,
 }
@@ -169,7 +169,7 @@ impl StreakWalk {
         if seed.through_year > last || !(unbroken || vouched) {
             return None;
         }
-        let flat = count(self.flat.iter().filter(|year| **year > seed.through_year).count());
+        let flat = length_to_i32(self.flat.iter().filter(|year| **year > seed.through_year).count());
         let years = seed.years + (last - seed.through_year) - flat;
         let started = (years > 0).then(|| last + 1 - years - flat);
         Some(Streak { years, lower_bound: false, started, seeded: true })
@@ -183,11 +183,11 @@ pub fn is_at_risk(
     last_complete: i32,
     rules: &StreakRules,
 ) -> bool {
-    let total = positive(Some(totals.amount(last_complete)));
+    let total = keep_positive(Some(totals.amount(last_complete)));
     forward.zip(total).is_some_and(|(forward, total)| is_cut(forward, total, rules))
 }
 
-/// Consecutive years with a regular payment, back from the running year or the one before it.
+/// Consecutive years with a regular payment, back from the running year or the year before.
 ///
 /// `unproven` are years with a quarantined amount: the amount is unknown, but a payment was made.
 pub fn payment_years(totals: &AnnualTotals, unproven: &[i32], running: i32) -> i32 {
@@ -227,7 +227,7 @@ mod tests {
     fn increases() {
         let check = |amounts: &[Decimal], years, lower_bound| {
             let found =
-                streak(&totals(amounts), &StreakInput { running: 2025, ..StreakInput::default() }, &RULES);
+                increase_streak(&totals(amounts), &StreakInput { running: 2025, ..StreakInput::default() }, &RULES);
             assert_eq!((found.years, found.lower_bound), (years, lower_bound), "{amounts:?}");
         };
         check(&[], 0, false);
@@ -239,15 +239,15 @@ mod tests {
         check(&[dec!(1), dec!(1.00051)], 1, true);
         check(&[dec!(1), dec!(0), dec!(1), dec!(2)], 1, false);
         let listed = StreakInput { running: 2025, listed: Some(2023), ..StreakInput::default() };
-        assert!(!streak(&totals(&[dec!(1), dec!(2)]), &listed, &RULES).lower_bound);
+        assert!(!increase_streak(&totals(&[dec!(1), dec!(2)]), &listed, &RULES).lower_bound);
     }
 
     #[test]
     fn tolerated_flat_years_are_passed_over() {
         let check = |amounts: &[Decimal], tolerated_flat_years, years, started, lower_bound| {
             let rules = StreakRules { tolerated_flat_years, ..RULES };
-            let facts = StreakInput { running: 2025, ..StreakInput::default() };
-            let found = streak(&totals(amounts), &facts, &rules);
+            let input = StreakInput { running: 2025, ..StreakInput::default() };
+            let found = increase_streak(&totals(amounts), &input, &rules);
             let expected = (years, started, lower_bound);
             assert_eq!((found.years, found.started, found.lower_bound), expected, "{amounts:?}");
         };
@@ -261,24 +261,24 @@ mod tests {
         check(&[dec!(1), dec!(0), dec!(2), dec!(2), dec!(3)], 5, 1, Some(2024), false);
         check(&[dec!(2), dec!(2), dec!(3)], 1, 1, Some(2024), true);
         let seed = Some(StreakSeed { years: 40, through_year: 2018 });
-        let facts = StreakInput { running: 2025, seed, ..StreakInput::default() };
-        let found = streak(&totals(&paused), &facts, &StreakRules { tolerated_flat_years: 2, ..RULES });
+        let input = StreakInput { running: 2025, seed, ..StreakInput::default() };
+        let found = increase_streak(&totals(&paused), &input, &StreakRules { tolerated_flat_years: 2, ..RULES });
         assert_eq!((found.years, found.started, found.seeded), (43, Some(1979), true));
         // A flat year that the seed covers is among its years, one after it adds none.
         let raised = [dec!(1), dec!(1), dec!(2), dec!(3)];
         let rules = StreakRules { tolerated_flat_years: 1, ..RULES };
         for (through_year, expected) in [(2021, (12, Some(2012))), (2022, (12, Some(2013)))] {
             let seed = Some(StreakSeed { years: 10, through_year });
-            let facts = StreakInput { running: 2025, seed, ..StreakInput::default() };
-            let found = streak(&totals(&raised), &facts, &rules);
+            let input = StreakInput { running: 2025, seed, ..StreakInput::default() };
+            let found = increase_streak(&totals(&raised), &input, &rules);
             assert_eq!((found.years, found.started), expected, "through {through_year}");
         }
     }
 
     #[test]
     fn a_running_year_counts_early_but_never_against() {
-        let facts = StreakInput { running: 2024, ..StreakInput::default() };
-        let found = |amounts: &[Decimal]| streak(&totals(amounts), &facts, &RULES).years;
+        let input = StreakInput { running: 2024, ..StreakInput::default() };
+        let found = |amounts: &[Decimal]| increase_streak(&totals(amounts), &input, &RULES).years;
         assert_eq!(found(&[dec!(1), dec!(1.1), dec!(1.12)]), 2);
         assert_eq!(found(&[dec!(1), dec!(1.1), dec!(0.6)]), 1);
     }
@@ -286,8 +286,8 @@ mod tests {
     #[test]
     fn a_spin_off_year_does_not_end_a_streak() {
         let check = |amounts: &[Decimal], spin_offs: &[i32], years, started| {
-            let facts = StreakInput { running: 2025, spin_offs, ..StreakInput::default() };
-            let found = streak(&totals(amounts), &facts, &RULES);
+            let input = StreakInput { running: 2025, spin_offs, ..StreakInput::default() };
+            let found = increase_streak(&totals(amounts), &input, &RULES);
             assert_eq!((found.years, found.started), (years, started), "{amounts:?} {spin_offs:?}");
         };
         let halved = [dec!(1), dec!(1.1), dec!(1.2), dec!(0.6), dec!(0.7)];
@@ -305,7 +305,7 @@ mod tests {
         let check = |years, through_year, expected: (i32, bool)| {
             let seed = Some(StreakSeed { years, through_year });
             let found =
-                streak(&rising, &StreakInput { running: 2025, seed, ..StreakInput::default() }, &RULES);
+                increase_streak(&rising, &StreakInput { running: 2025, seed, ..StreakInput::default() }, &RULES);
             assert_eq!((found.years, found.lower_bound), expected, "{years} through {through_year}");
             assert_eq!(found.seeded, !expected.1, "{years} through {through_year}");
         };
@@ -338,8 +338,8 @@ mod tests {
             totals_of(&rates)
         };
         let check = |days: &[&str], listed, years, lower_bound| {
-            let facts = StreakInput { running: 2025, listed, ..StreakInput::default() };
-            let found = streak(&paid(days), &facts, &RULES);
+            let input = StreakInput { running: 2025, listed, ..StreakInput::default() };
+            let found = increase_streak(&paid(days), &input, &RULES);
             assert_eq!((found.years, found.lower_bound), (years, lower_bound), "{days:?}");
         };
         let begun_in_autumn = ["2023-11-10", "2024-05-10", "2024-11-08"];
@@ -371,7 +371,7 @@ mod tests {
         let check =
             |totals: &AnnualTotals, running, years, through_year, expected: (i32, bool, Option<i32>)| {
                 let seed = Some(StreakSeed { years, through_year });
-                let found = streak(totals, &StreakInput { running, seed, ..StreakInput::default() }, &RULES);
+                let found = increase_streak(totals, &StreakInput { running, seed, ..StreakInput::default() }, &RULES);
                 assert_eq!(
                     (found.years, found.seeded, found.started),
                     expected,
@@ -393,11 +393,11 @@ mod tests {
 
     #[test]
     fn a_streak_over_spin_offs_begins_with_an_increase() {
-        let facts = StreakInput { running: 2025, spin_offs: &[2023], ..StreakInput::default() };
-        let found = streak(&totals(&[dec!(2), dec!(1), dec!(2)]), &facts, &RULES);
+        let input = StreakInput { running: 2025, spin_offs: &[2023], ..StreakInput::default() };
+        let found = increase_streak(&totals(&[dec!(2), dec!(1), dec!(2)]), &input, &RULES);
         assert_eq!((found.years, found.started), (1, Some(2024)));
         // A year of a spin-off without any payment breaks it.
-        let found = streak(&totals(&[dec!(1), dec!(0), dec!(2)]), &facts, &RULES);
+        let found = increase_streak(&totals(&[dec!(1), dec!(0), dec!(2)]), &input, &RULES);
         assert_eq!((found.years, found.started), (0, None));
     }
 

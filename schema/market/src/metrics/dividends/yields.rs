@@ -27,7 +27,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::frequency::is_restart;
-use crate::metrics::arithmetic::{mean, median, percent_of, settle, share, within_factor};
+use crate::metrics::arithmetic::{mean, median, percent_of, remove_division_error, percent_to_fraction, within_factor};
 use crate::metrics::calendar::months_before;
 use crate::metrics::prices::series::{PriceSeries, month_number};
 use crate::metrics::rules::{ForwardRules, Rules};
@@ -43,7 +43,7 @@ pub struct DividendRate {
 }
 
 /// Rates in the 12 months up to a day: left bound open, right bound closed.
-pub fn trailing(rates: &[DividendRate], as_of: NaiveDate) -> &[DividendRate] {
+pub fn trailing_rates(rates: &[DividendRate], as_of: NaiveDate) -> &[DividendRate] {
     let start = months_before(as_of, 12);
     let from = rates.partition_point(|rate| rate.ex_date <= start);
     let to = rates.partition_point(|rate| rate.ex_date <= as_of);
@@ -52,7 +52,7 @@ pub fn trailing(rates: &[DividendRate], as_of: NaiveDate) -> &[DividendRate] {
 
 /// Sum of the rates.
 pub fn sum(rates: &[DividendRate]) -> Decimal {
-    settle(rates.iter().map(|rate| rate.amount).sum())
+    remove_division_error(rates.iter().map(|rate| rate.amount).sum())
 }
 
 /// True if the trailing count differs from the payments a year.
@@ -69,18 +69,18 @@ pub struct ForwardDividend {
     pub amount: Option<Decimal>,
     /// Method behind the amount.
     pub basis: ForwardBasis,
-    /// True if the latest payment is unusually large and unconfirmed, so that the amount rests on the one
-    /// before it.
+    /// True if the latest payment is unusually large and unconfirmed. `amount` is then computed from the
+    /// payment before it.
     pub latest_unusual: bool,
 }
 
 impl ForwardDividend {
-    /// Absent forward figure.
+    /// Result for a payer without a forward figure.
     pub const NONE: Self = Self { amount: None, basis: ForwardBasis::None, latest_unusual: false };
 }
 
 /// Computes the forward dividend of the next 12 months. `rates` contain every declared payment, in order.
-pub fn forward(
+pub fn forward_dividend(
     rates: &[DividendRate],
     payments_per_year: Option<i32>,
     status: DividendState,
@@ -105,16 +105,16 @@ pub fn forward(
         }
         _ => last.amount.saturating_mul(Decimal::from(payments)),
     };
-    ForwardDividend { amount: Some(settle(amount)), basis, latest_unusual }
+    ForwardDividend { amount: Some(remove_division_error(amount)), basis, latest_unusual }
 }
 
-/// True if the latest amount is far above the earlier ones and unconfirmed.
+/// True if the latest amount is far above the earlier amounts and unconfirmed.
 fn is_latest_unusual(rates: &[DividendRate], rules: &Rules) -> bool {
     let Some(newest @ [before @ .., previous, latest]) = rates.last_chunk::<5>() else { return false };
     let without_pause = newest.windows(2).all(|pair| !is_restart(pair[0].ex_date, pair[1].ex_date, rules));
     let four = before.iter().chain([previous]).map(|rate| rate.amount).collect();
     let ForwardRules { unusual_factor, confirming_factor, .. } = rules.forward;
-    let far_above = median(four).is_some_and(|median| latest.amount >= settle(median * unusual_factor));
+    let far_above = median(four).is_some_and(|median| latest.amount >= remove_division_error(median * unusual_factor));
     without_pause && far_above && !within_factor(latest.amount, previous.amount, confirming_factor)
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn has_unequal_halves(rates: &[DividendRate], rules: &ForwardRules) -
 }
 
 fn halves_differ(last: Decimal, previous: Decimal, rules: &ForwardRules) -> bool {
-    settle((last - previous).abs()) > settle(previous * share(rules.unequal_halves))
+    remove_division_error((last - previous).abs()) > remove_division_error(previous * percent_to_fraction(rules.unequal_halves))
 }
 
 /// Inputs of the headline yield.
@@ -151,15 +151,15 @@ pub struct HeadlineInput {
 }
 
 /// Headline yield in percent, with its basis.
-pub fn headline(facts: &HeadlineInput) -> (Option<Decimal>, Option<YieldBasis>) {
-    let basis = if facts.has_forward { YieldBasis::Forward } else { YieldBasis::Ttm };
-    let value = match facts.status {
+pub fn headline_yield(input: &HeadlineInput) -> (Option<Decimal>, Option<YieldBasis>) {
+    let basis = if input.has_forward { YieldBasis::Forward } else { YieldBasis::Ttm };
+    let value = match input.status {
         DividendState::NonPayer => Some(Decimal::ZERO),
         DividendState::Unknown => None,
-        _ if facts.mismatch => None,
+        _ if input.mismatch => None,
         DividendState::Suspended | DividendState::Lapsed => Some(Decimal::ZERO),
-        DividendState::Active if facts.has_forward => facts.yield_forward,
-        DividendState::Active => facts.yield_ttm,
+        DividendState::Active if input.has_forward => input.yield_forward,
+        DividendState::Active => input.yield_ttm,
     };
     (value, value.map(|_| basis))
 }
@@ -175,7 +175,7 @@ pub struct YieldRange {
     pub lowest: Decimal,
 }
 
-/// Months of a yield range, and the minimum number of month ends.
+/// Number of months in a yield range.
 const RANGE_MONTHS: i32 = 60;
 const RANGE_MINIMUM: usize = 12;
 
@@ -201,7 +201,7 @@ pub(crate) fn yield_range(
         }
         let from = rates.partition_point(|rate| rate.ex_date <= start);
         let to = rates.partition_point(|rate| rate.ex_date <= day);
-        yields.extend(percent_of(sums[to] - sums[from], series.close_on_shares(index, as_of)));
+        yields.extend(percent_of(sums[to] - sums[from], series.close_on_share_basis(index, as_of)));
     }
     if yields.len() < RANGE_MINIMUM {
         return None;
@@ -230,10 +230,10 @@ mod tests {
             ("2025-02-28", dec!(4)),
             ("2025-03-01", dec!(8)),
         ]);
-        assert_eq!(sum(trailing(&rates, date("2025-02-28"))), dec!(6));
-        assert_eq!(sum(trailing(&rates, date("2025-02-27"))), dec!(3));
-        assert_eq!(sum(trailing(&rates, date("2024-02-29"))), dec!(3));
-        assert!(trailing(&[], date("2024-02-29")).is_empty());
+        assert_eq!(sum(trailing_rates(&rates, date("2025-02-28"))), dec!(6));
+        assert_eq!(sum(trailing_rates(&rates, date("2025-02-27"))), dec!(3));
+        assert_eq!(sum(trailing_rates(&rates, date("2024-02-29"))), dec!(3));
+        assert!(trailing_rates(&[], date("2024-02-29")).is_empty());
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
         let even = rates(&[("2024-03-28", dec!(45)), ("2024-09-27", dec!(49.5))]);
         let check = |rates: &[DividendRate], payments, expected: Option<Decimal>| {
             let found =
-                forward(rates, payments, DividendState::Active, date("2024-12-31"), &Rules::DEFAULT).amount;
+                forward_dividend(rates, payments, DividendState::Active, date("2024-12-31"), &Rules::DEFAULT).amount;
             assert_eq!(found, expected, "{payments:?}");
         };
         check(&history, Some(2), Some(dec!(0.43)));
@@ -253,7 +253,7 @@ mod tests {
         check(&history, Some(6), Some(dec!(0.66)));
         check(&history, Some(52), Some(dec!(5.72)));
         check(&history, None, None);
-        let lapsed = forward(&history, Some(4), DividendState::Lapsed, date("2024-12-31"), &Rules::DEFAULT);
+        let lapsed = forward_dividend(&history, Some(4), DividendState::Lapsed, date("2024-12-31"), &Rules::DEFAULT);
         assert_eq!(lapsed, ForwardDividend { amount: Some(dec!(0)), ..ForwardDividend::NONE });
     }
 
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn halves_that_alternate_are_counted_together() {
         let check = |amounts: &[Decimal], expected: Decimal| {
-            let found = forward(
+            let found = forward_dividend(
                 &paid(182, amounts),
                 Some(2),
                 DividendState::Active,
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn an_unconfirmed_jump_is_no_rate() {
         let check = |days, amounts: &[Decimal], expected: Decimal, unusual| {
-            let found = forward(
+            let found = forward_dividend(
                 &paid(days, amounts),
                 Some(4),
                 DividendState::Active,
@@ -321,28 +321,28 @@ mod tests {
         check(550, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(1), true);
         check(551, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(8), false);
         let jumped = paid(91, &[quarter, quarter, quarter, quarter, dec!(2)]);
-        let lapsed = forward(&jumped, Some(4), DividendState::Lapsed, date("2026-01-02"), &Rules::DEFAULT);
+        let lapsed = forward_dividend(&jumped, Some(4), DividendState::Lapsed, date("2026-01-02"), &Rules::DEFAULT);
         assert!(!lapsed.latest_unusual);
     }
 
     #[test]
     fn headlines() {
-        let facts = HeadlineInput {
+        let input = HeadlineInput {
             status: DividendState::Active,
             yield_forward: Some(dec!(4)),
             yield_ttm: Some(dec!(3)),
             has_forward: true,
             mismatch: false,
         };
-        assert_eq!(headline(&facts), (Some(dec!(4)), Some(YieldBasis::Forward)));
+        assert_eq!(headline_yield(&input), (Some(dec!(4)), Some(YieldBasis::Forward)));
         assert_eq!(
-            headline(&HeadlineInput { has_forward: false, ..facts }),
+            headline_yield(&HeadlineInput { has_forward: false, ..input }),
             (Some(dec!(3)), Some(YieldBasis::Ttm))
         );
-        assert_eq!(headline(&HeadlineInput { mismatch: true, ..facts }), (None, None));
-        assert_eq!(headline(&HeadlineInput { status: DividendState::Lapsed, ..facts }).0, Some(dec!(0)));
+        assert_eq!(headline_yield(&HeadlineInput { mismatch: true, ..input }), (None, None));
+        assert_eq!(headline_yield(&HeadlineInput { status: DividendState::Lapsed, ..input }).0, Some(dec!(0)));
         assert_eq!(
-            headline(&HeadlineInput { status: DividendState::NonPayer, mismatch: true, ..facts }).0,
+            headline_yield(&HeadlineInput { status: DividendState::NonPayer, mismatch: true, ..input }).0,
             Some(dec!(0))
         );
     }
@@ -369,12 +369,12 @@ mod tests {
     fn a_rate_is_declared_while_its_ex_date_lies_ahead() {
         let rates = rates(&[("2024-03-07", dec!(0.5)), ("2024-06-06", dec!(0.5))]);
         let basis =
-            |as_of| forward(&rates, Some(4), DividendState::Active, date(as_of), &Rules::DEFAULT).basis;
+            |as_of| forward_dividend(&rates, Some(4), DividendState::Active, date(as_of), &Rules::DEFAULT).basis;
         assert_eq!(basis("2024-06-05"), ForwardBasis::Declared);
         assert_eq!(basis("2024-06-06"), ForwardBasis::Declared);
         assert_eq!(basis("2024-06-07"), ForwardBasis::LastTimesFrequency);
         assert_eq!(
-            forward(&[], Some(4), DividendState::Active, date("2024-06-07"), &Rules::DEFAULT),
+            forward_dividend(&[], Some(4), DividendState::Active, date("2024-06-07"), &Rules::DEFAULT),
             ForwardDividend::NONE
         );
     }

@@ -9,7 +9,7 @@ use crate::event::{Action, DecisionVerdict};
 use crate::history::History;
 use crate::metrics::merge::newest_decisions;
 
-/// Decision about one row, with the row as it was decided on.
+/// Decision about one row, with the content that the row had at the time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedDecision {
     /// The decision.
@@ -35,7 +35,7 @@ pub struct ExplainedDecision {
 }
 
 /// Newest decision about each row.
-pub(crate) fn explained(history: &History) -> Vec<ExplainedDecision> {
+pub(crate) fn explain_decisions(history: &History) -> Vec<ExplainedDecision> {
     let newest = newest_decisions(&history.decisions);
     let told = newest.into_values().map(|decision| ExplainedDecision {
         verdict: decision.record.verdict,

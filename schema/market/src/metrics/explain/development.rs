@@ -10,7 +10,7 @@ use super::observations::{of_dividends, of_fundamentals, of_payment, of_security
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
 
-pub(crate) fn explained(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+pub(crate) fn explain_development(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     [growth(computed), streaks(computed), changes(computed), counts(computed)].concat()
 }
 

@@ -25,7 +25,7 @@ pub struct ExplainedMetric {
     pub rounding: String,
     /// Observations that determine the value.
     pub observations: Vec<ExplainedObservation>,
-    /// Number of further observations, older than those listed.
+    /// Number of further observations that are not listed because they are older.
     pub older_observations: usize,
 }
 

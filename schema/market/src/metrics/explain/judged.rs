@@ -10,7 +10,7 @@ use crate::metrics::dividends::payout::PayoutBasis;
 use crate::metrics::prices::risk::DAILY_RETURNS;
 use crate::metrics::prices::total_return::start_bar;
 
-pub(crate) fn explained(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+pub(crate) fn explain_payout_and_risk(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     [payouts(computed), verdicts(computed), returns(computed)].concat()
 }
 

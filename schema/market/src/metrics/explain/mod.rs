@@ -45,7 +45,7 @@ pub struct Explanation {
     pub metrics: Vec<ExplainedMetric>,
     /// Observations without effect, each with the reason.
     pub unused: Vec<ExplainedObservation>,
-    /// Number of further unused observations, older than those listed.
+    /// Number of further unused observations that are not listed because they are older.
     pub older_unused: usize,
     /// Rows excluded from the figures (quarantined), with the reason.
     pub quarantined: Vec<Quarantined>,
@@ -54,8 +54,9 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Replaces observations before a day by their number, and leaves out quarantined rows before it.
-    pub fn since(mut self, first: NaiveDate) -> Self {
+    /// Limits the explanation to days from `first` on. Older observations are only counted, and older
+    /// quarantined rows are left out.
+    pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
         for metric in &mut self.metrics {
             metric.older_observations = leave_out(&mut metric.observations, first);
         }
@@ -89,11 +90,11 @@ pub fn explain(history: &History, context: &DerivationContext<'_>) -> Explanatio
         unused: observations::unused(&computed),
         older_unused: 0,
         quarantined,
-        decisions: decisions::explained(history),
+        decisions: decisions::explain_decisions(history),
     }
 }
 
-/// Explains the close of one session: the source used and the values of the others.
+/// Explains the close of one session: the source used, and the closes of the other sources.
 pub fn explain_session(
     history: &History,
     context: &DerivationContext<'_>,
@@ -113,7 +114,7 @@ pub fn explain_session(
 fn explained(computed: &ComputedMetrics<'_>, metrics: &Metrics) -> Vec<ExplainedMetric> {
     let served = serde_json::to_value(metrics).unwrap_or_default();
     let mut explained =
-        [paid::explained(computed), development::explained(computed), judged::explained(computed)].concat();
+        [paid::explain_income(computed), development::explain_development(computed), judged::explain_payout_and_risk(computed)].concat();
     for entry in &mut explained {
         entry.value = served.get(&entry.metric).filter(|value| !value.is_null()).map(plain);
     }

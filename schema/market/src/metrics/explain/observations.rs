@@ -14,7 +14,7 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{AdjustedStep, ObservationStatus, Payment};
 use crate::row::AmountReading;
 
-/// Payment that counts, with its reading if that is not the face value.
+/// Payment that counts. Its reading is added if it differs from the face value.
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
     let reading = reading_text(computed, payment);
@@ -45,8 +45,8 @@ fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String
     }
 }
 
-/// Payments of some classes with an ex-date in (after, through], and the splits since, which change their
-/// share basis.
+/// Payments with an ex-date in (after, through] whose class satisfies `counts`. Later splits are added, since
+/// they change the share basis of the payments.
 pub(crate) fn of_dividends(
     computed: &ComputedMetrics<'_>,
     after: NaiveDate,
@@ -85,7 +85,7 @@ pub(crate) fn of_bar(computed: &ComputedMetrics<'_>, index: usize) -> Vec<Explai
     of_day(computed, computed.inputs.series().bars.day[index])
 }
 
-/// Closes of all sources on a day, the used one first.
+/// Closes of all sources on a day. The close that is used comes first.
 pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedObservation> {
     let (series, basis) = (computed.inputs.series(), &computed.inputs);
     let counted = series.bars.day.binary_search(&day).ok();

@@ -11,7 +11,7 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::Payment;
 use crate::row::{DividendState, Flag};
 
-pub(crate) fn explained(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+pub(crate) fn explain_income(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     [trailing(computed), forward(computed), yields(computed), rhythm(computed)].concat()
 }
 
@@ -84,7 +84,7 @@ fn indicated(computed: &ComputedMetrics<'_>) -> String {
         (None, _, _) => "no forward figure: a fund, a delisted security or an irregular payer".to_owned(),
         (Some(value), Some(last), Some(n)) if !value.is_zero() => {
             let amount = number(Some(last.amount));
-            if arithmetic::settle(last.amount.saturating_mul(n.into())) == value {
+            if arithmetic::remove_division_error(last.amount.saturating_mul(n.into())) == value {
                 let which = if forward.latest_unusual {
                     format!(
                         "regular amount before the latest, which is at least {} times the median before it and unconfirmed,",
@@ -187,7 +187,7 @@ fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     ]
 }
 
-/// Newest regular payments, declared ones included.
+/// Newest regular payments, including declared payments.
 fn newest(computed: &ComputedMetrics<'_>, count: i64) -> Vec<ExplainedObservation> {
     let regular = computed.inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     regular.zip(0..count).map(|(payment, _)| of_payment(computed, payment)).collect()

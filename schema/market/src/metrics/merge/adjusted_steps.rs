@@ -11,7 +11,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use crate::event::{Action, Evidence, ShareBasis};
-use crate::metrics::arithmetic::share;
+use crate::metrics::arithmetic::percent_to_fraction;
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::AbsenceRules;
 use crate::observation::Observation;
@@ -29,15 +29,15 @@ pub(crate) struct AdjustedStep<'a> {
 }
 
 impl AdjustedStep<'_> {
-    /// True if an ex-date lies between the sessions of the step, or on the later one.
+    /// True if an ex-date lies after the session before the step, up to the session after the step.
     pub(crate) fn contains(&self, ex_date: NaiveDate) -> bool {
         self.previous < ex_date && ex_date <= self.ex_date
     }
 }
 
-/// True if two dividend factors are of the same payment.
+/// True if two dividend factors differ so little that they come from the same payment.
 pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
-    (a - b).abs() <= share(rules.agreement)
+    (a - b).abs() <= percent_to_fraction(rules.agreement)
 }
 
 /// Steps of all sources, by session and source.
@@ -59,7 +59,7 @@ impl<'a> AdjustedSteps<'a> {
         let step = |((ex_date, _), row): ((NaiveDate, &str), &'a Observation<Evidence>)| {
             let (previous, factor) = row.record.previous.zip(row.record.factor)?;
             let factor = match row.record.basis {
-                Some(ShareBasis::Raw) => splits.between(previous, ex_date).inverse().apply(factor),
+                Some(ShareBasis::Raw) => splits.share_ratio_between(previous, ex_date).inverse().apply(factor),
                 _ => factor,
             };
             Some(AdjustedStep { observation: row, previous, ex_date, factor })
@@ -72,8 +72,8 @@ impl<'a> AdjustedSteps<'a> {
         &self.0
     }
 
-    /// Dividend factor by which a feed adjusts its prices before an ex-date; `None` if no feed has a step there. Of
-    /// several sources, the one that was observed last counts.
+    /// Dividend factor by which a feed adjusts its prices before an ex-date. `None` if no feed has a step
+    /// there. If several sources have a step, the newest observation counts.
     pub(crate) fn factor(&self, ex_date: NaiveDate) -> Option<Decimal> {
         let from = self.0.partition_point(|step| step.ex_date < ex_date);
         let around = self.0[from..].iter().take_while(|step| step.ex_date == self.0[from].ex_date);

@@ -9,7 +9,8 @@ use chrono::{Days, NaiveDate};
 
 use crate::metrics::context::DerivationContext;
 
-/// Days before its effect from which an undated row is visible in a look back.
+/// Number of days before its effective day on which a row without a declaration date becomes visible in a look
+/// back.
 const DECLARED_AHEAD: u64 = 30;
 
 /// Visibility of facts on a market date.

@@ -31,8 +31,8 @@ impl<'a> DecisionIndex<'a> {
         self.rows.keys().any(|row| row.kind == Kind::Price)
     }
 
-    /// Decision about a bar, identified by its close.
-    pub(crate) fn of_bar(&self, source: &str, day: NaiveDate, close: Decimal) -> Option<&'a Decision> {
+    /// Decision about the bar of a source and day. It applies only to the same close.
+    pub(crate) fn find_for_bar(&self, source: &str, day: NaiveDate, close: Decimal) -> Option<&'a Decision> {
         self.get(|| row(Kind::Price, source, None, Some(day), close))
     }
 
@@ -47,12 +47,12 @@ impl<'a> DecisionIndex<'a> {
         self.get(|| split_row(split)).is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
     }
 
-    /// Quarantine fault of a dividend that a decision confirmed to be wrong.
-    pub(crate) fn confirms(&self, dividend: &Observation<Dividend>) -> Option<RowFault> {
+    /// Fault of a dividend that a decision confirmed to be wrong; `None` without such a decision.
+    pub(crate) fn find_confirmed_fault(&self, dividend: &Observation<Dividend>) -> Option<RowFault> {
         self.get(|| dividend_row(dividend)).and_then(confirmed)
     }
 
-    /// Sets reason and message of quarantined rows that a decision confirmed.
+    /// Replaces reason and message of the quarantined rows that a decision confirmed.
     pub(crate) fn apply_confirmations<T>(
         &self,
         quarantined: &mut [QuarantinedRow],
@@ -66,7 +66,7 @@ impl<'a> DecisionIndex<'a> {
         }
     }
 
-    /// Builds the key only if the index is not empty.
+    /// Decision about a row. The key of the row is built only if the index is not empty.
     fn get(&self, row: impl FnOnce() -> DecidedRow) -> Option<&'a Decision> {
         if self.rows.is_empty() { None } else { self.rows.get(&row()).copied() }
     }
@@ -152,7 +152,7 @@ mod tests {
             for said in [said.to_vec(), said.iter().rev().copied().collect()] {
                 let said: Vec<_> = said.into_iter().map(|(v, action, at)| decided(v, action, at)).collect();
                 let found = DecisionIndex::new(&said)
-                    .of_bar("vendor", day(), dec!(100.00))
+                    .find_for_bar("vendor", day(), dec!(100.00))
                     .map(|found| found.verdict);
                 assert_eq!(found, expected, "{said:?}");
             }
@@ -163,7 +163,7 @@ mod tests {
         check(&[(confirm, put, 3), (release, retract, 2)], Some(confirm));
         let said = [decided(release, put, 1)];
         assert!(
-            DecisionIndex::new(&said).of_bar("vendor", day(), dec!(101)).is_none(),
+            DecisionIndex::new(&said).find_for_bar("vendor", day(), dec!(101)).is_none(),
             "another close is another row"
         );
     }

@@ -24,7 +24,7 @@ use crate::event::{Dividend, DividendType, Kind, ShareBasis};
 use crate::history::{History, SourcePolicy};
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::ex_date::{FIRST_T_PLUS_3, ex_date_from_record_date, ex_date_of};
-use crate::metrics::source_policy::MANUAL;
+use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
 /// Maximum distance of an ex-date after the newest session, days.
@@ -45,7 +45,7 @@ pub(crate) struct MergedDividends<'a> {
     pub payments: Vec<Payment<'a>>,
     /// Quarantined regular outliers by ex-date: their amounts do not count, but their ex-dates do (R28).
     pub unproven: Vec<Payment<'a>>,
-    /// Ex-dates of regular amounts far above the rate before them that no later payment confirms (R28).
+    /// Ex-dates of regular amounts that are far above the rate before them and unconfirmed by later payments (R28).
     pub unconfirmed: Vec<NaiveDate>,
     /// Withdrawn payments by ex-date.
     pub cancelled: Vec<Payment<'a>>,
@@ -53,7 +53,7 @@ pub(crate) struct MergedDividends<'a> {
     pub quarantined: Vec<QuarantinedRow>,
 }
 
-/// First stage: winners per key and the preferred source.
+/// First stage of the merge: picks the winner of each key, and keeps the winners of the preferred sources.
 pub(crate) fn dividend_winners(
     history: &History,
     policy: &SourcePolicy,
@@ -81,7 +81,8 @@ pub(crate) fn dividend_winners(
     result
 }
 
-/// Live stock dividends as (ex-date, new shares per old share); with `known` only those visible.
+/// Live stock dividends as (ex-date, new shares per old share). With `known`, only the dividends that are
+/// visible in that view.
 pub(crate) fn stock_dividends(
     history: &History,
     winners: &DividendWinners,
@@ -98,7 +99,8 @@ pub(crate) fn stock_dividends(
         .collect()
 }
 
-/// Sum of the live payments with an ex-date in (after, through], as their rows have it.
+/// Sum of the live payments with an ex-date in (after, through]. The amounts are those of the rows, without
+/// adjustment.
 pub(crate) fn paid_between(
     history: &History,
     winners: &DividendWinners,
@@ -114,7 +116,8 @@ pub(crate) fn paid_between(
     between.fold(Decimal::ZERO, |sum, record| sum.saturating_add(record.amount))
 }
 
-/// Second stage: amounts, ex-dates, duplicates and contradicting neighbours.
+/// Second stage of the merge: converts amounts, derives ex-dates, joins duplicates and quarantines contradicted
+/// rows.
 pub(crate) fn merge_dividends<'a>(
     history: &'a History,
     found: DividendWinners,
@@ -162,7 +165,7 @@ pub(crate) fn merge_dividends<'a>(
     MergedDividends { payments, unproven, unconfirmed, cancelled, statuses, quarantined }
 }
 
-/// Fault of a payment that does not depend on its neighbours.
+/// Fault that a payment has by itself, whatever its neighbours are.
 fn intrinsic_fault(
     payment: &Payment<'_>,
     winner: &WinningVersion,
@@ -171,7 +174,7 @@ fn intrinsic_fault(
     if validation.decided.releases(payment.observation) {
         return None;
     }
-    let confirmed = if winner.cancelled { None } else { validation.decided.confirms(payment.observation) };
+    let confirmed = if winner.cancelled { None } else { validation.decided.find_confirmed_fault(payment.observation) };
     confirmed.or_else(|| too_far_ahead(payment, validation.known.as_of()))
 }
 
@@ -203,7 +206,7 @@ fn payment<'a>(
         ShareBasis::Raw => record.amount,
         ShareBasis::SplitAdjusted => {
             let basis = record.basis_as_of.unwrap_or_else(|| (validation.newest_day)(&observation.source));
-            validation.all_splits.carry(basis, ordinary).apply(record.amount)
+            validation.all_splits.ratio_to_basis(basis, ordinary).apply(record.amount)
         }
     };
     let ex_date = match (record.ex_date, record.record_date) {
@@ -226,7 +229,7 @@ fn payment<'a>(
         }
         (None, None) => return None,
     };
-    let adjusted = validation.splits.carry(ex_date, validation.known.as_of()).apply(amount);
+    let adjusted = validation.splits.ratio_to_basis(ex_date, validation.known.as_of()).apply(amount);
     Some(Payment {
         observation,
         index: winner.index,
@@ -239,7 +242,7 @@ fn payment<'a>(
     })
 }
 
-/// True if a vendor's ex-date is neither the ordinary one nor the one after payment of a large distribution.
+/// True if a vendor's ex-date is neither the ordinary ex-date nor that of a large distribution after its payment.
 fn is_unexpected(
     record: &Dividend,
     ex_date: NaiveDate,
@@ -323,7 +326,7 @@ fn payments_of_day<'a>(
     day
 }
 
-/// Best dated row among those with the latest amount.
+/// Row with the most complete dates among the rows with the latest amount.
 fn best_of<'a>(versions: &[Payment<'a>]) -> Payment<'a> {
     let latest = versions[0];
     let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());

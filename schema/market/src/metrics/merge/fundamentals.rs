@@ -11,12 +11,12 @@ use chrono::NaiveDate;
 use super::sources::newest_observations;
 use crate::event::{Action, Fundamentals, Kind};
 use crate::history::{Observation, SourcePolicy};
-use crate::metrics::source_policy::{MANUAL, SourceCandidate, preference};
+use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference};
 
 /// Merged figures, with the share basis of each per-share figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MergedFundamentals {
-    /// Figures. `eps_as_of` and `shares_as_of` are always set if their figure is.
+    /// Merged figures. `eps_as_of` and `shares_as_of` are set whenever the figure of each is set.
     pub figures: Fundamentals,
     /// Share basis of `book_value_per_share`.
     pub book_value_as_of: NaiveDate,
@@ -24,7 +24,7 @@ pub(crate) struct MergedFundamentals {
     pub ffo_as_of: NaiveDate,
     /// Share basis of `float_shares`.
     pub float_as_of: NaiveDate,
-    /// Positions of the records used, the winner first.
+    /// Positions of the records that provide figures. The winner comes first.
     pub used: Vec<usize>,
 }
 

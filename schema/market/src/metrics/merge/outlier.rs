@@ -17,7 +17,7 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use crate::metrics::arithmetic::{median, settle, share, within_factor};
+use crate::metrics::arithmetic::{median, remove_division_error, percent_to_fraction, within_factor};
 use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules;
 use crate::metrics::rules::Rules;
@@ -35,19 +35,19 @@ pub(crate) struct ExDateRate {
 pub(crate) struct Outlier {
     /// Position of the rate.
     pub position: usize,
-    /// Median of the four rates before it or its run.
+    /// Median of the four rates before the outlier, or before the run that it belongs to.
     pub level: Decimal,
     /// True if the rate differs by a power of ten, as in a wrong unit.
     pub is_unit_error: bool,
 }
 
-/// Outliers of rates in order.
+/// Finds the outliers among rates that are sorted by ex-date.
 pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier> {
     let levels: Vec<Option<Decimal>> =
         (0..rates.len()).map(|position| level_before(rates, position, rules)).collect();
     let is_large = |position: usize| {
         levels[position].is_some_and(|level| {
-            settle(rates[position].rate) >= settle(level.saturating_mul(rules.outlier.factor))
+            remove_division_error(rates[position].rate) >= remove_division_error(level.saturating_mul(rules.outlier.factor))
         })
     };
     let mut outliers = Vec::new();
@@ -78,7 +78,7 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
     outliers
 }
 
-/// Median of the rates before a position; `None` if there are too few, or a pause is among them.
+/// Median of the rates before a position. `None` if there are too few rates, or a pause between them.
 fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<Decimal> {
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
     let compared = rates.get(position.checked_sub(before)?..=position)?;
@@ -119,7 +119,7 @@ fn differs_by_unit(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool 
 
 /// True if two rates differ by at most the unit tolerance.
 fn is_about(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
-    settle((a - b).abs()) <= settle(b.saturating_mul(share(rules.unit_tolerance)))
+    remove_division_error((a - b).abs()) <= remove_division_error(b.saturating_mul(percent_to_fraction(rules.unit_tolerance)))
 }
 
 /// True if the run of large rates from `start` to before `end` is a new payment level.

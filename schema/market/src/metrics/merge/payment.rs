@@ -7,7 +7,7 @@ use super::adjusted_steps::{AdjustedSteps, agrees};
 use super::as_of::AsOfView;
 use super::decisions::DecisionIndex;
 use crate::event::Dividend;
-use crate::metrics::arithmetic::{quotient, settle};
+use crate::metrics::arithmetic::{quotient, remove_division_error};
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::{OutlierRules, Rules};
@@ -19,9 +19,9 @@ pub(crate) struct Payment<'a> {
     pub observation: &'a Observation<Dividend>,
     /// Position in the history's dividends.
     pub index: usize,
-    /// Version that provides the id.
+    /// Observation whose id the payment has.
     pub named: &'a Observation<Dividend>,
-    /// Ordinal among the payments of its day that differ only in their amounts.
+    /// Number of the payment among the payments of its day that differ only in their amounts.
     pub part: usize,
     pub ex_date: NaiveDate,
     /// Amount per share on the basis of the ex-date.
@@ -41,14 +41,14 @@ impl Payment<'_> {
 
 /// Context for validating amounts and ex-dates.
 pub(crate) struct ValidationContext<'a> {
-    /// All live splits, whenever announced: the basis of vendors' adjusted amounts.
+    /// All live splits, including those announced later. Vendors adjust their amounts by these splits.
     pub all_splits: &'a Splits,
     /// Live splits visible on the as-of date.
     pub splits: &'a Splits,
     pub known: AsOfView,
     /// Review decisions.
     pub decided: &'a DecisionIndex<'a>,
-    /// Newest day of a source's data.
+    /// Function that gives the newest day of a source's data.
     pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
     /// Prices around the ex-date.
     pub neighbours: PriceContext<'a>,
@@ -58,7 +58,7 @@ pub(crate) struct ValidationContext<'a> {
 }
 
 impl ValidationContext<'_> {
-    /// Dividend factor that a feed's own adjusted closes have on an ex-date; `None` without such closes.
+    /// Dividend factor on an ex-date according to a feed's own adjusted closes; `None` without such closes.
     pub(crate) fn adjusted_evidence(&self, ex_date: NaiveDate) -> Option<Decimal> {
         self.adjusted_steps.factor(ex_date)
     }
@@ -83,20 +83,20 @@ pub(crate) struct PriceContext<'a> {
 }
 
 impl PriceContext<'_> {
-    /// Close before a distribution; `None` if it is in another currency.
+    /// Last close before a distribution; `None` if the distribution is in another currency than the prices.
     pub(crate) fn close_for(&self, record: &Dividend, day: NaiveDate) -> Option<Decimal> {
         if record.currency == self.currency { (self.close_before)(day) } else { None }
     }
 
-    /// True if the price fell on the ex-date by about the amount, and the amount is large enough to be
-    /// visible.
-    pub(crate) fn show(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {
+    /// True if the amount is large enough to be visible in the price, and the price fell by about the amount on
+    /// the ex-date.
+    pub(crate) fn has_visible_fall(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {
         let Some((before, after)) = (self.close_before)(ex_date).zip((self.close_after)(ex_date)) else {
             return false;
         };
-        let times = |factor: Decimal| settle(amount.saturating_mul(factor));
-        let fall = settle(before - after);
-        times(Decimal::ONE_HUNDRED / rules.special_share) >= settle(before)
+        let times = |factor: Decimal| remove_division_error(amount.saturating_mul(factor));
+        let fall = remove_division_error(before - after);
+        times(Decimal::ONE_HUNDRED / rules.special_share) >= remove_division_error(before)
             && times(rules.special_least_fall) <= fall
             && fall <= times(rules.special_most_fall)
     }

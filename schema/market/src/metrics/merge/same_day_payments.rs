@@ -15,7 +15,7 @@ use crate::history::Observation;
 /// Natural key: dates, type and currency, which identify records without an id.
 type NaturalKey<'a> = (Option<NaiveDate>, Option<NaiveDate>, DividendType, &'a str);
 
-/// Pairs of amounts that a file listed as siblings, by natural key.
+/// Pairs of amounts that a file listed as two payments of one day, by natural key.
 #[derive(Debug, Default)]
 pub(crate) struct SameDayPayments<'a> {
     pairs: BTreeSet<(NaturalKey<'a>, Decimal, Decimal)>,

@@ -8,10 +8,10 @@ use super::same_day_payments::SameDayPayments;
 use super::winner::{MergeRecord, ObservationStatus, WinningVersion};
 use crate::event::Kind;
 use crate::history::{Observation, SourcePolicy};
-use crate::metrics::source_policy::{MANUAL, SourceCandidate, preferred, range_of, range_starts};
+use crate::metrics::source_preference::{MANUAL, SourceCandidate, preferred, range_of, range_starts};
 
-/// Keeps the winners of the preferred sources. The others get [`ObservationStatus::OtherSource`] or
-/// [`ObservationStatus::Overridden`].
+/// Keeps the winners of the preferred sources. All other winners get the status
+/// [`ObservationStatus::OtherSource`] or [`ObservationStatus::Overridden`].
 pub(crate) fn keep_preferred_sources<T: MergeRecord>(
     observations: &[Observation<T>],
     winners: Vec<WinningVersion>,
@@ -115,7 +115,8 @@ fn is_same_payment<T: MergeRecord>(manual: &T, vendor: &T, same_day_payments: &S
     manual.compare_natural(vendor).is_eq() && !manual.is_distinct_payment(vendor, same_day_payments)
 }
 
-/// Applies manual retractions without a put: they have no winner, but still withdraw a vendor's record.
+/// Applies manual retractions of records that have no manual put. They withdraw a vendor's record although they
+/// have no winner.
 pub(crate) fn withdraw_by_manual<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut [WinningVersion],

@@ -30,13 +30,13 @@ use crate::metrics::prices::adjustment::{Ratio, SplitEvent};
 use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::prices::split_consistency::{LogarithmLimit, is_denied, size_of};
 use crate::metrics::rules::Rules;
-use crate::metrics::source_policy::MANUAL;
+use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
 /// Maximum distance of two equal splits of which one is a repetition, days; five sessions.
 const REPEATED_WITHIN: i64 = 7;
 
-/// Facts besides prices that bear a split out.
+/// Facts other than prices that confirm a split.
 pub(crate) struct SplitEvidence<'a> {
     pub history: &'a History,
     pub winners: &'a DividendWinners,
@@ -53,7 +53,8 @@ enum SplitVerdict {
     Excluded(String),
 }
 
-/// Reviews the splits of `series`. Excludes or moves the denied ones; returns true if any changed.
+/// Reviews the splits of `series`, and excludes or moves those that the price denies. Returns true if a split
+/// changed.
 pub(crate) fn review_splits(
     splits: &mut MergedSplits,
     series: &PriceSeries<'_>,
@@ -156,8 +157,8 @@ fn verdict(
     })
 }
 
-/// Ex-date that the price shows, of this split and an equal one within five sessions. Of two between the same
-/// bars it is the later.
+/// Ex-date of an equal split within five sessions that the price shows, so that this split repeats it. If both
+/// lie between the same bars, the later split counts.
 fn repeated(
     split: &MergedSplit,
     splits: &[MergedSplit],
@@ -182,7 +183,8 @@ fn repeated(
     shown.next()
 }
 
-/// Session after an early split in which the price moves by its ratio, if there is exactly one.
+/// Session after an early split in which the price moves by the ratio of the split. `None` unless there is
+/// exactly one such session.
 fn early(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option<NaiveDate> {
     let first = series.at_or_after(split.ex_date)?;
     let sessions = usize::try_from(rules.level.early_sessions).unwrap_or_default();
@@ -201,11 +203,11 @@ fn early(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option
     only.map(|index| series.date(index))
 }
 
-/// True if the price denies the splits of an ex-date, without the ratio `removed`; `None` if no two bars are
-/// near enough.
+/// True if the price denies the splits of an ex-date, where the ratio `removed` is left out. `None` if no two
+/// bars around the ex-date are adjacent.
 fn is_denied_by(series: &PriceSeries<'_>, ex_date: NaiveDate, removed: Ratio, rules: &Rules) -> Option<bool> {
     let (before, after) = bars_around(series, ex_date, rules)?;
-    let between = series.splits.price_between(series.date(before), series.date(after));
+    let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     let ratio = between.then(removed.inverse());
     let rest = rest_of(series, before, after, removed)?;
     Some(is_denied(rest, ratio, rules.level.denied_share, LogarithmLimit::One))
@@ -218,10 +220,10 @@ fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> O
     (apart <= rules.level.adjacent_days).then_some((before, after))
 }
 
-/// Move of the close between two bars that the splits between them, without the ratio `removed`, leave
-/// unexplained; 1 if they explain it.
+/// Factor of the close's move between two bars that the splits between them do not explain; 1 if they explain
+/// all of it. The ratio `removed` is left out.
 fn rest_of(series: &PriceSeries<'_>, before: usize, after: usize, removed: Ratio) -> Option<Decimal> {
-    let between = series.splits.price_between(series.date(before), series.date(after));
+    let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     let expected = between.then(removed.inverse()).apply(series.close(before));
     quotient(series.close(after), expected)
 }

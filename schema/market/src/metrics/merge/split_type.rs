@@ -79,7 +79,7 @@ fn source_of<'a>(splits: &[MergedSplit], history: &'a History, place: usize) -> 
     &history.splits[splits[place].index].source
 }
 
-/// Type in a vendor's word; `None` for a word that decides nothing.
+/// Split type that a vendor's word determines; `None` for a word that determines none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeclaredType {
     Shares,
@@ -100,8 +100,8 @@ fn declared_type(word: Option<&str>) -> Option<DeclaredType> {
     })
 }
 
-/// Type of a change of the share count: forward or reverse by direction. Below 1.25 new shares per old share,
-/// or if declared so, it is a stock dividend.
+/// Type of a change of the share count. The direction gives forward or reverse. Below 1.25 new shares per old
+/// share, or if declared so, the change is a stock dividend.
 pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
     let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
     let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);
@@ -162,7 +162,7 @@ pub(crate) fn has_share_count_moved(history: &History, split: &MergedSplit, know
     has_moved_with(moved, split.ratio.inverse().factor())
 }
 
-/// True if a value moved by 0.5 to 1.5 times the expected factor, on a ratio scale.
+/// True if a value moved by about the expected factor: its logarithm is 0.5 to 1.5 times the expected logarithm.
 pub(crate) fn has_moved_with(moved: Decimal, expected: Decimal) -> bool {
     let inverse = |value: Decimal| quotient(Decimal::ONE, value);
     let upward = if expected >= Decimal::ONE {

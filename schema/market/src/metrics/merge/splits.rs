@@ -26,10 +26,10 @@ use crate::row::{Flag, Flags, SplitType};
 pub(crate) struct MergedSplit {
     /// Position in the history's splits.
     pub index: usize,
-    /// Position of the version that provides the id.
+    /// Position of the observation whose id the split has.
     pub named: usize,
     pub ex_date: NaiveDate,
-    /// Session at which the price moves; the ex-date except for an early one (R36).
+    /// Session at which the price moves. It is the ex-date, except for an early split (R36).
     pub effective: NaiveDate,
     pub ratio: Ratio,
     pub r#type: SplitType,
@@ -45,7 +45,7 @@ impl MergedSplit {
 /// Result of merging splits.
 #[derive(Debug, Default)]
 pub(crate) struct MergedSplits {
-    /// Splits by ex-date, withdrawn ones included.
+    /// Splits by ex-date, including withdrawn splits.
     pub splits: Vec<MergedSplit>,
     pub statuses: Vec<ObservationStatus>,
     pub quarantined: Vec<QuarantinedRow>,
@@ -151,8 +151,8 @@ fn one_per_date(
     chosen
 }
 
-/// Split table of all live splits and stock dividends, whenever announced: the basis of vendors' adjusted
-/// figures.
+/// Split table of all live splits and stock dividends, including those announced later. Vendors adjust their
+/// figures by these splits.
 pub(crate) fn table_of_all(splits: &[MergedSplit], stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
     table(splits.iter().filter(|split| !split.cancelled).map(MergedSplit::event), stock_dividends)
 }

@@ -1,8 +1,8 @@
 //! Winning version per source and key, from all revisions of a record (R29).
 //!
-//! The key is the vendor's id, else the natural key. Sibling amounts of one natural key are keys of their
-//! own. The greatest version wins, in this order: revision, preference, observation time, retraction, line,
-//! frame. The order is total, so any permutation of the observations gives the same winners.
+//! The key is the vendor's id, or the natural key if there is no id. Each sibling amount of a natural key has a
+//! key of its own. The greatest version wins, in this order: revision, preference, observation time,
+//! retraction, line, frame. The order is total, so any permutation of the observations gives the same winners.
 //!
 //! Preference applies to rows with an id: first an ex-date that matches the record date, then the number of
 //! dates. A retraction has the highest preference, so that a put of the same revision never resurrects it.
@@ -28,15 +28,15 @@ use crate::symbol::Symbol;
 pub(crate) trait MergeRecord {
     /// Compares natural keys (dates, type, currency).
     fn compare_natural(&self, other: &Self) -> Ordering;
-    /// Rank by completeness of dates, compared with rows of the same id and revision.
+    /// Rank by completeness of dates. It decides between rows of the same id and revision.
     fn preference(&self) -> u32;
-    /// Effective day, as far as the row alone determines it.
+    /// Effective day, if the row alone determines it.
     fn date(&self) -> Option<NaiveDate>;
     /// Fault of the row for a put or a retraction.
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
     /// Symbol of the row.
     fn symbol(&self) -> &Symbol;
-    /// True if it is another payment than a record of the same natural key, not another version of it.
+    /// True if this record and a record of the same natural key are two payments, not two versions of one payment.
     fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool;
     /// Compares payments of one day.
     fn compare_same_day(&self, other: &Self) -> Ordering;
@@ -129,15 +129,15 @@ impl MergeRecord for Split {
 /// Status of an observation after merging.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObservationStatus {
-    /// It counts.
+    /// The observation is used in the figures.
     Used,
-    /// Replaced by a greater version of its key (position in the history).
+    /// Replaced by a greater version with the same key, at this position in the history.
     Superseded(usize),
     /// Its record was withdrawn.
     Cancelled,
-    /// Duplicate of another id's row (position) with the same ex-date, type and currency.
+    /// Duplicate of the row at this position, which has another id and the same ex-date, type and currency.
     Duplicate(usize),
-    /// Translation of a payment's row in the prices' currency (position).
+    /// Translation of the row at this position, which has the same payment in the currency of the prices.
     Translation(usize),
     /// Another source is preferred for its date range.
     OtherSource,
@@ -147,7 +147,7 @@ pub enum ObservationStatus {
     Quarantined(QuarantineReason),
     /// Declared after the as-of date.
     NotYetKnown,
-    /// A later version moved it to another symbol.
+    /// A later version of the record has another symbol.
     Moved,
 }
 
@@ -165,17 +165,17 @@ pub struct QuarantinedRow {
 /// Winner of one source and key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WinningVersion {
-    /// Observation with the record to show: the greatest put, even if it was withdrawn.
+    /// Position of the observation with the record to show: the greatest put, even if it was withdrawn.
     pub index: usize,
     /// True if the record was withdrawn.
     pub cancelled: bool,
-    /// True if another row of the key has the same revision, another content and no id.
+    /// True if a row without an id has the same key and revision but another content.
     pub conflict: bool,
-    /// True if a row of the same id and revision was dropped that says something else (R29).
+    /// True if a dropped row has the same id and revision but other values (R29).
     pub collapsed: bool,
-    /// Version under the earliest symbol of the security.
+    /// Position of the version under the earliest symbol of the security, which gives the id.
     pub named: usize,
-    /// Ordinal among the payments of its day that differ only in their amounts.
+    /// Number of the payment among the payments of its day that differ only in their amounts.
     pub part: usize,
 }
 
@@ -245,7 +245,8 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
     winners
 }
 
-/// Put under the earliest symbol. Vendors that refile the past under a new ticker then rename no record.
+/// Put under the earliest symbol of the security. The ids of records then stay the same when a vendor files the
+/// past again under a new ticker.
 fn named<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -321,8 +322,8 @@ fn is_put<T>(observation: &Observation<T>) -> bool {
     observation.action == Action::Put
 }
 
-/// Orders rows of one source by key. Rows with equal ids are equal, without ids those with equal natural
-/// keys.
+/// Orders rows of one source by key. Two rows compare as equal if they have the same id. Rows without ids
+/// compare as equal if their natural keys are equal.
 fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
     a.id.cmp(&b.id).then_with(|| match a.id {
         Some(_) => Ordering::Equal,
@@ -343,7 +344,7 @@ fn preference<T: MergeRecord>(observation: &Observation<T>) -> u32 {
     }
 }
 
-/// Retractions without an id, which may withdraw rows with one.
+/// Retractions without an id. They may withdraw rows that have an id.
 fn withdrawals<'a, T>(observations: &'a [Observation<T>], order: &[usize]) -> Vec<&'a Observation<T>> {
     order.iter().map(|index| &observations[*index]).filter(|row| row.id.is_none() && !is_put(row)).collect()
 }
@@ -374,7 +375,8 @@ fn moved_away<T: MergeRecord>(
         && symbols(symbol(last)).is_none()
 }
 
-/// True if, without an id, another amount has the winner's revision: it is not known to be a correction.
+/// True if a row without an id has the winner's revision and another amount. It is unknown which of the two is
+/// the correction.
 fn conflicts<T: MergeRecord + SameContent>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -387,7 +389,8 @@ fn conflicts<T: MergeRecord + SameContent>(
         })
 }
 
-/// True if a put of the winner's id and revision contradicts it. Another symbol and fewer fields do not.
+/// True if a put with the winner's id and revision has another value in some field. Another symbol or missing
+/// fields do not count.
 fn has_contradiction<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -410,7 +413,8 @@ pub(crate) fn version_time<T>(observation: &Observation<T>) -> (DateTime<Utc>, u
     (observation.observed_at, observation.line, &observation.frame)
 }
 
-/// Rank of a dividend by completeness of dates: of two rows of one id and revision the greater counts (R29).
+/// Rank of a dividend by completeness of dates. Between two rows of one id and revision, the greater rank wins
+/// (R29).
 pub fn dividend_preference(dividend: &Dividend) -> u32 {
     dividend.preference()
 }

@@ -18,10 +18,10 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::arithmetic::bounded;
+use crate::metrics::arithmetic::clamp_to_limit;
 use crate::row::Fingerprint;
 
-/// Split ratio: `from` old shares become `to` new ones. Prices are multiplied by from/to.
+/// Split ratio: `from` old shares become `to` new shares. Prices are multiplied by from/to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratio {
     /// Shares before.
@@ -34,12 +34,12 @@ impl Ratio {
     /// Ratio without effect.
     pub const ONE: Self = Self { from: Decimal::ONE, to: Decimal::ONE };
 
-    /// True if the ratio changes nothing.
+    /// True if the ratio is 1 and changes nothing.
     pub fn is_one(&self) -> bool {
         self.from == self.to
     }
 
-    /// Inverse ratio.
+    /// Ratio with `from` and `to` exchanged.
     pub fn inverse(self) -> Self {
         Self { from: self.to, to: self.from }
     }
@@ -65,7 +65,7 @@ impl Ratio {
             return value;
         }
         let divided_last = value.checked_mul(self.from).and_then(|product| product.checked_div(self.to));
-        bounded(divided_last.or_else(|| value.checked_div(self.to)?.checked_mul(self.from)))
+        clamp_to_limit(divided_last.or_else(|| value.checked_div(self.to)?.checked_mul(self.from)))
     }
 
     /// from / to as one number.
@@ -73,7 +73,7 @@ impl Ratio {
         self.apply(Decimal::ONE)
     }
 
-    /// Divides both by their greatest common divisor if both are large integers.
+    /// Divides both numbers by their greatest common divisor if both are large integers.
     fn reduced(self) -> Self {
         let large = Decimal::from(1_000_000);
         if (self.from < large && self.to < large) || !self.from.is_integer() || !self.to.is_integer() {
@@ -147,27 +147,27 @@ impl Splits {
     }
 
     /// Product of from/to over the changes of the share count with `after` < ex-date <= `through`.
-    pub fn between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
+    pub fn share_ratio_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
         self.product(after, through, |event| !event.is_price_only)
     }
 
     /// Product of from/to over the splits and price-only actions with `after` < ex-date <= `through`.
-    pub fn price_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
+    pub fn price_ratio_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
         self.product(after, through, |_| true)
     }
 
     /// Ratio that converts an amount per share from the share basis of `date` to that of `basis`, which may
     /// be earlier. Share counts and volumes use the inverse.
-    pub fn carry(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
-        if date <= basis { self.between(date, basis) } else { self.between(basis, date).inverse() }
+    pub fn ratio_to_basis(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
+        if date <= basis { self.share_ratio_between(date, basis) } else { self.share_ratio_between(basis, date).inverse() }
     }
 
     /// Ratio that converts a price from the basis of `date` to that of `basis`, which may be earlier.
-    pub fn carry_price(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
+    pub fn price_ratio_to_basis(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
         if date <= basis {
-            self.price_between(date, basis)
+            self.price_ratio_between(date, basis)
         } else {
-            self.price_between(basis, date).inverse()
+            self.price_ratio_between(basis, date).inverse()
         }
     }
 
@@ -191,7 +191,7 @@ pub struct AdjustmentFactor {
     /// cash.
     pub dividend: Decimal,
     /// Cash and spin-off value per share on the day's share basis, reinvested by total return. `None` if some
-    /// of it was paid in another currency than the prices'.
+    /// of the distributions were paid in a currency other than that of the prices.
     #[serde(default)]
     pub value: Option<Decimal>,
     /// Price-only actions of the day as from and to; absent in JSON without one. Earlier prices are
@@ -234,13 +234,13 @@ pub(crate) struct AdjustmentStep {
 /// Cumulative products of factors, oldest first. A price belongs to the first step with a later `before`.
 ///
 /// Days from the last step's `before` on are not adjusted. Factors must be sorted by ex-date.
-pub(crate) fn steps(factors: &[AdjustmentFactor]) -> Vec<AdjustmentStep> {
+pub(crate) fn cumulative_steps(factors: &[AdjustmentFactor]) -> Vec<AdjustmentStep> {
     let mut steps = Vec::with_capacity(factors.len());
     let (mut split, mut price_only, mut dividend) = (Ratio::ONE, Ratio::ONE, Decimal::ONE);
     for factor in factors.iter().rev() {
         split = factor.split.then(split);
         price_only = factor.price_only.then(price_only);
-        dividend = bounded(dividend.checked_mul(factor.dividend_factor));
+        dividend = clamp_to_limit(dividend.checked_mul(factor.dividend_factor));
         steps.push(AdjustmentStep { before: factor.ex_date, split, price_only, dividend });
     }
     steps.reverse();
@@ -269,7 +269,7 @@ mod tests {
     fn values_move_between_share_bases() {
         let apple = splits(&[("2020-08-31", 1, 4), ("2014-06-09", 1, 7)]);
         let check = |day, basis, value, expected: Decimal| {
-            assert_eq!(apple.carry(date(day), date(basis)).apply(value), expected, "{day} {basis}");
+            assert_eq!(apple.ratio_to_basis(date(day), date(basis)).apply(value), expected, "{day} {basis}");
         };
         check("2014-05-08", "2020-09-01", dec!(3.29), dec!(0.1175));
         check("2014-06-09", "2020-09-01", dec!(0.47), dec!(0.1175));
@@ -277,7 +277,7 @@ mod tests {
         check("2020-09-01", "2014-05-08", dec!(0.1175), dec!(3.29));
         let there_and_back = splits(&[("2020-01-02", 1, 3), ("2021-01-04", 3, 1)]);
         assert_eq!(
-            there_and_back.carry(date("2019-12-31"), date("2022-01-03")).apply(dec!(100.01)),
+            there_and_back.ratio_to_basis(date("2019-12-31"), date("2022-01-03")).apply(dec!(100.01)),
             dec!(100.01)
         );
     }
@@ -287,11 +287,11 @@ mod tests {
         let mut events = splits(&[("2020-08-31", 1, 4), ("2023-01-04", 1000, 1281)]);
         events.0[1].is_price_only = true;
         let (before, after) = (date("2020-01-02"), date("2023-01-04"));
-        assert_eq!(events.carry(before, after), Ratio { from: dec!(1), to: dec!(4) });
-        assert_eq!(events.carry(after, before), Ratio { from: dec!(4), to: dec!(1) });
-        assert_eq!(events.carry_price(before, after).apply(dec!(512.4)), dec!(100));
-        assert_eq!(events.carry_price(after, before).apply(dec!(100)), dec!(512.4));
-        assert!(events.carry(date("2020-08-31"), after).is_one());
+        assert_eq!(events.ratio_to_basis(before, after), Ratio { from: dec!(1), to: dec!(4) });
+        assert_eq!(events.ratio_to_basis(after, before), Ratio { from: dec!(4), to: dec!(1) });
+        assert_eq!(events.price_ratio_to_basis(before, after).apply(dec!(512.4)), dec!(100));
+        assert_eq!(events.price_ratio_to_basis(after, before).apply(dec!(100)), dec!(512.4));
+        assert!(events.ratio_to_basis(date("2020-08-31"), after).is_one());
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
             value: Some(Decimal::ZERO),
             price_only: Ratio::ONE,
         };
-        let steps = steps(&[
+        let steps = cumulative_steps(&[
             factor("2024-01-10", dec!(1), dec!(1), dec!(0.99)),
             factor("2024-02-10", dec!(1), dec!(2), dec!(0.5)),
         ]);

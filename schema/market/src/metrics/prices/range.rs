@@ -2,9 +2,9 @@
 //!
 //! The 52-week range is the highest and lowest intraday price of the sessions in (as_of - 12 months, as_of].
 //! It is adjusted for splits but not for dividends. The close replaces a missing high or low. Averages use
-//! the newest 50 or 200 closes and are null with fewer. Average volume uses the newest 30 sessions, over
-//! those with a volume.
-//! Source: the usual 52-week range; its basis (intraday, split-adjusted) is this service's own choice.
+//! the newest 50 or 200 closes and are null with fewer. Average volume uses the sessions with a volume among
+//! the newest 30 sessions. Source: the usual 52-week range; its basis (intraday, split-adjusted) is this
+//! service's own choice.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 use super::adjustment::Ratio;
 use super::series::PriceSeries;
 use crate::bars::MISSING;
-use crate::metrics::arithmetic::{bounded, quotient, round_to_integer};
+use crate::metrics::arithmetic::{clamp_to_limit, quotient, round_to_integer};
 use crate::metrics::calendar::months_before;
 
 /// Sessions of the average volume. Older sessions, beyond the last 12 months, need only their close.
@@ -56,7 +56,7 @@ pub(crate) fn year_range(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<(
     range
 }
 
-/// High or low of a bar. Vendors write 0 for unknown values, which the close replaces.
+/// High or low of a bar. Vendors write 0 for an unknown value; the close replaces it.
 fn present(value: i64, close: i64) -> i64 {
     if value == MISSING || value <= 0 { close } else { value }
 }
@@ -68,20 +68,20 @@ pub(crate) fn average_close(series: &PriceSeries<'_>, count: usize, as_of: Naive
     for BasisRun { start, end, prices, .. } in same_basis(series, from, as_of) {
         let closes: i128 = series.bars.close[start..end].iter().map(|close| i128::from(*close)).sum();
         let closes = Decimal::try_from_i128_with_scale(closes, series.bars.scale).ok()?;
-        sum = bounded(sum.checked_add(prices.apply(closes)));
+        sum = clamp_to_limit(sum.checked_add(prices.apply(closes)));
     }
     quotient(sum, Decimal::from(count))
 }
 
-/// Mean volume in shares of the newest `count` bars, over those with a volume.
+/// Mean volume of the newest `count` bars, in shares. Bars without a volume do not count.
 pub(crate) fn average_volume(series: &PriceSeries<'_>, count: usize, as_of: NaiveDate) -> Option<i64> {
     let from = series.bars.len().saturating_sub(count);
     let (mut sum, mut days) = (Decimal::ZERO, 0usize);
     for BasisRun { start, end, shares: basis, .. } in same_basis(series, from, as_of) {
-        let volumes = series.bars.volume.known_at(start..end).iter().filter(|volume| **volume != MISSING);
+        let volumes = series.bars.volume.present_values_in(start..end).iter().filter(|volume| **volume != MISSING);
         days += volumes.clone().count();
         let shares: i128 = volumes.map(|volume| i128::from(*volume)).sum();
-        sum = bounded(
+        sum = clamp_to_limit(
             sum.checked_add(basis.inverse().apply(Decimal::try_from_i128_with_scale(shares, 0).ok()?)),
         );
     }
@@ -98,7 +98,7 @@ struct BasisRun {
     shares: Ratio,
 }
 
-/// Runs of bars with one basis, from `from` on.
+/// Runs of bars with one share basis, from the position `from` on.
 fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<BasisRun> {
     let mut runs = Vec::with_capacity(1);
     let mut start = from;
@@ -111,7 +111,7 @@ fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<Ba
             .map(|split| split.ex_date)
             .find(|ex_date| *ex_date > day && *ex_date <= as_of);
         let end = next.and_then(|ex_date| series.at_or_after(ex_date)).unwrap_or(series.bars.len());
-        let (prices, shares) = (series.splits.carry_price(day, as_of), series.splits.carry(day, as_of));
+        let (prices, shares) = (series.splits.price_ratio_to_basis(day, as_of), series.splits.ratio_to_basis(day, as_of));
         runs.push(BasisRun { start, end, prices, shares });
         start = end;
     }

@@ -107,7 +107,7 @@ fn ratio(mut a: i128, mut b: i128) -> Option<Decimal> {
     quotient(Decimal::try_from_i128_with_scale(a, 0).ok()?, Decimal::try_from_i128_with_scale(b, 0).ok()?)
 }
 
-/// Month-end returns of the 60 months up to the last one that ended by `as_of`.
+/// Month-end returns of the 60 months up to the last month that ended by `as_of`.
 pub(crate) fn month_ends(
     series: &PriceSeries<'_>,
     factors: &[AdjustmentFactor],
@@ -141,7 +141,7 @@ impl<'a> Events<'a> {
         Self { ahead: &factors[factors.partition_point(|event| event.ex_date <= day)..] }
     }
 
-    /// Growth less one of the adjusted close between two bars, in 10^-15; `None` on overflow.
+    /// Return of the adjusted close between two bars, in 10^-15; `None` on overflow.
     fn growth(&mut self, series: &PriceSeries<'_>, from: usize, to: usize) -> Option<i128> {
         let raw = i128::from(series.bars.close[to])
             .checked_mul(ONE)?

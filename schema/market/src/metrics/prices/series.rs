@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 
 use super::adjustment::Splits;
 use crate::bars::Bars;
-use crate::day::{date_of, day_number, not_before};
+use crate::day::{date_of, day_number, position_on_or_after};
 
 /// Bars sorted by day, with the splits between them.
 #[derive(Debug, Clone, Copy)]
@@ -21,17 +21,17 @@ impl<'a> PriceSeries<'a> {
 
     /// Position of the newest bar on or before a day.
     pub(crate) fn at_or_before(&self, day: NaiveDate) -> Option<usize> {
-        not_before(&self.bars.day, day_number(day).saturating_add(1)).checked_sub(1)
+        position_on_or_after(&self.bars.day, day_number(day).saturating_add(1)).checked_sub(1)
     }
 
     /// Position of the newest bar before a day.
     pub(crate) fn before(&self, day: NaiveDate) -> Option<usize> {
-        not_before(&self.bars.day, day_number(day)).checked_sub(1)
+        position_on_or_after(&self.bars.day, day_number(day)).checked_sub(1)
     }
 
     /// Position of the first bar on or after a day.
     pub(crate) fn at_or_after(&self, day: NaiveDate) -> Option<usize> {
-        let index = not_before(&self.bars.day, day_number(day));
+        let index = position_on_or_after(&self.bars.day, day_number(day));
         (index < self.bars.len()).then_some(index)
     }
 
@@ -50,13 +50,13 @@ impl<'a> PriceSeries<'a> {
         if self.splits.events().is_empty() {
             return self.close(index);
         }
-        self.splits.carry_price(self.date(index), basis).apply(self.close(index))
+        self.splits.price_ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }
 
-    /// Close of a bar on the share basis of a day, as amounts per share are: comparable with dividends of
-    /// the bar's time.
-    pub(crate) fn close_on_shares(&self, index: usize, basis: NaiveDate) -> Decimal {
-        self.splits.carry(self.date(index), basis).apply(self.close(index))
+    /// Close of a bar on the share basis of a day, without price-only actions. It is comparable with amounts
+    /// per share of the bar's time.
+    pub(crate) fn close_on_share_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
+        self.splits.ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }
 
     /// Last raw close before a day, on that day's price basis.

@@ -2,7 +2,8 @@
 //!
 //! `price_jump_without_split`: closes at most 7 days apart differ by a known split ratio, within 3 %, without
 //! a split between them. Known ratios are 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their
-//! inverses, and those of the security's own splits from 3 for 2. A jump that a distribution explains is none.
+//! inverses, and those of the security's own splits from 3 for 2. A move that a distribution explains is not a
+//! jump.
 //!
 //! A price denies a ratio if the rest of the move is too large a share of the ratio's logarithm. Powers are
 //! compared in place of logarithms: ln a > p/q ln b exactly if a^q > b^p.
@@ -21,7 +22,7 @@ const DAYS_APART: i32 = 7;
 const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 /// Base of natural logarithms, to eight places.
 const E: Decimal = Decimal::from_parts(271_828_183, 0, 0, false, 8);
-/// Lower bound of all known ratios less 3 %, in hundredths. It spares most sessions a division.
+/// Lower bound of all known ratios less 3 %, in hundredths. Smaller moves need no division.
 const LEAST_JUMP: i128 = 145;
 
 /// Flags a jump. A calm series has no close that moves by three eighths, so it needs no search.
@@ -43,12 +44,12 @@ fn has_jump(series: &PriceSeries<'_>, ex_days: &[ExDateEvents]) -> bool {
         let (before, after) = (closes[index - 1], closes[index]);
         days[index] - days[index - 1] <= DAYS_APART
             && is_known_ratio(before.max(after), before.min(after), &own)
-            && series.splits.price_between(series.date(index - 1), series.date(index)).is_one()
+            && series.splits.price_ratio_between(series.date(index - 1), series.date(index)).is_one()
             && !is_explained(series, ex_days, index, &own)
     })
 }
 
-/// True if distributions between a bar and the one before leave no jump: their factor lowers the close before.
+/// True if the distributions since the bar before explain a jump: after their factor, no jump is left.
 fn is_explained(series: &PriceSeries<'_>, ex_days: &[ExDateEvents], index: usize, own: &[Decimal]) -> bool {
     let (from, to) = (series.date(index - 1), series.date(index));
     let between = ex_days.iter().filter(|day| from < day.ex_date && day.ex_date <= to);
@@ -87,8 +88,8 @@ pub(crate) fn size_of(ratio: Ratio) -> Option<Decimal> {
     quotient(more, fewer).filter(|size| *size >= Decimal::new(15, 1))
 }
 
-/// True if the unexplained rest of a move is more than `share` percent of the ratio's logarithm, within its
-/// limit. The rest is 1 if the price moved by the ratio.
+/// True if the unexplained rest of a move is more than `share` percent of the ratio's logarithm, of which at
+/// most `limit` counts. The rest is 1 if the price moved by the ratio.
 pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: LogarithmLimit) -> bool {
     let Some(size) = quotient(ratio.from.max(ratio.to), ratio.from.min(ratio.to)) else { return false };
     let base = match limit {
@@ -113,11 +114,11 @@ pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: Logarith
 pub(crate) enum LogarithmLimit {
     /// Logarithm of the whole ratio.
     None,
-    /// At most 1: a ratio above 2.718 counts as that.
+    /// At most 1, the logarithm of 2.718. Larger ratios count as 2.718.
     One,
 }
 
-/// Percent in lowest terms: 40 is 2/5.
+/// Percent as a fraction in lowest terms: 40 is 2/5.
 fn lowest_share(percent: i64) -> (u32, u32) {
     let divisor = [20, 10, 5, 4, 2].into_iter().find(|divisor| percent % divisor == 0 && 100 % divisor == 0);
     let divisor = divisor.unwrap_or(1);

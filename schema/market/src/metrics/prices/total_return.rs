@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::adjustment::{AdjustmentFactor, Ratio};
 use super::series::PriceSeries;
-use crate::day::{date_of, day_number, not_before};
+use crate::day::{date_of, day_number, position_on_or_after};
 use crate::metrics::arithmetic::{HUNDRED, quotient};
 use crate::metrics::calendar::months_before;
 
@@ -53,16 +53,17 @@ pub fn total_return(closes: &CloseSeries<'_>, from: usize, to: usize) -> Option<
 impl CloseSeries<'_> {
     /// Position of the session at which a distribution is reinvested.
     fn session(&self, day: &AdjustmentFactor) -> usize {
-        not_before(self.days, day_number(day.ex_date))
+        position_on_or_after(self.days, day_number(day.ex_date))
     }
 }
 
-/// Product of the splits and price-only actions; the value of a spin-off is thereby reinvested.
+/// Product of the splits and price-only actions. It reinvests the value of a spin-off.
 fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
     days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
 }
 
-/// (P + D) / P of the session that these ex-dates share, amounts on its share basis.
+/// (P + D) / P of the session at which the distributions of these ex-dates are reinvested. Amounts are on the
+/// session's share basis.
 fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Decimal> {
     let close = (closes.close)(closes.session(days.first()?));
     let mut value = Decimal::ZERO;
@@ -73,7 +74,8 @@ fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Dec
     if value.is_zero() { Some(Decimal::ONE) } else { quotient(close.checked_add(value)?, close) }
 }
 
-/// Newest bar on or before the day `months` before the as-of date, at most ten days older than that day.
+/// Start of the window of `months` months: newest bar on or before its first day, and at most ten days older
+/// than that day.
 pub(crate) fn start_bar(series: &PriceSeries<'_>, as_of: NaiveDate, months: u32) -> Option<usize> {
     let start = months_before(as_of, months);
     series.at_or_before(start).filter(|index| (start - series.date(*index)).num_days() <= START_TOLERANCE)

@@ -17,9 +17,9 @@ pub struct DerivedRows {
     pub metrics: row::Metrics,
     /// True if a dividend was paid, is declared or is projected.
     pub has_dividends: bool,
-    /// Dividends by ex-date, with cancelled ones and projections of the next 366 days.
+    /// Dividends by ex-date, including cancelled dividends and projections of the next 366 days.
     pub dividends: Vec<row::DividendRow>,
-    /// Splits by ex-date, with announced and cancelled ones.
+    /// Splits by ex-date, including announced and cancelled splits.
     pub splits: Vec<row::SplitRow>,
     /// Raw bars up to the as-of date, one per session, without versions.
     pub bars: Bars,

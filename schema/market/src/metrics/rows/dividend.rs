@@ -19,7 +19,7 @@ use crate::metrics::merge::Payment;
 use crate::metrics::prices::adjustment::Ratio;
 use crate::row::{AmountReading, AmountStatus, DividendRow, DividendStatus, Fingerprint};
 
-/// All dividend rows by ex-date: live, cancelled and projected ones.
+/// All dividend rows by ex-date, including cancelled and projected dividends.
 pub(crate) fn dividends(computed: &ComputedMetrics<'_>) -> Vec<DividendRow> {
     let symbol = computed.inputs.history.symbol.as_str();
     let mut rows: Vec<DividendRow> = records(computed).map(|record| record.row(symbol)).collect();
@@ -57,7 +57,7 @@ struct DividendRecord<'m> {
     status: DividendStatus,
     split: Ratio,
     price_factor: Option<Decimal>,
-    /// Payments a year at this rate; `None` if it cannot be compared with the price.
+    /// Payments a year at this rate; `None` if the rate cannot be compared with the price.
     per_year: Option<i32>,
     /// Close before the ex-date; `None` if there is no rate to compare with it.
     close_before: Option<Decimal>,
@@ -150,7 +150,7 @@ impl Fingerprint for DividendRecord<'_> {
     }
 }
 
-/// All records: live ones by ex-date, then cancelled ones, then projections.
+/// All records: first live payments by ex-date, then cancelled payments, then projections.
 fn records<'m>(computed: &'m ComputedMetrics<'_>) -> impl Iterator<Item = DividendRecord<'m>> {
     let merged = &computed.inputs.merged.dividends;
     let mut previous: Option<&Payment<'_>> = None;
@@ -224,7 +224,7 @@ fn record<'m>(
         frequency,
         payments_per_year: frequency.payments_per_year(),
         status,
-        split: computed.inputs.merged.split_table.carry(payment.ex_date, computed.inputs.as_of),
+        split: computed.inputs.merged.split_table.ratio_to_basis(payment.ex_date, computed.inputs.as_of),
         price_factor: None,
         per_year: None,
         close_before: None,
@@ -236,7 +236,7 @@ fn record<'m>(
     }
 }
 
-/// Special part on the ex-date's share basis; `None` if there is none.
+/// Special part of the payment, on the ex-date's share basis; `None` without a special part.
 fn special_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>, regular: Decimal) -> Option<Decimal> {
     computed.inputs.reading(payment)?;
     let special = payment.adjusted - regular;
@@ -278,7 +278,7 @@ fn projection<'m>(computed: &'m ComputedMetrics<'_>, expected: &ProjectedPayment
         frequency: computed.inputs.rhythm.frequency,
         payments_per_year: computed.inputs.payments_per_year(),
         status: DividendStatus::Projected,
-        split: split_table.carry(expected.ex_date, computed.inputs.as_of),
+        split: split_table.ratio_to_basis(expected.ex_date, computed.inputs.as_of),
         price_factor: None,
         per_year: None,
         close_before: None,

@@ -2,7 +2,8 @@
 //!
 //! An id is `symbol/source/kind/vendor's id`, or `symbol/source/kind@date.type.currency` without a vendor's
 //! id. A corrected date then makes another record, and the record at the old date is cancelled. The symbol is
-//! the one of the filing, of several the security's earliest, so that later ticker changes keep ids.
+//! that of the filing, so that later ticker changes keep ids. Of several filings, the one with the security's
+//! earliest symbol counts.
 //!
 //! Several payments of a day without vendor's id are numbered by amount: the second ends in `.2`, the third
 //! in `.3`. Once a file names all of them, no other file or order changes their ids. Symbols and source names
@@ -58,7 +59,7 @@ fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
     id(payment.observation, payment.named.record.symbol.as_str(), kind, said)
 }
 
-/// Id of a record. Without a vendor's id, `said` writes the identifying fields.
+/// Id of a record. If the vendor gives no id, `said` writes the identifying fields.
 fn id<T>(
     observation: &Observation<T>,
     symbol: &str,

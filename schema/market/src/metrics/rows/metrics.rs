@@ -2,12 +2,12 @@
 
 use chrono::Datelike;
 
-use super::next::next;
+use super::next::next_dividend;
 use super::rounded::{amount, percent};
 use crate::metrics::arithmetic;
-use crate::metrics::arithmetic::{count, quotient};
+use crate::metrics::arithmetic::{length_to_i32, quotient};
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::dividends::grower_lists::{is_king, tier};
+use crate::metrics::dividends::grower_lists::{grower_tier, is_king};
 use crate::row::{AnnualTotal, DividendState, Flag, JsonColumn, Metrics, Quarantined};
 
 /// Rounds the computed metrics into their row.
@@ -58,11 +58,11 @@ pub(crate) fn metrics(computed: &ComputedMetrics<'_>, quarantined: &[Quarantined
         last_cut_date: computed.growth.changes.last_cut,
         cuts_10y: computed.growth.changes.cuts_10y,
         first_payment_date: computed.inputs.rates.first().map(|rate| rate.ex_date),
-        payment_count: count(gone_ex),
+        payment_count: length_to_i32(gone_ex),
         is_dividend_aristocrat: computed.classification.is_aristocrat,
         is_dividend_king: is_king(computed.growth.streak.years, &computed.inputs.rules.lists),
-        tier: tier(computed.growth.streak.years, &computed.inputs.rules.lists),
-        next: JsonColumn(next(computed)),
+        tier: grower_tier(computed.growth.streak.years, &computed.inputs.rules.lists),
+        next: JsonColumn(next_dividend(computed)),
         chowder_number: percent(computed.classification.chowder.map(|chowder| chowder.number)),
         chowder_pass: computed.classification.chowder.map(|chowder| chowder.passes),
         safety: computed.classification.safety,

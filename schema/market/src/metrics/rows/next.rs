@@ -7,14 +7,14 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::row::{Flag, NextDividend, NextStatus};
 
-/// Projected amount on the share basis of its own ex-date, which an announced split may change.
+/// Projected amount on the share basis of its own ex-date. An announced split before that date changes the basis.
 pub(crate) fn declared(computed: &ComputedMetrics<'_>, projection: &ProjectedPayment) -> Decimal {
     let splits = &computed.inputs.merged.split_table;
-    splits.carry(computed.inputs.as_of, projection.ex_date).apply(projection.amount)
+    splits.ratio_to_basis(computed.inputs.as_of, projection.ex_date).apply(projection.amount)
 }
 
-/// Next ex-dividend date: the earliest declared one, else the first projected one.
-pub(crate) fn next(computed: &ComputedMetrics<'_>) -> Option<NextDividend> {
+/// Next ex-dividend date: the earliest declared date, or the first projected date if none is declared.
+pub(crate) fn next_dividend(computed: &ComputedMetrics<'_>) -> Option<NextDividend> {
     if let Some(index) = computed.upcoming.declared {
         let payment = computed.inputs.payments()[index];
         return Some(NextDividend {

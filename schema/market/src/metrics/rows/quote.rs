@@ -18,10 +18,10 @@ pub(crate) fn quote(computed: &ComputedMetrics<'_>) -> Quote {
     let latest = computed.inputs.price.map(|price| price.index);
     let carried = |value: i64| {
         let raw = bars.decimal(value).filter(|raw| *raw > Decimal::ZERO)?;
-        Some(series.splits.carry_price(computed.inputs.price?.date, computed.inputs.as_of).apply(raw))
+        Some(series.splits.price_ratio_to_basis(computed.inputs.price?.date, computed.inputs.as_of).apply(raw))
     };
     let shares = |volume: i64| {
-        let carry = series.splits.carry(computed.inputs.price?.date, computed.inputs.as_of);
+        let carry = series.splits.ratio_to_basis(computed.inputs.price?.date, computed.inputs.as_of);
         round_to_integer(carry.inverse().apply(volume.into()))
     };
     let of_latest = |column: &BarColumn| amount(latest.and_then(|index| carried(column[index])));

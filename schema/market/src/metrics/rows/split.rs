@@ -74,7 +74,7 @@ fn base(
         (false, true) => SplitStatus::Effective,
         (false, false) => SplitStatus::Announced,
     };
-    let later = computed.inputs.merged.split_table.price_between(effective, computed.inputs.as_of);
+    let later = computed.inputs.merged.split_table.price_ratio_between(effective, computed.inputs.as_of);
     let cumulative = if status == SplitStatus::Effective { ratio.then(later) } else { later };
     let number = |value: Decimal| ExactDecimal::from(value.normalize());
     SplitRow {

@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-use super::next::next;
+use super::next::next_dividend;
 use super::quote::{annual_dividend, dividend_currency};
 use super::rounded::percent;
 use crate::metrics::arithmetic;
@@ -17,7 +17,7 @@ use crate::row::{
 };
 
 /// Builds the stock row.
-pub(crate) fn stock(computed: &ComputedMetrics<'_>, quote: &Quote, held: &[Quarantined]) -> Stock {
+pub(crate) fn stock(computed: &ComputedMetrics<'_>, quote: &Quote, quarantined: &[Quarantined]) -> Stock {
     let security = computed.inputs.security();
     let status = computed.income.status;
     let pays = (status != DividendState::Unknown)
@@ -44,9 +44,9 @@ pub(crate) fn stock(computed: &ComputedMetrics<'_>, quote: &Quote, held: &[Quara
         annual_dividend: quote.annual_dividend,
         dividend_currency: quote.dividend_currency.clone(),
         frequency: Some(computed.frequency()),
-        next_ex_date: next(computed).map(|next| next.ex_date),
+        next_ex_date: next_dividend(computed).map(|next| next.ex_date),
         increase_streak_years: Some(computed.growth.streak.years),
-        held_rows: held.iter().map(|_| 1).sum(),
+        held_rows: quarantined.iter().map(|_| 1).sum(),
         updated_at: computed.updated_at,
     };
     Stock {
@@ -156,7 +156,7 @@ fn dividends(computed: &ComputedMetrics<'_>) -> StockDividends {
         frequency: Some(computed.frequency()),
         payout_ratio: percent(computed.payouts.ratio.ok()),
         growth_5y: percent(computed.growth.growth[2]),
-        next: next(computed),
+        next: next_dividend(computed),
         last: last.map(|payment| LastDividend {
             ex_date: payment.ex_date,
             payment_date: payment.observation.record.payment_date,

@@ -18,7 +18,7 @@ pub use table::*;
 pub const METHOD_VERSION: &str = "2026.6";
 
 impl Rules {
-    /// Parses parameters given as `NAME=VALUE`; all others keep their defaults.
+    /// Parses parameters given as `NAME=VALUE`. Parameters that are not given keep their defaults.
     pub fn parse<T: AsRef<str>>(given: &[T]) -> Result<Self, RuleError> {
         let mut chosen = BTreeMap::new();
         for text in given.iter().map(AsRef::as_ref) {

@@ -18,7 +18,7 @@ pub struct RuleParameter {
     pub least: Decimal,
     /// Largest valid value.
     pub most: Decimal,
-    /// True if the value is an integer.
+    /// True if only integers are valid.
     pub whole: bool,
     /// Effect of the parameter.
     pub meaning: &'static str,

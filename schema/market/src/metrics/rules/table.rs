@@ -97,7 +97,8 @@ macro_rules! rules {
 rules! {
     /// Payment frequency from the gaps between ex-dates.
     frequency: FrequencyRules, "R5" {
-        /// Gap between ex-dates above which payments restart; earlier ones are ignored. Also for R8 and R28.
+        /// Gap between ex-dates above which payments restart; ex-dates before the gap are ignored. Also for R8
+        /// and R28.
         restart_days: i64 = 550, 366..=3650, "days";
         /// Number of newest ex-dates in the inference.
         newest_ex_dates: i64 = 7, 4..=25, "ex-dates";
@@ -153,24 +154,24 @@ rules! {
         unusual_factor: Decimal = 3, 1.01..=100, "times";
         /// Factor within which the next amount confirms an unusual one.
         confirming_factor: Decimal = 1.5, 1..=100, "times";
-        /// Difference between half-yearly amounts above which they are an interim and a final one.
+        /// Difference between half-yearly amounts above which they are an interim and a final dividend.
         unequal_halves: Decimal = 10, 0..=100, "percent";
     }
     /// Readings of payment histories.
     schedule: ScheduleRules, "R34" {
-        /// Maximum number of days between two rows of one payment; 0 merges none.
+        /// Maximum number of days between two rows of one payment. 0: no rows are merged.
         duplicate_days: i64 = 20, 0..=60, "days";
         /// Difference up to which two rows of one payment have equal amounts.
         equal_tolerance: Decimal = 2, 0..=20, "percent";
-        /// Share of a period that separates two slots; a closer row is extra. 0 marks none.
+        /// Minimum distance of two slots, as a share of a period. A closer row is extra. 0: no row is extra.
         slot_share: i64 = 60, 0..=90, "percent";
         /// Minimum factor over both neighbours of a row that contains a special.
         combined_factor: Decimal = 1.3, 1.01..=1000, "times";
-        /// Minimum rate after such a row, as a factor of the rate before it.
+        /// Minimum rate after a row that contains a special, as a factor of the rate before the row.
         return_least: Decimal = 0.8, 0..=1, "times";
-        /// Maximum rate after such a row, as a factor of the rate before it.
+        /// Maximum rate after a row that contains a special, as a factor of the rate before the row.
         return_most: Decimal = 1.5, 1..=10, "times";
-        /// Factor of both neighbours below which a row is a dip; 0 reads none.
+        /// Factor of both neighbours below which a row is a dip. 0: no row is a dip.
         dip_share: Decimal = 0.98, 0..=1, "times";
         /// Minimum share of steps that are not downward around a row that is read in parts.
         steady_share: Decimal = 80, 0..=100, "percent";
@@ -203,7 +204,7 @@ rules! {
     }
     /// Suspect yields, yield traps and the safety label.
     safety: SafetyRules, "R18" {
-        /// Headline yield above which it is taken for an error or a liquidation.
+        /// Headline yield above which the yield is suspected to be an error or a liquidation.
         suspect_yield: Decimal = 25, 1..=1000, "percent";
         /// Payout above which a dividend is unsafe and a trap.
         payout_limit: Decimal = 100, 10..=1000, "percent";
@@ -211,9 +212,9 @@ rules! {
         borderline_payout: Decimal = 75, 0..=1000, "percent";
         /// Payout from which a real-estate dividend is borderline.
         borderline_real_estate: Decimal = 90, 0..=1000, "percent";
-        /// Distance of the forward dividend below the trailing one above which it is a trap.
+        /// Fall from the trailing to the forward dividend above which a yield is a trap.
         trap_dividend_fall: Decimal = 10, 0..=100, "percent";
-        /// Price fall over 12 months above which it is a trap.
+        /// Price fall over 12 months above which a yield is a trap.
         trap_price_fall: Decimal = 40, 0..=100, "percent";
     }
     /// Risk against the benchmark.
@@ -229,9 +230,10 @@ rules! {
         least_term: i64 = 50, 1..=10000, "shares";
         /// Minimum old shares in the lowest terms of a spin-off's ratio.
         least_old_shares: i64 = 100, 1..=10000, "shares";
-        /// Number that both lowest terms exceed where another action of the source is a spin-off.
+        /// Number that both lowest terms of a spin-off's ratio exceed if another action of the same source is a
+        /// spin-off.
         least_term_of_sibling: i64 = 20, 1..=10000, "shares";
-        /// Minimum distance of an equal ratio that makes both stock dividends.
+        /// Minimum distance between two splits of equal ratio that are both stock dividends.
         repeat_days: i64 = 180, 1..=3650, "days";
     }
     /// Price levels: isolated bars, wrong units, and splits that the price denies.
@@ -242,15 +244,15 @@ rules! {
         adjacent_days: i64 = 7, 1..=31, "days";
         /// Difference up to which the closes around a bar agree.
         agreement: Decimal = 50, 0..=200, "percent";
-        /// Distance from 100 or 1,000 times up to which a move is one of units.
+        /// Distance from a factor of 100 or 1,000 up to which a move is a change of unit.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
-        /// Maximum length of a newest run in a wrong unit; a longer one is a lasting move.
+        /// Maximum length of a newest run in a wrong unit. A longer run is a lasting move.
         unit_run_sessions: i64 = 60, 1..=1000, "sessions";
         /// Share of a split's logarithm, of at most 1, above which the price denies it.
         denied_share: i64 = 40, 5..=60, "percent";
         /// Share of a split's logarithm above which a denied split is excluded.
         excluded_share: i64 = 80, 50..=100, "percent";
-        /// Number of sessions after an early split in which its move is looked for.
+        /// Number of sessions after the ex-date of an early split in which the price move is searched.
         early_sessions: i64 = 3, 0..=10, "sessions";
     }
     /// Share basis of the amounts before a split.
@@ -262,13 +264,13 @@ rules! {
     }
     /// Isolated outliers among regular amounts.
     outlier: OutlierRules, "R28" {
-        /// Number of sums before a new one in the comparison.
+        /// Number of earlier rates with which a new rate is compared.
         compared_sums: i64 = 4, 2..=20, "sums";
-        /// Factor over their median from which a rate needs a confirmation.
+        /// Factor over the median of the earlier rates from which a new rate needs a confirmation.
         factor: Decimal = 10, 2..=1000, "times";
         /// Distance from 10, 100 or 1,000 times the surrounding rate within which a unit is probably wrong.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
-        /// Factor within which two sums confirm each other.
+        /// Factor within which two rates confirm each other.
         near_factor: Decimal = 3, 1..=100, "times";
         /// Minimum number of days between yearly extra payments.
         yearly_least_days: i64 = 335, 300..=365, "days";
@@ -283,12 +285,12 @@ rules! {
     }
     /// Knowledge of the absence of dividends.
     absence: AbsenceRules, "R38" {
-        /// Calendar years between a source's price and its nearest dividend of any security within which it carries
-        /// dividends.
+        /// Maximum number of calendar years between a source's price and its nearest dividend of any security
+        /// for a source that carries dividends.
         feed_years: i64 = 1, 0..=100, "years";
         /// Smallest step of a feed's adjusted closes that shows a payment. Also for R40.
         least_step: Decimal = 0.05, 0.0001..=10, "percent";
-        /// Largest distance of a feed's dividend factor from ours that agrees with it. Also for R28.
+        /// Largest difference at which a feed's dividend factor agrees with ours. Also for R28.
         agreement: Decimal = 0.05, 0.0001..=10, "percent";
         /// Days around a step within which a payment explains it.
         step_days: i64 = 7, 0..=90, "days";

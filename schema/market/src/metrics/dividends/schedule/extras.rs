@@ -1,4 +1,4 @@
-//! Extra rows: a second row in a slot that is taken, so that one of the two is special (R34.2).
+//! Extra rows: two rows share one slot of the schedule, so that one of them is special (R34.2).
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -9,9 +9,9 @@ use crate::metrics::arithmetic::median;
 use crate::metrics::rules::ScheduleRules;
 use crate::row::AmountReading;
 
-/// Rows on either side that make up the usual amount.
+/// Number of rows on either side from which the usual amount is computed.
 const NEAREST: usize = 4;
-/// Difference from which the newest row is extra although no later row shows the schedule, percent.
+/// Difference of amounts, in percent, from which the newest row counts as extra without a later row as proof.
 const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
 
 /// Marks extra rows as special; returns their ex-dates.
@@ -92,7 +92,7 @@ pub(crate) fn shares_slot(
     }
 }
 
-/// True if the schedule is more regular without the second row than without the first.
+/// True if the schedule is more regular without the second row than without the first row.
 fn is_second_off_schedule([before, first, second, after]: [Option<NaiveDate>; 4], per_year: i32) -> bool {
     let Some((first, second)) = first.zip(second) else { return true };
     let deviation = |from: Option<NaiveDate>, to: Option<NaiveDate>| {

@@ -12,7 +12,8 @@ use super::ScheduleRow;
 use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules::Rules;
 
-/// Frequencies of a schedule, most usual first. Irregular comes first of all: it wins if others cost as much.
+/// Frequencies of a schedule, most usual first. The irregular state is first, so that it wins against states of
+/// equal cost.
 const STATES: [State; 8] = [
     State::Irregular,
     State::PerYear(4),
@@ -54,7 +55,7 @@ impl Periods {
         Self(days * i64::from(per_year) * 100_000 / 36_525)
     }
 
-    /// True if the span is about one period: `least` thousandths to twice a period less `least`.
+    /// True if the span is about one period: between `least` and 2,000 - `least` thousandths of a period.
     pub(crate) fn is_one(self, least: i64) -> bool {
         least <= self.0 && self.0 <= 2000 - least
     }
@@ -146,7 +147,7 @@ fn tag_cost(state: State, row: &ScheduleRow) -> u32 {
     }
 }
 
-/// Makes runs of monthly gaps frequent whose mean gap is four weeks.
+/// Changes runs of monthly gaps to the state `Frequent` if their mean gap is four weeks.
 fn drop_four_weekly(states: &mut [State], gaps: &[i64]) {
     let mut start = 0;
     for run in states.chunk_by_mut(|a, b| a == b) {
@@ -162,8 +163,8 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64]) {
     }
 }
 
-/// Frequency of a row: that of the gaps around it. Where they differ, the row belongs to the side whose rate
-/// is nearer.
+/// Frequency of a row, taken from the gaps before and after it. If the two differ, the row has the frequency of
+/// the side whose rate is nearer.
 fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
     let scheduled = |state: &State| match state {
         State::PerYear(per_year) => Some(*per_year),

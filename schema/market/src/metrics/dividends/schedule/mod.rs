@@ -5,8 +5,8 @@
 //! amount counts in growth and streak, and to which year it belongs.
 //!
 //! Rows have a local frequency n and a period P of 365.25/n days (`frequency`). Amounts are compared as annual
-//! rates, so a change of n is no jump. Payers of 13 and more payments a year and irregular payers are read at
-//! face value, by calendar year.
+//! rates, so a change of n does not look like a jump. Payers of 13 and more payments a year and irregular
+//! payers are read at face value, by calendar year.
 //! 1. An extra row in a slot that another row takes is special (`extras`).
 //! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special.
 //! 3. A row below both neighbours is a dip: the smaller neighbour's amount counts in growth and streak.
@@ -62,7 +62,7 @@ pub struct Reading {
     pub amount: Decimal,
     /// Regular part of the amount.
     pub regular: Decimal,
-    /// Amount in growth and streak.
+    /// Amount that counts in growth and streak.
     pub sustained: Decimal,
     /// Kind of the reading.
     pub kind: AmountReading,
@@ -79,7 +79,7 @@ pub struct MissingSlot {
     pub year: i32,
     /// Local payments a year.
     pub per_year: i32,
-    /// Amount that stands in for it in growth and streak; `None` if it is unknown.
+    /// Amount that growth and streak assume for the slot; `None` if the amount is unknown.
     pub assumed: Option<Decimal>,
 }
 
@@ -137,12 +137,12 @@ impl Schedule {
     }
 
     /// Reading of an ex-date.
-    pub fn of(&self, ex_date: NaiveDate) -> Option<&Reading> {
+    pub fn find_reading(&self, ex_date: NaiveDate) -> Option<&Reading> {
         let index = self.readings.binary_search_by_key(&ex_date, |reading| reading.ex_date).ok()?;
         Some(&self.readings[index])
     }
 
-    /// True if a row has the reading.
+    /// True if at least one row has this kind of reading.
     pub fn has(&self, kind: AmountReading) -> bool {
         self.readings.iter().any(|reading| reading.kind == kind)
     }

@@ -11,9 +11,9 @@ use super::{Reading, ScheduleRow};
 use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
-/// Rows on either side that show if the payer is steady.
+/// Number of rows on either side that decide if the payer is steady.
 const NEAREST: usize = 4;
-/// Fewest steps between them that show it.
+/// Minimum number of steps between the nearest rows for a payer to be steady.
 const FEWEST_STEPS: u64 = 3;
 /// Fall that is not a downward step: rounding of an amount adjusted for splits.
 const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
@@ -66,13 +66,13 @@ impl Rates<'_, '_> {
         Some(reading.amount.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Annual rate as it is read so far.
+    /// Annual rate of a row with the readings made so far.
     fn sustained(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Reading of a row with the amount of its regular part or of growth; `None` at face value.
+    /// Reading of a row, with its regular part or its amount in growth; `None` if the row is read at face value.
     fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
         let ScheduleRules { combined_factor, return_least, return_most, dip_share, .. } = rules.schedule;
         let (rate, previous) = (self.face(index)?, self.sustained(index - 1)?);
@@ -108,7 +108,8 @@ impl Rates<'_, '_> {
         rate.checked_div(Decimal::from(self.per_year)).unwrap_or(rate)
     }
 
-    /// True if the payer is known well enough and few steps between the nearest rows, without the row itself, are downward.
+    /// True if there are enough steps between the nearest rows, and few of them are downward. The row itself is
+    /// left out.
     fn is_steady(&self, index: usize, rules: &ScheduleRules) -> bool {
         let others = (index.saturating_sub(NEAREST)..index).chain(index + 1..index + 1 + NEAREST);
         let rates: Vec<Decimal> = others.filter_map(|other| self.sustained(other)).collect();
@@ -119,7 +120,7 @@ impl Rates<'_, '_> {
     }
 }
 
-/// True if one of the days is about a year before.
+/// True if one of the days is about a year before the ex-date.
 fn has_yearly(ex_date: NaiveDate, days: &[NaiveDate], rules: &Rules) -> bool {
     let year = rules.outlier.yearly_least_days..=rules.outlier.yearly_most_days;
     days.iter().any(|day| year.contains(&(ex_date - *day).num_days()))

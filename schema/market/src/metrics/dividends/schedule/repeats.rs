@@ -69,7 +69,8 @@ fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &Rules) ->
         && (equals(small) || equals(small.saturating_mul(Decimal::TWO)))
 }
 
-/// True if the earlier row is the better one: on a session, in the prices, then with the implied ex-date.
+/// True if the first row is better than the second. The criteria, most important first: its ex-date is a
+/// session; the feed's adjusted prices contain its payment; its ex-date is the implied one.
 fn is_better(first: &RepeatedPayment<'_>, second: &RepeatedPayment<'_>) -> bool {
     let quality = |payment: &RepeatedPayment<'_>| {
         let ex_date = payment.row.ex_date;

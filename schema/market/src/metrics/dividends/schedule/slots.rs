@@ -13,9 +13,9 @@ use crate::metrics::rules::ScheduleRules;
 
 /// Periods, in thousandths, from which a gap contains a missing slot.
 const MISSING_FROM: i64 = 1600;
-/// Fewest payments a year of which a missing one is noticed.
+/// Minimum number of payments a year for which a missing payment is noticed.
 const NOTICED_FROM: i32 = 4;
-/// Rate after missing slots, as a share of the rate before them, from which they are not a pause.
+/// Minimum rate after missing slots, as a share of the rate before them. Below it the missing slots are a pause.
 const NO_LOWER: Decimal = Decimal::from_parts(98, 0, 0, false, 2);
 
 /// Assigns the rows of a segment to dividend years; reports missing slots and years of a changed frequency.

@@ -10,11 +10,11 @@ use crate::bars::{BarColumn, Bars};
 
 /// Sign bit.
 const SIGN: u64 = 1 << 63;
-/// Bound of closes below which no sum in a scan reaches the sign bit.
+/// Upper bound of closes. Below it, no sum in a scan reaches the sign bit.
 const ROOM: u64 = 1 << 61;
 
-/// True if no close is more than three eighths above its neighbour. A calm series contains no unit error and
-/// no split of 3 for 2, even 3 % off.
+/// True if no close is more than three eighths above its neighbour. Such a calm series contains no unit error
+/// and no split of 3 for 2, even with a deviation of 3 %.
 pub(crate) fn is_calm(closes: &[i64]) -> bool {
     let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
     if closes.iter().fold(0, |all, close| all | close.cast_unsigned()) >= ROOM {
@@ -55,7 +55,7 @@ pub(crate) fn has_fault(bars: &Bars) -> bool {
     not_above_zero
         || [&bars.open, &bars.high, &bars.low, &bars.volume]
             .into_iter()
-            .any(|column| has_negative(column.known()))
+            .any(|column| has_negative(column.values_from_first_present()))
         || has_crossed(&bars.high, &bars.low)
 }
 
@@ -72,7 +72,7 @@ fn has_negative(column: &[i64]) -> bool {
 /// True if any high is below its low. No value may be negative.
 fn has_crossed(highs: &BarColumn, lows: &BarColumn) -> bool {
     // Pairs from the end: before the shorter column one of the two values is absent.
-    let pairs = highs.known().iter().rev().zip(lows.known().iter().rev());
+    let pairs = highs.values_from_first_present().iter().rev().zip(lows.values_from_first_present().iter().rev());
     pairs.fold(0, |found, (high, low)| found | (high.wrapping_sub(*low) & !high & !low)) < 0
 }
 

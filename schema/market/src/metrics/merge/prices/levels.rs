@@ -40,7 +40,8 @@ pub(crate) struct Closes<'a> {
 pub(crate) enum LevelFault {
     /// Far from both neighbours.
     Isolated,
-    /// About so many times the bars around it, or that fraction of them.
+    /// Wrong by this factor, 100 or 1,000: the bar is about so many times the bars around it, or such a
+    /// fraction of them.
     WrongUnit(i64),
 }
 
@@ -55,9 +56,9 @@ pub(crate) struct LevelCheck<'a> {
 }
 
 impl LevelCheck<'_> {
-    /// Faulty bars by position. A single newest bar is none: its successor is unknown.
-    pub(crate) fn faults(&self, bars: Closes<'_>) -> BTreeMap<usize, LevelFault> {
-        let (leaps, count) = (self.leaps(bars), bars.closes.len());
+    /// Faulty bars by position. A single newest bar is not faulty, because its successor is unknown.
+    pub(crate) fn find_faults(&self, bars: Closes<'_>) -> BTreeMap<usize, LevelFault> {
+        let (leaps, count) = (self.find_leaps(bars), bars.closes.len());
         let mut faults = BTreeMap::new();
         let mut next = 0;
         while let Some(start) = leaps.get(next).copied() {
@@ -86,7 +87,7 @@ impl LevelCheck<'_> {
     }
 
     /// Positions of bars that leap from the bar before.
-    pub(crate) fn leaps(&self, bars: Closes<'_>) -> Vec<usize> {
+    pub(crate) fn find_leaps(&self, bars: Closes<'_>) -> Vec<usize> {
         if !has_leap(bars.closes, self.rules.factor) {
             return Vec::new();
         }
@@ -105,19 +106,20 @@ impl LevelCheck<'_> {
             && self.carried(bars, before, after).is_some_and(|carried| is_far(carried, close(bars, after)))
     }
 
-    /// Close of a bar after the splits and payments up to another; `None` if nothing is left of it.
+    /// Close of the bar `before` after the splits and payments up to the bar `after`; `None` if it is 0 or less.
     fn carried(&self, bars: Closes<'_>, before: usize, after: usize) -> Option<Decimal> {
         let (from, to) = (date_of(bars.days[before]), date_of(bars.days[after]));
-        let carried = self.splits.price_between(from, to).apply(close(bars, before)) - (self.paid)(from, to);
+        let carried = self.splits.price_ratio_between(from, to).apply(close(bars, before)) - (self.paid)(from, to);
         (carried > Decimal::ZERO).then_some(carried)
     }
 
-    /// True if two bars agree after the events between them.
+    /// True if the closes of two bars agree after the splits and payments between them.
     pub(crate) fn agree(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
         self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
     }
 
-    /// Unit factor of the leap to a bar; `None` for another size, or next to a split of more than the factor.
+    /// Unit factor, 100 or 1,000, of the leap to a bar. `None` if the leap has another size, or a known split
+    /// next to it explains it.
     fn unit_between(&self, bars: Closes<'_>, after: usize) -> Option<i64> {
         let (old, new) = (self.carried(bars, after - 1, after)?, close(bars, after));
         let times = quotient(old.max(new), old.min(new))?;
@@ -162,7 +164,7 @@ mod tests {
     fn faulty(closes: &[i64]) -> Vec<(usize, LevelFault)> {
         let days = days(closes);
         check_with(&Splits::default(), 0, |check| {
-            check.faults(Closes { closes, days: &days, scale: 0 }).into_iter().collect()
+            check.find_faults(Closes { closes, days: &days, scale: 0 }).into_iter().collect()
         })
     }
 
@@ -216,7 +218,7 @@ mod tests {
         let split = Splits::new(vec![SplitEvent::of_shares(date_of(FIRST + 2), ratio)]);
         let leaps = |splits: &Splits, paid: i64, closes: &[i64]| {
             let days = days(closes);
-            check_with(splits, paid, |check| check.leaps(Closes { closes, days: &days, scale: 0 }))
+            check_with(splits, paid, |check| check.find_leaps(Closes { closes, days: &days, scale: 0 }))
         };
         let none = Splits::default();
         assert_eq!(leaps(&none, 0, &[100, 100, 10, 10]), [2]);
@@ -231,7 +233,7 @@ mod tests {
         let merged = Ratio { from: Decimal::ONE_HUNDRED, to: Decimal::ONE };
         let early = Splits::new(vec![SplitEvent::of_shares(date_of(FIRST + 3), merged)]);
         let found =
-            check_with(&early, 0, |check| check.faults(Closes { closes: &closes, days: &days, scale: 0 }));
+            check_with(&early, 0, |check| check.find_faults(Closes { closes: &closes, days: &days, scale: 0 }));
         assert!(found.is_empty(), "{found:?}");
     }
 
@@ -240,7 +242,7 @@ mod tests {
         let leaps = |apart: i32| {
             let days = [FIRST, FIRST + apart, FIRST + apart + 1];
             check_with(&Splits::default(), 0, |check| {
-                check.leaps(Closes { closes: &[100, 400, 400], days: &days, scale: 0 })
+                check.find_leaps(Closes { closes: &[100, 400, 400], days: &days, scale: 0 })
             })
         };
         assert_eq!((leaps(7), leaps(8)), (vec![1], vec![]));

@@ -22,7 +22,7 @@ use crate::event::{DecisionVerdict, Kind, MINOR_UNIT_PLACES};
 use crate::history::{History, SourceBars, SourcePolicy};
 use crate::metrics::calendar::months_before;
 use crate::metrics::prices::range::VOLUME_SESSIONS;
-use crate::metrics::source_policy::{MANUAL, SourceCandidate, preference, range_of, range_starts};
+use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference, range_of, range_starts};
 use crate::row::QuarantineReason;
 use column_scan::{has_fault, is_calm};
 pub(crate) use levels::LevelCheck;
@@ -50,7 +50,7 @@ pub(crate) struct MergedPrices {
     /// True if no close moves by three eighths against its neighbour: neither a wrong unit nor a split is
     /// visible.
     pub is_calm: bool,
-    /// True if the bars are those of the only source, unchanged.
+    /// True if there is only one source and its bars are unchanged.
     pub is_plain: bool,
     /// Observation time of the newest bar.
     pub observed_at: Option<DateTime<Utc>>,
@@ -65,7 +65,8 @@ impl MergedPrices {
     }
 }
 
-/// Merges the prices of a security up to `as_of`. The splits of `levels` are all live ones, whenever announced.
+/// Merges the prices of a security up to `as_of`. `levels` contains all live splits, including those announced
+/// later.
 pub(crate) fn merge_prices(
     history: &History,
     policy: &SourcePolicy,
@@ -154,12 +155,12 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     match bars.day.partition_point(|day| *day <= last_day) {
         0 => None,
         all if all == bars.len() => observed_at(bars),
-        some => (0..some).map(|index| bars.version_of(index).observed()).max(),
+        some => (0..some).map(|index| bars.version_of(index).observation_time()).max(),
     }
 }
 
-/// Fast path on integers: bars of one source that are raw, live and faultless are used unchanged. Also
-/// returns whether they are calm.
+/// Fast path on integers: bars of one source that are raw, live and faultless are used unchanged. The flag is
+/// true if they are calm.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,
@@ -174,7 +175,7 @@ fn copy_if_plain(
     let end = bars.day.partition_point(|day| *day <= last_day);
     let closes =
         Closes { closes: &bars.close[..end], days: &bars.day[..end], scale: bars.scale + minor_places };
-    if !calm && !levels.faults(closes).is_empty() {
+    if !calm && !levels.find_faults(closes).is_empty() {
         return None;
     }
     let mut kept = Bars {
@@ -205,7 +206,7 @@ fn is_faulty(bars: &Bars, index: usize) -> bool {
         || negative(bars.volume[index])
 }
 
-/// Live bars of a source up to the last day; faulty ones are quarantined.
+/// Live bars of a source up to the last day, without the faulty bars, which are quarantined.
 fn usable_bars(
     prices: &SourceBars,
     last_day: i32,
@@ -248,7 +249,7 @@ fn usable_bars(
 
 /// Fault of a bar that a decision confirmed to be wrong.
 fn confirmed_bar(decided: &DecisionIndex<'_>, source: &str, day: i32, close: Decimal) -> Option<RowFault> {
-    decided.of_bar(source, date_of(day), close).and_then(confirmed)
+    decided.find_for_bar(source, date_of(day), close).and_then(confirmed)
 }
 
 fn newest_day(prices: &SourceBars, newest_days: &dyn Fn(&str) -> Option<NaiveDate>) -> NaiveDate {
@@ -324,7 +325,7 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
     bars
 }
 
-/// Drops bars with a close that was rounded to 0.
+/// Leaves out bars with a close that was rounded to 0.
 fn positive(bars: &Bars) -> Bars {
     let mut kept = bars.slice(0..0);
     (0..bars.len())
@@ -343,7 +344,7 @@ fn without_level_faults(
 ) -> (Bars, Vec<usize>) {
     let source_of = |index: usize| sources[origin[index]].candidate.source;
     let mut faults: BTreeMap<usize, LevelFault> =
-        levels.faults(Closes { closes: &bars.close, days: &bars.day, scale: bars.scale });
+        levels.find_faults(Closes { closes: &bars.close, days: &bars.day, scale: bars.scale });
     faults.retain(|index, _| !is_released(decided, source_of(*index), &bars, *index));
     if !faults.is_empty() {
         let mut kept = bars.slice(0..0);
@@ -369,7 +370,7 @@ fn without_level_faults(
 /// True if a decision releases a bar.
 fn is_released(decided: &DecisionIndex<'_>, source: &str, bars: &Bars, index: usize) -> bool {
     let bar = bars.bar(index);
-    let decision = decided.of_bar(source, date_of(bar.day), PriceValues::from_bar(&bar, bars.scale).close);
+    let decision = decided.find_for_bar(source, date_of(bar.day), PriceValues::from_bar(&bar, bars.scale).close);
     decision.is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
 }
 
@@ -408,10 +409,10 @@ fn quarantined_bar(
     QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
 }
 
-/// Quarantines a newest bar that leaps from the one before, unless another source or a decision confirms it.
-/// Returns true if any other leap remains (R36). `levels` has the splits as they are effective.
+/// Quarantines a newest bar that leaps from the bar before, unless another source or a decision confirms the
+/// bar. Returns true if any other leap remains (R36). `levels` has the effective splits, after their review.
 ///
-/// A bar without a successor counts once the next session is long past: the security may not trade any more.
+/// A newest bar is accepted once the next session is long past, because the security may not trade any more.
 pub(crate) fn review_levels(
     prices: &mut MergedPrices,
     history: &History,
@@ -424,7 +425,7 @@ pub(crate) fn review_levels(
     }
     let bars = &prices.bars;
     let closes = Closes { closes: &bars.close, days: &bars.day, scale: bars.scale };
-    let leaps = levels.leaps(closes);
+    let leaps = levels.find_leaps(closes);
     let Some((newest, earlier)) = leaps.split_last() else { return false };
     let (index, day) = (*newest, bars.day[*newest]);
     let source = &history.prices[prices.source_of(index)];

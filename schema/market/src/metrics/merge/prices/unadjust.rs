@@ -55,7 +55,7 @@ impl BasisRun {
     /// True if every price of the run fits 64 bits at a scale.
     fn fits(&self, bars: &Bars, scale: u32) -> bool {
         let run = self.start..self.end;
-        let columns = [&bars.open, &bars.high, &bars.low].map(|column| column.known_at(run.clone()));
+        let columns = [&bars.open, &bars.high, &bars.low].map(|column| column.present_values_in(run.clone()));
         let largest = columns.into_iter().chain([&bars.close[run]]).flatten().max();
         let multiplier = RatioMultiplier::of(self.prices, scale - bars.scale);
         largest
@@ -85,8 +85,8 @@ fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
                 runs.push(BasisRun {
                     start: index,
                     end: index + 1,
-                    prices: splits.price_between(day, basis).inverse(),
-                    shares: splits.between(day, basis).inverse(),
+                    prices: splits.price_ratio_between(day, basis).inverse(),
+                    shares: splits.share_ratio_between(day, basis).inverse(),
                 });
             }
         }

@@ -1,4 +1,4 @@
-//! Source policy: the order of preference among feeds, by kind and date range (R32).
+//! Preference among feeds under a source policy, by kind and date range (R32).
 //!
 //! Dividends and splits of a date range come from one source only. Two vendors with ex-dates a day apart must
 //! not both count. Prices and reference data use the same order but may fall back per day. Ranges are divided
@@ -52,7 +52,8 @@ pub(crate) fn preferred<'a>(
     candidates.into_iter().min_by_key(|candidate| preference(policy, kind, *candidate, day))
 }
 
-/// First days of the date ranges that the rules of a kind define, ascending. The first range is open.
+/// First days of the date ranges into which the rules of a kind divide time, ascending. The first range has no
+/// beginning.
 pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> {
     let after = |day: NaiveDate| day.succ_opt().unwrap_or(NaiveDate::MAX);
     let bounds = rules(policy, kind).flat_map(|rule| [rule.from, rule.to.map(after)]).flatten();

@@ -1,4 +1,4 @@
-//! Subscription: current tier, paid period and the tier after it.
+//! Changes of a subscription: its current tier, its paid period and the tier after it.
 //!
 //! Invariants: a higher tier applies from the next call on, a lower one after the paid period. Neither change needs a
 //! job. Webhooks of a payment provider would call the same functions.
