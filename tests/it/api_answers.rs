@@ -61,7 +61,10 @@ async fn one_stock_from_every_side() -> Result<()> {
     let renamed = json!({ "symbol": "NEWCO", "date": "2022-06-09", "type": "rename", "from_symbol": "OLDCO", "to_symbol": "NEWCO" });
     check(&world.json("/v1/stocks/OLDCO/events").await?["data"][0], renamed);
     assert_eq!(world.json("/v1/stocks/OLDCO/events?start_date=2022-06-10").await?["data"], json!([]));
-    check(&world.json("/v1/stocks/GONE/events").await?["data"][0], json!({ "date": "2023-12-29", "type": "delisting" }));
+    check(
+        &world.json("/v1/stocks/GONE/events").await?["data"][0],
+        json!({ "date": "2023-12-29", "type": "delisting" }),
+    );
     Ok(())
 }
 

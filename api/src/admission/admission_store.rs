@@ -71,13 +71,15 @@ impl AdmissionStore {
         placed().for_each(|(call, key_index)| accounts.add_demand(call, key_index));
         accounts.choose_write_modes();
         // This list is usually empty.
-        let decided: Vec<Option<AdmissionDecision>> =
-            match accounts.accounts_by_write_mode(WriteMode::CompareAndSet).is_empty() {
-                true => vec![],
-                false => placed()
-                    .map(|(call, key_index)| accounts.decide_in_mode(call, key_index, WriteMode::CompareAndSet))
-                    .collect(),
-            };
+        let decided: Vec<Option<AdmissionDecision>> = match accounts
+            .accounts_by_write_mode(WriteMode::CompareAndSet)
+            .is_empty()
+        {
+            true => vec![],
+            false => placed()
+                .map(|(call, key_index)| accounts.decide_in_mode(call, key_index, WriteMode::CompareAndSet))
+                .collect(),
+        };
         let unknown = |key_index: &usize| accounts.keys[*key_index].is_none();
         let unread_keys: Vec<usize> = (0..keys.len()).filter(unknown).collect();
         let sent = Instant::now();

@@ -20,4 +20,4 @@ pub(crate) mod usage_totals;
 
 pub(crate) use admission_queue::AdmissionQueue;
 pub(crate) use decision::AdmissionError;
-pub(crate) use request_context::{RequestContext, ReportedLimits};
+pub(crate) use request_context::{ReportedLimits, RequestContext};

@@ -151,14 +151,21 @@ pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -
             let actor = AccountActor::Operator(&email);
             match arguments.after_period {
                 true => subscription_changes::set_next_tier(&mut client, actor, arguments.tier).await?,
-                false => subscription_changes::set_tier(&mut client, actor, arguments.tier, arguments.paid_until).await?,
+                false => {
+                    subscription_changes::set_tier(&mut client, actor, arguments.tier, arguments.paid_until)
+                        .await?
+                }
             }
             show(&client, &email, arguments.json).await
         }
         AccountCommand::Cancel(arguments) => {
             let email = parse_email(&arguments.email)?;
-            subscription_changes::cancel_subscription(&mut client, AccountActor::Operator(&email), arguments.paid_until)
-                .await?;
+            subscription_changes::cancel_subscription(
+                &mut client,
+                AccountActor::Operator(&email),
+                arguments.paid_until,
+            )
+            .await?;
             show(&client, &email, arguments.json).await
         }
         AccountCommand::Rename(arguments) => {

@@ -142,14 +142,17 @@ impl StandardNames {
     const EXCHANGES: Self = Self {
         find: |text| Exchange::find(text).map(|exchange| exchange.mic),
         spellings: || {
-            let of = |exchange: &'static Exchange| exchange.codes_and_names().map(move |name| (exchange.mic, name));
+            let of = |exchange: &'static Exchange| {
+                exchange.codes_and_names().map(move |name| (exchange.mic, name))
+            };
             Exchange::all().iter().flat_map(of).collect()
         },
     };
     const COUNTRIES: Self = Self {
         find: |text| Country::find(text).map(|country| country.code),
         spellings: || {
-            let of = |country: &'static Country| country.codes_and_names().map(move |name| (country.code, name));
+            let of =
+                |country: &'static Country| country.codes_and_names().map(move |name| (country.code, name));
             Country::all().iter().flat_map(of).collect()
         },
     };

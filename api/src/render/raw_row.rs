@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
 use crate::parameters::{Output, ResponseFormat};
-use crate::render::rows::{ToJsonObject, RenderError};
+use crate::render::rows::{RenderError, ToJsonObject};
 
 /// Usual maximum bytes of a row.
 const ROW: usize = 1_024;

@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
 use socket2::SockRef;
-use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, role_config, replicas_config};
+use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, replicas_config, role_config};
 use store::tls;
 use telemetry::Shutdown;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};

@@ -47,18 +47,16 @@ pub(super) struct NewestBasis<'a> {
 
 impl<'a> NewestBasis<'a> {
     pub(super) fn new(one_symbol: bool, basis: ShareBasis, options: &'a ReaderOptions) -> Self {
-        Self {
-            one_symbol,
-            basis,
-            options,
-            dividends: Vec::new(),
-            days: SeriesDates::default(),
-        }
+        Self { one_symbol, basis, options, dividends: Vec::new(), days: SeriesDates::default() }
     }
 
     /// Adds a day's dividends, split and price. If the price is rejected, the dividends and the split stay. The day
     /// stays too, since the file's rows are adjusted for its split.
-    pub(super) fn add(&mut self, day: &AdjustedTradingDay<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
+    pub(super) fn add(
+        &mut self,
+        day: &AdjustedTradingDay<'_>,
+        rows: &mut RowAccumulator,
+    ) -> Result<(), RowError> {
         let Self { basis, options, .. } = *self;
         let symbol = day.symbol;
         if day.prices.is_some() {

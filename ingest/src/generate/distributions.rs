@@ -140,7 +140,10 @@ pub(super) fn write_dividends(
             .text(plan.shape.pays_in)
             .text(payment.kind.as_str())
             .text(payment.frequency.map_or("", Frequency::as_str))
-            .date((announced || ahead).then(|| sessions.day(declaration_position(plan, market, payment.position))))
+            .date(
+                (announced || ahead)
+                    .then(|| sessions.day(declaration_position(plan, market, payment.position))),
+            )
             .date(sessions.day(record))
             .date(announced.then(|| sessions.day(pay)))
             .end();

@@ -92,7 +92,9 @@ impl<'a> Publication<'a> {
 
     /// Sends the waiting batches of a kind.
     async fn send_waiting(&mut self, kind: Kind) -> Result<(), LoadError> {
-        if let Some((headers, body)) = self.waiting.get_mut(&kind).and_then(SharedMessageBuilder::take_message) {
+        if let Some((headers, body)) =
+            self.waiting.get_mut(&kind).and_then(SharedMessageBuilder::take_message)
+        {
             self.messages += 1;
             self.publisher.send(OutgoingMessage { subject: self.log.subject(kind), headers, body }).await?;
         }

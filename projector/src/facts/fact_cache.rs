@@ -55,8 +55,8 @@ impl FactCache {
     ///
     /// Near the budget the cache stops growing, since derivation and merging need memory too.
     pub fn limit_by_resident_bytes(&mut self, resident_bytes: Option<usize>) {
-        let is_over =
-            resident_bytes.is_some_and(|bytes| bytes > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
+        let is_over = resident_bytes
+            .is_some_and(|bytes| bytes > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
     }
 

@@ -10,7 +10,7 @@ use market::event::{
     Action, Decision, Dividend, Etf, EventRow, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession,
     Reject, RunManifest, Security, Split,
 };
-use market::records::{EncodedRecord, RecordLayout, RawObservation};
+use market::records::{EncodedRecord, RawObservation, RecordLayout};
 
 use crate::codec::{CODEC, Codec, decode_json, encode_json};
 use crate::columns::{SymbolSeries, bars_json, decode_columns, encode_columns};

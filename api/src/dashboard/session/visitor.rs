@@ -19,7 +19,7 @@ use crate::app::state::App;
 use crate::dashboard::error::PageError;
 use crate::dashboard::page_deadline::{PAGE_DEADLINE, VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::session_cookie;
-use crate::dashboard::view::layout::{self, SignedInHolder, Section, Viewer};
+use crate::dashboard::view::layout::{self, Section, SignedInHolder, Viewer};
 use crate::dashboard::view::live_example::ExampleCache;
 
 /// Visitor of a page, with the session if there is one.

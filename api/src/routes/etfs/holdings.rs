@@ -244,7 +244,9 @@ pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Respon
                     .await?;
             let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
             let version = DataVersion::from_row(first)?;
-            first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown_fund_error(&asked.symbol))?;
+            first
+                .try_get::<_, Option<&str>>("canonical")?
+                .ok_or_else(|| unknown_fund_error(&asked.symbol))?;
             let present =
                 rows.iter().filter(|row| matches!(row.try_get::<_, Option<i32>>("rank"), Ok(Some(_))));
             let all = present.map(Holding::of).collect::<Result<Vec<_>, _>>()?;

@@ -216,7 +216,11 @@ impl PageBuilder {
     }
 
     /// Adds the bars of a security within the range and after the cursor, up to the page limit.
-    fn add_bars(&mut self, asked: &MarketPricesParameters, series: &SecurityPrices) -> Result<(), Disconnected> {
+    fn add_bars(
+        &mut self,
+        asked: &MarketPricesParameters,
+        series: &SecurityPrices,
+    ) -> Result<(), Disconnected> {
         let mut sessions = sessions(asked, series);
         let room = self.limit - self.count;
         self.more |= sessions.len() > room;

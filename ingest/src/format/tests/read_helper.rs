@@ -38,8 +38,9 @@ pub(super) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<
     for piece in receiver {
         match piece {
             RowChunk::Rows(body, _) => bodies.push(body),
-            RowChunk::Prices(batch, symbols) => bodies
-                .extend(batch.cut_into_record_batches(&symbols).frames.into_iter().map(|f| Body::Prices(f.series))),
+            RowChunk::Prices(batch, symbols) => bodies.extend(
+                batch.cut_into_record_batches(&symbols).frames.into_iter().map(|f| Body::Prices(f.series)),
+            ),
         }
     }
     if !holdings.is_empty() {

@@ -204,12 +204,24 @@ impl Bars {
 
     /// Price columns, without leading absent values.
     pub(crate) fn prices(&self) -> [&[i64]; 5] {
-        [self.open.values_from_first_present(), self.high.values_from_first_present(), self.low.values_from_first_present(), &self.close, &self.vwap]
+        [
+            self.open.values_from_first_present(),
+            self.high.values_from_first_present(),
+            self.low.values_from_first_present(),
+            &self.close,
+            &self.vwap,
+        ]
     }
 
     /// Mutable price columns, without leading absent values.
     pub(crate) fn prices_mut(&mut self) -> [&mut [i64]; 5] {
-        [self.open.values_from_first_present_mut(), self.high.values_from_first_present_mut(), self.low.values_from_first_present_mut(), &mut self.close, &mut self.vwap]
+        [
+            self.open.values_from_first_present_mut(),
+            self.high.values_from_first_present_mut(),
+            self.low.values_from_first_present_mut(),
+            &mut self.close,
+            &mut self.vwap,
+        ]
     }
 
     /// Day number of the newest bar that was not retracted.

@@ -89,7 +89,10 @@ pub(crate) fn clamp_to_limit(value: Option<Decimal>) -> Decimal {
 
 /// Rounds to an integer, half away from zero; `None` beyond 64 bits.
 pub(crate) fn round_to_integer(value: Decimal) -> Option<i64> {
-    i64::try_from(remove_division_error(value).round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero)).ok()
+    i64::try_from(
+        remove_division_error(value).round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero),
+    )
+    .ok()
 }
 
 /// Mean of the values; `None` without any.
@@ -276,7 +279,11 @@ mod tests {
         );
         assert_eq!(round_to_integer(dec!(99999999999999999999)), None);
         assert_eq!(
-            (clamp_to_limit(Some(dec!(-5))), clamp_to_limit(Some(LIMIT + LIMIT)), clamp_to_limit(Some(-LIMIT - LIMIT))),
+            (
+                clamp_to_limit(Some(dec!(-5))),
+                clamp_to_limit(Some(LIMIT + LIMIT)),
+                clamp_to_limit(Some(-LIMIT - LIMIT))
+            ),
             (dec!(-5), LIMIT, -LIMIT)
         );
     }

@@ -91,8 +91,10 @@ fn fund() -> impl Strategy<Value = Etf> {
 
 /// A record packed and read again.
 fn again<T: RecordLayout>(record: &T) -> T {
-    let raw =
-        RawObservation { record: EncodedRecord::encode(record).unwrap(), ..session("2024-06-24", 0, 7, false) };
+    let raw = RawObservation {
+        record: EncodedRecord::encode(record).unwrap(),
+        ..session("2024-06-24", 0, 7, false)
+    };
     let records = RecordSet::new(Kind::Security, vec![raw]);
     read("a", &records.pack().unwrap()).unwrap().remove(0).record
 }

@@ -64,7 +64,8 @@ fn distribution(row: &Value) -> Option<NaiveDate> {
 }
 
 fn chowder_row(row: &Value) -> Value {
-    let found = chowder_number(decimal(&row["yield_pct"]), decimal(&row["growth_5y_pct"]), row["sector"].as_str());
+    let found =
+        chowder_number(decimal(&row["yield_pct"]), decimal(&row["growth_5y_pct"]), row["sector"].as_str());
     json!({ "chowder_number": found.map(|c| c.number.to_string()), "pass": found.map(|c| c.passes) })
 }
 

@@ -141,7 +141,10 @@ impl<'a> PriceEncoder<'a> {
         let before = period.start.checked_sub(1);
         match before.and_then(|before| self.values.difference(period.end - 1, before)) {
             Some((difference, previous)) if previous != 0 => {
-                self.text.write_scaled(divide_rounded(i128::from(difference) * 1_000_000, i128::from(previous)), 4);
+                self.text.write_scaled(
+                    divide_rounded(i128::from(difference) * 1_000_000, i128::from(previous)),
+                    4,
+                );
             }
             _ => {
                 let percent = self.values.adjusted.change(period).and_then(|(_, percent)| percent);

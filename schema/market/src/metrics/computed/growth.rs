@@ -8,7 +8,9 @@ use super::inputs::MetricInputs;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::growth::AnnualTotals;
 use crate::metrics::dividends::rate_changes::{RateChanges, rate_changes};
-use crate::metrics::dividends::streak::{Streak, StreakInput, StreakSeed, is_at_risk, payment_years, increase_streak};
+use crate::metrics::dividends::streak::{
+    Streak, StreakInput, StreakSeed, increase_streak, is_at_risk, payment_years,
+};
 use crate::metrics::dividends::yields::DividendRate;
 use crate::row::{Flag, Flags};
 

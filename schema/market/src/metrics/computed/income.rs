@@ -10,8 +10,8 @@ use crate::metrics::calendar::months_before;
 use crate::metrics::dividends::safety::is_suspect;
 use crate::metrics::dividends::status::{StatusInput, dividend_status};
 use crate::metrics::dividends::yields::{
-    ForwardDividend, HeadlineInput, YieldRange, forward_dividend, headline_yield, is_unusual_count, sum, trailing_rates,
-    yield_range,
+    ForwardDividend, HeadlineInput, YieldRange, forward_dividend, headline_yield, is_unusual_count, sum,
+    trailing_rates, yield_range,
 };
 use crate::metrics::merge::Payment;
 use crate::metrics::prices::risk::last_month;

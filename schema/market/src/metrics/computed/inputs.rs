@@ -229,7 +229,10 @@ fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &
     let is_read =
         |payment: &Payment<'_>| payment.class.is_regular() && payment.observation.record.currency == currency;
     for payment in payments.iter_mut().filter(|payment| is_read(payment)) {
-        if schedule.find_reading(payment.ex_date).is_some_and(|reading| reading.kind == AmountReading::Special) {
+        if schedule
+            .find_reading(payment.ex_date)
+            .is_some_and(|reading| reading.kind == AmountReading::Special)
+        {
             payment.class = DividendClass::Special;
         }
     }

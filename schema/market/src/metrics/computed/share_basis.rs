@@ -76,7 +76,8 @@ fn suspect(inputs: &MetricInputs<'_>, event: &SplitEvent) -> Option<SuspectSplit
     if !is_near || after.ex_date > inputs.as_of || !is_declared(inputs, before) {
         return None;
     }
-    let ratio = inputs.merged.split_table.share_ratio_between(before.ex_date, after.ex_date).inverse().factor();
+    let ratio =
+        inputs.merged.split_table.share_ratio_between(before.ex_date, after.ex_date).inverse().factor();
     let step = quotient(after.amount, before.amount)?;
     let tolerance = Decimal::ONE + rules.tolerance / Decimal::ONE_HUNDRED;
     let yields = quotient(yield_at(inputs, after)?, yield_at(inputs, before)?)?;

@@ -56,7 +56,8 @@ impl<'a> DividendFeed<'a> {
         let mut by_source: BTreeMap<&str, FactorAgreement> = BTreeMap::new();
         for step in merged.adjusted_steps.steps() {
             let passed = days.iter().filter(|day| step.contains(day.ex_date));
-            let ours = passed.fold(Decimal::ONE, |factor, day| clamp_to_limit(factor.checked_mul(day.factor())));
+            let ours =
+                passed.fold(Decimal::ONE, |factor, day| clamp_to_limit(factor.checked_mul(day.factor())));
             if ours >= least && step.factor >= least {
                 continue;
             }

@@ -229,7 +229,11 @@ mod tests {
             (vec![], Frequency::Unknown),
             (vec![91, 91, 91, 600, 182], Frequency::SemiAnnual),
         ] {
-            assert_eq!(estimate_frequency(&dates(&gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+            assert_eq!(
+                estimate_frequency(&dates(&gaps, None), &Rules::DEFAULT).frequency,
+                expected,
+                "{gaps:?}"
+            );
         }
         assert_eq!(estimate_frequency(&[], &Rules::DEFAULT).frequency, Frequency::None);
     }
@@ -256,7 +260,11 @@ mod tests {
     #[test]
     fn every_four_weeks_is_not_every_month() {
         let check = |gaps: &[u64], expected| {
-            assert_eq!(estimate_frequency(&dates(gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+            assert_eq!(
+                estimate_frequency(&dates(gaps, None), &Rules::DEFAULT).frequency,
+                expected,
+                "{gaps:?}"
+            );
         };
         check(&[28, 28, 28, 28, 28, 28], Frequency::FourWeekly);
         check(&[27, 27, 28, 28, 28, 27], Frequency::FourWeekly);
@@ -282,24 +290,40 @@ mod tests {
         ];
         for (expected, from, to) in bounds {
             for days in [from, to] {
-                assert_eq!(estimate_frequency(&dates(&[days], None), &Rules::DEFAULT).frequency, expected, "{days} days");
+                assert_eq!(
+                    estimate_frequency(&dates(&[days], None), &Rules::DEFAULT).frequency,
+                    expected,
+                    "{days} days"
+                );
             }
         }
         for days in [4, 11, 19, 46, 59, 451] {
-            assert_eq!(estimate_frequency(&dates(&[days], None), &Rules::DEFAULT).frequency, Irregular, "{days} days");
+            assert_eq!(
+                estimate_frequency(&dates(&[days], None), &Rules::DEFAULT).frequency,
+                Irregular,
+                "{days} days"
+            );
         }
         // The mean of two middle gaps may lie between two bounds.
         for (gaps, expected) in
             [([45, 46], Irregular), ([135, 136], Irregular), ([130, 140], Quarterly), ([20, 20], Monthly)]
         {
-            assert_eq!(estimate_frequency(&dates(&gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+            assert_eq!(
+                estimate_frequency(&dates(&gaps, None), &Rules::DEFAULT).frequency,
+                expected,
+                "{gaps:?}"
+            );
         }
     }
 
     #[test]
     fn most_gaps_or_pairs_of_gaps_have_to_agree() {
         let check = |gaps: &[u64], expected| {
-            assert_eq!(estimate_frequency(&dates(gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+            assert_eq!(
+                estimate_frequency(&dates(gaps, None), &Rules::DEFAULT).frequency,
+                expected,
+                "{gaps:?}"
+            );
         };
         // Pairs of 330 to 400 days are a year.
         check(&[100, 230, 100], Frequency::SemiAnnual);

@@ -12,7 +12,7 @@ use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
 use super::schedule::{Reading, Schedule};
-use crate::metrics::arithmetic::{HUNDRED, quotient, root, remove_division_error};
+use crate::metrics::arithmetic::{HUNDRED, quotient, remove_division_error, root};
 
 /// Twelfths of a year that one payment of a schedule stands for.
 const YEAR: i32 = 12;

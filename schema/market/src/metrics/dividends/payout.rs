@@ -11,7 +11,7 @@
 
 use rust_decimal::Decimal;
 
-use crate::metrics::arithmetic::{percent_of, keep_positive};
+use crate::metrics::arithmetic::{keep_positive, percent_of};
 
 /// Reason for a missing payout ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,10 @@ mod tests {
             currency_mismatch: false,
         };
         assert_eq!(payout_ratio(&input), (Ok(dec!(40)), PayoutBasis::Eps));
-        assert_eq!(payout_ratio(&PayoutInput { is_real_estate: true, ..input }), (Ok(dec!(75)), PayoutBasis::Ffo));
+        assert_eq!(
+            payout_ratio(&PayoutInput { is_real_estate: true, ..input }),
+            (Ok(dec!(75)), PayoutBasis::Ffo)
+        );
         assert_eq!(payout_ratio(&PayoutInput { eps_ttm: Some(dec!(2.5)), ..input }).0, Ok(dec!(120)));
         for (input, gap) in [
             (PayoutInput { is_fund: true, ..input }, NoPayoutReason::NotApplicable),

@@ -30,7 +30,11 @@ pub struct ExpectedExDate {
 /// Expected ex-dates after the last known ex-date, ascending. Expected dates that have passed are included.
 ///
 /// `ex_dates` are the regular ex-dates in order, one per day, with declared future ones.
-pub fn project_ex_dates(ex_dates: &[NaiveDate], payments_per_year: i32, as_of: NaiveDate) -> Vec<ExpectedExDate> {
+pub fn project_ex_dates(
+    ex_dates: &[NaiveDate],
+    payments_per_year: i32,
+    as_of: NaiveDate,
+) -> Vec<ExpectedExDate> {
     let (Some(last), Ok(payments @ 1..)) = (ex_dates.last().copied(), u32::try_from(payments_per_year))
     else {
         return Vec::new();

@@ -11,7 +11,7 @@
 use rust_decimal::Decimal;
 
 use crate::event::SecurityType;
-use crate::metrics::arithmetic::{remove_division_error, percent_to_fraction};
+use crate::metrics::arithmetic::{percent_to_fraction, remove_division_error};
 use crate::metrics::rules::SafetyRules;
 use crate::row::{DividendState, Safety};
 
@@ -104,10 +104,9 @@ pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool>
         return None;
     }
     let kept = Decimal::ONE - percent_to_fraction(rules.trap_dividend_fall);
-    let falling = input
-        .dps_forward
-        .zip(input.dps_ttm)
-        .map(|(forward, ttm)| remove_division_error(forward) < remove_division_error(ttm.saturating_mul(kept)));
+    let falling = input.dps_forward.zip(input.dps_ttm).map(|(forward, ttm)| {
+        remove_division_error(forward) < remove_division_error(ttm.saturating_mul(kept))
+    });
     let signs = [
         input.payout_ratio.map(|payout| is_unsafe(payout, rules)),
         input.fcf_payout_ratio.map(|payout| is_unsafe(payout, rules)),
@@ -192,7 +191,11 @@ mod tests {
             price_change_1y: None,
         };
         let check = |input: SafetyInput, label, trap| {
-            assert_eq!((safety_label(&input, &RULES), yield_trap_risk(&input, &RULES)), (label, trap), "{input:?}");
+            assert_eq!(
+                (safety_label(&input, &RULES), yield_trap_risk(&input, &RULES)),
+                (label, trap),
+                "{input:?}"
+            );
         };
         check(input, Some(Safety::Safe), Some(false));
         check(SafetyInput { payout_ratio: Some(dec!(75)), ..input }, Some(Safety::Borderline), Some(false));

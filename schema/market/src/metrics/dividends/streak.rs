@@ -19,7 +19,7 @@
 use rust_decimal::Decimal;
 
 use super::growth::AnnualTotals;
-use crate::metrics::arithmetic::{length_to_i32, keep_positive, percent_to_fraction};
+use crate::metrics::arithmetic::{keep_positive, length_to_i32, percent_to_fraction};
 use crate::metrics::rules::StreakRules;
 
 /// Operator's count of increases before the data begin.
@@ -226,8 +226,11 @@ mod tests {
     #[test]
     fn increases() {
         let check = |amounts: &[Decimal], years, lower_bound| {
-            let found =
-                increase_streak(&totals(amounts), &StreakInput { running: 2025, ..StreakInput::default() }, &RULES);
+            let found = increase_streak(
+                &totals(amounts),
+                &StreakInput { running: 2025, ..StreakInput::default() },
+                &RULES,
+            );
             assert_eq!((found.years, found.lower_bound), (years, lower_bound), "{amounts:?}");
         };
         check(&[], 0, false);
@@ -262,7 +265,8 @@ mod tests {
         check(&[dec!(2), dec!(2), dec!(3)], 1, 1, Some(2024), true);
         let seed = Some(StreakSeed { years: 40, through_year: 2018 });
         let input = StreakInput { running: 2025, seed, ..StreakInput::default() };
-        let found = increase_streak(&totals(&paused), &input, &StreakRules { tolerated_flat_years: 2, ..RULES });
+        let found =
+            increase_streak(&totals(&paused), &input, &StreakRules { tolerated_flat_years: 2, ..RULES });
         assert_eq!((found.years, found.started, found.seeded), (43, Some(1979), true));
         // A flat year that the seed covers is among its years, one after it adds none.
         let raised = [dec!(1), dec!(1), dec!(2), dec!(3)];
@@ -304,8 +308,11 @@ mod tests {
         let rising = totals(&[dec!(1), dec!(2), dec!(3)]);
         let check = |years, through_year, expected: (i32, bool)| {
             let seed = Some(StreakSeed { years, through_year });
-            let found =
-                increase_streak(&rising, &StreakInput { running: 2025, seed, ..StreakInput::default() }, &RULES);
+            let found = increase_streak(
+                &rising,
+                &StreakInput { running: 2025, seed, ..StreakInput::default() },
+                &RULES,
+            );
             assert_eq!((found.years, found.lower_bound), expected, "{years} through {through_year}");
             assert_eq!(found.seeded, !expected.1, "{years} through {through_year}");
         };
@@ -371,7 +378,8 @@ mod tests {
         let check =
             |totals: &AnnualTotals, running, years, through_year, expected: (i32, bool, Option<i32>)| {
                 let seed = Some(StreakSeed { years, through_year });
-                let found = increase_streak(totals, &StreakInput { running, seed, ..StreakInput::default() }, &RULES);
+                let found =
+                    increase_streak(totals, &StreakInput { running, seed, ..StreakInput::default() }, &RULES);
                 assert_eq!(
                     (found.years, found.seeded, found.started),
                     expected,

@@ -27,7 +27,9 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::frequency::is_restart;
-use crate::metrics::arithmetic::{mean, median, percent_of, remove_division_error, percent_to_fraction, within_factor};
+use crate::metrics::arithmetic::{
+    mean, median, percent_of, percent_to_fraction, remove_division_error, within_factor,
+};
 use crate::metrics::calendar::months_before;
 use crate::metrics::prices::series::{PriceSeries, month_number};
 use crate::metrics::rules::{ForwardRules, Rules};
@@ -114,7 +116,8 @@ fn is_latest_unusual(rates: &[DividendRate], rules: &Rules) -> bool {
     let without_pause = newest.windows(2).all(|pair| !is_restart(pair[0].ex_date, pair[1].ex_date, rules));
     let four = before.iter().chain([previous]).map(|rate| rate.amount).collect();
     let ForwardRules { unusual_factor, confirming_factor, .. } = rules.forward;
-    let far_above = median(four).is_some_and(|median| latest.amount >= remove_division_error(median * unusual_factor));
+    let far_above =
+        median(four).is_some_and(|median| latest.amount >= remove_division_error(median * unusual_factor));
     without_pause && far_above && !within_factor(latest.amount, previous.amount, confirming_factor)
 }
 
@@ -132,7 +135,8 @@ pub(crate) fn has_unequal_halves(rates: &[DividendRate], rules: &ForwardRules) -
 }
 
 fn halves_differ(last: Decimal, previous: Decimal, rules: &ForwardRules) -> bool {
-    remove_division_error((last - previous).abs()) > remove_division_error(previous * percent_to_fraction(rules.unequal_halves))
+    remove_division_error((last - previous).abs())
+        > remove_division_error(previous * percent_to_fraction(rules.unequal_halves))
 }
 
 /// Inputs of the headline yield.
@@ -243,7 +247,8 @@ mod tests {
         let even = rates(&[("2024-03-28", dec!(45)), ("2024-09-27", dec!(49.5))]);
         let check = |rates: &[DividendRate], payments, expected: Option<Decimal>| {
             let found =
-                forward_dividend(rates, payments, DividendState::Active, date("2024-12-31"), &Rules::DEFAULT).amount;
+                forward_dividend(rates, payments, DividendState::Active, date("2024-12-31"), &Rules::DEFAULT)
+                    .amount;
             assert_eq!(found, expected, "{payments:?}");
         };
         check(&history, Some(2), Some(dec!(0.43)));
@@ -253,7 +258,8 @@ mod tests {
         check(&history, Some(6), Some(dec!(0.66)));
         check(&history, Some(52), Some(dec!(5.72)));
         check(&history, None, None);
-        let lapsed = forward_dividend(&history, Some(4), DividendState::Lapsed, date("2024-12-31"), &Rules::DEFAULT);
+        let lapsed =
+            forward_dividend(&history, Some(4), DividendState::Lapsed, date("2024-12-31"), &Rules::DEFAULT);
         assert_eq!(lapsed, ForwardDividend { amount: Some(dec!(0)), ..ForwardDividend::NONE });
     }
 
@@ -321,7 +327,8 @@ mod tests {
         check(550, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(1), true);
         check(551, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(8), false);
         let jumped = paid(91, &[quarter, quarter, quarter, quarter, dec!(2)]);
-        let lapsed = forward_dividend(&jumped, Some(4), DividendState::Lapsed, date("2026-01-02"), &Rules::DEFAULT);
+        let lapsed =
+            forward_dividend(&jumped, Some(4), DividendState::Lapsed, date("2026-01-02"), &Rules::DEFAULT);
         assert!(!lapsed.latest_unusual);
     }
 
@@ -340,7 +347,10 @@ mod tests {
             (Some(dec!(3)), Some(YieldBasis::Ttm))
         );
         assert_eq!(headline_yield(&HeadlineInput { mismatch: true, ..input }), (None, None));
-        assert_eq!(headline_yield(&HeadlineInput { status: DividendState::Lapsed, ..input }).0, Some(dec!(0)));
+        assert_eq!(
+            headline_yield(&HeadlineInput { status: DividendState::Lapsed, ..input }).0,
+            Some(dec!(0))
+        );
         assert_eq!(
             headline_yield(&HeadlineInput { status: DividendState::NonPayer, mismatch: true, ..input }).0,
             Some(dec!(0))
@@ -368,8 +378,9 @@ mod tests {
     #[test]
     fn a_rate_is_declared_while_its_ex_date_lies_ahead() {
         let rates = rates(&[("2024-03-07", dec!(0.5)), ("2024-06-06", dec!(0.5))]);
-        let basis =
-            |as_of| forward_dividend(&rates, Some(4), DividendState::Active, date(as_of), &Rules::DEFAULT).basis;
+        let basis = |as_of| {
+            forward_dividend(&rates, Some(4), DividendState::Active, date(as_of), &Rules::DEFAULT).basis
+        };
         assert_eq!(basis("2024-06-05"), ForwardBasis::Declared);
         assert_eq!(basis("2024-06-06"), ForwardBasis::Declared);
         assert_eq!(basis("2024-06-07"), ForwardBasis::LastTimesFrequency);

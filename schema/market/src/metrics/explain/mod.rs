@@ -113,8 +113,12 @@ pub fn explain_session(
 
 fn explained(computed: &ComputedMetrics<'_>, metrics: &Metrics) -> Vec<ExplainedMetric> {
     let served = serde_json::to_value(metrics).unwrap_or_default();
-    let mut explained =
-        [paid::explain_income(computed), development::explain_development(computed), judged::explain_payout_and_risk(computed)].concat();
+    let mut explained = [
+        paid::explain_income(computed),
+        development::explain_development(computed),
+        judged::explain_payout_and_risk(computed),
+    ]
+    .concat();
     for entry in &mut explained {
         entry.value = served.get(&entry.metric).filter(|value| !value.is_null()).map(plain);
     }

@@ -59,7 +59,9 @@ impl<'a> AdjustedSteps<'a> {
         let step = |((ex_date, _), row): ((NaiveDate, &str), &'a Observation<Evidence>)| {
             let (previous, factor) = row.record.previous.zip(row.record.factor)?;
             let factor = match row.record.basis {
-                Some(ShareBasis::Raw) => splits.share_ratio_between(previous, ex_date).inverse().apply(factor),
+                Some(ShareBasis::Raw) => {
+                    splits.share_ratio_between(previous, ex_date).inverse().apply(factor)
+                }
                 _ => factor,
             };
             Some(AdjustedStep { observation: row, previous, ex_date, factor })

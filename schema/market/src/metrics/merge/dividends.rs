@@ -174,7 +174,8 @@ fn intrinsic_fault(
     if validation.decided.releases(payment.observation) {
         return None;
     }
-    let confirmed = if winner.cancelled { None } else { validation.decided.find_confirmed_fault(payment.observation) };
+    let confirmed =
+        if winner.cancelled { None } else { validation.decided.find_confirmed_fault(payment.observation) };
     confirmed.or_else(|| too_far_ahead(payment, validation.known.as_of()))
 }
 

@@ -17,7 +17,7 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use crate::metrics::arithmetic::{median, remove_division_error, percent_to_fraction, within_factor};
+use crate::metrics::arithmetic::{median, percent_to_fraction, remove_division_error, within_factor};
 use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules;
 use crate::metrics::rules::Rules;
@@ -47,7 +47,8 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
         (0..rates.len()).map(|position| level_before(rates, position, rules)).collect();
     let is_large = |position: usize| {
         levels[position].is_some_and(|level| {
-            remove_division_error(rates[position].rate) >= remove_division_error(level.saturating_mul(rules.outlier.factor))
+            remove_division_error(rates[position].rate)
+                >= remove_division_error(level.saturating_mul(rules.outlier.factor))
         })
     };
     let mut outliers = Vec::new();
@@ -119,7 +120,8 @@ fn differs_by_unit(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool 
 
 /// True if two rates differ by at most the unit tolerance.
 fn is_about(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
-    remove_division_error((a - b).abs()) <= remove_division_error(b.saturating_mul(percent_to_fraction(rules.unit_tolerance)))
+    remove_division_error((a - b).abs())
+        <= remove_division_error(b.saturating_mul(percent_to_fraction(rules.unit_tolerance)))
 }
 
 /// True if the run of large rates from `start` to before `end` is a new payment level.

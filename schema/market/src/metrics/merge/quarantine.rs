@@ -136,8 +136,11 @@ fn outliers(
         for Outlier { position: day, level, is_unit_error } in find_outliers(&rates, validation.rules) {
             let declared = days[day].iter().map(|position| payments[*position].amount).sum();
             let is_in_price = currency == validation.neighbours.currency
-                && (validation.neighbours.has_visible_fall(declared, rows[day].ex_date, &validation.rules.outlier)
-                    || validation.adjusted_closes_contain(declared, rows[day].ex_date));
+                && (validation.neighbours.has_visible_fall(
+                    declared,
+                    rows[day].ex_date,
+                    &validation.rules.outlier,
+                ) || validation.adjusted_closes_contain(declared, rows[day].ex_date));
             if is_in_price {
                 flags.set(Flag::SpecialByPrice);
             }

@@ -159,7 +159,11 @@ impl Splits {
     /// Ratio that converts an amount per share from the share basis of `date` to that of `basis`, which may
     /// be earlier. Share counts and volumes use the inverse.
     pub fn ratio_to_basis(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
-        if date <= basis { self.share_ratio_between(date, basis) } else { self.share_ratio_between(basis, date).inverse() }
+        if date <= basis {
+            self.share_ratio_between(date, basis)
+        } else {
+            self.share_ratio_between(basis, date).inverse()
+        }
     }
 
     /// Ratio that converts a price from the basis of `date` to that of `basis`, which may be earlier.

@@ -78,7 +78,8 @@ pub(crate) fn average_volume(series: &PriceSeries<'_>, count: usize, as_of: Naiv
     let from = series.bars.len().saturating_sub(count);
     let (mut sum, mut days) = (Decimal::ZERO, 0usize);
     for BasisRun { start, end, shares: basis, .. } in same_basis(series, from, as_of) {
-        let volumes = series.bars.volume.present_values_in(start..end).iter().filter(|volume| **volume != MISSING);
+        let volumes =
+            series.bars.volume.present_values_in(start..end).iter().filter(|volume| **volume != MISSING);
         days += volumes.clone().count();
         let shares: i128 = volumes.map(|volume| i128::from(*volume)).sum();
         sum = clamp_to_limit(
@@ -111,7 +112,8 @@ fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<Ba
             .map(|split| split.ex_date)
             .find(|ex_date| *ex_date > day && *ex_date <= as_of);
         let end = next.and_then(|ex_date| series.at_or_after(ex_date)).unwrap_or(series.bars.len());
-        let (prices, shares) = (series.splits.price_ratio_to_basis(day, as_of), series.splits.ratio_to_basis(day, as_of));
+        let (prices, shares) =
+            (series.splits.price_ratio_to_basis(day, as_of), series.splits.ratio_to_basis(day, as_of));
         runs.push(BasisRun { start, end, prices, shares });
         start = end;
     }

@@ -18,7 +18,9 @@ pub(crate) fn quote(computed: &ComputedMetrics<'_>) -> Quote {
     let latest = computed.inputs.price.map(|price| price.index);
     let carried = |value: i64| {
         let raw = bars.decimal(value).filter(|raw| *raw > Decimal::ZERO)?;
-        Some(series.splits.price_ratio_to_basis(computed.inputs.price?.date, computed.inputs.as_of).apply(raw))
+        Some(
+            series.splits.price_ratio_to_basis(computed.inputs.price?.date, computed.inputs.as_of).apply(raw),
+        )
     };
     let shares = |volume: i64| {
         let carry = series.splits.ratio_to_basis(computed.inputs.price?.date, computed.inputs.as_of);

@@ -72,7 +72,8 @@ fn has_negative(column: &[i64]) -> bool {
 /// True if any high is below its low. No value may be negative.
 fn has_crossed(highs: &BarColumn, lows: &BarColumn) -> bool {
     // Pairs from the end: before the shorter column one of the two values is absent.
-    let pairs = highs.values_from_first_present().iter().rev().zip(lows.values_from_first_present().iter().rev());
+    let pairs =
+        highs.values_from_first_present().iter().rev().zip(lows.values_from_first_present().iter().rev());
     pairs.fold(0, |found, (high, low)| found | (high.wrapping_sub(*low) & !high & !low)) < 0
 }
 

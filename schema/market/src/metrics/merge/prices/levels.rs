@@ -109,7 +109,8 @@ impl LevelCheck<'_> {
     /// Close of the bar `before` after the splits and payments up to the bar `after`; `None` if it is 0 or less.
     fn carried(&self, bars: Closes<'_>, before: usize, after: usize) -> Option<Decimal> {
         let (from, to) = (date_of(bars.days[before]), date_of(bars.days[after]));
-        let carried = self.splits.price_ratio_between(from, to).apply(close(bars, before)) - (self.paid)(from, to);
+        let carried =
+            self.splits.price_ratio_between(from, to).apply(close(bars, before)) - (self.paid)(from, to);
         (carried > Decimal::ZERO).then_some(carried)
     }
 
@@ -232,8 +233,9 @@ mod tests {
         let days = days(&closes);
         let merged = Ratio { from: Decimal::ONE_HUNDRED, to: Decimal::ONE };
         let early = Splits::new(vec![SplitEvent::of_shares(date_of(FIRST + 3), merged)]);
-        let found =
-            check_with(&early, 0, |check| check.find_faults(Closes { closes: &closes, days: &days, scale: 0 }));
+        let found = check_with(&early, 0, |check| {
+            check.find_faults(Closes { closes: &closes, days: &days, scale: 0 })
+        });
         assert!(found.is_empty(), "{found:?}");
     }
 

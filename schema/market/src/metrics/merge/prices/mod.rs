@@ -147,7 +147,7 @@ struct Source<'a> {
 }
 
 fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
-    bars.versions.iter().map(BarVersion::observed).max()
+    bars.versions.iter().map(BarVersion::observation_time).max()
 }
 
 /// Observation time of the newest bar up to a day.
@@ -370,7 +370,8 @@ fn without_level_faults(
 /// True if a decision releases a bar.
 fn is_released(decided: &DecisionIndex<'_>, source: &str, bars: &Bars, index: usize) -> bool {
     let bar = bars.bar(index);
-    let decision = decided.find_for_bar(source, date_of(bar.day), PriceValues::from_bar(&bar, bars.scale).close);
+    let decision =
+        decided.find_for_bar(source, date_of(bar.day), PriceValues::from_bar(&bar, bars.scale).close);
     decision.is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
 }
 
