@@ -16,7 +16,7 @@ const ROLE: &str = "dds_analyst";
 const PRICES: &str = "symbol,date,open,high,low,close,volume,vwap,trade_count
 WIDE,2023-12-28,10.1,10.25,9.75,10.123456,1200,10.01,7
 WIDE,2023-12-29,,,,10.2,,,
-WIDE,2024-06-27,0.05,0.07,0.0499,0.05,9007199254740993,,
+WIDE,2024-06-18,0.05,0.07,0.0499,0.05,9007199254740993,,
 WIDE,2024-06-28,12345.6,12345.7,12345.5,12345.678901,0,12345.6,1
 ";
 const DIVIDENDS: &str = "symbol,ex_date,amount,frequency,id

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use axum::response::Response;
 use chrono::NaiveDate;
 use market::identity::Identity;
-use market::row::{JsonColumn, SecurityEvent, SecurityEventType, TableRow, ticker_events};
+use market::metrics::ticker_events::ticker_events;
+use market::row::{JsonColumn, SecurityEvent, SecurityEventType, TableRow};
 use tokio_postgres::types::ToSql;
 use utoipa::IntoParams;
 

@@ -30,6 +30,7 @@ mod rows;
 pub mod rules;
 pub mod sector;
 pub mod source_preference;
+pub mod ticker_events;
 pub mod valuation;
 
 use std::collections::BTreeMap;

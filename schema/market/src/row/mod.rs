@@ -28,7 +28,7 @@ pub use metrics::{
 pub use quarantine::Quarantined;
 pub use quote::{Quote, QuoteSource};
 pub use sector::{Industry, SectorRow};
-pub use security_event::{SecurityEvent, SecurityEventType, ticker_events};
+pub use security_event::{SecurityEvent, SecurityEventType};
 pub use split::{SplitRow, SplitStatus, SplitType};
 pub use stock::{
     Company, Coverage, Identifiers, LastDividend, Pricing, ScreenerFigures, Stock, StockDividends,

@@ -43,8 +43,9 @@ pub(crate) use prices::closes_suffice;
 use prices::{LevelCheck, merge_prices, review_levels};
 use same_day_payments::SameDayPayments;
 use split_review::{SplitEvidence, review_splits};
-pub(crate) use split_type::{has_moved_with, share_type};
-pub(crate) use splits::{MergedSplit, is_known};
+use split_type::classify;
+pub(crate) use split_type::has_moved_with;
+pub(crate) use splits::{MergedSplit, is_known, share_type};
 use splits::{MergedSplits, merge_splits, table_of_all, table_of_known};
 pub use validation::{
     PriceValues, RowFault, dividend_fault, dividend_key_fault, latest_session_date, price_fault, split_fault,
@@ -83,7 +84,8 @@ pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -
     let mut flags = Flags::default();
     let symbols = |symbol: &Symbol| symbol_position(history, symbol);
     let decided = DecisionIndex::new(&history.decisions);
-    let mut splits = merge_splits(history, policy, &symbols, &known, &context.rules.spin_off, &mut flags);
+    let mut splits = merge_splits(history, policy, &symbols, &mut flags);
+    classify(&mut splits.splits, history, &known, &context.rules.spin_off);
     let same_day_payments = SameDayPayments::collect(&history.dividends);
     let winners = dividend_winners(history, policy, &symbols, &same_day_payments);
     let all_stock_dividends = stock_dividends(history, &winners, None);

@@ -100,20 +100,6 @@ fn declared_type(word: Option<&str>) -> Option<DeclaredType> {
     })
 }
 
-/// Type of a change of the share count. The direction gives forward or reverse. Below 1.25 new shares per old
-/// share, or if declared so, the change is a stock dividend.
-pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
-    let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
-    let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);
-    if ratio.to < ratio.from {
-        SplitType::Reverse
-    } else if ratio.to < quarter_more || is_declared() {
-        SplitType::StockDividend
-    } else {
-        SplitType::Forward
-    }
-}
-
 /// True if the ratio has terms that no board chooses for a split.
 fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOffRules) -> bool {
     let Some((from, to)) = lowest_terms(ratio) else { return false };

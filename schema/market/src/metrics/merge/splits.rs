@@ -10,7 +10,6 @@ use rust_decimal::Decimal;
 use super::as_of::AsOfView;
 use super::same_day_payments::SameDayPayments;
 use super::sources::{keep_preferred_sources, withdraw_by_manual};
-use super::split_type::{classify, share_type};
 use super::winner::{
     MergeRecord, ObservationStatus, QuarantinedRow, SameContent, SymbolOrder, WinningVersion, pick_winners,
     version_time,
@@ -18,7 +17,6 @@ use super::winner::{
 use crate::event::{Kind, Split};
 use crate::history::{History, Observation, SourcePolicy};
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
-use crate::metrics::rules::SpinOffRules;
 use crate::row::{Flag, Flags, SplitType};
 
 /// Split that won its key.
@@ -32,6 +30,7 @@ pub(crate) struct MergedSplit {
     /// Session at which the price moves. It is the ex-date, except for an early split (R36).
     pub effective: NaiveDate,
     pub ratio: Ratio,
+    /// Type by direction, until [`classify`](super::split_type::classify) finds a price-only action.
     pub r#type: SplitType,
     pub cancelled: bool,
 }
@@ -56,8 +55,6 @@ pub(crate) fn merge_splits(
     history: &History,
     policy: &SourcePolicy,
     symbols: SymbolOrder<'_>,
-    known: &AsOfView,
-    rules: &SpinOffRules,
     flags: &mut Flags,
 ) -> MergedSplits {
     let observations = &history.splits;
@@ -105,7 +102,6 @@ pub(crate) fn merge_splits(
         let key = |split: &MergedSplit| (split.ex_date, split.cancelled);
         key(a).cmp(&key(b)).then_with(|| observations[a.index].id.cmp(&observations[b.index].id))
     });
-    classify(&mut merged.splits, history, known, rules);
     merged
 }
 
@@ -187,4 +183,18 @@ fn table(splits: impl Iterator<Item = SplitEvent>, stock_dividends: &[(NaiveDate
 /// Split ratio of a stock dividend: 0.05 new shares per old share is 100 to 105.
 pub(crate) fn stock_dividend_ratio(shares: Decimal) -> Ratio {
     Ratio { from: Decimal::ONE, to: Decimal::ONE + shares }
+}
+
+/// Type of a change of the share count: forward or reverse by direction. Below 1.25 new shares per old share,
+/// or if declared so, it is a stock dividend.
+pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
+    let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
+    let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);
+    if ratio.to < ratio.from {
+        SplitType::Reverse
+    } else if ratio.to < quarter_more || is_declared() {
+        SplitType::StockDividend
+    } else {
+        SplitType::Forward
+    }
 }
