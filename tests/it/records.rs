@@ -7,7 +7,7 @@ use market::event::{
     Decision, Dividend, Etf, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security, Split,
 };
 use market::history::Observation;
-use market::records::{self, Layout};
+use market::records::{self, RecordLayout};
 use serde_json::Value;
 
 use crate::reference_projection::ReferenceProjection;
@@ -17,7 +17,7 @@ const TODAY: &str = "2024-07-05";
 
 /// Observations of a row of `records`, each record as JSON.
 pub(crate) fn observed(kind: Kind, source: &str, packed: &[u8]) -> Result<Vec<Observation<Value>>> {
-    fn of<T: EventRecord + Layout>(source: &str, packed: &[u8]) -> Result<Vec<Observation<Value>>> {
+    fn of<T: EventRecord + RecordLayout>(source: &str, packed: &[u8]) -> Result<Vec<Observation<Value>>> {
         let typed = records::read::<T>(source, packed)?;
         typed.iter().map(|seen| Ok(serde_json::from_value(serde_json::to_value(seen)?)?)).collect()
     }

@@ -5,7 +5,7 @@ use async_nats::HeaderMap;
 use event_log::frame::{Envelope, Frame};
 use market::bars::{CloseColumns, PackedBars};
 use market::event::{Dividend, HoldingSnapshot, Kind, Security};
-use market::records::{self, Records};
+use market::records::{self, RecordSet};
 
 /// A file of any format: the first byte chooses the format and the name, the others are the content.
 pub fn formats(bytes: &[u8]) {
@@ -59,7 +59,7 @@ pub fn columns(bytes: &[u8]) {
         }
     }
     for kind in [Kind::Dividend, Kind::Split, Kind::Security] {
-        let _ = Records::unpack(kind, bytes);
+        let _ = RecordSet::unpack(kind, bytes);
     }
     let _ = records::read::<Dividend>("a", bytes);
     let _ = records::read::<Security>("a", bytes);
