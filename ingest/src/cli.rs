@@ -136,7 +136,8 @@ async fn run_watch(args: &WatchArgs, stream: &StreamSettings) -> std::io::Result
     let shutdown = Shutdown::listen()?;
     let watching = watch_folder(args, stream, &shutdown, count_event);
     Ok(match run_with_metrics(args.metrics, &metrics, watching).await? {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(1),
         Err(error) => fail(format_args!("{error}"), 2),
     })
 }

@@ -70,7 +70,12 @@ fn options() -> ReaderOptions {
 }
 
 fn parse_with(options: ReaderOptions, (label, encoding): (&str, Encoding), bytes: &[u8]) {
-    let file = FeedFile { path: PathBuf::new(), label: label.to_owned(), packing: Packing::Alone, encoding };
+    let file = FeedFile {
+        location: PathBuf::new().into(),
+        label: label.to_owned(),
+        packing: Packing::Alone,
+        encoding,
+    };
     let Ok(head) = FileHead::read(&file, &mut &*bytes) else { return };
     let Ok(format) = FileFormat::detect(&file, &head, &options) else { return };
     let (sender, pieces) = sync_channel(1);

@@ -32,6 +32,7 @@ mod generation_kills;
 mod generations;
 mod golden;
 mod history_depth;
+mod hostile_files;
 mod income_forecast;
 mod incremental_derivation;
 mod ingest_load;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::log_copies::messages;
 
+mod hostile_answers;
 mod repeated_answers;
 mod store;
 mod vendor;

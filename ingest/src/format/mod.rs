@@ -37,6 +37,7 @@ pub use file_format::{FeedReadError, FileFormat, FormatChoice, ReaderOptions, Ve
 use file_format::{SymbolScope, VendorFile};
 pub use file_head::FileHead;
 pub(crate) use file_head::normalize_column_name;
+pub(crate) use raw_json::find_repeated_member;
 pub use symbol_pattern::SymbolPattern;
 
 /// Values of `--format`. Files are recognized in this order, the canonical format last.

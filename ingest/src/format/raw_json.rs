@@ -1,9 +1,11 @@
 //! JSON values as slices of the source text. Numbers keep their digits, and only requested values are built.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{MapAccess, Visitor};
+use memchr::memchr2;
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -44,14 +46,95 @@ pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
+/// Names of an object's members, for finding one that appears twice.
+#[derive(Default)]
+struct MemberNames<'a> {
+    few: Vec<Cow<'a, str>>,
+    many: HashSet<Cow<'a, str>>,
+}
+
+impl<'a> MemberNames<'a> {
+    /// Number of names up to which a list is faster than a set.
+    const FEW: usize = 32;
+
+    /// Adds a name; false if it was there.
+    fn insert(&mut self, name: Cow<'a, str>) -> bool {
+        if self.few.contains(&name) {
+            return false;
+        }
+        if self.few.len() < Self::FEW {
+            self.few.push(name);
+            return true;
+        }
+        self.many.insert(name)
+    }
+}
+
+impl ObjectMembers<'_> {
+    /// First name that two members have.
+    pub(super) fn repeated_name(&self) -> Option<&str> {
+        let mut names = MemberNames::default();
+        let name = self.0.iter().map(|(name, _)| name).find(|name| !names.insert(Cow::Borrowed(name)));
+        name.map(AsRef::as_ref)
+    }
+}
+
+/// Name that two members of one object have, at any depth of a well-formed text.
+pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
+    // Names of the open objects; a list has none.
+    let mut open: Vec<Option<MemberNames<'_>>> = Vec::new();
+    let (mut rest, mut is_name) = (text, false);
+    while let Some(at) =
+        rest.bytes().position(|byte| matches!(byte, b'{' | b'[' | b'}' | b']' | b',' | b':' | b'"'))
+    {
+        let sign = rest.as_bytes()[at];
+        let mut end = at + 1;
+        match sign {
+            b'{' => open.push(Some(MemberNames::default())),
+            b'[' => open.push(None),
+            b'}' | b']' => _ = open.pop(),
+            b'"' => end = string_end(rest, at),
+            _ => {}
+        }
+        if sign == b'"' && is_name {
+            let name = string(&rest[at..end]).unwrap_or_default();
+            if let Some(Some(names)) = open.last_mut()
+                && !names.insert(name.clone())
+            {
+                return Some(name);
+            }
+        }
+        is_name = matches!(sign, b'{' | b',') && matches!(open.last(), Some(Some(_)));
+        rest = &rest[end..];
+    }
+    None
+}
+
+/// End of the string that begins at a position.
+fn string_end(text: &str, begin: usize) -> usize {
+    let (bytes, mut at) = (text.as_bytes(), begin + 1);
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found + 1;
+        if bytes[at - 1] == b'"' {
+            return at;
+        }
+        at += 1;
+    }
+    text.len()
+}
+
 /// Value of a well-formed document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RawJson<'a>(&'a str);
 
 impl<'a> RawJson<'a> {
-    /// Validates a whole document.
+    /// Validates a whole document. An object with two members of one name is an error: either value may be meant.
     pub(super) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
-        Ok(Self(serde_json::from_str::<&RawValue>(text.trim_start_matches('\u{feff}'))?.get()))
+        let value = serde_json::from_str::<&RawValue>(text.trim_start_matches('\u{feff}'))?.get();
+        match find_repeated_member(value) {
+            Some(name) => Err(Error::custom(format_args!("the member {name:?} appears twice"))),
+            None => Ok(Self(value)),
+        }
     }
 
     /// Source text of the value.
@@ -90,6 +173,41 @@ impl<'a> RawJson<'a> {
             b'"' => string(self.0),
             b'n' | b'[' | b'{' => None,
             _ => Some(Cow::Borrowed(self.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_member_that_appears_twice_is_found_at_any_depth() {
+        for (text, expected) in [
+            (r#"{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]}"#, None),
+            (r#"{"a":"a","b":"a","c":["a","a"]}"#, None),
+            (r#"{"a":"\"a\",{\"a","b":1}"#, None),
+            (r#"{"a":1,"b":2,"a":1}"#, Some("a")),
+            (r#"[1,{"x":{"é":1,"\u00e9":2}}]"#, Some("é")),
+            (r#"{"k":[{"a":1,"b":[],"a":1}],"a":2}"#, Some("a")),
+        ] {
+            assert_eq!(find_repeated_member(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_number_of_distinct_members_is_accepted(names in proptest::collection::btree_set("[a-z\"\\\\{},:]{0,4}", 0..80)) {
+            let pairs: Vec<String> =
+                names.iter().map(|name| format!("{}:[{{}}]", serde_json::to_string(name).unwrap())).collect();
+            let whole = format!("{{{}}}", pairs.join(","));
+            prop_assert!(RawJson::parse(&whole).is_ok(), "{}", whole);
+            if let Some(first) = pairs.first() {
+                let twice = format!("[{{{},{first}}}]", pairs.join(","));
+                prop_assert!(RawJson::parse(&twice).is_err(), "{}", twice);
+            }
         }
     }
 }

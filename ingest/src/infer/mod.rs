@@ -77,7 +77,7 @@ pub fn print_map(args: &MapArgs) -> Result<(), MapProposalError> {
         return Ok(());
     }
     let refused = |reason| MapProposalError::Refused { file: path.display().to_string(), reason };
-    let found = feed_files::find_feed_files(std::slice::from_ref(path), None);
+    let found = feed_files::find_feed_files(std::slice::from_ref(path), None, None);
     let unreadable = || found.refused.first().map_or("contains no table file", |(_, reason)| reason);
     let file = found.files.first().ok_or_else(|| refused(unreadable().to_owned()))?;
     let text = propose_map(file).map_err(refused)?;

@@ -10,7 +10,7 @@ fn propose(name: &str, bytes: &[u8]) -> Result<String, String> {
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join(name);
     std::fs::write(&path, bytes).unwrap();
-    let file = FeedFile { path, ..FeedFile::from_name(name) };
+    let file = FeedFile { location: path.into(), ..FeedFile::from_name(name) };
     let text = propose_map(&file);
     std::fs::remove_dir_all(folder).unwrap();
     text

@@ -1,6 +1,7 @@
 //! Arguments of `ingest load`, and the command in the manifest that repeats a load.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::Args;
@@ -10,6 +11,7 @@ use market::symbol::Symbol;
 
 use crate::format::{FormatChoice, MapFile, ReaderOptions, SymbolPattern};
 use crate::normalize::parse_time;
+use crate::source::folder_handle::FolderHandle;
 use crate::source::standard_input;
 
 /// Loads feed files into the log.
@@ -80,6 +82,9 @@ pub struct LoadArgs {
     /// Date that counts as today, for historical data (YYYY-MM-DD); default: the date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
+    /// Open folder above all paths. Without one, the paths are those of the command line.
+    #[arg(skip)]
+    pub(crate) folder: Option<Arc<FolderHandle>>,
 }
 
 impl LoadArgs {

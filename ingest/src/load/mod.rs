@@ -67,7 +67,7 @@ fn find_inputs(
     options: &ReaderOptions,
     progress: &LoadProgress,
 ) -> (LoadSummary, Vec<LoadInput>) {
-    let found = feed_files::find_feed_files(&args.paths, standard_input);
+    let found = feed_files::find_feed_files(&args.paths, args.folder.as_ref(), standard_input);
     let mut summary = LoadSummary {
         source: args.source.clone(),
         dry_run: args.dry_run,

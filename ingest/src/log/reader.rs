@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
-use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use async_nats::jetstream::{Context, Message};
@@ -28,6 +28,8 @@ const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 /// Time without an expected message after which the reader looks for unreadable messages.
 const STALLED: Duration = Duration::from_secs(1);
+/// Longest wait for the deletion of a consumer.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Connection to the log: reads its messages and publishes manifests.
 pub struct Log {
@@ -302,7 +304,7 @@ impl Log {
         subjects: &[String],
         from_sequence: u64,
         headers_only: bool,
-        mut each: impl FnMut(u64, &Message) -> Result<(), LogError>,
+        each: impl FnMut(u64, &Message) -> Result<(), LogError>,
     ) -> Result<Option<u64>, LogError> {
         let config = pull::Config {
             deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: from_sequence.max(1) },
@@ -311,13 +313,36 @@ impl Log {
             headers_only,
             memory_storage: true,
             num_replicas: 1,
+            // After a kill, the server deletes the consumer.
             inactive_threshold: Duration::from_secs(60),
             ..pull::Config::default()
         };
         let consumer =
             self.stream.create_consumer(config).await.map_err(|error| LogError::Read(error.into()))?;
-        let mut pending = consumer.cached_info().num_pending;
         let batch = if headers_only { 4096 } else { 64 };
+        let read = self.read_pending(&consumer, subjects, from_sequence, batch, each).await;
+        // Consumers of many short loads would exhaust the server, so each is deleted at once.
+        let deleted = self.stream.delete_consumer(&consumer.cached_info().name);
+        match tokio::time::timeout(DELETE_TIMEOUT, deleted).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "cannot delete a consumer"),
+            Err(_) => tracing::debug!("cannot delete a consumer: no answer"),
+        }
+        read
+    }
+
+    async fn read_pending(
+        &self,
+        consumer: &Consumer<pull::Config>,
+        subjects: &[String],
+        from_sequence: u64,
+        batch: usize,
+        mut each: impl FnMut(u64, &Message) -> Result<(), LogError>,
+    ) -> Result<Option<u64>, LogError> {
+        let mut pending = consumer.cached_info().num_pending;
+        if pending == 0 {
+            return Ok(None);
+        }
         let mut messages = consumer
             .stream()
             .max_messages_per_batch(batch)

@@ -1,6 +1,6 @@
 //! Arguments of `ingest pull`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::NaiveDate;
@@ -9,6 +9,7 @@ use market::symbol::Symbol;
 use telemetry::listener::MetricsSettings;
 
 use crate::normalize::parse_duration;
+use crate::source::regular_file::{Links, read_small_text};
 
 /// Fetches data from vendors' HTTP APIs and object stores, and loads it.
 ///
@@ -78,7 +79,8 @@ impl PullArgs {
             let texts = match word.strip_prefix('@') {
                 None => vec![word.clone()],
                 Some(path) => {
-                    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+                    let text = read_small_text(Path::new(path), Links::Followed)
+                        .map_err(|error| format!("{path}: {error}"))?;
                     text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
                 }
             };

@@ -1,18 +1,23 @@
 //! Batch of fetched answers on disk, until their rows are in the log.
 //!
-//! Invariant: every complete answer is recorded at once. A killed pull therefore loads it without a second request,
-//! and rows already in the log are not published twice.
+//! Invariants: every complete answer is recorded at once. A killed pull therefore loads it without a second request,
+//! and rows already in the log are not published twice. Files are created below open folders, never through a link.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use market::event::Bookmark;
 use serde::{Deserialize, Serialize};
 
 use super::plan::RequestUnit;
+use crate::source::folder_handle::FolderHandle;
 
+/// Folder of a batch, in the folder of its connector.
+const BATCH: &str = "batch";
 /// File with the notes of a batch.
 const NOTES: &str = "notes.json";
 /// Maximum number of answers loaded in one run, and of their bytes.
@@ -41,9 +46,28 @@ impl BatchPart {
 
 /// Batch of answers to one request of the manifest.
 pub(super) struct AnswerBatch {
-    folder: PathBuf,
+    /// Folder of the connector.
+    connector: Arc<FolderHandle>,
+    folder: FolderHandle,
     pub notes: BatchNotes,
     bytes: u64,
+}
+
+/// Place of one page of an answer.
+pub(super) struct PageFile {
+    folder: FolderHandle,
+    name: String,
+    /// Path, for reading the page again.
+    pub path: PathBuf,
+    /// Path relative to the folder of new files.
+    pub relative: String,
+}
+
+impl PageFile {
+    /// Creates the file, in place of one that an earlier attempt left.
+    pub(super) fn create(&self) -> io::Result<File> {
+        self.folder.replace_file(OsStr::new(&self.name))
+    }
 }
 
 /// Notes on a batch's answers, stored next to them.
@@ -81,33 +105,46 @@ impl FetchedAnswer {
 
 impl AnswerBatch {
     /// Creates an empty batch in a connector's folder.
-    pub(super) fn create(folder: &Path, request: &str, options: Vec<String>) -> io::Result<Self> {
-        let notes = BatchNotes { request: request.to_owned(), options, answers: Vec::new() };
-        let batch = Self { folder: folder.join("batch"), notes, bytes: 0 };
-        batch.remove()?;
+    pub(super) fn create(
+        connector: &Arc<FolderHandle>,
+        request: &str,
+        options: Vec<String>,
+    ) -> io::Result<Self> {
+        remove_folder(&connector.path().join(BATCH))?;
+        let folder = connector.create_folder(BATCH)?;
         for part in BatchPart::ALL {
-            fs::create_dir_all(batch.files_folder(part))?;
+            folder.create_folder(part.folder_name())?;
         }
-        Ok(batch)
+        let notes = BatchNotes { request: request.to_owned(), options, answers: Vec::new() };
+        Ok(Self { connector: connector.clone(), folder, notes, bytes: 0 })
     }
 
     /// Opens the batch of an earlier pull; `None` if there is no complete one.
-    pub(super) fn open_unfinished(folder: &Path) -> io::Result<Option<Self>> {
-        let folder = folder.join("batch");
-        let notes = match fs::read(folder.join(NOTES)) {
-            Ok(text) => text,
+    pub(super) fn open_unfinished(connector: &Arc<FolderHandle>) -> io::Result<Option<Self>> {
+        let read = || -> io::Result<(FolderHandle, Vec<u8>)> {
+            let (folder, mut notes) = (connector.open_folder(Path::new(BATCH))?, Vec::new());
+            folder.open_file(Path::new(NOTES))?.read_to_end(&mut notes)?;
+            Ok((folder, notes))
+        };
+        let (folder, notes) = match read() {
+            Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let batch = Self { folder, notes: serde_json::from_slice(&notes)?, bytes: 0 };
         // A batch of an older program has no folder of replaced files.
-        fs::create_dir_all(batch.files_folder(BatchPart::Replaced))?;
-        Ok(Some(batch))
+        folder.create_folder(BatchPart::Replaced.folder_name())?;
+        let notes = serde_json::from_slice(&notes)?;
+        Ok(Some(Self { connector: connector.clone(), folder, notes, bytes: 0 }))
     }
 
     /// Folder of a part's files.
     pub(super) fn files_folder(&self, part: BatchPart) -> PathBuf {
-        self.folder.join(part.folder_name())
+        self.folder.path().join(part.folder_name())
+    }
+
+    /// Opens the folder of a part's files.
+    pub(super) fn open_files_folder(&self, part: BatchPart) -> io::Result<FolderHandle> {
+        self.folder.open_folder(Path::new(part.folder_name()))
     }
 
     /// Options that load the files of a part.
@@ -120,14 +157,14 @@ impl AnswerBatch {
         options
     }
 
-    /// Path of a unit's page, counted from 1, relative to the folder of new files. Each page has a separate folder,
-    /// because the file name gives the symbol.
-    pub(super) fn create_page_path(&self, unit: &RequestUnit, page: usize) -> io::Result<String> {
-        let folder = format!("{:03}-{page:03}", self.notes.answers.len() + 1);
+    /// Place of a unit's page, counted from 1. Each page has a separate folder, because the file name gives the symbol.
+    pub(super) fn create_page(&self, unit: &RequestUnit, page: usize) -> io::Result<PageFile> {
+        let number = format!("{:03}-{page:03}", self.notes.answers.len() + 1);
         // An earlier failed unit may have left pages under this number.
-        remove_folder(&self.files_folder(BatchPart::New).join(&folder))?;
-        fs::create_dir_all(self.files_folder(BatchPart::New).join(&folder))?;
-        Ok(format!("{folder}/{}", unit.file))
+        remove_folder(&self.files_folder(BatchPart::New).join(&number))?;
+        let folder = self.open_files_folder(BatchPart::New)?.create_folder(&number)?;
+        let (name, path) = (unit.file.clone(), folder.path().join(&unit.file));
+        Ok(PageFile { folder, name, path, relative: format!("{number}/{}", unit.file) })
     }
 
     /// Records a fetched unit.
@@ -141,11 +178,11 @@ impl AnswerBatch {
             self.bytes += fs::metadata(part.join(file))?.len();
         }
         self.notes.answers.push(answer);
-        let new = self.folder.join("notes.new");
-        let mut file = File::create(&new)?;
+        let new = OsStr::new("notes.new");
+        let mut file = self.folder.replace_file(new)?;
         file.write_all(&serde_json::to_vec(&self.notes)?)?;
         file.sync_all()?;
-        fs::rename(new, self.folder.join(NOTES))
+        self.folder.move_entry(new, &self.folder, OsStr::new(NOTES))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -165,17 +202,16 @@ impl AnswerBatch {
     /// Moves a refused file to the folder of refused files, with the reason. It replaces an older file of the same
     /// name.
     pub(super) fn keep_refused_file(&self, part: BatchPart, file: &str, reason: &str) -> io::Result<PathBuf> {
-        let folder = self.folder.with_file_name("refused");
-        fs::create_dir_all(&folder)?;
-        let name = file.rsplit('/').next().unwrap_or(file);
-        let kept = folder.join(format!("{}-{name}", self.notes.request));
-        fs::write(kept.with_added_extension("reason.txt"), reason)?;
-        fs::copy(self.files_folder(part).join(file), &kept)?;
-        Ok(kept)
+        let folder = self.connector.create_folder("refused")?;
+        let name = format!("{}-{}", self.notes.request, file.rsplit('/').next().unwrap_or(file));
+        folder.replace_file(OsStr::new(&format!("{name}.reason.txt")))?.write_all(reason.as_bytes())?;
+        let mut refused = self.open_files_folder(part)?.open_file(Path::new(file))?;
+        io::copy(&mut refused, &mut folder.replace_file(OsStr::new(&name))?)?;
+        Ok(folder.path().join(name))
     }
 
     pub(super) fn remove(&self) -> io::Result<()> {
-        remove_folder(&self.folder)
+        remove_folder(self.folder.path())
     }
 
     /// Removes the pages of incomplete units, which must not be loaded.

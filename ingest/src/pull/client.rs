@@ -1,6 +1,5 @@
 //! Rate-limited client of a vendor: requests with retries, within the call budget and the maximum wait.
 
-use std::path::Path;
 use std::time::Duration;
 
 use chrono::Utc;
@@ -9,6 +8,7 @@ use reqwest::Url;
 use telemetry::{Shutdown, failpoint};
 
 use super::args::PullArgs;
+use super::batch::PageFile;
 use super::connector::{Connector, RequestTemplate};
 use super::error::PullError;
 use super::http_client::{CallError, HttpClient, VendorAnswer};
@@ -52,7 +52,7 @@ impl VendorClient<'_> {
         request: &RequestTemplate,
         url: &Url,
         bookmark: Option<&Bookmark>,
-        target: &Path,
+        target: &PageFile,
     ) -> Result<PageResult, PullError> {
         let (mut url, mut redirects, mut attempts) = (url.clone(), 0, 0);
         loop {

@@ -14,6 +14,7 @@ use super::credential::CredentialSpec;
 use super::error::PullError;
 use super::schedule::PullSchedule;
 use crate::load::{LoadArgs, parse_source_name};
+use crate::source::regular_file::{Links, read_small_text};
 
 /// Shipped manifests, by name.
 pub(super) const SHIPPED: [(&str, &str); 6] = [
@@ -41,7 +42,7 @@ pub(super) struct Connector {
     source: Option<String>,
     #[serde(deserialize_with = "address")]
     pub base_url: Url,
-    /// Other hosts of the vendor, which may receive the credential.
+    /// Other hosts of the vendor. They may receive the credential, and their addresses may be private.
     #[serde(default)]
     pub hosts: Vec<String>,
     #[serde(default)]
@@ -128,7 +129,7 @@ impl Connector {
         let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
         let text = match shipped {
             Some((_, text)) => (*text).to_owned(),
-            None => std::fs::read_to_string(Path::new(name)).map_err(|error| {
+            None => read_small_text(Path::new(name), Links::Followed).map_err(|error| {
                 let names = SHIPPED.map(|(name, _)| name).join(", ");
                 invalid(format!("{error}; shipped are {names}, any other is a file"))
             })?,
@@ -159,6 +160,12 @@ impl Connector {
         let named = |host: &str| self.hosts.iter().any(|trusted| trusted == host);
         url.origin() == self.base_url.origin()
             || url.scheme() == "https" && url.port().is_none() && url.host_str().is_some_and(named)
+    }
+
+    /// True if the manifest names the host of a URL, so that its address may be private.
+    pub(super) fn is_own_host(&self, url: &Url) -> bool {
+        let host = url.host_str();
+        host == self.base_url.host_str() || self.hosts.iter().any(|own| host == Some(own.as_str()))
     }
 
     fn validate(&self) -> Result<(), String> {

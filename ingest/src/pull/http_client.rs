@@ -1,12 +1,13 @@
 //! HTTP client of a connector: sends one request and writes the answer to a file.
 //!
-//! Invariants: every wait has a timeout, and answers have a maximum size. The credential is sent only to the
-//! vendor's hosts, also after redirects.
+//! Invariants: every wait has a timeout, and answers have a maximum size and a minimum speed. The credential is sent
+//! only to the vendor's hosts, also after redirects. Addresses named in answers are public, or the vendor's hosts.
 
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
-use std::time::Duration;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use market::event::Bookmark;
@@ -16,8 +17,10 @@ use reqwest::header::{
 };
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 
+use super::batch::PageFile;
 use super::connector::Connector;
 use super::credential::Credential;
+use super::public_address::{PublicResolver, leads_to_private_address};
 use super::retry::retry_after;
 use crate::format::{is_throttle_notice, parse_service_message};
 
@@ -26,6 +29,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Maximum size of an answer that is checked for a notice instead of data, in bytes.
 const NOTICE_BYTES: u64 = 64 * 1024;
+/// Minimum speed of an answer that takes longer than the maximum pause, in bytes per second.
+const SLOWEST: u64 = 1024;
 
 /// Limits of a call.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +46,8 @@ pub(super) struct HttpClient<'a> {
     connector: &'a Connector,
     credential: &'a Credential,
     client: Client,
+    /// Client for addresses that an answer named.
+    public_client: Client,
     limits: CallLimits,
 }
 
@@ -79,16 +86,19 @@ impl<'a> HttpClient<'a> {
         credential: &'a Credential,
         limits: CallLimits,
     ) -> Result<Self, String> {
-        let client = Client::builder()
-            .user_agent(concat!("ingest/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(limits.idle)
-            .timeout(ANSWER_TIMEOUT)
-            // Redirects are handled here, since a query or any header may contain a credential.
-            .redirect(redirect::Policy::none())
-            .build()
-            .map_err(|error| error.to_string())?;
-        Ok(Self { connector, credential, client, limits })
+        let builder = || {
+            Client::builder()
+                .user_agent(concat!("ingest/", env!("CARGO_PKG_VERSION")))
+                .connect_timeout(CONNECT_TIMEOUT)
+                .read_timeout(limits.idle)
+                .timeout(ANSWER_TIMEOUT)
+                // Redirects are handled here, since a query or any header may contain a credential.
+                .redirect(redirect::Policy::none())
+        };
+        let client = builder().build().map_err(|error| error.to_string())?;
+        let public_client = builder().dns_resolver(Arc::new(PublicResolver)).build();
+        let public_client = public_client.map_err(|error| error.to_string())?;
+        Ok(Self { connector, credential, client, public_client, limits })
     }
 
     /// Sends a request and writes the data of the answer to a file.
@@ -96,7 +106,7 @@ impl<'a> HttpClient<'a> {
         &self,
         url: &Url,
         bookmark: Option<&Bookmark>,
-        target: &Path,
+        target: &PageFile,
     ) -> Result<VendorAnswer, CallError> {
         let (mut asked, mut headers) = (url.clone(), HeaderMap::new());
         if let Some(bookmark) = bookmark {
@@ -111,7 +121,17 @@ impl<'a> HttpClient<'a> {
             let said = "cannot follow a redirect with the credential in its URL: its host is not trusted; add it to hosts";
             return Err(CallError::Failed(said.to_owned()));
         }
-        let sent = self.client.get(asked).headers(headers).send().await;
+        let client = if self.connector.is_own_host(url) {
+            &self.client
+        } else if leads_to_private_address(url).await {
+            let host = url.host_str().unwrap_or_default();
+            return Err(CallError::Failed(format!(
+                "cannot follow the answer to {host}: its address is private or local; add it to hosts if it is the vendor's"
+            )));
+        } else {
+            &self.public_client
+        };
+        let sent = client.get(asked).headers(headers).send().await;
         let response = sent.map_err(|error| CallError::Transient(self.describe_error(error)))?;
         match response.status() {
             StatusCode::OK => self.write_body(response, target).await,
@@ -122,7 +142,7 @@ impl<'a> HttpClient<'a> {
         }
     }
 
-    async fn write_body(&self, mut response: Response, target: &Path) -> Result<VendorAnswer, CallError> {
+    async fn write_body(&self, mut response: Response, target: &PageFile) -> Result<VendorAnswer, CallError> {
         let header = |name| {
             response
                 .headers()
@@ -140,9 +160,8 @@ impl<'a> HttpClient<'a> {
             return Err(too_large());
         }
         let kept = |error: std::io::Error| CallError::Failed(format!("cannot store the answer: {error}"));
-        let mut file =
-            File::options().read(true).write(true).create(true).truncate(true).open(target).map_err(kept)?;
-        let mut bytes = 0;
+        let mut file = target.create().map_err(kept)?;
+        let (mut bytes, begun) = (0, Instant::now());
         while let Some(chunk) =
             response.chunk().await.map_err(|error| CallError::Transient(self.describe_error(error)))?
         {
@@ -150,21 +169,29 @@ impl<'a> HttpClient<'a> {
             if bytes > self.limits.bytes {
                 return Err(too_large());
             }
+            let elapsed = begun.elapsed();
+            if elapsed > self.limits.idle && bytes < elapsed.as_secs() * SLOWEST {
+                return Err(CallError::Transient(format!(
+                    "the answer is too slow: {bytes} bytes in {} s, at least {SLOWEST} bytes per second are expected",
+                    elapsed.as_secs()
+                )));
+            }
             file.write_all(&chunk).map_err(kept)?;
         }
         self.credential.overwrite_secrets(&file).map_err(kept)?;
         file.sync_all().map_err(kept)?;
-        self.find_notice(target, bytes)
+        self.find_notice(&file, bytes)
             .map_err(kept)?
             .map_or(Ok(VendorAnswer::Data { etag, last_modified }), Err)
     }
 
     /// Error in a small answer without data; `None` if it may have data.
-    fn find_notice(&self, path: &Path, bytes: u64) -> std::io::Result<Option<CallError>> {
+    fn find_notice(&self, file: &File, bytes: u64) -> std::io::Result<Option<CallError>> {
         if bytes > NOTICE_BYTES {
             return Ok(None);
         }
-        let content = std::fs::read(path)?;
+        let mut content = vec![0; usize::try_from(bytes).unwrap_or_default()];
+        file.read_exact_at(&mut content, 0)?;
         let text = self.credential.redact(&String::from_utf8_lossy(&content));
         if let Some(notice) = parse_service_message(&text) {
             let said = notice.said;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Utc;
@@ -10,6 +11,7 @@ use telemetry::{Shutdown, outln};
 
 use crate::log::reader::Log;
 use crate::source::dir_lock;
+use crate::source::folder_handle::FolderHandle;
 
 mod args;
 mod aws;
@@ -22,6 +24,7 @@ mod error;
 mod http_client;
 mod paging;
 mod plan;
+mod public_address;
 mod report;
 mod retry;
 mod schedule;
@@ -141,11 +144,12 @@ impl ConnectorRun<'_> {
     /// Runs one sync run.
     async fn run_once(&self) -> Result<PullReport, PullError> {
         let Self { args, connector, credential, settings, shutdown } = *self;
-        let folder = args.folder.join(&connector.name);
-        let in_folder = |source| PullError::Folder { path: folder.clone(), source };
-        fs::create_dir_all(&folder).map_err(in_folder)?;
-        let held = dir_lock::try_lock(&folder.join(".lock")).map_err(in_folder)?;
-        let _lock = held.ok_or_else(|| PullError::Locked { folder: folder.clone() })?;
+        let path = args.folder.join(&connector.name);
+        let in_folder = |source| PullError::Folder { path: path.clone(), source };
+        fs::create_dir_all(&path).map_err(in_folder)?;
+        let folder = Arc::new(FolderHandle::open_unlinked(&path).map_err(in_folder)?);
+        let lock = dir_lock::try_lock(&folder, ".lock").map_err(in_folder)?;
+        let _lock = lock.ok_or_else(|| PullError::Locked { folder: path.clone() })?;
         let symbols = symbols_to_fetch(args, connector)?;
         let state_log =
             StateLog::open(Log::open(settings).await?, &connector.name, connector.source()).await?;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use chrono::{TimeDelta, Utc};
 use event_log::stream::StreamSettings;
@@ -26,6 +27,7 @@ use crate::clock::now;
 use crate::load::error::LoadError;
 use crate::load::load;
 use crate::load::report::FileStatus;
+use crate::source::folder_handle::FolderHandle;
 
 /// Maximum number of pages of one answer.
 const MOST_PAGES: usize = 10_000;
@@ -38,7 +40,7 @@ pub(super) struct SyncRun<'a> {
     pub symbols: &'a [Symbol],
     pub settings: &'a StreamSettings,
     /// Folder of the connector.
-    pub folder: PathBuf,
+    pub folder: Arc<FolderHandle>,
     pub pulled: PullReport,
 }
 
@@ -157,10 +159,9 @@ impl SyncRun<'_> {
         };
         let mut first = None;
         for page in 1..=MOST_PAGES {
-            let file = batch.create_page_path(unit, page).map_err(|error| self.folder_error(error))?;
-            let path = batch.files_folder(BatchPart::New).join(&file);
+            let target = batch.create_page(unit, page).map_err(|error| self.folder_error(error))?;
             let known = unit.known.as_ref().filter(|_| page == 1);
-            let answer = match self.client.request_page(request, &url, known, &path).await? {
+            let answer = match self.client.request_page(request, &url, known, &target).await? {
                 PageResult::Answer(answer) => answer,
                 PageResult::Failed(reason) => return Ok(FetchOutcome::Failed(reason)),
                 PageResult::Silent(reason) => return Ok(FetchOutcome::Silent(reason)),
@@ -196,6 +197,7 @@ impl SyncRun<'_> {
                     )));
                 }
             }
+            let (path, file) = (target.path, target.relative);
             let blank = paging::has_no_records(&path, first.as_deref(), request.paging.as_ref());
             let blank = blank.map_err(|error| self.folder_error(error))?;
             let before = files.last().map(|file| batch.files_folder(BatchPart::New).join(file));
@@ -298,11 +300,13 @@ impl SyncRun<'_> {
             connector: self.client.connector.name.clone(),
             reason: format!("options of the manifest: {error}"),
         };
-        let args = self
+        let mut args = self
             .client
             .connector
             .load_args(&folder.display().to_string(), &batch.load_options(part))
             .map_err(unusable)?;
+        let opened = batch.open_files_folder(part).map_err(|error| self.folder_error(error))?;
+        (args.paths, args.folder) = (vec![folder], Some(Arc::new(opened)));
         let answers = || batch.notes.answers.iter().filter(|answer| answer.part() == part);
         let files = || answers().flat_map(|answer| &answer.files);
         let summary = match load(&args, self.settings, self.client.shutdown).await {
@@ -323,7 +327,7 @@ impl SyncRun<'_> {
     }
 
     fn folder_error(&self, source: std::io::Error) -> PullError {
-        PullError::Folder { path: self.folder.clone(), source }
+        PullError::Folder { path: self.folder.path().to_owned(), source }
     }
 }
 

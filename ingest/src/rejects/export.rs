@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
 use crate::format::canonical::kind_of_file_name;
+use crate::format::find_repeated_member;
 use crate::source::csv_reader::detect_delimiter;
 
 /// Reject of the log with its id, run, source and state.
@@ -77,7 +78,8 @@ fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
 fn json_record(row: &ListedReject) -> Value {
     let ListedReject { id, reject, .. } = row;
     let mut members = match (&reject.columns, serde_json::from_str::<Value>(&reject.row)) {
-        (None, Ok(Value::Object(members))) => members,
+        // Of two members of one name, an object would keep the last one.
+        (None, Ok(Value::Object(members))) if find_repeated_member(&reject.row).is_none() => members,
         (Some(columns), _) => cells(columns, reject).unwrap_or_else(|| unsplit_row(reject)),
         _ => unsplit_row(reject),
     };
@@ -130,6 +132,8 @@ mod tests {
             (&json_record(&json)["to"], &json_record(&json)["reject_id"]),
             (&json!(2), &json!("rj-1"))
         );
+        let twice = r#"{"kind":"split","to":2,"to":3}"#;
+        assert_eq!(json_record(&refused("feed.ndjson", None, twice))["row"], twice);
         let broken = refused("prices.csv", Some("symbol,date,close"), "KO,\"x");
         assert_eq!(json_record(&broken)["row"], "KO,\"x");
     }

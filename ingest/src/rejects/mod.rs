@@ -7,6 +7,7 @@ use event_log::stream::StreamSettings;
 use telemetry::outln;
 
 use crate::log::reader::{Log, LogError};
+use crate::source::file_label::escape_name;
 
 mod export;
 mod open;
@@ -45,10 +46,16 @@ pub struct RejectsArgs {
     /// New file, .ndjson or .csv, for the original rows with their reject_id and reason; nothing is printed
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
+    /// Maximum number of rejects to print; an export has all of them
+    #[arg(long, default_value_t = 1000, value_name = "ROWS")]
+    pub limit: u64,
     /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
+
+/// Maximum length of a printed row in characters. The export and JSON have the whole row.
+const PRINTED_ROW: usize = 500;
 
 /// Errors of listing or exporting rejects.
 #[derive(Debug, thiserror::Error)]
@@ -66,15 +73,17 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
     let log = Log::open(settings).await?;
     let manifests = log.manifests().await?;
     let open = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
-    let mut rows = Vec::new();
+    let (mut rows, mut total) = (Vec::new(), 0);
     log.each_reject(|frame, reject| {
         let id = reject_id(&frame.run, reject);
         let (run, source) = (frame.run.clone(), frame.source.clone());
         let row = ListedReject { open: open.is_open(&run, &id), id, run, source, reject: reject.clone() };
         if args.matches(&row) {
+            total += 1;
             match &args.export {
                 Some(_) => rows.push(row),
-                None => print_reject(&row, args.json),
+                None if total <= args.limit => print_reject(&row, args.json),
+                None => {}
             }
         }
     })
@@ -86,6 +95,14 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
             rows.len(),
             path.display()
         );
+        return Ok(());
+    }
+    let printed = total.min(args.limit);
+    if printed < total {
+        tracing::warn!(total, printed, "not all rejects printed: raise --limit, or write all with --export");
+    }
+    if !args.json {
+        outln!("{printed} of {total} rejects printed");
     }
     Ok(())
 }
@@ -112,10 +129,19 @@ fn print_reject(row: &ListedReject, json: bool) {
     let closed = if *open { "" } else { ", closed" };
     outln!(
         "{}:{}: {} ({}{closed})\n    {}",
-        reject.file,
+        escape_name(&reject.file),
         reject.line,
-        reject.message,
+        escape_name(&reject.message),
         reject.reason,
-        reject.row
+        escape_name(&shorten_row(&reject.row))
     );
+}
+
+fn shorten_row(row: &str) -> String {
+    let row = row.trim_end();
+    let mut shown: String = row.chars().take(PRINTED_ROW).collect();
+    if shown.len() < row.len() {
+        shown.push('…');
+    }
+    shown
 }

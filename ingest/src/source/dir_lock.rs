@@ -2,12 +2,13 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::path::Path;
+
+use crate::source::folder_handle::FolderHandle;
 
 /// Takes the lock for the lifetime of the result; `None` if another process has it. The kernel releases the lock at
 /// the end of the process, also after a kill.
-pub(crate) fn try_lock(lock_path: &Path) -> io::Result<Option<File>> {
-    let file = File::options().create(true).truncate(false).write(true).open(lock_path)?;
+pub(crate) fn try_lock(folder: &FolderHandle, name: &str) -> io::Result<Option<File>> {
+    let file = folder.open_lock(name)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),

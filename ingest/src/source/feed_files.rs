@@ -1,11 +1,17 @@
 //! Resolution of command-line paths to feed files.
 //!
-//! Folders are read recursively in name order. Every entry of a zip archive is a separate file. The fixed order
-//! makes loads repeatable.
+//! Folders are read recursively in name order, without following links. Every entry of a zip archive is a separate
+//! file. The fixed order makes loads repeatable.
 
-use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use rustix::fs::FileType;
+
+use crate::source::file_label::escape_name;
+use crate::source::file_location::FileLocation;
+use crate::source::folder_handle::{FolderEntry, FolderHandle};
 use crate::source::standard_input::{self, StandardInput};
 use crate::source::zip_archive::ZipDirectory;
 
@@ -28,8 +34,8 @@ pub enum Encoding {
 /// Feed file to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedFile {
-    /// Path of the file or of its archive.
-    pub path: PathBuf,
+    /// Place of the file or of its archive.
+    pub location: FileLocation,
     /// Name for messages and provenance, relative to the path on the command line.
     pub label: String,
     pub packing: Packing,
@@ -39,8 +45,9 @@ pub struct FeedFile {
 impl FeedFile {
     /// Full path for messages. An archive entry follows the path of its archive.
     pub fn display_path(&self) -> String {
-        let path = self.path.display().to_string();
-        let archive = self.path.file_name().map(|name| format!("{}/", name.to_string_lossy()));
+        let path = self.location.display_path();
+        let archive = self.location.path.file_name();
+        let archive = archive.map(|name| format!("{}/", escape_name(&name.to_string_lossy())));
         let inner = archive.and_then(|archive| Some(self.label.split_once(&archive)?.1));
         match (&self.packing, inner) {
             (Packing::Zip(..), Some(inner)) => format!("{path}/{inner}"),
@@ -63,7 +70,8 @@ impl FeedFile {
     /// File with this name but without a path.
     pub(crate) fn from_name(label: &str) -> Self {
         let encoding = encoding_of(strip_packing(label)).unwrap_or(Encoding::Csv);
-        Self { path: PathBuf::new(), label: label.to_owned(), packing: Packing::Alone, encoding }
+        let location = PathBuf::new().into();
+        Self { location, label: label.to_owned(), packing: Packing::Alone, encoding }
     }
 }
 
@@ -77,93 +85,114 @@ pub(crate) struct FoundFiles {
     pub refused: Vec<(String, String)>,
 }
 
-/// Finds the files of all paths, in order. One path may be standard input.
-pub(crate) fn find_feed_files(paths: &[PathBuf], standard_input: Option<&StandardInput>) -> FoundFiles {
+/// Finds the files of all paths, in order. One path may be standard input. With an open folder, all paths are below it.
+pub(crate) fn find_feed_files(
+    paths: &[PathBuf],
+    folder: Option<&Arc<FolderHandle>>,
+    standard_input: Option<&StandardInput>,
+) -> FoundFiles {
     let mut found = FoundFiles::default();
     for path in paths {
         if let Some(input) = standard_input.filter(|_| standard_input::is_standard_input(path)) {
-            add(&input.path, input.label.clone(), true, &mut found);
+            add(input.path.clone().into(), input.label.clone(), true, &mut found);
             continue;
         }
-        let label = path
-            .file_name()
-            .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
-        if path.is_dir() {
-            walk(path, "", &mut found);
-        } else {
-            add(path, label, true, &mut found);
+        let location = FileLocation { path: path.clone(), folder: folder.cloned() };
+        if path.to_str().is_none() {
+            found.refused.push((location.display_path(), NOT_UTF8.to_owned()));
+            continue;
         }
+        let is_folder = folder.map_or_else(|| path.is_dir(), |folder| folder.path() == path);
+        if is_folder {
+            let opened =
+                folder.map_or_else(|| FolderHandle::open(path).map(Arc::new), |folder| Ok(folder.clone()));
+            match opened {
+                Ok(folder) => walk(&folder, Path::new(""), "", &mut found),
+                Err(error) => found.refuse_folder(path, &error),
+            }
+            continue;
+        }
+        let label = path.file_name().map_or_else(|| location.display_path(), name_of);
+        add(location, label, true, &mut found);
     }
     found
 }
 
-fn walk(folder: &Path, prefix: &str, found: &mut FoundFiles) {
-    let entries = std::fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
-    let mut entries = match entries {
+/// Reason for refusing a file with another name than text. The manifest of a run has its files' names as text.
+const NOT_UTF8: &str = "has a name that is not UTF-8: rename it";
+
+impl FoundFiles {
+    fn refuse_folder(&mut self, path: &Path, error: &io::Error) {
+        let path = escape_name(&path.to_string_lossy());
+        self.refused.push((path, format!("folder cannot be read: {error}")));
+    }
+}
+
+fn name_of(name: &std::ffi::OsStr) -> String {
+    escape_name(&name.to_string_lossy())
+}
+
+fn walk(folder: &Arc<FolderHandle>, relative: &Path, prefix: &str, found: &mut FoundFiles) {
+    let entries = match folder.entries(relative) {
         Ok(entries) => entries,
-        Err(error) => {
-            return found
-                .refused
-                .push((folder.display().to_string(), format!("folder cannot be read: {error}")));
-        }
+        Err(error) => return found.refuse_folder(&folder.path().join(relative), &error),
     };
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        let label = format!("{prefix}{}", entry.file_name().to_string_lossy());
-        if entry.path().is_dir() && is_hidden(&label) {
-            found.skipped.push(format!("{label}/"));
-        } else if entry.path().is_dir() {
-            walk(&entry.path(), &format!("{label}/"), found);
-        } else {
-            add(&entry.path(), label, false, found);
+    for FolderEntry { name, kind } in entries {
+        let (label, relative) = (format!("{prefix}{}", name_of(&name)), relative.join(&name));
+        let location = FileLocation { path: folder.path().join(&relative), folder: Some(folder.clone()) };
+        match kind {
+            FileType::Directory if is_hidden(&label) => found.skipped.push(format!("{label}/")),
+            _ if is_hidden(&label) => found.skipped.push(label),
+            _ if name.to_str().is_none() => {
+                found.refused.push((location.display_path(), NOT_UTF8.to_owned()))
+            }
+            FileType::Directory => walk(folder, &relative, &format!("{label}/"), found),
+            _ => add(location, label, false, found),
         }
     }
 }
 
-fn add(path: &Path, label: String, named: bool, found: &mut FoundFiles) {
-    if let Err(error) = File::open(path) {
-        return found.refused.push((path.display().to_string(), format!("cannot be opened: {error}")));
-    }
-    if !named && is_hidden(&label) {
-        return found.skipped.push(label);
+fn add(location: FileLocation, label: String, named: bool, found: &mut FoundFiles) {
+    if let Err(error) = location.open() {
+        return found.refused.push((location.display_path(), format!("cannot be opened: {error}")));
     }
     if label.to_ascii_lowercase().ends_with(".zip") {
-        return add_archive(path, &label, found);
+        return add_archive(&location, &label, found);
     }
     if let Some(reason) = unsupported_packing(strip_packing(&label)) {
-        return found.refused.push((path.display().to_string(), reason));
+        return found.refused.push((location.display_path(), reason));
     }
     // A file on the command line is read even if its name is not a feed name.
     let encoding = encoding_of(strip_packing(&label)).or(named.then_some(Encoding::Csv));
     match encoding {
         Some(encoding) => {
-            let packing = Packing::Alone;
-            found.files.push(FeedFile { path: path.to_owned(), label, packing, encoding });
+            found.files.push(FeedFile { location, label, packing: Packing::Alone, encoding });
         }
         None => found.skipped.push(label),
     }
 }
 
-fn add_archive(path: &Path, label: &str, found: &mut FoundFiles) {
-    let opened = ZipDirectory::open(path).and_then(|archive| Ok((archive.entries()?, archive)));
+fn add_archive(location: &FileLocation, label: &str, found: &mut FoundFiles) {
+    let opened = ZipDirectory::open(location).and_then(|archive| Ok((archive.entries()?, archive)));
     let (mut names, archive) = match opened {
         Ok(opened) => opened,
         Err(error) => {
             let reason = format!("is not a readable zip archive: {error}");
-            return found.refused.push((path.display().to_string(), reason));
+            return found.refused.push((location.display_path(), reason));
         }
     };
     names.sort_by(|a, b| a.1.cmp(&b.1));
     for (index, name) in names.into_iter().filter(|(_, name)| !name.ends_with('/')) {
+        let name = escape_name(&name);
         let label = format!("{label}/{name}");
         if let Some(reason) = unsupported_packing(strip_packing(&name)).filter(|_| !is_hidden(&name)) {
-            found.refused.push((format!("{}/{name}", path.display()), reason));
+            found.refused.push((format!("{}/{name}", location.display_path()), reason));
             continue;
         }
         match encoding_of(strip_packing(&name)).filter(|_| !is_hidden(&name)) {
             Some(encoding) => {
                 found.files.push(FeedFile {
-                    path: path.to_owned(),
+                    location: location.clone(),
                     label,
                     packing: Packing::Zip(archive.clone(), index),
                     encoding,

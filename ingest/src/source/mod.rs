@@ -3,8 +3,13 @@
 pub(crate) mod csv_reader;
 pub(crate) mod dir_lock;
 pub(crate) mod feed_files;
+pub(crate) mod file_label;
+pub(crate) mod file_location;
+pub(crate) mod folder_handle;
+pub(crate) mod inflation_limit;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet_table;
+pub(crate) mod regular_file;
 pub(crate) mod standard_input;
 pub(crate) mod unpack;
 pub(crate) mod zip_archive;

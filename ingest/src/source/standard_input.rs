@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -84,7 +85,7 @@ impl Drop for StandardInput {
 fn copy(mut input: impl Read) -> io::Result<PathBuf> {
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     let path = std::env::temp_dir().join(format!("ingest-{}-{nanos}.input", std::process::id()));
-    let mut file = File::options().write(true).create_new(true).open(&path)?;
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
     io::copy(&mut input, &mut file)
         .and_then(|_| file.flush())
         .inspect_err(|_| _ = std::fs::remove_file(&path))?;

@@ -2,20 +2,17 @@
 //!
 //! Invariant: no file is inflated whole in memory. A zip bomb ends in an error after a bounded amount of work.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use crate::source::feed_files::{FeedFile, Packing};
+use crate::source::file_location::FileLocation;
+use crate::source::inflation_limit::{ArchiveBudget, MAX_RATIO, exceeds_ratio};
 #[cfg(feature = "parquet")]
 use crate::source::parquet_table;
 
-/// Maximum compression ratio. Real feeds have 3 to 40; deflate reaches 1,032 and zstd far more.
-const MAX_RATIO: u64 = 250;
-/// Unpacked size in bytes below which every ratio is accepted.
-const HARMLESS: u64 = 64 * 1024 * 1024;
 const BUFFER: usize = 256 * 1024;
 
 /// Passes the text of a file to `body`. It inflates gzip and zstd, recodes UTF-16, and converts Parquet to a table.
@@ -24,15 +21,17 @@ pub(crate) fn read_text<T>(
     body: impl FnOnce(&mut dyn Read) -> io::Result<T>,
 ) -> io::Result<T> {
     match &file.packing {
-        Packing::Alone => match parquet(&file.path)? {
+        Packing::Alone => match parquet(&file.location)? {
             Some(table) => in_utf8(table, body),
-            None => unpacked(File::open(&file.path)?, body),
+            None => unpacked(file.location.open()?, None, body),
         },
         Packing::Zip(archive, index) => {
-            let mut archive = archive.reader();
-            let inner = archive.by_index(*index)?;
+            let (mut reader, begun) = (archive.reader(), Instant::now());
+            let inner = reader.by_index(*index)?;
+            archive.budget().charge(*index, 0, begun.elapsed())?;
             let packed = Arc::new(AtomicU64::new(inner.compressed_size()));
-            unpacked(Bounded { inner, packed, unpacked: 0 }, body)
+            let bounded = Bounded { inner, packed, unpacked: 0 };
+            unpacked(bounded, Some((archive.budget(), *index)), body)
         }
     }
 }
@@ -40,8 +39,8 @@ pub(crate) fn read_text<T>(
 /// Columns of binary doubles. Empty for other files than Parquet, and for builds without Parquet.
 pub(crate) fn double_columns(file: &FeedFile) -> io::Result<Vec<String>> {
     #[cfg(feature = "parquet")]
-    if file.packing == Packing::Alone && is_parquet(&file.path)? {
-        return parquet_table::double_columns(File::open(&file.path)?);
+    if file.packing == Packing::Alone && is_parquet(&file.location)? {
+        return parquet_table::double_columns(file.location.open()?);
     }
     let _ = file;
     Ok(Vec::new())
@@ -49,11 +48,11 @@ pub(crate) fn double_columns(file: &FeedFile) -> io::Result<Vec<String>> {
 
 /// Opens a Parquet file as a table; `None` for other files.
 #[cfg(feature = "parquet")]
-fn parquet(path: &Path) -> io::Result<Option<impl Read>> {
-    if !is_parquet(path)? {
+fn parquet(location: &FileLocation) -> io::Result<Option<impl Read>> {
+    if !is_parquet(location)? {
         return Ok(None);
     }
-    let file = File::open(path)?;
+    let file = location.open()?;
     let packed = Arc::new(AtomicU64::new(file.metadata()?.len()));
     let inner = parquet_table::ParquetTable::open(file)?;
     Ok(Some(Bounded { inner, packed, unpacked: 0 }))
@@ -61,28 +60,32 @@ fn parquet(path: &Path) -> io::Result<Option<impl Read>> {
 
 /// Build without Parquet: such files are refused by their first bytes.
 #[cfg(not(feature = "parquet"))]
-fn parquet(_path: &Path) -> io::Result<Option<io::Empty>> {
+fn parquet(_location: &FileLocation) -> io::Result<Option<io::Empty>> {
     Ok(None)
 }
 
 #[cfg(feature = "parquet")]
-fn is_parquet(path: &Path) -> io::Result<bool> {
-    Ok(peek::<4, _>(File::open(path)?)?.0 == b"PAR1")
+fn is_parquet(location: &FileLocation) -> io::Result<bool> {
+    Ok(peek::<4, _>(location.open()?)?.0 == b"PAR1")
 }
 
-fn unpacked<T>(bytes: impl Read, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
+fn unpacked<T>(
+    bytes: impl Read,
+    archive: Option<(&ArchiveBudget, usize)>,
+    body: impl FnOnce(&mut dyn Read) -> io::Result<T>,
+) -> io::Result<T> {
     let packed = Arc::new(AtomicU64::new(0));
     let opened = Counted { inner: bytes, count: packed.clone() };
     let (start, opened) = peek::<4, _>(opened)?;
     if start.starts_with(&[0x1f, 0x8b]) {
         let inner = flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, opened));
-        in_utf8(Bounded { inner, packed, unpacked: 0 }, body)
+        in_utf8(Metered::new(Bounded { inner, packed, unpacked: 0 }, archive), body)
     } else if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         let mut inner = zstd::Decoder::new(opened)?;
         inner.window_log_max(27)?;
-        in_utf8(Bounded { inner, packed, unpacked: 0 }, body)
+        in_utf8(Metered::new(Bounded { inner, packed, unpacked: 0 }, archive), body)
     } else {
-        in_utf8(opened, body)
+        in_utf8(Metered::new(opened, archive), body)
     }
 }
 
@@ -129,12 +132,36 @@ impl<R: Read> Read for Bounded<R> {
         let read = self.inner.read(buffer)?;
         self.unpacked += read as u64;
         let packed = self.packed.load(Ordering::Relaxed);
-        if self.unpacked > HARMLESS && self.unpacked / packed.max(1) > MAX_RATIO {
+        if exceeds_ratio(self.unpacked, packed) {
             let message = format!(
                 "inflates more than {MAX_RATIO} times: this looks like a zip bomb; unpack it yourself if it is not"
             );
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
+        Ok(read)
+    }
+}
+
+/// Reader that charges an archive's entry to the budget of the archive.
+struct Metered<'a, R> {
+    inner: R,
+    archive: Option<(&'a ArchiveBudget, usize)>,
+    position: u64,
+}
+
+impl<'a, R> Metered<'a, R> {
+    fn new(inner: R, archive: Option<(&'a ArchiveBudget, usize)>) -> Self {
+        Self { inner, archive, position: 0 }
+    }
+}
+
+impl<R: Read> Read for Metered<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some((budget, entry)) = self.archive else { return self.inner.read(buffer) };
+        let begun = Instant::now();
+        let read = self.inner.read(buffer)?;
+        self.position += read as u64;
+        budget.charge(entry, self.position, begun.elapsed())?;
         Ok(read)
     }
 }
@@ -198,12 +225,13 @@ mod tests {
     fn written(name: &str, bytes: &[u8]) -> FeedFile {
         let path: PathBuf = std::env::temp_dir().join(format!("{}-{name}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
-        FeedFile { path, label: name.to_owned(), packing: Packing::Alone, encoding: Encoding::Csv }
+        let (location, label) = (path.into(), name.to_owned());
+        FeedFile { location, label, packing: Packing::Alone, encoding: Encoding::Csv }
     }
 
     fn inflate(file: &FeedFile) -> io::Result<u64> {
         let result = read_text(file, |reader| io::copy(reader, &mut io::sink()));
-        std::fs::remove_file(&file.path).unwrap();
+        std::fs::remove_file(&file.location.path).unwrap();
         result
     }
 
@@ -231,7 +259,7 @@ mod tests {
             let file = written(name, &bytes);
             let mut text = String::new();
             read_text(&file, |reader| reader.read_to_string(&mut text)).unwrap();
-            std::fs::remove_file(&file.path).unwrap();
+            std::fs::remove_file(&file.location.path).unwrap();
             assert_eq!(text, "\u{feff}a,ö\n😀,2\n", "{name}");
         }
     }

@@ -1,55 +1,71 @@
 //! Zip archive, opened once for all entries: an archive with thousands of entries has one central directory.
+//!
+//! Invariant: all entries together have one limit of inflated bytes and one of time. Entries do not overlap.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use zip::ZipArchive;
-use zip::result::ZipResult;
+use zip::result::{ZipError, ZipResult};
+
+use super::file_location::FileLocation;
+use super::inflation_limit::ArchiveBudget;
 
 /// Buffer size in bytes.
 const BUFFER: usize = 64 * 1024;
-
 /// Central directory of an archive. A clone is cheap and has its own reader.
 #[derive(Debug, Clone)]
-pub struct ZipDirectory(ZipArchive<Positioned>);
+pub struct ZipDirectory {
+    archive: ZipArchive<Positioned>,
+    budget: Arc<ArchiveBudget>,
+}
 
 impl PartialEq for ZipDirectory {
     fn eq(&self, other: &Self) -> bool {
-        self.0.clone().into_inner().path == other.0.clone().into_inner().path
+        Arc::ptr_eq(&self.budget, &other.budget)
     }
 }
 
 impl Eq for ZipDirectory {}
 
 impl ZipDirectory {
-    /// Reads the central directory of an archive.
-    pub(crate) fn open(path: &Path) -> ZipResult<Self> {
-        let length = std::fs::metadata(path)?.len();
-        let (path, file, buffer) = (Arc::from(path), None, Vec::new());
-        let opened = ZipArchive::new(Positioned { path, length, file, at: 0, buffer, buffered_at: 0 })?;
+    /// Reads the central directory of an archive. Fails if entries overlap.
+    pub(crate) fn open(location: &FileLocation) -> ZipResult<Self> {
+        let length = location.open()?.metadata()?.len();
+        let (location, file, buffer) = (Arc::new(location.clone()), None, Vec::new());
+        let opened = ZipArchive::new(Positioned { location, length, file, at: 0, buffer, buffered_at: 0 })?;
         // A clone has no open file. A folder with thousands of archives therefore keeps no file open.
-        Ok(Self(opened.clone()))
+        let archive = opened.clone();
+        let mut checked = opened;
+        if checked.has_overlapping_entries()? {
+            return Err(ZipError::InvalidArchive("its entries overlap, as in a zip bomb".into()));
+        }
+        let budget = Arc::new(ArchiveBudget::new(length, archive.len()));
+        Ok(Self { archive, budget })
     }
 
     pub(crate) fn entries(&self) -> ZipResult<Vec<(usize, String)>> {
-        let archive = &self.0;
+        let archive = &self.archive;
         let names = (0..archive.len()).filter_map(|index| Some((index, archive.name_for_index(index)?)));
         names.map(|(index, name)| Ok((index, name?.into_owned()))).collect()
     }
 
     /// Reader for an entry of the archive.
     pub(crate) fn reader(&self) -> ZipArchive<impl Read + Seek> {
-        self.0.clone()
+        self.archive.clone()
+    }
+
+    pub(crate) fn budget(&self) -> &ArchiveBudget {
+        &self.budget
     }
 }
 
 /// Reader with a position in a file, which is opened at the first read.
 #[derive(Debug)]
 struct Positioned {
-    path: Arc<Path>,
+    location: Arc<FileLocation>,
     length: u64,
     file: Option<File>,
     at: u64,
@@ -60,8 +76,8 @@ struct Positioned {
 
 impl Clone for Positioned {
     fn clone(&self) -> Self {
-        let (path, file, buffer) = (self.path.clone(), None, Vec::new());
-        Self { path, length: self.length, file, at: self.at, buffer, buffered_at: 0 }
+        let (location, file, buffer) = (self.location.clone(), None, Vec::new());
+        Self { location, length: self.length, file, at: self.at, buffer, buffered_at: 0 }
     }
 }
 
@@ -73,7 +89,7 @@ impl Read for Positioned {
             self.buffer.resize(BUFFER, 0);
             let file = match &mut self.file {
                 Some(file) => file,
-                none => none.insert(File::open(&self.path)?),
+                none => none.insert(self.location.open()?),
             };
             let read = file.read_at(&mut self.buffer, self.at)?;
             self.buffer.truncate(read);

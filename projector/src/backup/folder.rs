@@ -16,8 +16,14 @@ pub(super) fn table_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{}.copy", name.replace('"', "")))
 }
 
-/// Creates the folder. Fails if it exists and is not empty.
+/// Creates the folder. Fails if it is a link, or exists and is not empty.
 pub(super) fn create_folder(folder: &Path) -> Result<(), BackupError> {
+    if fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink()) {
+        return Err(BackupError::Refused(format!(
+            "cannot create {}: it is a link; name a new folder",
+            folder.display()
+        )));
+    }
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(BackupError::Refused(format!(
             "cannot create {}: the folder is not empty; name a new folder",

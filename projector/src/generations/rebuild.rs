@@ -250,7 +250,10 @@ async fn warn_of_served_rules(client: &Client, requested: &Rules) -> anyhow::Res
 
 /// Reads a source policy: a JSON list of `{"kind", "source", "from", "to", "rank"}`.
 pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let read = || format!("cannot read {}", path.display());
+    // A FIFO would wait for its other end, and a device has no end.
+    anyhow::ensure!(path.metadata().with_context(read)?.is_file(), "{}: it is not a regular file", read());
+    let text = std::fs::read_to_string(path).with_context(read)?;
     serde_json::from_str(&text).with_context(|| format!("cannot parse {} as a source policy", path.display()))
 }
 

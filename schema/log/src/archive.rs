@@ -6,7 +6,8 @@
 //! An imported log keeps the identity and the sequence numbers. Projections of the original therefore stay valid.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use async_nats::HeaderMap;
@@ -70,16 +71,22 @@ pub struct ArchiveWriter {
 }
 
 impl ArchiveWriter {
-    /// Creates an archive for the log with the identity `genesis`. Fails if the file exists.
+    /// Creates an archive for the log with this identity. Fails if the file or a link exists. Only its owner can read
+    /// the file.
     pub fn create(path: &Path, genesis: String) -> Result<Self, ArchiveError> {
-        if path.exists() {
+        if path.symlink_metadata().is_ok() {
             let path = path.display();
             let message = format!("cannot write {path}: the file exists; use another name, or move it away");
             return Err(ArchiveError::Refused(message));
         }
         let failed = |source| ArchiveError::File { path: path.display().to_string(), source };
         let staging = path.with_extension("partial");
-        let file = File::create(&staging).map_err(failed)?;
+        // An interrupted export left such a file. A new one is never created through a link.
+        match std::fs::remove_file(&staging) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let file = File::options().write(true).create_new(true).mode(0o600).open(&staging).map_err(failed)?;
         let out = zstd::Encoder::new(BufWriter::new(file), 3).map_err(failed)?;
         let path = path.to_owned();
         let mut archive = Self { out, digest: blake3::Hasher::new(), messages: 0, path, staging };
@@ -181,6 +188,10 @@ impl ArchiveReader {
     fn open(path: &Path) -> Result<Self, ArchiveError> {
         let shown = path.display().to_string();
         let failed = |source| ArchiveError::File { path: shown.clone(), source };
+        // A FIFO would wait for its other end.
+        if !path.metadata().map_err(failed)?.is_file() {
+            return Err(ArchiveError::Refused(format!("cannot read {shown}: it is not a regular file")));
+        }
         let input = zstd::Decoder::new(File::open(path).map_err(failed)?).map_err(failed)?;
         let mut reader = Self { input, path: shown, genesis: String::new() };
         reader.genesis = match reader.next_record()?.0 {

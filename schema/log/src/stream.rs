@@ -7,7 +7,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_nats::jetstream::context::{GetStreamError, GetStreamErrorKind};
+use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamError, GetStreamErrorKind};
 use async_nats::jetstream::{self, ErrorCode, stream};
 use backon::{ConstantBuilder, Retryable};
 use clap::Args;
@@ -23,7 +23,7 @@ pub struct StreamSettings {
     /// Name of the JetStream stream of the log
     #[arg(long, env = "NATS_STREAM", default_value = "MARKET", global = true)]
     pub nats_stream: String,
-    /// First token of the subjects of the log
+    /// First token of the subjects of the log. Each stream of a server needs another one
     #[arg(long, env = "NATS_SUBJECT_PREFIX", default_value = "market", global = true)]
     pub nats_subject_prefix: String,
     /// Replicas of the stream: 1 on one server, 3 in a cluster
@@ -61,6 +61,10 @@ pub enum StreamError {
         "no JetStream server answers for stream {stream}: {source} (is the server started with JetStream?)"
     )]
     Unanswered { stream: String, source: GetStreamError },
+    #[error(
+        "cannot create stream {stream}: its subjects overlap ({subjects} belong to {other}); a new NATS_STREAM also needs a new NATS_SUBJECT_PREFIX"
+    )]
+    SubjectsOverlap { stream: String, subjects: String, other: String },
     #[error("cannot use stream {stream}: its metadata has no {GENESIS}, so this service did not create it")]
     NotOurs { stream: String },
     #[error(
@@ -139,13 +143,35 @@ impl StreamSettings {
             Err(StreamError::Absent { .. }) => {
                 // Two processes may create the stream at once with different identities. The loser uses the
                 // winner's.
-                let created = context.create_stream(self.config()).await;
-                match created {
+                match self.create(context, self.config()).await {
                     Ok(stream) => Ok(stream),
-                    Err(_) => context.get_stream(&self.nats_stream).await.map_err(|e| self.unavailable(e)),
+                    Err(error) => context.get_stream(&self.nats_stream).await.map_err(|_| error),
                 }
             }
             found => found,
+        }
+    }
+
+    async fn create(
+        &self,
+        context: &jetstream::Context,
+        config: stream::Config,
+    ) -> Result<stream::Stream, StreamError> {
+        let subjects = config.subjects.join(", ");
+        let error = match context.create_stream(config).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => error,
+        };
+        match error.kind() {
+            CreateStreamErrorKind::JetStream(cause)
+                if cause.error_code() == ErrorCode::STREAM_SUBJECT_OVERLAP =>
+            {
+                let other = context.stream_by_subject(self.subject(Kind::Run)).await;
+                let other =
+                    other.map_or_else(|_| "another stream".to_owned(), |name| format!("stream {name}"));
+                Err(StreamError::SubjectsOverlap { stream: self.nats_stream.clone(), subjects, other })
+            }
+            _ => Err(self.unavailable(error)),
         }
     }
 
@@ -175,7 +201,7 @@ impl StreamSettings {
                 context.update_stream(&config).await.map_err(|error| self.unavailable(error))?;
                 context.get_stream(&self.nats_stream).await.map_err(|error| self.unavailable(error))
             }
-            Err(_) => context.create_stream(config).await.map_err(|error| self.unavailable(error)),
+            Err(_) => self.create(context, config).await,
         }
     }
 

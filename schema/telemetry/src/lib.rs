@@ -1,6 +1,7 @@
 //! Process plumbing shared by the three programs: logging, spans, the metrics and health listener, shutdown, output.
 
 pub mod csv_cell;
+mod event_writer;
 pub mod failpoint;
 pub mod health_check;
 pub mod listener;

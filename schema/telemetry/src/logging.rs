@@ -8,6 +8,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
+use crate::event_writer::EventWriter;
 use crate::spans;
 
 /// Upper bound of the log level of libraries that would log secrets: tool-call arguments with keys, statement parameters
@@ -42,7 +43,7 @@ pub fn init(program: &str, default_filter: &str) -> TelemetryGuard {
         .with_writer(std::io::stderr);
     let log = match variable("LOG_FORMAT").as_deref() {
         Some("json") => log.json().with_filter(filter).boxed(),
-        _ => log.with_target(false).with_filter(filter).boxed(),
+        _ => log.with_target(false).with_writer(EventWriter::default).with_filter(filter).boxed(),
     };
     let endpoint = variable("OTEL_EXPORTER_OTLP_ENDPOINT").or(variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"));
     let subscriber = tracing_subscriber::registry().with(log);

@@ -6,7 +6,7 @@ use std::fmt;
 use market::event::Kind;
 
 use super::kind_layout::{ID_FIELD, KindLayout, LISTS, REASON_FIELD};
-use crate::format::raw_json::{ObjectMembers, string};
+use crate::format::raw_json::{ObjectMembers, find_repeated_member, string};
 use crate::normalize::{RecordCells, RowError};
 
 /// Reads a record: its kind, which defaults to `unnamed`, and its cells in the columns of that kind.
@@ -18,7 +18,11 @@ pub(super) fn parse_cells(
     let malformed =
         |error: &dyn fmt::Display| RowError::new("malformed_row", format_args!("not a JSON object: {error}"));
     let text = std::str::from_utf8(line).map_err(|error| malformed(&error))?;
-    let ObjectMembers(members) = serde_json::from_str(text).map_err(|error| malformed(&error))?;
+    let members: ObjectMembers<'_> = serde_json::from_str(text).map_err(|error| malformed(&error))?;
+    if let Some(name) = members.repeated_name() {
+        return Err(repeated_member(name));
+    }
+    let ObjectMembers(members) = members;
     let kind = members.iter().find(|(name, _)| name == "kind").and_then(|(_, value)| string(value.get()));
     let named = kind.as_ref().map_or(unnamed, |kind| kind.parse().ok());
     let layout = named.and_then(KindLayout::for_kind).ok_or_else(|| {
@@ -44,6 +48,10 @@ pub(super) fn parse_cells(
     Ok((layout.kind, cells))
 }
 
+fn repeated_member(name: &str) -> RowError {
+    RowError::new("malformed_row", format_args!("the member {name:?} appears twice: keep one of them"))
+}
+
 /// Value as text of a cell; `None` for null. Lists stay JSON.
 fn scalar<'a>(name: &str, value: &'a str) -> Result<Option<Cow<'a, str>>, RowError> {
     match value.as_bytes().first() {
@@ -52,6 +60,10 @@ fn scalar<'a>(name: &str, value: &'a str) -> Result<Option<Cow<'a, str>>, RowErr
         Some(b'[' | b'{') if !LISTS.contains(&name) => {
             Err(RowError::new("bad_value", format_args!("{name} must be one value, not a list or an object")))
         }
+        Some(b'[' | b'{') => match find_repeated_member(value) {
+            Some(name) => Err(repeated_member(&name)),
+            None => Ok(Some(Cow::Borrowed(value))),
+        },
         _ => Ok(Some(Cow::Borrowed(value))),
     }
 }

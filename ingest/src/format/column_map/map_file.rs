@@ -1,9 +1,11 @@
 //! Map files: the maps that ship with the program, and files by path.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::map::ColumnMap;
 use super::map_definition::ColumnLocation;
+use crate::source::regular_file::{Links, read_small_text};
 
 /// Maps of common layouts, by name.
 pub const SHIPPED: [(&str, &str); 6] = [
@@ -37,7 +39,7 @@ pub struct MapFile {
 }
 
 impl MapFile {
-    /// Reads a map: a shipped one by name, or else a file.
+    /// Reads a map: a shipped one by name, or else a regular file. A link is refused.
     ///
     /// # Errors
     /// The first mistake, with line and column, and the allowed values.
@@ -46,7 +48,7 @@ impl MapFile {
         let (name, text) = match shipped {
             Some((name, text)) => ((*name).to_owned(), (*text).to_owned()),
             None => {
-                let text = std::fs::read_to_string(name_or_path).map_err(|error| {
+                let text = read_small_text(Path::new(name_or_path), Links::Refused).map_err(|error| {
                     let known: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
                     format!("cannot be read: {error}; maps that ship with the program: {}", known.join(", "))
                 })?;

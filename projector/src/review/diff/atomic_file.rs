@@ -25,7 +25,9 @@ impl AtomicFile {
 
     /// Creates the temporary file.
     pub(super) fn create(&self) -> anyhow::Result<File> {
-        File::create(&self.written).with_context(|| self.to_string())
+        // An interrupted command left such a file. A new one is never created through a link.
+        let _ = fs::remove_file(&self.written);
+        File::create_new(&self.written).with_context(|| self.to_string())
     }
 
     /// Path of the temporary file.

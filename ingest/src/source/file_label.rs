@@ -1,0 +1,33 @@
+//! Names of files as text, for messages, manifests and logs.
+
+/// Escapes the characters by which a name could forge a line of a log or change the direction of text.
+pub(crate) fn escape_name(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for character in name.chars() {
+        if is_unprintable(character) {
+            escaped.extend(character.escape_default());
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
+
+fn is_unprintable(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_on_its_line() {
+        assert_eq!(
+            escape_name("a\n2024 ERROR b\u{1b}[2K\u{202e}.csv"),
+            r"a\n2024 ERROR b\u{1b}[2K\u{202e}.csv"
+        );
+        assert_eq!(escape_name("Kurse Ö'1'.csv"), "Kurse Ö'1'.csv");
+    }
+}

@@ -1,0 +1,50 @@
+//! Location of a file: a path of the command line, or a path below an open folder.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::file_label::escape_name;
+use super::folder_handle::FolderHandle;
+use super::regular_file::{self, Links};
+
+/// Path of a file, and the open folder above it. A file without one was named on the command line.
+#[derive(Debug, Clone)]
+pub struct FileLocation {
+    /// Full path.
+    pub path: PathBuf,
+    pub(crate) folder: Option<Arc<FolderHandle>>,
+}
+
+impl FileLocation {
+    /// Opens the file. Fails if it is not a regular file.
+    pub(crate) fn open(&self) -> io::Result<File> {
+        match &self.folder {
+            Some(folder) => {
+                let relative = self.path.strip_prefix(folder.path()).map_err(io::Error::other)?;
+                folder.open_file(relative)
+            }
+            None => regular_file::open_regular_file(&self.path, Links::Followed),
+        }
+    }
+
+    /// Path for messages.
+    pub(super) fn display_path(&self) -> String {
+        escape_name(&self.path.to_string_lossy())
+    }
+}
+
+impl From<PathBuf> for FileLocation {
+    fn from(path: PathBuf) -> Self {
+        Self { path, folder: None }
+    }
+}
+
+impl PartialEq for FileLocation {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+}
+
+impl Eq for FileLocation {}

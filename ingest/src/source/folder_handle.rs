@@ -1,0 +1,177 @@
+//! Folder that stays open. Its entries are reached from the open folder and without following links.
+//!
+//! Invariant: a link that another user places below the folder is neither read nor written through.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::regular_file::{describe_link, read_flags, require_regular};
+
+/// Open folder.
+#[derive(Debug)]
+pub(crate) struct FolderHandle {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+/// Entry of a folder.
+#[derive(Debug, Clone)]
+pub(crate) struct FolderEntry {
+    pub name: OsString,
+    pub kind: FileType,
+}
+
+impl FolderHandle {
+    /// Opens a folder of the command line. Links in its path are followed.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let directory = rustix::fs::open(path, folder_flags(), Mode::empty())?;
+        Ok(Self { path: path.to_owned(), directory })
+    }
+
+    /// Opens a folder whose last part must not be a link.
+    pub(crate) fn open_unlinked(path: &Path) -> io::Result<Self> {
+        let directory = rustix::fs::open(path, folder_flags() | OFlags::NOFOLLOW, Mode::empty());
+        Ok(Self { path: path.to_owned(), directory: directory.map_err(describe_folder)? })
+    }
+
+    /// Path of the folder, for messages and manifests.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// True if the path still leads to this folder.
+    pub(crate) fn is_at_its_path(&self) -> bool {
+        let (there, open) = (rustix::fs::stat(&self.path), rustix::fs::fstat(&self.directory));
+        let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
+        matches!((there, open), (Ok(there), Ok(open)) if identity(there) == identity(open))
+    }
+
+    /// Opens a folder below it.
+    pub(crate) fn open_folder(&self, relative: &Path) -> io::Result<Self> {
+        let directory = self.descend(relative)?;
+        Ok(Self { path: self.path.join(relative), directory })
+    }
+
+    /// Opens a folder in it, and creates it if it does not exist.
+    pub(crate) fn create_folder(&self, name: &str) -> io::Result<Self> {
+        match rustix::fs::mkdirat(&self.directory, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => self.open_folder(Path::new(name)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a regular file below it.
+    pub(crate) fn open_file(&self, relative: &Path) -> io::Result<File> {
+        let name = relative.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = self.descend(relative.parent().unwrap_or(Path::new("")))?;
+        let file = rustix::fs::openat(folder, name, read_flags() | OFlags::NOFOLLOW, Mode::empty());
+        require_regular(File::from(file.map_err(describe_link)?))
+    }
+
+    /// Opens its lock file, and creates it if it does not exist.
+    pub(crate) fn open_lock(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o666));
+        require_regular(File::from(file.map_err(describe_link)?))
+    }
+
+    /// Creates a file in it. Fails if the name is taken.
+    pub(crate) fn create_file(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o666))?.into())
+    }
+
+    /// Creates a file in it, in place of one of the same name.
+    pub(crate) fn replace_file(&self, name: &OsStr) -> io::Result<File> {
+        self.remove_file(name)?;
+        self.create_file(name)
+    }
+
+    /// Removes an entry that is not a folder; absence is no error.
+    pub(crate) fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+        match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Moves an entry into another folder. A link is moved, not followed.
+    pub(crate) fn move_entry(&self, name: &OsStr, target: &Self, new_name: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.directory, name, &target.directory, new_name)?)
+    }
+
+    /// State of an entry; a link is not followed.
+    pub(crate) fn entry_state(&self, name: &OsStr) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// True if an entry has this name.
+    pub(crate) fn has_entry(&self, name: &OsStr) -> io::Result<bool> {
+        match rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Entries of a folder below it, in name order.
+    pub(crate) fn entries(&self, relative: &Path) -> io::Result<Vec<FolderEntry>> {
+        let folder = self.descend(relative)?;
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&folder)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(state) => FileType::from_raw_mode(state.st_mode),
+                    // The entry disappeared.
+                    Err(_) => continue,
+                },
+                kind => kind,
+            };
+            entries.push(FolderEntry { name: OsString::from_vec(name.as_bytes().to_vec()), kind });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// Opens a folder below it, part by part.
+    fn descend(&self, relative: &Path) -> io::Result<OwnedFd> {
+        let mut folder = open_part(self.directory.as_fd(), OsStr::new("."))?;
+        for part in relative.components() {
+            match part {
+                Component::Normal(name) => folder = open_part(folder.as_fd(), name)?,
+                Component::CurDir => {}
+                _ => return Err(io::ErrorKind::InvalidInput.into()),
+            }
+        }
+        Ok(folder)
+    }
+}
+
+fn open_part(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
+    rustix::fs::openat(folder, name, folder_flags() | OFlags::NOFOLLOW, Mode::empty())
+        .map_err(describe_folder)
+}
+
+fn folder_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
+}
+
+/// Error of opening a folder that follows no links.
+fn describe_folder(error: Errno) -> io::Error {
+    match error {
+        Errno::LOOP | Errno::NOTDIR => io::Error::other("is a link or a file: replace it with a folder"),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,62 @@
+//! Limits against zip bombs: inflated bytes of a file, and bytes and time of a whole archive.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Maximum compression ratio. Real feeds have 3 to 40; deflate reaches 1,032 and zstd far more.
+pub(super) const MAX_RATIO: u64 = 250;
+/// Unpacked size in bytes below which every ratio is accepted.
+const HARMLESS: u64 = 64 * 1024 * 1024;
+/// Maximum time of unpacking an archive, and the size in bytes that adds one second to it.
+const UNPACK_TIME: Duration = Duration::from_secs(60);
+const BYTES_PER_SECOND: u64 = 1024 * 1024;
+
+/// True if so many bytes of so few packed ones look like a zip bomb.
+pub(super) fn exceeds_ratio(unpacked: u64, packed: u64) -> bool {
+    unpacked > HARMLESS && unpacked / packed.max(1) > MAX_RATIO
+}
+
+/// Limits of all entries of an archive together. An entry is read several times; its bytes count once.
+#[derive(Debug)]
+pub(crate) struct ArchiveBudget {
+    /// Size of the archive in bytes.
+    packed: u64,
+    /// Largest position read in each entry.
+    entries: Vec<AtomicU64>,
+    unpacked: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl ArchiveBudget {
+    /// Budget of an archive with a size in bytes and a number of entries.
+    pub(super) fn new(packed: u64, entries: usize) -> Self {
+        let entries = (0..entries).map(|_| AtomicU64::new(0)).collect();
+        Self { packed, entries, unpacked: AtomicU64::new(0), nanos: AtomicU64::new(0) }
+    }
+
+    /// Counts a read of an entry up to `position`, and its time. Fails beyond a limit.
+    pub(crate) fn charge(&self, entry: usize, position: u64, time: Duration) -> io::Result<()> {
+        let before = self.entries.get(entry).map_or(0, |read| read.fetch_max(position, Ordering::Relaxed));
+        let more = position.saturating_sub(before);
+        let unpacked = self.unpacked.fetch_add(more, Ordering::Relaxed) + more;
+        let refuse = |reason: String| Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        if exceeds_ratio(unpacked, self.packed) {
+            return refuse(
+                "the entries of its archive inflate too far together: this looks like a zip bomb; unpack it yourself if it is not"
+                    .to_owned(),
+            );
+        }
+        let spent = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let spent =
+            Duration::from_nanos(self.nanos.fetch_add(spent, Ordering::Relaxed).saturating_add(spent));
+        let limit = UNPACK_TIME + Duration::from_secs(self.packed / BYTES_PER_SECOND);
+        if spent > limit {
+            return refuse(format!(
+                "its archive takes more than {} s to unpack: unpack it yourself",
+                limit.as_secs()
+            ));
+        }
+        Ok(())
+    }
+}

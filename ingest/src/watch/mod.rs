@@ -1,0 +1,200 @@
+//! `ingest watch`: loads the files that arrive in a folder.
+//!
+//! Invariant: a file is moved only after its rows are in the log or it is refused. A killed watch therefore loads
+//! the file again, and the second load publishes nothing twice. The folder is polled, which also works on network
+//! file systems.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use event_log::stream::StreamSettings;
+use telemetry::listener::MetricsSettings;
+use telemetry::{Shutdown, failpoint};
+
+use crate::load::error::LoadError;
+use crate::load::report::LoadSummary;
+use crate::load::{LoadArgs, load, parse_source_name};
+use crate::normalize::parse_duration;
+
+mod error;
+mod pending_files;
+mod watched_folder;
+
+pub use error::WatchError;
+use pending_files::{EntryState, PendingFiles};
+use watched_folder::{Destination, WatchedFolder};
+
+/// Pause after the log was unreachable.
+const AWAY: Duration = Duration::from_secs(5);
+/// Report of a file with several names, which may not be the sender's own.
+const WITHHELD: &str = "the report is withheld: the file has several names (hard links), so its contents may not be the sender's; ingest load prints the report\n";
+
+/// Loads every file that arrives in a folder.
+///
+/// A file is loaded after it was unchanged for --settle. Then it is moved to done/, or to refused/ together with a file
+/// that has the reason. Names that begin with a dot are ignored, so a sender can write under such a name and rename. Only
+/// one process can watch a folder. While the log is unreachable, the files stay in the folder.
+///
+/// Links are refused and never followed. A file that cannot be moved stays in the folder, with a warning, and is tried
+/// again after a minute. The name of a processed file is shortened if it leaves no room for `.reason.txt`.
+///
+/// Options of `ingest load` follow `--`: ingest watch in --source eod -- --format yahoo
+///
+/// Exit codes: 0 ended by a signal or, with --once, all files processed; 1 with --once, some files could not be moved;
+/// 2 the folder cannot be watched.
+#[derive(Debug, Clone, Args)]
+pub struct WatchArgs {
+    /// Folder to watch
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Name of the feed
+    #[arg(long, value_parser = parse_source_name)]
+    pub source: String,
+    /// Time without a change after which a file is loaded
+    #[arg(long, default_value = "5s", value_parser = parse_duration)]
+    pub settle: Duration,
+    /// Interval of polling the folder
+    #[arg(long, default_value = "1s", value_parser = parse_duration)]
+    pub every: Duration,
+    /// End after every file was processed
+    #[arg(long)]
+    pub once: bool,
+    /// Address of metrics and health.
+    #[command(flatten)]
+    pub metrics: MetricsSettings,
+    /// Options of `ingest load`
+    #[arg(last = true, value_name = "LOAD OPTIONS")]
+    pub options: Vec<String>,
+}
+
+/// Event of a watch.
+#[derive(Debug, Clone, Copy)]
+pub enum WatchEvent<'a> {
+    /// The rows of a file are in the log.
+    Loaded(&'a LoadSummary),
+    /// A file was refused; none of its rows are in the log.
+    Refused,
+    /// The log is unreachable.
+    Away,
+}
+
+/// Loads files until shutdown. Returns the number of files that could not be moved.
+pub async fn watch_folder(
+    args: &WatchArgs,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+    report_event: impl Fn(WatchEvent<'_>),
+) -> Result<usize, WatchError> {
+    let watch = Watch {
+        args,
+        load_args: load_args(args)?,
+        folder: WatchedFolder::open(&args.folder)?,
+        settings,
+        shutdown,
+    };
+    let unusable = |source| WatchError::Folder { folder: args.folder.clone(), source };
+    let mut pending = PendingFiles::default();
+    while !shutdown.is_requested() {
+        if !watch.folder.folder.is_at_its_path() {
+            return Err(WatchError::Gone { folder: args.folder.clone() });
+        }
+        let mut pause = args.every;
+        for name in pending.poll(&watch.folder.folder, args.settle).map_err(unusable)? {
+            match watch.process_file(&name, pending.state(&name), &report_event).await {
+                FileResult::Moved => pending.forget(&name),
+                FileResult::Changed => pending.restart(&name),
+                FileResult::Left => pending.postpone(&name),
+                FileResult::Away => {
+                    report_event(WatchEvent::Away);
+                    pause = AWAY;
+                    break;
+                }
+            }
+        }
+        if args.once
+            && let Some(left) = pending.only_postponed()
+        {
+            return Ok(left);
+        }
+        let mut shutdown = shutdown.clone();
+        tokio::select! { () = tokio::time::sleep(pause) => {}, () = shutdown.wait() => {} }
+    }
+    Ok(0)
+}
+
+/// Arguments of `ingest load` for every file; the path is replaced.
+fn load_args(args: &WatchArgs) -> Result<LoadArgs, clap::Error> {
+    let mut command = ["load", "any.csv", "--source", args.source.as_str()].map(str::to_owned).to_vec();
+    command.extend(args.options.iter().cloned());
+    LoadArgs::parse_command(&command)
+}
+
+/// Outcome of processing a file.
+enum FileResult {
+    Moved,
+    /// The file is still being written.
+    Changed,
+    /// The file could not be moved.
+    Left,
+    /// The log is unreachable, or the load was stopped.
+    Away,
+}
+
+/// Running watch.
+struct Watch<'a> {
+    args: &'a WatchArgs,
+    load_args: LoadArgs,
+    folder: WatchedFolder,
+    settings: &'a StreamSettings,
+    shutdown: &'a Shutdown,
+}
+
+impl Watch<'_> {
+    /// Loads a file and moves it.
+    async fn process_file(
+        &self,
+        name: &OsStr,
+        settled: Option<EntryState>,
+        report_event: &impl Fn(WatchEvent<'_>),
+    ) -> FileResult {
+        let mut load_args = self.load_args.clone();
+        load_args.paths = vec![self.args.folder.join(name)];
+        load_args.folder = Some(self.folder.folder.clone());
+        let loaded = load(&load_args, self.settings, self.shutdown).await;
+        let now = EntryState::read(&self.folder.folder, name).ok();
+        if now != settled {
+            return FileResult::Changed;
+        }
+        let (destination, report) = match loaded {
+            Ok(summary) if summary.exit_code() == 2 => (Destination::Refused, Some(summary.text())),
+            Ok(summary) => {
+                report_event(WatchEvent::Loaded(&summary));
+                failpoint!("watch.loaded");
+                (Destination::Done, (summary.exit_code() == 1).then(|| summary.text()))
+            }
+            Err(LoadError::Interrupted) => return FileResult::Away,
+            Err(error @ (LoadError::Log(_) | LoadError::Publish(_))) => {
+                tracing::warn!(%error, "cannot load: the log is unreachable; the files stay in the folder");
+                return FileResult::Away;
+            }
+            Err(error) => (Destination::Refused, Some(error.to_string())),
+        };
+        let report = match report {
+            Some(_) if now.is_some_and(|state| state.links > 1) => Some(WITHHELD.to_owned()),
+            report => report,
+        };
+        if destination == Destination::Refused {
+            report_event(WatchEvent::Refused);
+            tracing::warn!(file = ?name, reason = report.as_deref().unwrap_or_default().trim_end(), "file refused");
+        }
+        match self.folder.move_file(name, destination, report.as_deref()) {
+            Ok(()) => FileResult::Moved,
+            Err(error) => {
+                tracing::warn!(file = ?name, %error, "cannot move a processed file: it stays in the folder");
+                FileResult::Left
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Files of a watched folder that are not yet processed.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FileType, Stat};
+
+use crate::source::folder_handle::FolderHandle;
+
+/// Time after which a file is processed again that could not be moved.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// Identity, size and change times of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EntryState {
+    inode: u64,
+    mode: u32,
+    size: i64,
+    modified: (i64, u64),
+    /// Number of its names. A file with several may belong to another user than its sender.
+    pub links: u64,
+}
+
+impl EntryState {
+    pub(super) fn read(folder: &FolderHandle, name: &OsStr) -> io::Result<Self> {
+        folder.entry_state(name).map(|stat| Self::of(&stat))
+    }
+
+    #[expect(clippy::useless_conversion, reason = "the types of the fields differ between systems")]
+    fn of(stat: &Stat) -> Self {
+        Self {
+            inode: stat.st_ino.into(),
+            mode: stat.st_mode.into(),
+            size: stat.st_size.into(),
+            modified: (stat.st_mtime.into(), stat.st_mtime_nsec.into()),
+            links: stat.st_nlink.into(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct PendingFile {
+    state: EntryState,
+    /// Time since which the state is unchanged.
+    since: Instant,
+    /// Time of the next attempt at a file that could not be moved.
+    retry_at: Option<Instant>,
+}
+
+/// Files that arrived and are not yet processed.
+#[derive(Debug, Default)]
+pub(super) struct PendingFiles {
+    files: HashMap<OsString, PendingFile>,
+}
+
+impl PendingFiles {
+    /// Polls the folder. Returns the files that stayed unchanged long enough, in name order.
+    pub(super) fn poll(&mut self, folder: &FolderHandle, settle: Duration) -> io::Result<Vec<OsString>> {
+        let (mut files, now) = (HashMap::new(), Instant::now());
+        for entry in folder.entries(Path::new(""))? {
+            let hidden = entry.name.as_bytes().starts_with(b".");
+            if hidden || entry.kind == FileType::Directory {
+                continue;
+            }
+            // A file may disappear between listing and reading.
+            let Ok(state) = EntryState::read(folder, &entry.name) else { continue };
+            let known = self.files.get(&entry.name).copied().filter(|known| known.state == state);
+            files.insert(entry.name, known.unwrap_or(PendingFile { state, since: now, retry_at: None }));
+        }
+        self.files = files;
+        let due = |file: &PendingFile| {
+            now.duration_since(file.since) >= settle && file.retry_at.is_none_or(|at| at <= now)
+        };
+        let mut settled: Vec<OsString> =
+            self.files.iter().filter(|(_, file)| due(file)).map(|(name, _)| name.clone()).collect();
+        settled.sort();
+        Ok(settled)
+    }
+
+    /// State of a file at the last poll.
+    pub(super) fn state(&self, name: &OsStr) -> Option<EntryState> {
+        self.files.get(name).map(|file| file.state)
+    }
+
+    pub(super) fn forget(&mut self, name: &OsStr) {
+        self.files.remove(name);
+    }
+
+    /// Restarts the wait for a file.
+    pub(super) fn restart(&mut self, name: &OsStr) {
+        if let Some(file) = self.files.get_mut(name) {
+            file.since = Instant::now();
+        }
+    }
+
+    /// Postpones a file that could not be moved.
+    pub(super) fn postpone(&mut self, name: &OsStr) {
+        if let Some(file) = self.files.get_mut(name) {
+            file.retry_at = Some(Instant::now() + RETRY);
+        }
+    }
+
+    /// Number of files that could not be moved, if no other file is pending.
+    pub(super) fn only_postponed(&self) -> Option<usize> {
+        self.files.values().all(|file| file.retry_at.is_some()).then_some(self.files.len())
+    }
+}

@@ -1,0 +1,146 @@
+//! Watched folder with its folders of processed files.
+//!
+//! Invariant: files are moved and reports are created below open folders. A link in the place of one of these names
+//! is never followed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::error::WatchError;
+use crate::source::dir_lock;
+use crate::source::folder_handle::FolderHandle;
+
+/// Lock file of the watching process.
+const LOCK: &str = ".ingest-watch.lock";
+const REPORT_ENDING: &str = ".reason.txt";
+/// Longest file name in bytes on common file systems.
+const LONGEST_NAME: usize = 255;
+/// Largest number that distinguishes files of the same name.
+const MOST_SAME_NAMES: usize = 99_999;
+/// Longest name in bytes that leaves room for such a number and the ending of the report.
+const LONGEST_STORED: usize = LONGEST_NAME - REPORT_ENDING.len() - ".99999".len();
+/// Longest ending that a shortened name keeps.
+const LONGEST_ENDING: usize = 16;
+
+/// Folder of processed files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Destination {
+    Done,
+    Refused,
+}
+
+impl Destination {
+    fn folder_name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct WatchedFolder {
+    pub folder: Arc<FolderHandle>,
+    _lock: File,
+}
+
+impl WatchedFolder {
+    /// Opens the folder, creates the folders of processed files, and takes the lock.
+    pub(super) fn open(path: &Path) -> Result<Self, WatchError> {
+        let unusable = |source| WatchError::Folder { folder: path.to_owned(), source };
+        let folder = FolderHandle::open(path).map_err(unusable)?;
+        for name in [Destination::Done, Destination::Refused].map(Destination::folder_name) {
+            let unusable = |source| WatchError::Folder { folder: path.join(name), source };
+            folder.create_folder(name).map_err(unusable)?;
+        }
+        let lock = dir_lock::try_lock(&folder, LOCK).map_err(unusable)?;
+        let lock = lock.ok_or_else(|| WatchError::Locked { folder: path.to_owned() })?;
+        Ok(Self { folder: Arc::new(folder), _lock: lock })
+    }
+
+    /// Moves a file to a folder of processed files, under an unused name. The report is written first, so that no
+    /// file lacks its report.
+    pub(super) fn move_file(
+        &self,
+        name: &OsStr,
+        destination: Destination,
+        report: Option<&str>,
+    ) -> io::Result<()> {
+        let folder = &self.folder.create_folder(destination.folder_name())?;
+        let stored = shorten_name(name);
+        if stored != name {
+            tracing::warn!(file = ?name, stored_as = ?stored, "file name shortened");
+        }
+        let stored = find_unused_name(folder, &stored)?;
+        if let Some(report) = report {
+            write_report(folder, &stored, report)?;
+        }
+        self.folder.move_entry(name, folder, &stored).inspect_err(|_| {
+            if report.is_some() {
+                // A report without its file is harmless.
+                let _ = folder.remove_file(&with_ending(&stored, REPORT_ENDING));
+            }
+        })
+    }
+}
+
+fn write_report(folder: &FolderHandle, stored: &OsStr, report: &str) -> io::Result<()> {
+    let name = with_ending(stored, REPORT_ENDING);
+    let mut file = folder.create_file(&name)?;
+    file.write_all(report.as_bytes()).inspect_err(|_| _ = folder.remove_file(&name))
+}
+
+/// First name that neither a file nor a report has: `name`, `name.2`, `name.3` …
+fn find_unused_name(folder: &FolderHandle, name: &OsStr) -> io::Result<OsString> {
+    let numbered = (2..=MOST_SAME_NAMES).map(|number| with_ending(name, &format!(".{number}")));
+    for name in std::iter::once(name.to_owned()).chain(numbered) {
+        if !folder.has_entry(&name)? && !folder.has_entry(&with_ending(&name, REPORT_ENDING))? {
+            return Ok(name);
+        }
+    }
+    Err(io::Error::other("too many files have this name: remove old ones"))
+}
+
+fn with_ending(name: &OsStr, ending: &str) -> OsString {
+    let mut name = name.to_owned();
+    name.push(ending);
+    name
+}
+
+/// Name that leaves room for a number and the ending of the report. A shortened one keeps its ending and has a hash
+/// of the whole name.
+fn shorten_name(name: &OsStr) -> OsString {
+    let bytes = name.as_bytes();
+    if bytes.len() <= LONGEST_STORED {
+        return name.to_owned();
+    }
+    let ending = bytes.iter().rposition(|byte| *byte == b'.').map_or(&[][..], |at| &bytes[at..]);
+    let ending = if ending.len() > LONGEST_ENDING { &[][..] } else { ending };
+    let hash = format!("~{}", &blake3::hash(bytes).to_hex()[..8]);
+    let mut end = LONGEST_STORED - ending.len() - hash.len();
+    // UTF-8 is cut between characters.
+    while end > 0 && bytes[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    OsString::from_vec([&bytes[..end], hash.as_bytes(), ending].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_shortened_between_characters_and_stay_distinct() {
+        assert_eq!(shorten_name(OsStr::new("prices.csv")), "prices.csv");
+        let long = |last: &str| OsString::from(format!("{}{last}.csv.gz", "ö".repeat(123)));
+        let (one, other) = (shorten_name(&long("a")), shorten_name(&long("b")));
+        assert!(one != other && one.to_str().is_some_and(|name| name.ends_with(".gz")), "{one:?}");
+        assert!(one.len() <= LONGEST_STORED && one.len() > LONGEST_STORED - 4, "{}", one.len());
+        let endless = OsString::from(format!("a.{}", "x".repeat(250)));
+        assert!(shorten_name(&endless).len() <= LONGEST_STORED);
+    }
+}

@@ -1,0 +1,53 @@
+//! Writer of log events to standard error. Further lines of an event are indented, so that a text from outside, such as
+//! a file name, cannot forge an event.
+
+use std::io::{self, Stderr, Write};
+
+/// Indentation of all lines of an event but the first.
+const INDENT: &[u8] = b"    ";
+
+/// Writer of whole events: each call of `write` gets one.
+#[derive(Debug)]
+pub(crate) struct EventWriter(Stderr);
+
+impl Default for EventWriter {
+    fn default() -> Self {
+        Self(io::stderr())
+    }
+}
+
+impl Write for EventWriter {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        self.0.write_all(&indent_lines(event))?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+fn indent_lines(event: &[u8]) -> Vec<u8> {
+    let text = event.strip_suffix(b"\n").unwrap_or(event);
+    let mut lines = Vec::with_capacity(event.len() + INDENT.len());
+    for byte in text {
+        match byte {
+            b'\n' => lines.extend([b"\n", INDENT].concat()),
+            b'\r' => lines.extend(b"\\r"),
+            byte => lines.push(*byte),
+        }
+    }
+    lines.push(b'\n');
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_cannot_begin_a_line() {
+        assert_eq!(indent_lines(b"WARN a\nERROR b\rc\n"), b"WARN a\n    ERROR b\\rc\n");
+        assert_eq!(indent_lines(b"WARN a\n"), b"WARN a\n");
+    }
+}
