@@ -147,7 +147,7 @@ async fn years_are_unpacked_as_they_are_served() -> Result<()> {
 async fn a_session_begins_in_the_served_generation_and_may_name_another() -> Result<()> {
     let app = market().await?;
     let before = session(&app).await?;
-    answer(&app, &["rebuild", "--rule", "outlier.factor=20"]).await?;
+    answer(&app, &["rebuild", "--rule", "outlier.unit_tolerance=0"]).await?;
     let held = async |client: &Client| -> Result<i64> {
         Ok(client.query_one("select count(*) from quarantine", &[]).await?.try_get(0)?)
     };

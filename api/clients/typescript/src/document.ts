@@ -333,7 +333,7 @@ export interface paths {
         };
         /**
          * Dividend Aristocrats
-         * @description By rule (R15). The floor of 25 years, or the number in the served rules, cannot be lowered.
+         * @description By rule (R15). `min_streak` cannot lower the minimum of 25 years, or the minimum that the served rules set.
          */
         get: operations["screener_dividend_aristocrats"];
         put?: never;
@@ -373,7 +373,7 @@ export interface paths {
         };
         /**
          * Dividend Kings
-         * @description By rule (R15). The floor of 50 years, or the number in the served rules, cannot be lowered.
+         * @description By rule (R15). `min_streak` cannot lower the minimum of 50 years, or the minimum that the served rules set.
          */
         get: operations["screener_dividend_kings"];
         put?: never;
@@ -524,6 +524,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/stocks/{symbol}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Security events
+         * @description Renames, mergers, delistings, splits, spin-offs and special dividends in one list, newest first. A spin-off has a
+         *     `ratio` if the feed gives it as a split, or an `amount` if the feed gives its value.
+         */
+        get: operations["stocks_by_symbol_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stocks/{symbol}/fundamentals": {
         parameters: {
             query?: never;
@@ -593,7 +614,8 @@ export interface paths {
         };
         /**
          * Split history
-         * @description Newest first. Splits multiply share counts by `ratio` and earlier prices by `price_factor`.
+         * @description Newest first. Splits multiply share counts by `ratio` and earlier prices by `price_factor`. Price-only types (spin-offs,
+         *     rights, class distributions) multiply prices only.
          */
         get: operations["stocks_by_symbol_splits"];
         put?: never;
@@ -608,11 +630,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * @description raw: as traded; split: on today's share basis; all: adjusted for splits and dividends.
-         * @enum {string}
-         */
-        Adjustment: "raw" | "split" | "all";
         /** @description Accepted values of a parameter. */
         Allowed: string[] | {
             /**
@@ -627,7 +644,16 @@ export interface components {
             minimum?: number | null;
         } | string;
         /**
-         * @description Origin of an amount: declared, or estimated from the pattern.
+         * @description Reading of a regular row by the payment schedule (R34). The amount of the row is served unchanged.
+         *     - `regular`: The whole amount is regular.
+         *     - `special`: The whole amount is special: an extra row in a slot that another row takes.
+         *     - `combined`: The amount contains a special, `special_amount`.
+         *     - `dip`: The amount is below both neighbours; growth and streak use the smaller neighbour's amount.
+         * @enum {string}
+         */
+        AmountReading: "regular" | "special" | "combined" | "dip";
+        /**
+         * @description Origin of an amount: declared, or estimated from earlier payments.
          * @enum {string}
          */
         AmountStatus: "declared" | "estimated";
@@ -697,15 +723,15 @@ export interface components {
         CalendarRow: components["schemas"]["DividendRow"] & components["schemas"]["Payer"] & {
             /**
              * Format: int64
-             * @description Days from today to the event; negative for past ones.
+             * @description Days from today to the event; negative for past events.
              */
             days_until: number;
             /**
              * Format: date
-             * @description Event date of the row.
+             * @description Ex-date or payment date of the row, according to `event_type`.
              */
             event_date: string;
-            /** @description Kind of event on that day. */
+            /** @description Kind of the event on `event_date`. */
             event_type: components["schemas"]["EventType"];
         };
         /** @description Company profile. */
@@ -747,7 +773,7 @@ export interface components {
         };
         /** @description Data version of a comparison, and the best symbol by figure. */
         CompareMeta: components["schemas"]["ListMeta"] & {
-            /** @description Symbol with the best figure, by figure name; of equal ones the first requested. */
+            /** @description Symbol with the best figure, by figure name. If several are equal, the first requested symbol. */
             best: {
                 [key: string]: string;
             };
@@ -756,7 +782,7 @@ export interface components {
         Components: {
             /** @description Log server; used only to measure the lag. */
             nats: components["schemas"]["ComponentStatus"];
-            /** @description Database of the reads. */
+            /** @description Database that the API reads. */
             postgres: components["schemas"]["ComponentStatus"];
             /** @description Lag of the served data behind the log. */
             projection: components["schemas"]["ProjectionHealth"];
@@ -782,7 +808,7 @@ export interface components {
             dividends_from: string | null;
             /**
              * Format: date
-             * @description Last ex-date, future ones included.
+             * @description Last ex-date, including declared future ex-dates.
              */
             dividends_to: string | null;
             /**
@@ -796,7 +822,7 @@ export interface components {
              */
             prices_to: string | null;
         };
-        /** @description The value of a filter, as it was understood. */
+        /** @description The value of a filter, as the service read it. */
         Criterion: components["schemas"]["Exact"] | string | string[];
         /** @description Start of the history that a tier may read. */
         Depth: {
@@ -818,7 +844,7 @@ export interface components {
             amount_status: components["schemas"]["AmountStatus"];
             /**
              * Format: decimal
-             * @description Change against the previous regular amount, split-adjusted, percent.
+             * @description Change of the regular part since the previous regular payment, split-adjusted, percent.
              */
             change_percent: Decimal | null;
             /** @description ISO 4217 currency. */
@@ -849,9 +875,11 @@ export interface components {
             payments_per_year: number | null;
             /**
              * Format: decimal
-             * @description Multiplier of prices before ex_date; null if none applies.
+             * @description Multiplier of prices before ex_date; null if the dividend has no price factor.
              */
             price_factor: Decimal | null;
+            /** @description Reading by the payment schedule; null for other types, cancelled and projected records. */
+            reading: components["schemas"]["AmountReading"] | null;
             /**
              * Format: date
              * @description Record date.
@@ -864,16 +892,18 @@ export interface components {
             revision: number;
             /** @description Feed of the record. */
             source: string;
+            /**
+             * Format: decimal
+             * @description Special part of `amount`, per share; null without a special part.
+             */
+            special_amount: Decimal | null;
             /** @description adjusted_amount / amount. */
             split_factor: components["schemas"]["Exact"];
             /** @description Status on the market's as-of date. */
             status: components["schemas"]["DividendStatus"];
             /** @description Canonical ticker. */
             symbol: string;
-            /**
-             * @description Type as declared; `special` for a regular amount that the price proves to be one
-             *     (`special_by_price`).
-             */
+            /** @description Type as declared. */
             type: components["schemas"]["DividendType"];
             /**
              * Format: date-time
@@ -882,15 +912,16 @@ export interface components {
             updated_at: string;
             /**
              * Format: decimal
-             * @description amount x payments_per_year / close before the ex-date, percent.
+             * @description Regular part of amount x payments_per_year / close before the ex-date, percent.
              */
             yield_at_ex: Decimal | null;
         };
         /**
          * @description Dividend status of a payer (R6).
+         *     - `unknown`: No source that covers the security carries dividends, or its prices prove that dividends are missing (R38).
          * @enum {string}
          */
-        DividendState: "active" | "non_payer" | "suspended" | "lapsed";
+        DividendState: "active" | "non_payer" | "suspended" | "lapsed" | "unknown";
         /**
          * @description Status of a distribution.
          * @enum {string}
@@ -1008,7 +1039,7 @@ export interface components {
          * @description Exact decimal: a JSON number, or a string with decimals=string.
          */
         Exact: Decimal;
-        /** @description Decision about one row, with the row as it was decided on. */
+        /** @description Decision about one row, with the content that the row had at the time. */
         ExplainedDecision: {
             /**
              * Format: date
@@ -1045,7 +1076,7 @@ export interface components {
             metric: string;
             /** @description Observations that determine the value. */
             observations: components["schemas"]["ExplainedObservation"][];
-            /** @description Number of further observations, older than those listed. */
+            /** @description Number of further observations that are not listed because they are older. */
             older_observations: number;
             /** @description Rounding of the value. */
             rounding: string;
@@ -1070,7 +1101,7 @@ export interface components {
             date?: string | null;
             /** @description Vendor's id of the record. */
             id?: string | null;
-            /** @description Kind of record: dividend, split, price, fundamentals or security. */
+            /** @description Kind of record: dividend, split, price, fundamentals, security or evidence. */
             kind: string;
             /**
              * Format: int64
@@ -1078,8 +1109,8 @@ export interface components {
              */
             line: number;
             /**
-             * @description Status of the observation: used, superseded, cancelled, duplicate, other_source, overridden,
-             *     not_yet_known, moved, or the reason code of its quarantine.
+             * @description Status of the observation: used, superseded, cancelled, duplicate, translation, other_source, overridden,
+             *     not_yet_known, moved, missing (a payment that adjusted closes show and no row has), or the reason code of its quarantine.
              */
             outcome: string;
             /** @description Status as a sentence. */
@@ -1103,23 +1134,33 @@ export interface components {
             decisions: components["schemas"]["ExplainedDecision"][];
             /**
              * @description Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
+             *     - `amount_basis_suspect`: The amounts before a split are probably on the shares after it. Growth and streak across it are null (R37).
              *     - `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes it (R28).
-             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date (R13).
+             *     - `amount_dip`: The amount of a row is below both neighbours. Growth and streak use the smaller neighbour's amount (R34).
+             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date (R34).
              *     - `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
              *     - `currency_mismatch`: Dividends and prices are in different currencies, so no yield exists (R4).
-             *     - `duplicate_collapsed`: Rows of one payment or split were merged; `explain` lists the dropped rows (R29).
+             *     - `declared_after_ex`: A dividend has a declaration date after its ex-date; it counts from its ex-date on (R39).
+             *     - `dividends_missing`: Adjusted closes of a price file show dividends for which no dividend row exists (R38).
+             *     - `duplicate_collapsed`: Rows of one payment or split were merged; some may have the same id and revision. `explain` lists the dropped rows (R29).
              *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
-             *     - `ex_date_unexpected`: An ex-date differs from the one that its record date implies (R1).
-             *     - `factor_skipped`: A distribution has no price factor: it is at least the close before it, or in another currency (R11).
+             *     - `ex_date_unexpected`: An ex-date differs from the ex-date that its record date implies (R1).
+             *     - `factor_skipped`: A distribution has no price factor, because it is at least the close before it or in another currency (R11).
              *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's (R5).
+             *     - `inferred_special`: A row, or a part of it, counts as special by the payment schedule (R34).
              *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed. The forward dividend uses the payment before it (R8).
+             *     - `near_duplicate`: Two rows with ex-dates days apart are one payment, which counts once (R34).
+             *     - `no_dividend_feed`: No source that covers the security carries dividends, so that its dividends are unknown (R38).
              *     - `no_prev_close`: A distribution has no close before it and therefore no price factor (R11).
              *     - `overdue`: The expected ex-date passed without a declaration (R19).
+             *     - `payment_gap`: A payment is missing in a year of growth or streak (R34).
+             *     - `payment_translated`: A payment is listed in two currencies; the row in the prices' currency counts (R39).
              *     - `price_jump_without_split`: A price moved by a known split ratio without a split (R30).
-             *     - `provisional`: The security is known only by its rows.
-             *     - `special_by_price`: A regular amount counts as a special, as the price proves (R28).
-             *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14).
-             *     - `split_not_in_price`: A split did not change the price (R30).
+             *     - `price_level_break`: A price rose or fell by a factor of more than 3 and stayed there, without a known event (R36).
+             *     - `provisional`: The security has no reference record and is known only by rows with its symbol.
+             *     - `special_by_price`: A large regular amount contains a special, as the price proves (R28).
+             *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35).
+             *     - `split_not_in_price`: The price contradicts a split: it did not move, or it moved on another session or by another factor (R36).
              *     - `streak_seeded`: The increase streak contains years of an operator's seed; the payment streak counts the data only (R14).
              *     - `ttm_incomplete`: The trailing year is only partly covered (R7).
              *     - `ttm_payment_count_unusual`: The number of payments in the trailing year differs from the frequency (R7).
@@ -1133,7 +1174,7 @@ export interface components {
             method_version: string;
             /** @description One entry per metric, in the order of the metrics row. */
             metrics: components["schemas"]["ExplainedMetric"][];
-            /** @description Number of further unused observations, older than those listed. */
+            /** @description Number of further unused observations that are not listed because they are older. */
             older_unused: number;
             /** @description Denominator of the payout ratio: `eps` or `ffo`; null for funds. */
             payout_basis?: string | null;
@@ -1189,7 +1230,7 @@ export interface components {
             as_of: string | null;
             /**
              * Format: decimal
-             * @description Vendor's beta, else the computed five-year beta (R23).
+             * @description Vendor's beta; if the vendor gives none, the computed five-year beta (R23).
              */
             beta: Decimal | null;
             /**
@@ -1446,21 +1487,24 @@ export interface components {
         /**
          * @description Reason for the exclusion (quarantine) of a row from all figures (R28, R30).
          *     - `amount_exceeds_price`: Cash of at least the close before its ex-date.
-         *     - `amount_outlier`: Isolated regular amount of at least 10 times the median before it.
+         *     - `amount_outlier`: Regular amount of about 10, 100 or 1,000 times the surrounding rate, or a tenth, hundredth or thousandth of it.
          *     - `confirmed`: Confirmed to be wrong by a review decision; it stays excluded even if its neighbours change.
          *     - `far_future_ex_date`: Ex-date more than 400 days after the newest session.
          *     - `high_below_low`: High below the low.
+         *     - `isolated_price`: Close that differs by a factor of more than 3 from the closes on both sides, which agree.
          *     - `negative_price`: Negative open, high, low or average price.
          *     - `negative_volume`: Negative volume.
          *     - `no_ex_date`: Missing ex-date and record date.
-         *     - `no_share_change`: Split without an effect.
+         *     - `no_share_change`: Split with equal numbers of old and new shares.
          *     - `non_positive_amount`: Amount of 0 or less.
          *     - `non_positive_close`: Close of 0 or less.
          *     - `non_positive_ratio`: Split of or into 0 shares or less.
-         *     - `price_unit_error`: Bar 100 times away from the sessions on both sides.
+         *     - `price_unit_error`: Prices of about 100 or 1,000 times the sessions around them, or a hundredth or thousandth of them.
+         *     - `split_denied`: Split that the price denies.
+         *     - `unconfirmed_price`: Newest close that differs by a factor of more than 3 from the close before, until a session or a source confirms it.
          * @enum {string}
          */
-        HoldReason: "amount_exceeds_price" | "amount_outlier" | "confirmed" | "far_future_ex_date" | "high_below_low" | "negative_price" | "negative_volume" | "no_ex_date" | "no_share_change" | "non_positive_amount" | "non_positive_close" | "non_positive_ratio" | "price_unit_error";
+        HoldReason: "amount_exceeds_price" | "amount_outlier" | "confirmed" | "far_future_ex_date" | "high_below_low" | "isolated_price" | "negative_price" | "negative_volume" | "no_ex_date" | "no_share_change" | "non_positive_amount" | "non_positive_close" | "non_positive_ratio" | "price_unit_error" | "split_denied" | "unconfirmed_price";
         /** @description Identifiers of a security. */
         Identifiers: {
             /** @description SEC central index key. */
@@ -1506,7 +1550,7 @@ export interface components {
             /** @description Accepted values of the first invalid parameter: words or bounds. */
             allowed?: components["schemas"]["Allowed"] | null;
             /**
-             * @description INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or one of another request.
+             * @description INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request.
              * @example INVALID_PARAMETER
              */
             code: string;
@@ -1517,7 +1561,7 @@ export interface components {
             /** @description Name of the first invalid parameter. */
             param?: string | null;
         };
-        /** @description The newest regular or special distribution with a passed ex-date. */
+        /** @description The newest regular or special distribution whose ex-date is not in the future. */
         LastDividend: {
             /** @description Amount per share as declared. */
             amount: components["schemas"]["Exact"];
@@ -1547,7 +1591,7 @@ export interface components {
             exchange: string | null;
             /**
              * Format: decimal
-             * @description Close of the session before, on today's share basis.
+             * @description Close of the session before this bar, on today's share basis.
              */
             previous_close: Decimal | null;
             /** @description Canonical ticker. */
@@ -1567,7 +1611,7 @@ export interface components {
              * @description For RATE_LIMITED: seconds until the next call is admitted.
              */
             retryAfter?: number | null;
-            /** @description For QUOTA_EXCEEDED. */
+            /** @description For QUOTA_EXCEEDED: path of the page that describes the plans, relative to this service. */
             upgrade_url?: string | null;
             /** @description For QUOTA_EXCEEDED: usage of the month. */
             usage?: components["schemas"]["QuotaUsage"] | null;
@@ -1608,6 +1652,13 @@ export interface components {
             meta: components["schemas"]["ListMeta"];
         };
         /** @description A page of a list. */
+        List_SecurityEvent: {
+            /** @description The rows of the page, in order. */
+            data: components["schemas"]["SecurityEvent"][];
+            /** @description Size, next cursor, data version and warnings of the page. */
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description A page of a list. */
         List_SplitRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["SplitRow"][];
@@ -1632,7 +1683,7 @@ export interface components {
             count: number;
             /** @description Generation and log sequence of the data, for example g3.184467. */
             data_version: string;
-            /** @description Start of the range, if the tier's history limits it. */
+            /** @description Start of the range, if the tier's history limits the range. */
             depth?: components["schemas"]["Depth"] | null;
             /** @description True if another page follows. */
             has_more: boolean;
@@ -1643,7 +1694,7 @@ export interface components {
             limit: number;
             /** @description Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter. */
             missing?: string[] | null;
-            /** @description Cursor of the next page; null on the last. */
+            /** @description Cursor of the next page; null on the last page. */
             next_cursor?: string | null;
             /**
              * @description Value for `updated_since` in a later request, which then returns the changes since this response. It is equal on
@@ -1652,7 +1703,7 @@ export interface components {
             sync_from?: string | null;
             /**
              * Format: date
-             * @description Current day of the service, if a default or a figure depends on it.
+             * @description Current day of the service, if a default or a figure depends on the current day.
              */
             today?: string | null;
             /** @description Warnings about the response. */
@@ -1672,8 +1723,8 @@ export interface components {
         };
         /** @description Data version, range and basis of a page of the market's bars. */
         MarketPricesMeta: components["schemas"]["ListMeta"] & {
-            /** @description Adjustment of the prices. */
-            adjustment: components["schemas"]["Adjustment"];
+            /** @description Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all. */
+            adjustment: string;
             /**
              * Format: date
              * @description Last day; null without data.
@@ -1704,7 +1755,10 @@ export interface components {
         };
         /** @description Dividend metrics as of a market date. Amounts per share in `currency`, percents in points. */
         Metrics: {
-            /** @description Split-adjusted regular dividends by calendar year, of the years that begin within the tier's depth. */
+            /**
+             * @description Split-adjusted regular dividends by calendar year. Years that begin before the history of the tier
+             *     are left out.
+             */
             annual_totals?: components["schemas"]["AnnualTotal"][];
             /**
              * Format: date
@@ -1744,7 +1798,8 @@ export interface components {
             dividend_yield: Decimal | null;
             /**
              * Format: decimal
-             * @description Forward (indicated) dividends of the next 12 months (R8); null without a forward figure.
+             * @description Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
+             *     delisted securities.
              */
             dps_forward: Decimal | null;
             /**
@@ -1769,23 +1824,33 @@ export interface components {
             first_payment_date: string | null;
             /**
              * @description Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
+             *     - `amount_basis_suspect`: The amounts before a split are probably on the shares after it. Growth and streak across it are null (R37).
              *     - `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes it (R28).
-             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date (R13).
+             *     - `amount_dip`: The amount of a row is below both neighbours. Growth and streak use the smaller neighbour's amount (R34).
+             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date (R34).
              *     - `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
              *     - `currency_mismatch`: Dividends and prices are in different currencies, so no yield exists (R4).
-             *     - `duplicate_collapsed`: Rows of one payment or split were merged; `explain` lists the dropped rows (R29).
+             *     - `declared_after_ex`: A dividend has a declaration date after its ex-date; it counts from its ex-date on (R39).
+             *     - `dividends_missing`: Adjusted closes of a price file show dividends for which no dividend row exists (R38).
+             *     - `duplicate_collapsed`: Rows of one payment or split were merged; some may have the same id and revision. `explain` lists the dropped rows (R29).
              *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
-             *     - `ex_date_unexpected`: An ex-date differs from the one that its record date implies (R1).
-             *     - `factor_skipped`: A distribution has no price factor: it is at least the close before it, or in another currency (R11).
+             *     - `ex_date_unexpected`: An ex-date differs from the ex-date that its record date implies (R1).
+             *     - `factor_skipped`: A distribution has no price factor, because it is at least the close before it or in another currency (R11).
              *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's (R5).
+             *     - `inferred_special`: A row, or a part of it, counts as special by the payment schedule (R34).
              *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed. The forward dividend uses the payment before it (R8).
+             *     - `near_duplicate`: Two rows with ex-dates days apart are one payment, which counts once (R34).
+             *     - `no_dividend_feed`: No source that covers the security carries dividends, so that its dividends are unknown (R38).
              *     - `no_prev_close`: A distribution has no close before it and therefore no price factor (R11).
              *     - `overdue`: The expected ex-date passed without a declaration (R19).
+             *     - `payment_gap`: A payment is missing in a year of growth or streak (R34).
+             *     - `payment_translated`: A payment is listed in two currencies; the row in the prices' currency counts (R39).
              *     - `price_jump_without_split`: A price moved by a known split ratio without a split (R30).
-             *     - `provisional`: The security is known only by its rows.
-             *     - `special_by_price`: A regular amount counts as a special, as the price proves (R28).
-             *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14).
-             *     - `split_not_in_price`: A split did not change the price (R30).
+             *     - `price_level_break`: A price rose or fell by a factor of more than 3 and stayed there, without a known event (R36).
+             *     - `provisional`: The security has no reference record and is known only by rows with its symbol.
+             *     - `special_by_price`: A large regular amount contains a special, as the price proves (R28).
+             *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35).
+             *     - `split_not_in_price`: The price contradicts a split: it did not move, or it moved on another session or by another factor (R36).
              *     - `streak_seeded`: The increase streak contains years of an operator's seed; the payment streak counts the data only (R14).
              *     - `ttm_incomplete`: The trailing year is only partly covered (R7).
              *     - `ttm_payment_count_unusual`: The number of payments in the trailing year differs from the frequency (R7).
@@ -1793,7 +1858,7 @@ export interface components {
              *     - `yield_suspect`: The headline yield is above 25 % (R18).
              */
             flags?: string[];
-            /** @description Method behind dps_forward. */
+            /** @description Method by which dps_forward was computed. */
             forward_basis: components["schemas"]["ForwardBasis"];
             /** @description Payment frequency (R5). */
             frequency: components["schemas"]["Frequency"];
@@ -1838,7 +1903,7 @@ export interface components {
             latest_increase_date: string | null;
             /**
              * Format: decimal
-             * @description Size of the newest increase, percent.
+             * @description Size of the newest increase of the regular rate, percent.
              */
             latest_increase_percent: Decimal | null;
             /** @description Version of the rules. */
@@ -1872,13 +1937,13 @@ export interface components {
              */
             price: Decimal | null;
             /**
-             * @description ISO 4217 currency of `price`. If it differs from the dividends', no yield exists
+             * @description ISO 4217 currency of `price`. If the dividends have another currency, no yield exists
              *     (`currency_mismatch`).
              */
             price_currency: string;
             /**
              * Format: date
-             * @description Session of that close.
+             * @description Session of the latest close.
              */
             price_date: string | null;
             /** @description Rows excluded from the figures (quarantined), with the reason, within the tier's depth. */
@@ -1909,8 +1974,8 @@ export interface components {
              */
             total_return_5y: Decimal | null;
             /**
-             * @description True if the TTM window is fully covered; false if listed, or known, for less than 12 months.
-             *     Nothing is annualised.
+             * @description True if the data cover the whole TTM window. False if the security is listed, or its data begin,
+             *     less than 12 months ago. Nothing is annualised.
              */
             ttm_complete: boolean;
             /**
@@ -1960,7 +2025,7 @@ export interface components {
         };
         /** @description Metrics, and with `explain=true` their derivation. */
         MetricsAnswer: components["schemas"]["Metrics"] & {
-            /** @description With `explain=true`: every observation, choice and formula. */
+            /** @description With `explain=true`: the observations, choices and formulas behind the figures. */
             explanation?: components["schemas"]["Explanation"] | null;
         };
         /** @description The next ex-dividend date. */
@@ -1988,7 +2053,7 @@ export interface components {
          * @enum {string}
          */
         NextStatus: "declared" | "projected";
-        /** @description A missing resource; the message names it. */
+        /** @description Error response for a resource that does not exist. */
         NotFoundBody: {
             /** @description Error message for people. */
             error: string;
@@ -2014,7 +2079,7 @@ export interface components {
             /** @description Sector name. */
             sector: string | null;
         };
-        /** @description A bar. open, high, low, close, volume, vwap and change are on the requested basis. */
+        /** @description A price bar. open, high, low, close, volume, vwap and change are on the requested basis. */
         PricePoint: {
             /** @description Last price adjusted for splits and dividends (R11). */
             adj_close: components["schemas"]["Exact"];
@@ -2037,7 +2102,7 @@ export interface components {
             date: string;
             /**
              * Format: decimal
-             * @description Cash that went ex in the period, a share, as declared.
+             * @description Cash per share with an ex-date in the period, as declared.
              */
             dividend: Decimal | null;
             /**
@@ -2057,14 +2122,14 @@ export interface components {
             open: Decimal | null;
             /** @description Last price as traded. */
             raw_close: components["schemas"]["Exact"];
-            /** @description Multiply into a raw price for today's share basis. */
+            /** @description Multiplier of a raw price for the splits and spin-offs up to today. */
             split_factor: components["schemas"]["Exact"];
             /**
              * Format: decimal
              * @description New shares per old share in the period.
              */
             split_ratio: Decimal | null;
-            /** @description Multiply into a raw price for adj_close. */
+            /** @description Multiplier of the raw close that gives adj_close. */
             total_factor: components["schemas"]["Exact"];
             /**
              * Format: int64
@@ -2098,8 +2163,8 @@ export interface components {
         };
         /** @description Data version, basis and total return of a page of price points. */
         PricesMeta: components["schemas"]["ListMeta"] & {
-            /** @description Adjustment of the prices. */
-            adjustment: components["schemas"]["Adjustment"];
+            /** @description Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all. */
+            adjustment: string;
             /** @description ISO 4217 currency of every price. */
             currency?: string | null;
             /**
@@ -2222,7 +2287,7 @@ export interface components {
              */
             lag_seconds: number | null;
         };
-        /** @description A quarantined row. It returns to the figures when its neighbours change and no longer contradict it. */
+        /** @description A quarantined row. It returns to the figures when its neighbouring rows no longer contradict it. */
         Quarantined: {
             /**
              * Format: date
@@ -2235,7 +2300,7 @@ export interface components {
             kind: string;
             /**
              * Format: int64
-             * @description Line in that feed's file.
+             * @description Line in the feed's file; 0 if unknown.
              */
             line: number;
             /** @description Observed fault, as a sentence. */
@@ -2266,7 +2331,7 @@ export interface components {
         Quote: {
             /**
              * Format: decimal
-             * @description Annual dividend per share behind the headline yield, in `dividend_currency`.
+             * @description Annual dividend per share from which the headline yield is computed, in `dividend_currency`.
              */
             annual_dividend: Decimal | null;
             /**
@@ -2359,7 +2424,7 @@ export interface components {
              * @description Mean split-adjusted close of the newest 200 sessions; null with fewer.
              */
             sma_200: Decimal | null;
-            /** @description Always eod. */
+            /** @description Data source of the quote, always `eod`. */
             source: components["schemas"]["QuoteSource"];
             /** @description Canonical ticker. */
             symbol: string;
@@ -2618,6 +2683,56 @@ export interface components {
             /** @description Weight, percent. */
             weight: components["schemas"]["Exact"];
         };
+        /** @description An event of a security. */
+        SecurityEvent: {
+            /**
+             * Format: decimal
+             * @description Cash or value per share as declared.
+             */
+            amount: Decimal | null;
+            /** @description ISO 4217 currency of the amount. */
+            currency: string | null;
+            /**
+             * Format: date
+             * @description First session with the change; of a delisting or merger the last trading day.
+             */
+            date: string;
+            /** @description Ticker before a rename. */
+            from_symbol: string | null;
+            /** @description Id of the split or dividend record. */
+            id: string | null;
+            /**
+             * Format: decimal
+             * @description Multiplier of earlier prices.
+             */
+            price_factor: Decimal | null;
+            /**
+             * Format: decimal
+             * @description New shares per old share; of a merger, shares of the successor per share.
+             */
+            ratio: Decimal | null;
+            /** @description Status on the market's as-of date. */
+            status: components["schemas"]["SplitStatus"];
+            /** @description Canonical ticker. */
+            symbol: string;
+            /** @description Ticker after a rename, or the successor's after a merger. */
+            to_symbol: string | null;
+            /** @description Type of the event. */
+            type: components["schemas"]["SecurityEventType"];
+        };
+        /**
+         * @description Type of a security event.
+         *     - `rename`: New ticker.
+         *     - `merger`: Merger into a successor.
+         *     - `delisting`: End of trading without a known successor.
+         *     - `split`: Change of the share count: split, reverse split or stock dividend.
+         *     - `spin_off`: Distribution of a subsidiary, as a ratio or as a value per share.
+         *     - `rights`: Subscription rights.
+         *     - `class_distribution`: Distribution of shares of another class.
+         *     - `special_dividend`: Special, supplemental or liquidating dividend.
+         * @enum {string}
+         */
+        SecurityEventType: "rename" | "merger" | "delisting" | "split" | "spin_off" | "rights" | "class_distribution" | "special_dividend";
         /**
          * @description Security types.
          * @enum {string}
@@ -2699,7 +2814,7 @@ export interface components {
              * @description First day on the new share basis.
              */
             ex_date: string;
-            /** @description Old shares. */
+            /** @description Old shares; of a price-only action, the denominator of its ratio. */
             from_shares: components["schemas"]["Exact"];
             /** @description Id of the record. */
             id: string;
@@ -2723,9 +2838,9 @@ export interface components {
             symbol: string;
             /** @description to:from as text, for example 4:1. */
             text: string;
-            /** @description New shares. */
+            /** @description New shares; of a price-only action, the numerator of its ratio. */
             to_shares: components["schemas"]["Exact"];
-            /** @description Direction of the split. */
+            /** @description Type of the split. Price-only types move earlier prices, but no shares, volumes or amounts. */
             type: components["schemas"]["SplitType"];
             /**
              * Format: date-time
@@ -2739,10 +2854,16 @@ export interface components {
          */
         SplitStatus: "announced" | "effective" | "cancelled";
         /**
-         * @description Direction of a split.
+         * @description Type of a split: a change of the share count, or a price-only action (R35).
+         *     - `forward`: More shares.
+         *     - `reverse`: Fewer shares.
+         *     - `stock_dividend`: Shares paid as a dividend.
+         *     - `spin_off`: Shares of a subsidiary; price-only.
+         *     - `rights`: Subscription rights; price-only.
+         *     - `class_distribution`: Shares of another class; price-only.
          * @enum {string}
          */
-        SplitType: "forward" | "reverse" | "stock_dividend";
+        SplitType: "forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution";
         /**
          * @description ok: all components work; degraded: reads are served, but a component is down; down: reads are not served.
          * @enum {string}
@@ -2764,7 +2885,7 @@ export interface components {
              * @description Five-year growth, percent a year.
              */
             growth_5y: Decimal | null;
-            /** @description The newest distribution with a passed ex-date. */
+            /** @description The newest distribution whose ex-date is not in the future. */
             last?: components["schemas"]["LastDividend"] | null;
             /** @description The next ex-dividend date (R19). */
             next?: components["schemas"]["NextDividend"] | null;
@@ -2840,8 +2961,8 @@ export interface components {
              * @description Next ex-dividend date, declared or projected (R19).
              */
             next_ex_date: string | null;
-            /** @description True if the security currently pays regular dividends. */
-            pays_dividend: boolean;
+            /** @description True if the security currently pays regular dividends; null if its dividends are unknown (R38). */
+            pays_dividend: boolean | null;
             /**
              * Format: decimal
              * @description Latest raw close, carried through splits since.
@@ -2901,7 +3022,7 @@ export interface components {
         Tier: "free" | "starter" | "premium" | "professional";
         /**
          * @description Decision about a quarantined row.
-         *     - `release`: The row is right and counts.
+         *     - `release`: The row is right and enters the figures.
          *     - `confirm`: The row is wrong and stays quarantined, even if its neighbours change.
          * @enum {string}
          */
@@ -2975,7 +3096,7 @@ export interface components {
                 "application/json": components["schemas"]["NotFoundBody"];
             };
         };
-        /** @description Only GET and HEAD. */
+        /** @description The method is not allowed; only GET and HEAD are. */
         405: {
             headers: {
                 Allow: components["headers"]["Allow"];
@@ -3087,12 +3208,14 @@ export interface operations {
                  */
                 end_date?: string;
                 /**
-                 * @description Includes dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+                 * @description Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
+                 *     dates are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Maximum number of newest records per symbol; the oldest day is always complete. More records set `has_more`.
+                 * @description Maximum number of newest records per symbol. The oldest day is always complete. `has_more` is true if
+                 *     there are more records.
                  * @example 20
                  */
                 per_symbol?: number;
@@ -3228,10 +3351,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Adjustment of the prices. Default: split.
-                 * @example raw
+                 * @description Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything. Default: split.
+                 * @example [
+                 *       "raw"
+                 *     ]
                  */
-                adjustment?: "raw" | "split" | "all";
+                adjustment?: ("raw" | "split" | "spin_off" | "dividend" | "all")[];
                 /**
                  * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
@@ -3481,7 +3606,8 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Includes dividends expected from the pattern but not declared; amount and payment date are estimates.
+                 * @description Includes dividends that are expected from earlier payments but not declared. Their amounts and payment
+                 *     dates are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
@@ -3491,7 +3617,7 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description Minimum cash amount a share, as declared.
+                 * @description Minimum cash amount per share, as declared.
                  * @example 0.25
                  */
                 min_amount?: Decimal;
@@ -3625,7 +3751,8 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Includes dividends expected from the pattern but not declared; amount and payment date are estimates.
+                 * @description Includes dividends that are expected from earlier payments but not declared. Their amounts and payment
+                 *     dates are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
@@ -3635,7 +3762,7 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description Minimum cash amount a share, as declared.
+                 * @description Minimum cash amount per share, as declared.
                  * @example 0.25
                  */
                 min_amount?: Decimal;
@@ -3762,7 +3889,8 @@ export interface operations {
                  */
                 end_date?: string;
                 /**
-                 * @description Includes dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+                 * @description Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
+                 *     dates are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
@@ -3801,8 +3929,8 @@ export interface operations {
                  */
                 status?: ("declared" | "paid" | "cancelled")[];
                 /**
-                 * @description Comma-separated symbols (at most 50); unknown ones are in `meta.missing`. Needed, except by Professional together with
-                 *     `updated_since`: then everything that changed.
+                 * @description Comma-separated symbols (at most 50); unknown symbols are in `meta.missing`. Only Professional may omit
+                 *     them, together with `updated_since`; the response then has the changes of the whole market.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -3905,7 +4033,8 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Includes dividends expected from the pattern but not declared; amount and payment date are estimates.
+                 * @description Includes dividends that are expected from earlier payments but not declared. Their amounts and payment
+                 *     dates are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
@@ -3915,7 +4044,7 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description Minimum cash amount a share, as declared.
+                 * @description Minimum cash amount per share, as declared.
                  * @example 0.25
                  */
                 min_amount?: Decimal;
@@ -4360,10 +4489,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Adjustment of the prices. Default: split.
-                 * @example raw
+                 * @description Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything. Default: split.
+                 * @example [
+                 *       "raw"
+                 *     ]
                  */
-                adjustment?: "raw" | "split" | "all";
+                adjustment?: ("raw" | "split" | "spin_off" | "dividend" | "all")[];
                 /**
                  * @description `next_cursor` of the previous page; requires the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
@@ -4564,7 +4695,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes the security is a member of, any of them, comma-separated.
+                 * @description Indexes, comma-separated. A security matches if it is a member of one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -4689,7 +4820,8 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
+                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
+                 *     served rules set another minimum; a smaller value has no effect there.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -4823,7 +4955,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes the security is a member of, any of them, comma-separated.
+                 * @description Indexes, comma-separated. A security matches if it is a member of one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -4948,7 +5080,8 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
+                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
+                 *     served rules set another minimum; a smaller value has no effect there.
                  * @example 25
                  */
                 min_streak?: Decimal;
@@ -5082,7 +5215,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes the security is a member of, any of them, comma-separated.
+                 * @description Indexes, comma-separated. A security matches if it is a member of one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -5207,7 +5340,8 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
+                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
+                 *     served rules set another minimum; a smaller value has no effect there.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -5341,7 +5475,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes the security is a member of, any of them, comma-separated.
+                 * @description Indexes, comma-separated. A security matches if it is a member of one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -5466,7 +5600,8 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
+                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
+                 *     served rules set another minimum; a smaller value has no effect there.
                  * @example 50
                  */
                 min_streak?: Decimal;
@@ -5600,7 +5735,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes the security is a member of, any of them, comma-separated.
+                 * @description Indexes, comma-separated. A security matches if it is a member of one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -5725,7 +5860,8 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings (50), or of the served rules.
+                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
+                 *     served rules set another minimum; a smaller value has no effect there.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -6296,7 +6432,8 @@ export interface operations {
                  */
                 end_date?: string;
                 /**
-                 * @description Includes dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+                 * @description Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
+                 *     dates are estimates.
                  * @example false
                  */
                 include_projected?: boolean;
@@ -6396,6 +6533,102 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    stocks_by_symbol_events: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
+                cursor?: string;
+                /**
+                 * @description Last date. Default: none, so announced future events are included.
+                 * @example 2019-12-31
+                 */
+                end_date?: string;
+                /**
+                 * @description Maximum number of rows on a page.
+                 * @example 50
+                 */
+                limit?: number;
+                /**
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+                 * @example [
+                 *       "date.desc"
+                 *     ]
+                 */
+                sort?: ("date.asc" | "date.desc")[];
+                /**
+                 * @description First date. Default: start of the tier's history; an earlier day is a 403.
+                 * @example 2019-12-02
+                 */
+                start_date?: string;
+                /**
+                 * @description Types, comma-separated.
+                 * @example [
+                 *       "rename"
+                 *     ]
+                 */
+                type?: ("rename" | "merger" | "delisting" | "split" | "spin_off" | "rights" | "class_distribution" | "special_dividend")[];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @example SPY
+                 */
+                symbol: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of events */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_SecurityEvent"];
+                };
+            };
+            /** @description The client's copy is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
+            429: components["responses"]["429"];
+            431: components["responses"]["431"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     stocks_by_symbol_fundamentals: {
         parameters: {
             query?: never;
@@ -6466,8 +6699,8 @@ export interface operations {
                  */
                 as_of?: string;
                 /**
-                 * @description Adds the observations, choices and formulas behind every figure (Starter and higher), with `fields` behind the
-                 *     named ones only. Observations before the tier's depth are counted, not listed.
+                 * @description Adds the observations, choices and formulas behind every figure, or behind the figures in `fields`
+                 *     (Starter and higher). Observations before the tier's history are counted, not listed.
                  * @example false
                  */
                 explain?: boolean;
@@ -6622,12 +6855,12 @@ export interface operations {
                  */
                 start_date?: string;
                 /**
-                 * @description Directions, comma-separated.
+                 * @description Types of splits, comma-separated.
                  * @example [
                  *       "forward"
                  *     ]
                  */
-                type?: ("forward" | "reverse" | "stock_dividend")[];
+                type?: ("forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution")[];
                 /**
                  * @description `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
                  *     Deleted rows are returned as cancelled. Conflicts with filters and `sort`.

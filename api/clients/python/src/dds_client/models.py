@@ -107,12 +107,18 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217 currency."""
     type: str
-    """Type as declared; `special` for a regular amount that the price proves to be one
-    (`special_by_price`).
+    """Type as declared.
 
     One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
     """
+    reading: str | None = None
+    """Reading by the payment schedule; null for other types, cancelled and projected records.
+
+    One of: regular, special, combined, dip.
+    """
+    special_amount: Decimal | None = None
+    """Special part of `amount`, per share; null without a special part."""
     frequency: str
     """Payment frequency.
 
@@ -129,11 +135,11 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     split_factor: Decimal
     """adjusted_amount / amount."""
     price_factor: Decimal | None = None
-    """Multiplier of prices before ex_date; null if none applies."""
+    """Multiplier of prices before ex_date; null if the dividend has no price factor."""
     yield_at_ex: Decimal | None = None
-    """amount x payments_per_year / close before the ex-date, percent."""
+    """Regular part of amount x payments_per_year / close before the ex-date, percent."""
     change_percent: Decimal | None = None
-    """Change against the previous regular amount, split-adjusted, percent."""
+    """Change of the regular part since the previous regular payment, split-adjusted, percent."""
     source: str
     """Feed of the record."""
     revision: int
@@ -153,14 +159,14 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent."""
     event_date: dt.date
-    """Event date of the row."""
+    """Ex-date or payment date of the row, according to `event_type`."""
     event_type: str
-    """Kind of event on that day.
+    """Kind of the event on `event_date`.
 
     One of: ex_dividend, payment.
     """
     days_until: int
-    """Days from today to the event; negative for past ones."""
+    """Days from today to the event; negative for past events."""
 
 
 class Company(Struct, frozen=True, kw_only=True):
@@ -210,7 +216,7 @@ class CompareMeta(Struct, frozen=True, kw_only=True):
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits it."""
+    """Start of the range, if the tier's history limits the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
@@ -218,17 +224,17 @@ class CompareMeta(Struct, frozen=True, kw_only=True):
     missing: list[str] | None = field(default_factory=list)
     """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
-    """Cursor of the next page; null on the last."""
+    """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
     response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
     the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on it."""
+    """Current day of the service, if a default or a figure depends on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     best: dict[str, str]
-    """Symbol with the best figure, by figure name; of equal ones the first requested."""
+    """Symbol with the best figure, by figure name. If several are equal, the first requested symbol."""
 
 
 class Components(Struct, frozen=True, kw_only=True):
@@ -240,7 +246,7 @@ class Components(Struct, frozen=True, kw_only=True):
     One of: ok, down, not_configured.
     """
     postgres: str
-    """Database of the reads.
+    """Database that the API reads.
 
     One of: ok, down, not_configured.
     """
@@ -263,7 +269,7 @@ class Coverage(Struct, frozen=True, kw_only=True):
     dividends_from: dt.date | None = None
     """First ex-date."""
     dividends_to: dt.date | None = None
-    """Last ex-date, future ones included."""
+    """Last ex-date, including declared future ex-dates."""
     prices_from: dt.date | None = None
     """First session with a price."""
     prices_to: dt.date | None = None
@@ -309,12 +315,18 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217 currency."""
     type: str
-    """Type as declared; `special` for a regular amount that the price proves to be one
-    (`special_by_price`).
+    """Type as declared.
 
     One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
     """
+    reading: str | None = None
+    """Reading by the payment schedule; null for other types, cancelled and projected records.
+
+    One of: regular, special, combined, dip.
+    """
+    special_amount: Decimal | None = None
+    """Special part of `amount`, per share; null without a special part."""
     frequency: str
     """Payment frequency.
 
@@ -331,11 +343,11 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     split_factor: Decimal
     """adjusted_amount / amount."""
     price_factor: Decimal | None = None
-    """Multiplier of prices before ex_date; null if none applies."""
+    """Multiplier of prices before ex_date; null if the dividend has no price factor."""
     yield_at_ex: Decimal | None = None
-    """amount x payments_per_year / close before the ex-date, percent."""
+    """Regular part of amount x payments_per_year / close before the ex-date, percent."""
     change_percent: Decimal | None = None
-    """Change against the previous regular amount, split-adjusted, percent."""
+    """Change of the regular part since the previous regular payment, split-adjusted, percent."""
     source: str
     """Feed of the record."""
     revision: int
@@ -385,8 +397,8 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
-    pays_dividend: bool
-    """True if the security currently pays regular dividends."""
+    pays_dividend: bool | None = None
+    """True if the security currently pays regular dividends; null if its dividends are unknown (R38)."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
@@ -465,7 +477,7 @@ class EtfRow(Struct, frozen=True, kw_only=True):
 
 
 class ExplainedDecision(Struct, frozen=True, kw_only=True):
-    """Decision about one row, with the row as it was decided on."""
+    """Decision about one row, with the content that the row had at the time."""
 
     date: dt.date | None = None
     """Ex-date or session of the row."""
@@ -502,7 +514,7 @@ class ExplainedMetric(Struct, frozen=True, kw_only=True):
     observations: list[ExplainedObservation]
     """Observations that determine the value."""
     older_observations: int
-    """Number of further observations, older than those listed."""
+    """Number of further observations that are not listed because they are older."""
     rounding: str
     """Rounding of the value."""
     rule: str
@@ -523,12 +535,13 @@ class ExplainedObservation(Struct, frozen=True, kw_only=True):
     id: str | None = None
     """Vendor's id of the record."""
     kind: str
-    """Kind of record: dividend, split, price, fundamentals or security."""
+    """Kind of record: dividend, split, price, fundamentals, security or evidence."""
     line: int
     """Line in the feed's file; 0 if unknown."""
     outcome: str
-    """Status of the observation: used, superseded, cancelled, duplicate, other_source, overridden,
-    not_yet_known, moved, or the reason code of its quarantine."""
+    """Status of the observation: used, superseded, cancelled, duplicate, translation, other_source,
+    overridden, not_yet_known, moved, missing (a payment that adjusted closes show and no row has),
+    or the reason code of its quarantine."""
     reason: str
     """Status as a sentence."""
     revision: int
@@ -546,28 +559,42 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """Review decisions about quarantined rows."""
     flags: list[str]
     """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
-    `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes
-    it (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date
-    (R13). - `conflicting_duplicate`: Rows of one payment had different amounts; the later one
-    counts (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so no
-    yield exists (R4). - `duplicate_collapsed`: Rows of one payment or split were merged; `explain`
-    lists the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date
-    (R1). - `ex_date_unexpected`: An ex-date differs from the one that its record date implies (R1).
-    - `factor_skipped`: A distribution has no price factor: it is at least the close before it, or
-    in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
-    overruled the vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times
-    the median before it and unconfirmed. The forward dividend uses the payment before it (R8). -
-    `no_prev_close`: A distribution has no close before it and therefore no price factor (R11). -
-    `overdue`: The expected ex-date passed without a declaration (R19). -
+    `amount_basis_suspect`: The amounts before a split are probably on the shares after it. Growth
+    and streak across it are null (R37). - `amount_held`: The newest regular amount is quarantined
+    until the next one confirms or refutes it (R28). - `amount_dip`: The amount of a row is below
+    both neighbours. Growth and streak use the smaller neighbour's amount (R34). - `boundary_shift`:
+    A payment was counted in the year before or after its ex-date (R34). - `conflicting_duplicate`:
+    Rows of one payment had different amounts; the later one counts (R29). - `currency_mismatch`:
+    Dividends and prices are in different currencies, so no yield exists (R4). -
+    `declared_after_ex`: A dividend has a declaration date after its ex-date; it counts from its ex-
+    date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for which
+    no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were merged;
+    some may have the same id and revision. `explain` lists the dropped rows (R29). -
+    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: An
+    ex-date differs from the ex-date that its record date implies (R1). - `factor_skipped`: A
+    distribution has no price factor, because it is at least the close before it or in another
+    currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
+    vendor's (R5). - `inferred_special`: A row, or a part of it, counts as special by the payment
+    schedule (R34). - `latest_amount_unusual`: The latest amount is at least 3 times the median
+    before it and unconfirmed. The forward dividend uses the payment before it (R8). -
+    `near_duplicate`: Two rows with ex-dates days apart are one payment, which counts once (R34). -
+    `no_dividend_feed`: No source that covers the security carries dividends, so that its dividends
+    are unknown (R38). - `no_prev_close`: A distribution has no close before it and therefore no
+    price factor (R11). - `overdue`: The expected ex-date passed without a declaration (R19). -
+    `payment_gap`: A payment is missing in a year of growth or streak (R34). - `payment_translated`:
+    A payment is listed in two currencies; the row in the prices' currency counts (R39). -
     `price_jump_without_split`: A price moved by a known split ratio without a split (R30). -
-    `provisional`: The security is known only by its rows. - `special_by_price`: A regular amount
-    counts as a special, as the price proves (R28). - `spin_off_review`: The streak spans a spin-
-    off, which neither counts nor breaks it (R14). - `split_not_in_price`: A split did not change
-    the price (R30). - `streak_seeded`: The increase streak contains years of an operator's seed;
-    the payment streak counts the data only (R14). - `ttm_incomplete`: The trailing year is only
-    partly covered (R7). - `ttm_payment_count_unusual`: The number of payments in the trailing year
-    differs from the frequency (R7). - `unknown_type`: A distribution of unknown type counts as
-    regular (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
+    `price_level_break`: A price rose or fell by a factor of more than 3 and stayed there, without a
+    known event (R36). - `provisional`: The security has no reference record and is known only by
+    rows with its symbol. - `special_by_price`: A large regular amount contains a special, as the
+    price proves (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor
+    breaks it (R14, R35). - `split_not_in_price`: The price contradicts a split: it did not move, or
+    it moved on another session or by another factor (R36). - `streak_seeded`: The increase streak
+    contains years of an operator's seed; the payment streak counts the data only (R14). -
+    `ttm_incomplete`: The trailing year is only partly covered (R7). - `ttm_payment_count_unusual`:
+    The number of payments in the trailing year differs from the frequency (R7). - `unknown_type`: A
+    distribution of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is
+    above 25 % (R18)."""
     frequency_source: str | None = None
     """Origin of the frequency: `inferred` or `vendor`; null without regular dividends."""
     method_version: str
@@ -575,7 +602,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     metrics: list[ExplainedMetric]
     """One entry per metric, in the order of the metrics row."""
     older_unused: int
-    """Number of further unused observations, older than those listed."""
+    """Number of further unused observations that are not listed because they are older."""
     payout_basis: str | None = None
     """Denominator of the payout ratio: `eps` or `ffo`; null for funds."""
     payout_status: str
@@ -681,7 +708,7 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     interest_coverage: Decimal | None = None
     """Operating income over interest."""
     beta: Decimal | None = None
-    """Vendor's beta, else the computed five-year beta (R23)."""
+    """Vendor's beta; if the vendor gives none, the computed five-year beta (R23)."""
     fiscal_period_end: dt.date | None = None
     """End of the newest fiscal period."""
     reported_currency: str | None = None
@@ -771,7 +798,7 @@ class HoldingsMeta(Struct, frozen=True, kw_only=True):
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits it."""
+    """Start of the range, if the tier's history limits the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
@@ -779,13 +806,13 @@ class HoldingsMeta(Struct, frozen=True, kw_only=True):
     missing: list[str] | None = field(default_factory=list)
     """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
-    """Cursor of the next page; null on the last."""
+    """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
     response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
     the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on it."""
+    """Current day of the service, if a default or a figure depends on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     stale: bool
@@ -835,7 +862,7 @@ class InvalidParameterBody(Struct, frozen=True, kw_only=True):
     allowed: Any | None = None
     """Accepted values of the first invalid parameter: words or bounds."""
     code: str
-    """INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or one of another request."""
+    """INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request."""
     error: str
     """Error message for people."""
     errors: list[InvalidParameter]
@@ -845,7 +872,7 @@ class InvalidParameterBody(Struct, frozen=True, kw_only=True):
 
 
 class LastDividend(Struct, frozen=True, kw_only=True):
-    """The newest regular or special distribution with a passed ex-date."""
+    """The newest regular or special distribution whose ex-date is not in the future."""
 
     amount: Decimal
     """Amount per share as declared."""
@@ -871,7 +898,7 @@ class LatestPrice(Struct, frozen=True, kw_only=True):
     currency: str | None = None
     """ISO 4217."""
     previous_close: Decimal | None = None
-    """Close of the session before, on today's share basis."""
+    """Close of the session before this bar, on today's share basis."""
     age_sessions: int
     """Sessions since this bar; 0 for the newest session."""
     date: dt.date
@@ -895,11 +922,11 @@ class LatestPrice(Struct, frozen=True, kw_only=True):
     adj_close: Decimal
     """Last price adjusted for splits and dividends (R11)."""
     split_factor: Decimal
-    """Multiply into a raw price for today's share basis."""
+    """Multiplier of a raw price for the splits and spin-offs up to today."""
     total_factor: Decimal
-    """Multiply into a raw price for adj_close."""
+    """Multiplier of the raw close that gives adj_close."""
     dividend: Decimal | None = None
-    """Cash that went ex in the period, a share, as declared."""
+    """Cash per share with an ex-date in the period, as declared."""
     split_ratio: Decimal | None = None
     """New shares per old share in the period."""
     change: Decimal | None = None
@@ -918,7 +945,7 @@ class LimitedBody(Struct, frozen=True, kw_only=True):
     retry_after: int | None = field(name="retryAfter", default=None)
     """For RATE_LIMITED: seconds until the next call is admitted."""
     upgrade_url: str | None = None
-    """For QUOTA_EXCEEDED."""
+    """For QUOTA_EXCEEDED: path of the page that describes the plans, relative to this service."""
     usage: QuotaUsage | None = None
     """For QUOTA_EXCEEDED: usage of the month."""
 
@@ -933,7 +960,7 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits it."""
+    """Start of the range, if the tier's history limits the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
@@ -941,13 +968,13 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     missing: list[str] | None = field(default_factory=list)
     """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
-    """Cursor of the next page; null on the last."""
+    """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
     response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
     the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on it."""
+    """Current day of the service, if a default or a figure depends on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
 
@@ -997,6 +1024,15 @@ class ListSectorRow(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
+class ListSecurityEvent(Struct, frozen=True, kw_only=True):
+    """A page of a list."""
+
+    data: list[SecurityEvent]
+    """The rows of the page, in order."""
+    meta: ListMeta
+    """Size, next cursor, data version and warnings of the page."""
+
+
 class ListSplitRow(Struct, frozen=True, kw_only=True):
     """A page of a list."""
 
@@ -1034,7 +1070,7 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits it."""
+    """Start of the range, if the tier's history limits the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
@@ -1042,20 +1078,17 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     missing: list[str] | None = field(default_factory=list)
     """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
-    """Cursor of the next page; null on the last."""
+    """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
     response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
     the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on it."""
+    """Current day of the service, if a default or a figure depends on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     adjustment: str
-    """Adjustment of the prices.
-
-    One of: raw, split, all.
-    """
+    """Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all."""
     end_date: dt.date | None = None
     """Last day; null without data."""
     start_date: dt.date | None = None
@@ -1081,27 +1114,28 @@ class Metrics(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217 currency of the dividends and all figures computed from them."""
     price_currency: str
-    """ISO 4217 currency of `price`. If it differs from the dividends', no yield exists
+    """ISO 4217 currency of `price`. If the dividends have another currency, no yield exists
     (`currency_mismatch`)."""
     as_of: dt.date
     """Market date of the metrics."""
     price: Decimal | None = None
     """Latest raw close in `price_currency`, carried through splits since."""
     price_date: dt.date | None = None
-    """Session of that close."""
+    """Session of the latest close."""
     dividend_status: str
     """Dividend status of the payer (R6).
 
-    One of: active, non_payer, suspended, lapsed.
+    One of: active, non_payer, suspended, lapsed, unknown.
     """
     dps_ttm: Decimal | None = None
     """Regular dividends with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
     """Regular and special dividends, capital gains included, with an ex-date in the last 12 months."""
     dps_forward: Decimal | None = None
-    """Forward (indicated) dividends of the next 12 months (R8); null without a forward figure."""
+    """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
+    delisted securities."""
     forward_basis: str
-    """Method behind dps_forward.
+    """Method by which dps_forward was computed.
 
     One of: declared, last_times_frequency, none.
     """
@@ -1127,8 +1161,8 @@ class Metrics(Struct, frozen=True, kw_only=True):
     ttm_payment_count: int
     """Number of regular ex-dates in the TTM window."""
     ttm_complete: bool
-    """True if the TTM window is fully covered; false if listed, or known, for less than 12 months.
-    Nothing is annualised."""
+    """True if the data cover the whole TTM window. False if the security is listed, or its data begin,
+    less than 12 months ago. Nothing is annualised."""
     frequency: str
     """Payment frequency (R5).
 
@@ -1165,7 +1199,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
     latest_increase_date: dt.date | None = None
     """Ex-date of the newest increase of the regular rate."""
     latest_increase_percent: Decimal | None = None
-    """Size of the newest increase, percent."""
+    """Size of the newest increase of the regular rate, percent."""
     last_cut_date: dt.date | None = None
     """Ex-date of the newest cut of the regular rate."""
     cuts_10y: int
@@ -1205,32 +1239,46 @@ class Metrics(Struct, frozen=True, kw_only=True):
     beta_5y: Decimal | None = None
     """Beta of 60 monthly returns against the benchmark (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
-    """Split-adjusted regular dividends by calendar year, of the years that begin within the tier's
-    depth."""
+    """Split-adjusted regular dividends by calendar year. Years that begin before the history of the
+    tier are left out."""
     flags: list[str] = field(default_factory=list)
     """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
-    `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes
-    it (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date
-    (R13). - `conflicting_duplicate`: Rows of one payment had different amounts; the later one
-    counts (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so no
-    yield exists (R4). - `duplicate_collapsed`: Rows of one payment or split were merged; `explain`
-    lists the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date
-    (R1). - `ex_date_unexpected`: An ex-date differs from the one that its record date implies (R1).
-    - `factor_skipped`: A distribution has no price factor: it is at least the close before it, or
-    in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
-    overruled the vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times
-    the median before it and unconfirmed. The forward dividend uses the payment before it (R8). -
-    `no_prev_close`: A distribution has no close before it and therefore no price factor (R11). -
-    `overdue`: The expected ex-date passed without a declaration (R19). -
+    `amount_basis_suspect`: The amounts before a split are probably on the shares after it. Growth
+    and streak across it are null (R37). - `amount_held`: The newest regular amount is quarantined
+    until the next one confirms or refutes it (R28). - `amount_dip`: The amount of a row is below
+    both neighbours. Growth and streak use the smaller neighbour's amount (R34). - `boundary_shift`:
+    A payment was counted in the year before or after its ex-date (R34). - `conflicting_duplicate`:
+    Rows of one payment had different amounts; the later one counts (R29). - `currency_mismatch`:
+    Dividends and prices are in different currencies, so no yield exists (R4). -
+    `declared_after_ex`: A dividend has a declaration date after its ex-date; it counts from its ex-
+    date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for which
+    no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were merged;
+    some may have the same id and revision. `explain` lists the dropped rows (R29). -
+    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: An
+    ex-date differs from the ex-date that its record date implies (R1). - `factor_skipped`: A
+    distribution has no price factor, because it is at least the close before it or in another
+    currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
+    vendor's (R5). - `inferred_special`: A row, or a part of it, counts as special by the payment
+    schedule (R34). - `latest_amount_unusual`: The latest amount is at least 3 times the median
+    before it and unconfirmed. The forward dividend uses the payment before it (R8). -
+    `near_duplicate`: Two rows with ex-dates days apart are one payment, which counts once (R34). -
+    `no_dividend_feed`: No source that covers the security carries dividends, so that its dividends
+    are unknown (R38). - `no_prev_close`: A distribution has no close before it and therefore no
+    price factor (R11). - `overdue`: The expected ex-date passed without a declaration (R19). -
+    `payment_gap`: A payment is missing in a year of growth or streak (R34). - `payment_translated`:
+    A payment is listed in two currencies; the row in the prices' currency counts (R39). -
     `price_jump_without_split`: A price moved by a known split ratio without a split (R30). -
-    `provisional`: The security is known only by its rows. - `special_by_price`: A regular amount
-    counts as a special, as the price proves (R28). - `spin_off_review`: The streak spans a spin-
-    off, which neither counts nor breaks it (R14). - `split_not_in_price`: A split did not change
-    the price (R30). - `streak_seeded`: The increase streak contains years of an operator's seed;
-    the payment streak counts the data only (R14). - `ttm_incomplete`: The trailing year is only
-    partly covered (R7). - `ttm_payment_count_unusual`: The number of payments in the trailing year
-    differs from the frequency (R7). - `unknown_type`: A distribution of unknown type counts as
-    regular (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
+    `price_level_break`: A price rose or fell by a factor of more than 3 and stayed there, without a
+    known event (R36). - `provisional`: The security has no reference record and is known only by
+    rows with its symbol. - `special_by_price`: A large regular amount contains a special, as the
+    price proves (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor
+    breaks it (R14, R35). - `split_not_in_price`: The price contradicts a split: it did not move, or
+    it moved on another session or by another factor (R36). - `streak_seeded`: The increase streak
+    contains years of an operator's seed; the payment streak counts the data only (R14). -
+    `ttm_incomplete`: The trailing year is only partly covered (R7). - `ttm_payment_count_unusual`:
+    The number of payments in the trailing year differs from the frequency (R7). - `unknown_type`: A
+    distribution of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is
+    above 25 % (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
     """Rows excluded from the figures (quarantined), with the reason, within the tier's depth."""
     method_version: str
@@ -1245,27 +1293,28 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217 currency of the dividends and all figures computed from them."""
     price_currency: str
-    """ISO 4217 currency of `price`. If it differs from the dividends', no yield exists
+    """ISO 4217 currency of `price`. If the dividends have another currency, no yield exists
     (`currency_mismatch`)."""
     as_of: dt.date
     """Market date of the metrics."""
     price: Decimal | None = None
     """Latest raw close in `price_currency`, carried through splits since."""
     price_date: dt.date | None = None
-    """Session of that close."""
+    """Session of the latest close."""
     dividend_status: str
     """Dividend status of the payer (R6).
 
-    One of: active, non_payer, suspended, lapsed.
+    One of: active, non_payer, suspended, lapsed, unknown.
     """
     dps_ttm: Decimal | None = None
     """Regular dividends with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
     """Regular and special dividends, capital gains included, with an ex-date in the last 12 months."""
     dps_forward: Decimal | None = None
-    """Forward (indicated) dividends of the next 12 months (R8); null without a forward figure."""
+    """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
+    delisted securities."""
     forward_basis: str
-    """Method behind dps_forward.
+    """Method by which dps_forward was computed.
 
     One of: declared, last_times_frequency, none.
     """
@@ -1291,8 +1340,8 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     ttm_payment_count: int
     """Number of regular ex-dates in the TTM window."""
     ttm_complete: bool
-    """True if the TTM window is fully covered; false if listed, or known, for less than 12 months.
-    Nothing is annualised."""
+    """True if the data cover the whole TTM window. False if the security is listed, or its data begin,
+    less than 12 months ago. Nothing is annualised."""
     frequency: str
     """Payment frequency (R5).
 
@@ -1329,7 +1378,7 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     latest_increase_date: dt.date | None = None
     """Ex-date of the newest increase of the regular rate."""
     latest_increase_percent: Decimal | None = None
-    """Size of the newest increase, percent."""
+    """Size of the newest increase of the regular rate, percent."""
     last_cut_date: dt.date | None = None
     """Ex-date of the newest cut of the regular rate."""
     cuts_10y: int
@@ -1369,38 +1418,52 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     beta_5y: Decimal | None = None
     """Beta of 60 monthly returns against the benchmark (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
-    """Split-adjusted regular dividends by calendar year, of the years that begin within the tier's
-    depth."""
+    """Split-adjusted regular dividends by calendar year. Years that begin before the history of the
+    tier are left out."""
     flags: list[str] = field(default_factory=list)
     """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
-    `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes
-    it (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date
-    (R13). - `conflicting_duplicate`: Rows of one payment had different amounts; the later one
-    counts (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so no
-    yield exists (R4). - `duplicate_collapsed`: Rows of one payment or split were merged; `explain`
-    lists the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date
-    (R1). - `ex_date_unexpected`: An ex-date differs from the one that its record date implies (R1).
-    - `factor_skipped`: A distribution has no price factor: it is at least the close before it, or
-    in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
-    overruled the vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times
-    the median before it and unconfirmed. The forward dividend uses the payment before it (R8). -
-    `no_prev_close`: A distribution has no close before it and therefore no price factor (R11). -
-    `overdue`: The expected ex-date passed without a declaration (R19). -
+    `amount_basis_suspect`: The amounts before a split are probably on the shares after it. Growth
+    and streak across it are null (R37). - `amount_held`: The newest regular amount is quarantined
+    until the next one confirms or refutes it (R28). - `amount_dip`: The amount of a row is below
+    both neighbours. Growth and streak use the smaller neighbour's amount (R34). - `boundary_shift`:
+    A payment was counted in the year before or after its ex-date (R34). - `conflicting_duplicate`:
+    Rows of one payment had different amounts; the later one counts (R29). - `currency_mismatch`:
+    Dividends and prices are in different currencies, so no yield exists (R4). -
+    `declared_after_ex`: A dividend has a declaration date after its ex-date; it counts from its ex-
+    date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for which
+    no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were merged;
+    some may have the same id and revision. `explain` lists the dropped rows (R29). -
+    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: An
+    ex-date differs from the ex-date that its record date implies (R1). - `factor_skipped`: A
+    distribution has no price factor, because it is at least the close before it or in another
+    currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
+    vendor's (R5). - `inferred_special`: A row, or a part of it, counts as special by the payment
+    schedule (R34). - `latest_amount_unusual`: The latest amount is at least 3 times the median
+    before it and unconfirmed. The forward dividend uses the payment before it (R8). -
+    `near_duplicate`: Two rows with ex-dates days apart are one payment, which counts once (R34). -
+    `no_dividend_feed`: No source that covers the security carries dividends, so that its dividends
+    are unknown (R38). - `no_prev_close`: A distribution has no close before it and therefore no
+    price factor (R11). - `overdue`: The expected ex-date passed without a declaration (R19). -
+    `payment_gap`: A payment is missing in a year of growth or streak (R34). - `payment_translated`:
+    A payment is listed in two currencies; the row in the prices' currency counts (R39). -
     `price_jump_without_split`: A price moved by a known split ratio without a split (R30). -
-    `provisional`: The security is known only by its rows. - `special_by_price`: A regular amount
-    counts as a special, as the price proves (R28). - `spin_off_review`: The streak spans a spin-
-    off, which neither counts nor breaks it (R14). - `split_not_in_price`: A split did not change
-    the price (R30). - `streak_seeded`: The increase streak contains years of an operator's seed;
-    the payment streak counts the data only (R14). - `ttm_incomplete`: The trailing year is only
-    partly covered (R7). - `ttm_payment_count_unusual`: The number of payments in the trailing year
-    differs from the frequency (R7). - `unknown_type`: A distribution of unknown type counts as
-    regular (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
+    `price_level_break`: A price rose or fell by a factor of more than 3 and stayed there, without a
+    known event (R36). - `provisional`: The security has no reference record and is known only by
+    rows with its symbol. - `special_by_price`: A large regular amount contains a special, as the
+    price proves (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor
+    breaks it (R14, R35). - `split_not_in_price`: The price contradicts a split: it did not move, or
+    it moved on another session or by another factor (R36). - `streak_seeded`: The increase streak
+    contains years of an operator's seed; the payment streak counts the data only (R14). -
+    `ttm_incomplete`: The trailing year is only partly covered (R7). - `ttm_payment_count_unusual`:
+    The number of payments in the trailing year differs from the frequency (R7). - `unknown_type`: A
+    distribution of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is
+    above 25 % (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
     """Rows excluded from the figures (quarantined), with the reason, within the tier's depth."""
     method_version: str
     """Version of the rules."""
     explanation: Explanation | None = None
-    """With `explain=true`: every observation, choice and formula."""
+    """With `explain=true`: the observations, choices and formulas behind the figures."""
 
 
 class NextDividend(Struct, frozen=True, kw_only=True):
@@ -1420,7 +1483,7 @@ class NextDividend(Struct, frozen=True, kw_only=True):
 
 
 class NotFoundBody(Struct, frozen=True, kw_only=True):
-    """A missing resource; the message names it."""
+    """Error response for a resource that does not exist."""
 
     error: str
     """Error message for people."""
@@ -1444,7 +1507,7 @@ class Payer(Struct, frozen=True, kw_only=True):
 
 
 class PricePoint(Struct, frozen=True, kw_only=True):
-    """A bar. open, high, low, close, volume, vwap and change are on the requested basis."""
+    """A price bar. open, high, low, close, volume, vwap and change are on the requested basis."""
 
     adj_close: Decimal
     """Last price adjusted for splits and dividends (R11)."""
@@ -1457,7 +1520,7 @@ class PricePoint(Struct, frozen=True, kw_only=True):
     date: dt.date
     """Session; the last one of the period."""
     dividend: Decimal | None = None
-    """Cash that went ex in the period, a share, as declared."""
+    """Cash per share with an ex-date in the period, as declared."""
     high: Decimal | None = None
     """Highest price."""
     low: Decimal | None = None
@@ -1467,11 +1530,11 @@ class PricePoint(Struct, frozen=True, kw_only=True):
     raw_close: Decimal
     """Last price as traded."""
     split_factor: Decimal
-    """Multiply into a raw price for today's share basis."""
+    """Multiplier of a raw price for the splits and spin-offs up to today."""
     split_ratio: Decimal | None = None
     """New shares per old share in the period."""
     total_factor: Decimal
-    """Multiply into a raw price for adj_close."""
+    """Multiplier of the raw close that gives adj_close."""
     trade_count: int | None = None
     """Number of trades."""
     volume: int | None = None
@@ -1508,11 +1571,11 @@ class PriceRow(Struct, frozen=True, kw_only=True):
     adj_close: Decimal
     """Last price adjusted for splits and dividends (R11)."""
     split_factor: Decimal
-    """Multiply into a raw price for today's share basis."""
+    """Multiplier of a raw price for the splits and spin-offs up to today."""
     total_factor: Decimal
-    """Multiply into a raw price for adj_close."""
+    """Multiplier of the raw close that gives adj_close."""
     dividend: Decimal | None = None
-    """Cash that went ex in the period, a share, as declared."""
+    """Cash per share with an ex-date in the period, as declared."""
     split_ratio: Decimal | None = None
     """New shares per old share in the period."""
     change: Decimal | None = None
@@ -1540,7 +1603,7 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits it."""
+    """Start of the range, if the tier's history limits the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
@@ -1548,20 +1611,17 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     missing: list[str] | None = field(default_factory=list)
     """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
-    """Cursor of the next page; null on the last."""
+    """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
     response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
     the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on it."""
+    """Current day of the service, if a default or a figure depends on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     adjustment: str
-    """Adjustment of the prices.
-
-    One of: raw, split, all.
-    """
+    """Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all."""
     currency: str | None = None
     """ISO 4217 currency of every price."""
     factors_changed_at: dt.datetime | None = None
@@ -1631,8 +1691,7 @@ class ProjectionHealth(Struct, frozen=True, kw_only=True):
 
 
 class Quarantined(Struct, frozen=True, kw_only=True):
-    """A quarantined row. It returns to the figures when its neighbours change and no longer contradict
-    it."""
+    """A quarantined row. It returns to the figures when its neighbouring rows no longer contradict it."""
 
     date: dt.date | None = None
     """Ex-date or session of the row."""
@@ -1641,15 +1700,16 @@ class Quarantined(Struct, frozen=True, kw_only=True):
     kind: str
     """Kind of row: price, dividend or split."""
     line: int
-    """Line in that feed's file."""
+    """Line in the feed's file; 0 if unknown."""
     message: str
     """Observed fault, as a sentence."""
     reason: str
     """Stable reason code.
 
     One of: amount_exceeds_price, amount_outlier, confirmed, far_future_ex_date, high_below_low,
-    negative_price, negative_volume, no_ex_date, no_share_change, non_positive_amount,
-    non_positive_close, non_positive_ratio, price_unit_error.
+    isolated_price, negative_price, negative_volume, no_ex_date, no_share_change,
+    non_positive_amount, non_positive_close, non_positive_ratio, price_unit_error, split_denied,
+    unconfirmed_price.
     """
     source: str
     """Feed of the row."""
@@ -1722,13 +1782,13 @@ class Quote(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     annual_dividend: Decimal | None = None
-    """Annual dividend per share behind the headline yield, in `dividend_currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`."""
     dividend_currency: str | None = None
     """ISO 4217 currency of the dividends; null for non-payers."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     source: str
-    """Always eod.
+    """Data source of the quote, always `eod`.
 
     One of: eod.
     """
@@ -1786,7 +1846,7 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits it."""
+    """Start of the range, if the tier's history limits the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
@@ -1794,13 +1854,13 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     missing: list[str] | None = field(default_factory=list)
     """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
-    """Cursor of the next page; null on the last."""
+    """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
     response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
     the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on it."""
+    """Current day of the service, if a default or a figure depends on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     criteria: dict[str, Any]
@@ -1841,8 +1901,8 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
-    pays_dividend: bool
-    """True if the security currently pays regular dividends."""
+    pays_dividend: bool | None = None
+    """True if the security currently pays regular dividends; null if its dividends are unknown (R38)."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
@@ -2032,6 +2092,40 @@ class SectorWeight(Struct, frozen=True, kw_only=True):
     """Weight, percent."""
 
 
+class SecurityEvent(Struct, frozen=True, kw_only=True):
+    """An event of a security."""
+
+    symbol: str
+    """Canonical ticker."""
+    date: dt.date
+    """First session with the change; of a delisting or merger the last trading day."""
+    type: str
+    """Type of the event.
+
+    One of: rename, merger, delisting, split, spin_off, rights, class_distribution,
+    special_dividend.
+    """
+    status: str
+    """Status on the market's as-of date.
+
+    One of: announced, effective, cancelled.
+    """
+    id: str | None = None
+    """Id of the split or dividend record."""
+    from_symbol: str | None = None
+    """Ticker before a rename."""
+    to_symbol: str | None = None
+    """Ticker after a rename, or the successor's after a merger."""
+    ratio: Decimal | None = None
+    """New shares per old share; of a merger, shares of the successor per share."""
+    price_factor: Decimal | None = None
+    """Multiplier of earlier prices."""
+    amount: Decimal | None = None
+    """Cash or value per share as declared."""
+    currency: str | None = None
+    """ISO 4217 currency of the amount."""
+
+
 class SingleEtfRow(Struct, frozen=True, kw_only=True):
     """One resource."""
 
@@ -2127,8 +2221,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
-    pays_dividend: bool
-    """True if the security currently pays regular dividends."""
+    pays_dividend: bool | None = None
+    """True if the security currently pays regular dividends; null if its dividends are unknown (R38)."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
@@ -2182,17 +2276,17 @@ class SplitRow(Struct, frozen=True, kw_only=True):
     payable_date: dt.date | None = None
     """Delivery date of the new shares."""
     from_shares: Decimal
-    """Old shares."""
+    """Old shares; of a price-only action, the denominator of its ratio."""
     to_shares: Decimal
-    """New shares."""
+    """New shares; of a price-only action, the numerator of its ratio."""
     ratio: Decimal
     """to / from: 4 for 4:1."""
     text: str
     """to:from as text, for example 4:1."""
     type: str
-    """Direction of the split.
+    """Type of the split. Price-only types move earlier prices, but no shares, volumes or amounts.
 
-    One of: forward, reverse, stock_dividend.
+    One of: forward, reverse, stock_dividend, spin_off, rights, class_distribution.
     """
     price_factor: Decimal
     """from / to: the multiplier of earlier prices."""
@@ -2225,7 +2319,7 @@ class StockDividends(Struct, frozen=True, kw_only=True):
     growth_5y: Decimal | None = None
     """Five-year growth, percent a year."""
     last: LastDividend | None = None
-    """The newest distribution with a passed ex-date."""
+    """The newest distribution whose ex-date is not in the future."""
     next: NextDividend | None = None
     """The next ex-dividend date (R19)."""
     payout_ratio: Decimal | None = None
@@ -2268,8 +2362,8 @@ class StockRow(Struct, frozen=True, kw_only=True):
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
-    pays_dividend: bool
-    """True if the security currently pays regular dividends."""
+    pays_dividend: bool | None = None
+    """True if the security currently pays regular dividends; null if its dividends are unknown (R38)."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None

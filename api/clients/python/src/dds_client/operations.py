@@ -18,11 +18,11 @@ class BulkDividendsQuery(TypedDict, total=False):
     end_date: date | str
     """Last ex-date. Default: none, so declared future ex-dates are included."""
     include_projected: bool
-    """Includes dividends expected in the next 12 months but not declared; amount and payment date are
-    estimates."""
+    """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
+    payment dates are estimates."""
     per_symbol: int
-    """Maximum number of newest records per symbol; the oldest day is always complete. More records set
-    `has_more`."""
+    """Maximum number of newest records per symbol. The oldest day is always complete. `has_more` is
+    true if there are more records."""
     start_date: date | str
     """First ex-date. Default: start of the tier's history; an earlier day is a 403."""
     symbols: Required[str | Sequence[str]]
@@ -35,8 +35,9 @@ class BulkMetricsQuery(TypedDict, total=False):
 
 
 class BulkPricesQuery(TypedDict, total=False):
-    adjustment: Literal["raw", "split", "all"]
-    """Adjustment of the prices. Default: split."""
+    adjustment: str | Sequence[Literal["raw", "split", "spin_off", "dividend", "all"]]
+    """Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything.
+    Default: split."""
     cursor: str
     """`next_cursor` of the previous page; requires the same filters and order."""
     date: date | str
@@ -72,12 +73,12 @@ class DividendsCalendarQuery(TypedDict, total=False):
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     include_projected: bool
-    """Includes dividends expected from the pattern but not declared; amount and payment date are
-    estimates."""
+    """Includes dividends that are expected from earlier payments but not declared. Their amounts and
+    payment dates are estimates."""
     limit: int
     """Maximum number of rows on a page."""
     min_amount: Decimal | int | str
-    """Minimum cash amount a share, as declared."""
+    """Minimum cash amount per share, as declared."""
     min_yield: Decimal | int | str
     """Minimum headline dividend yield, percent."""
     record_from: date | str
@@ -107,8 +108,8 @@ class DividendsHistoryQuery(TypedDict, total=False):
     end_date: date | str
     """Last ex-date. Default: none, so declared future ex-dates are included."""
     include_projected: bool
-    """Includes dividends expected in the next 12 months but not declared; amount and payment date are
-    estimates."""
+    """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
+    payment dates are estimates."""
     limit: int
     """Maximum number of rows on a page."""
     record_from: date | str
@@ -123,8 +124,9 @@ class DividendsHistoryQuery(TypedDict, total=False):
     status: str | Sequence[Literal["declared", "paid", "cancelled"]]
     """declared, paid or cancelled, comma-separated. Default: declared and paid."""
     symbols: str | Sequence[str]
-    """Comma-separated symbols (at most 50); unknown ones are in `meta.missing`. Needed, except by
-    Professional together with `updated_since`: then everything that changed."""
+    """Comma-separated symbols (at most 50); unknown symbols are in `meta.missing`. Only Professional
+    may omit them, together with `updated_since`; the response then has the changes of the whole
+    market."""
     type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
     """Types as declared, comma-separated."""
     updated_since: str
@@ -191,8 +193,9 @@ class EtfsBySymbolHoldingsQuery(TypedDict, total=False):
 
 
 class PricesBySymbolQuery(TypedDict, total=False):
-    adjustment: Literal["raw", "split", "all"]
-    """Adjustment of the prices. Default: split."""
+    adjustment: str | Sequence[Literal["raw", "split", "spin_off", "dividend", "all"]]
+    """Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything.
+    Default: split."""
     cursor: str
     """`next_cursor` of the previous page; requires the same filters and order."""
     end_date: date | str
@@ -227,7 +230,7 @@ class ScreenerQuery(TypedDict, total=False):
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     index: str
-    """Indexes the security is a member of, any of them, comma-separated."""
+    """Indexes, comma-separated. A security matches if it is a member of one of them."""
     industry: str
     """Industries by name or slug, comma-separated."""
     limit: int
@@ -277,8 +280,8 @@ class ScreenerQuery(TypedDict, total=False):
     min_price: Decimal | int | str
     """Minimum price."""
     min_streak: Decimal | int | str
-    """Minimum `increase_streak_years`. It cannot lower the floor of the Aristocrats (25) or Kings
-    (50), or of the served rules."""
+    """Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years,
+    unless the served rules set another minimum; a smaller value has no effect there."""
     min_volume: Decimal | int | str
     """Minimum volume of the latest session, shares."""
     min_yield: Decimal | int | str
@@ -380,8 +383,8 @@ class StocksBySymbolDividendsQuery(TypedDict, total=False):
     end_date: date | str
     """Last ex-date. Default: none, so declared future ex-dates are included."""
     include_projected: bool
-    """Includes dividends expected in the next 12 months but not declared; amount and payment date are
-    estimates."""
+    """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
+    payment dates are estimates."""
     limit: int
     """Maximum number of rows on a page."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc", "payment_date.asc", "payment_date.desc", "amount.asc", "amount.desc"]]
@@ -398,13 +401,28 @@ class StocksBySymbolDividendsQuery(TypedDict, total=False):
     commit order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`."""
 
 
+class StocksBySymbolEventsQuery(TypedDict, total=False):
+    cursor: str
+    """`next_cursor` of the previous page; requires the same filters and order."""
+    end_date: date | str
+    """Last date. Default: none, so announced future events are included."""
+    limit: int
+    """Maximum number of rows on a page."""
+    sort: str | Sequence[Literal["date.asc", "date.desc"]]
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
+    start_date: date | str
+    """First date. Default: start of the tier's history; an earlier day is a 403."""
+    type: str | Sequence[Literal["rename", "merger", "delisting", "split", "spin_off", "rights", "class_distribution", "special_dividend"]]
+    """Types, comma-separated."""
+
+
 class StocksBySymbolMetricsQuery(TypedDict, total=False):
     as_of: date | str
     """As-of date: uses only facts known by this day. Default: the market's as-of date."""
     explain: bool
-    """Adds the observations, choices and formulas behind every figure (Starter and higher), with
-    `fields` behind the named ones only. Observations before the tier's depth are counted, not
-    listed."""
+    """Adds the observations, choices and formulas behind every figure, or behind the figures in
+    `fields` (Starter and higher). Observations before the tier's history are counted, not listed."""
 
 
 class StocksBySymbolSplitsQuery(TypedDict, total=False):
@@ -419,8 +437,8 @@ class StocksBySymbolSplitsQuery(TypedDict, total=False):
     last."""
     start_date: date | str
     """First ex-date. Default: start of the tier's history; an earlier day is a 403."""
-    type: str | Sequence[Literal["forward", "reverse", "stock_dividend"]]
-    """Directions, comma-separated."""
+    type: str | Sequence[Literal["forward", "reverse", "stock_dividend", "spin_off", "rights", "class_distribution"]]
+    """Types of splits, comma-separated."""
     updated_since: str
     """`meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in
     commit order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`."""
@@ -600,6 +618,14 @@ class Operations(Asker):
     def stocks_by_symbol_dividends_pages(self, symbol: str, **query: Unpack[StocksBySymbolDividendsQuery]) -> Pages[m.ListDividendRow, m.DividendRow]:
         """Dividend records (Starter and higher), page by page."""
         return Pages(self, path("/v1/stocks/{symbol}/dividends", symbol=symbol), query, m.ListDividendRow)
+
+    def stocks_by_symbol_events(self, symbol: str, **query: Unpack[StocksBySymbolEventsQuery]) -> m.ListSecurityEvent:
+        """Security events."""
+        return self._ask(path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
+
+    def stocks_by_symbol_events_pages(self, symbol: str, **query: Unpack[StocksBySymbolEventsQuery]) -> Pages[m.ListSecurityEvent, m.SecurityEvent]:
+        """Security events, page by page."""
+        return Pages(self, path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
 
     def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[EtfsBySymbolQuery]) -> m.SingleFundamentalsRow:
         """Fundamentals (Starter and higher)."""
@@ -796,6 +822,14 @@ class AsyncOperations(AsyncAsker):
     def stocks_by_symbol_dividends_pages(self, symbol: str, **query: Unpack[StocksBySymbolDividendsQuery]) -> AsyncPages[m.ListDividendRow, m.DividendRow]:
         """Dividend records (Starter and higher), page by page."""
         return AsyncPages(self, path("/v1/stocks/{symbol}/dividends", symbol=symbol), query, m.ListDividendRow)
+
+    async def stocks_by_symbol_events(self, symbol: str, **query: Unpack[StocksBySymbolEventsQuery]) -> m.ListSecurityEvent:
+        """Security events."""
+        return await self._ask(path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
+
+    def stocks_by_symbol_events_pages(self, symbol: str, **query: Unpack[StocksBySymbolEventsQuery]) -> AsyncPages[m.ListSecurityEvent, m.SecurityEvent]:
+        """Security events, page by page."""
+        return AsyncPages(self, path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
 
     async def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[EtfsBySymbolQuery]) -> m.SingleFundamentalsRow:
         """Fundamentals (Starter and higher)."""

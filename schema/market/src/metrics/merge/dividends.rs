@@ -20,7 +20,7 @@ use super::validation::RowFault;
 use super::winner::{
     MergeRecord, ObservationStatus, QuarantinedRow, SymbolOrder, WinningVersion, pick_winners, version_time,
 };
-use crate::event::{Dividend, DividendType, Kind, ShareBasis};
+use crate::event::{Dividend, Kind, ShareBasis};
 use crate::history::{History, SourcePolicy};
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::ex_date::{FIRST_T_PLUS_3, ex_date_from_record_date, ex_date_of};
@@ -258,14 +258,10 @@ fn is_unexpected(
     }
 }
 
-pub(crate) fn event_key(payment: &Payment<'_>) -> (NaiveDate, DividendType) {
-    (payment.ex_date, payment.observation.record.r#type)
-}
-
 /// Orders by ex-date, type and currency, then by version time, so that the last of an event is the latest.
 fn compare_events(a: &Payment<'_>, b: &Payment<'_>) -> Ordering {
-    event_key(a)
-        .cmp(&event_key(b))
+    a.event_key()
+        .cmp(&b.event_key())
         .then_with(|| a.observation.record.currency.cmp(&b.observation.record.currency))
         .then_with(|| version_time(a.observation).cmp(&version_time(b.observation)))
         .then_with(|| a.observation.id.cmp(&b.observation.id))
@@ -280,7 +276,7 @@ fn one_per_payment<'a>(
     flags: &mut Flags,
 ) -> Vec<Payment<'a>> {
     let same = |a: &Payment<'_>, b: &Payment<'_>| {
-        event_key(a) == event_key(b) && a.observation.record.currency == b.observation.record.currency
+        a.event_key() == b.event_key() && a.observation.record.currency == b.observation.record.currency
     };
     let mut kept = Vec::with_capacity(payments.len());
     for rows in payments.chunk_by(same) {

@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use super::adjusted_steps::{AdjustedSteps, agrees};
 use super::as_of::AsOfView;
 use super::decisions::DecisionIndex;
-use crate::event::Dividend;
+use crate::event::{Dividend, DividendType};
 use crate::metrics::arithmetic::{quotient, remove_division_error};
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::prices::adjustment::Splits;
@@ -32,6 +32,11 @@ pub(crate) struct Payment<'a> {
 }
 
 impl Payment<'_> {
+    /// Ex-date and declared type, which rows of one payment share.
+    pub(crate) fn event_key(&self) -> (NaiveDate, DividendType) {
+        (self.ex_date, self.observation.record.r#type)
+    }
+
     /// Declaration date; the ex-date if it is earlier, or if no declaration date is known.
     pub(crate) fn declared_by(&self) -> NaiveDate {
         let declared = self.observation.record.declaration_date;

@@ -3,7 +3,6 @@
 //! Two rows of one ex-date and type in two currencies are one payment, unless their payment dates differ. The row in the
 //! currency of the prices counts. Rows in one currency are never translations of each other.
 
-use super::dividends::event_key;
 use super::payment::Payment;
 use super::winner::ObservationStatus;
 use crate::row::{Flag, Flags};
@@ -19,7 +18,7 @@ pub(crate) fn drop_translations(
     if !payments.iter().any(is_foreign) {
         return;
     }
-    for day in payments.chunk_by(|a, b| event_key(a) == event_key(b)) {
+    for day in payments.chunk_by(|a, b| a.event_key() == b.event_key()) {
         for foreign in day.iter().filter(|payment| is_foreign(payment)) {
             let counts = |other: &&Payment<'_>| !is_foreign(other) && may_be_one(other, foreign);
             if let Some(counted) = day.iter().find(counts) {

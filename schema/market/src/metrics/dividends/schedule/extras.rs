@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::frequency::Periods;
-use super::{Reading, ScheduleRow};
+use super::reading::{Reading, ScheduleRow};
 use crate::metrics::arithmetic::median;
 use crate::metrics::rules::ScheduleRules;
 use crate::row::AmountReading;

@@ -8,7 +8,7 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::ScheduleRow;
+use super::reading::ScheduleRow;
 use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules::Rules;
 

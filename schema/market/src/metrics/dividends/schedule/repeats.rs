@@ -3,9 +3,9 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::ScheduleRow;
 use super::extras::shares_slot;
 use super::frequency::local_frequencies;
+use super::reading::ScheduleRow;
 use crate::metrics::calendar::is_session;
 use crate::metrics::rules::Rules;
 

@@ -8,7 +8,7 @@ use chrono::Datelike;
 use rust_decimal::Decimal;
 
 use super::frequency::Periods;
-use super::{MissingSlot, Reading};
+use super::reading::{MissingSlot, Reading};
 use crate::metrics::rules::ScheduleRules;
 
 /// Periods, in thousandths, from which a gap contains a missing slot.

@@ -1,0 +1,57 @@
+//! Rows of a payment schedule and their readings (R34).
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use crate::event::Frequency;
+use crate::metrics::dividends::yields::DividendRate;
+use crate::row::AmountReading;
+
+/// Regular rows of one ex-date in one currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScheduleRow {
+    /// Ex-date.
+    pub ex_date: NaiveDate,
+    /// Sum per share on the as-of date's share basis.
+    pub amount: Decimal,
+    /// Frequency as tagged by the vendor.
+    pub tag: Option<Frequency>,
+    /// True if the amount is far above the rows before it and no later row confirms it (R28).
+    pub is_unconfirmed: bool,
+}
+
+impl From<DividendRate> for ScheduleRow {
+    fn from(DividendRate { ex_date, amount }: DividendRate) -> Self {
+        Self { ex_date, amount, tag: None, is_unconfirmed: false }
+    }
+}
+
+/// Reading of one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Ex-date.
+    pub ex_date: NaiveDate,
+    /// Amount of the row.
+    pub amount: Decimal,
+    /// Regular part of the amount.
+    pub regular: Decimal,
+    /// Amount that counts in growth and streak.
+    pub sustained: Decimal,
+    /// Kind of the reading.
+    pub kind: AmountReading,
+    /// Local payments a year; `None` for irregular payers and for 13 and more payments a year.
+    pub per_year: Option<i32>,
+    /// Dividend year of the slot.
+    pub year: i32,
+}
+
+/// Missing slot between two rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissingSlot {
+    /// Dividend year of the slot.
+    pub year: i32,
+    /// Local payments a year.
+    pub per_year: i32,
+    /// Amount that growth and streak assume for the slot; `None` if the amount is unknown.
+    pub assumed: Option<Decimal>,
+}
