@@ -25,7 +25,7 @@ insert into metrics (symbol, currency, price_currency, as_of, dividend_status, f
     payment_streak_years, cuts_10y, payment_count, is_dividend_aristocrat, is_dividend_king, next, annual_totals, flags, quarantined, method_version)
   select symbol, 'USD', 'USD', date '2024-06-14', 'active', 'none', 4, true, 'quarterly', 0, false, false, 0, 0, 0, false, false, 'null', '[]', '[]', '[]', '1' from stocks;
 insert into dividends select symbol || '-' || n, symbol, date '2024-09-30' - n * 91 + substr(symbol, 2)::integer % 60, date '2024-10-20' - n * 91 + substr(symbol, 2)::integer % 60, null, null, 1, 'declared', 1, 'USD', 'regular',
-  'quarterly', 4, 'paid', 1, 1, 1, 1, 'source', 0, now() from stocks, generate_series(1, 100) n;
+  'regular', null, 'quarterly', 4, 'paid', 1, 1, 1, 1, 'source', 0, now() from stocks, generate_series(1, 100) n;
 insert into splits select 's', symbol, date '2020-01-01', null, null, 1, 2, 2, '2:1', 'forward', 1, 1, 'effective', 0, now() from stocks;
 insert into changes (kind, symbol, id, date, position, at)
   select 'dividends', symbol, id, ex_date, row_number() over (order by ex_date), now() - interval '1 year' + n * interval '1 second'

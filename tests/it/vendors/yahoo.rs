@@ -23,7 +23,7 @@ enum Fate {
 use Fate::{Flagged, Held, Hidden, Recomputed};
 
 /// Every faulty file, with its fault's fate.
-const FAULTY: [(&str, Fate); 19] = [
+const FAULTY: [(&str, Fate); 20] = [
     ("1398-HK-1d-bad-div", Recomputed),
     ("3988-HK-1d-bad-div", Recomputed),
     (
@@ -38,6 +38,7 @@ const FAULTY: [(&str, Fate); 19] = [
     ("ALPHA-PA-1d-bad-stock-split", Flagged("price_jump_without_split")),
     // Six sessions are in pounds among pence.
     ("CLC-L-1d-bad-div", Held("price_unit_error")),
+    ("CLC-L-1d-bad-div-fixed", Held("price_unit_error")),
     ("CNE-L-1d-bad-stock-split", Flagged("price_jump_without_split")),
     ("DEX-AX-1d-bad-stock-split", Flagged("price_jump_without_split")),
     ("DODFX-1d-cg-double-count", Recomputed),

@@ -31,6 +31,8 @@ trait Undoable: EventRecord + Clone + PartialEq {
     }
     /// True if a retraction without an id also withdraws rows that have one (R29).
     const BY_NATURAL_KEY: bool = false;
+    /// True if the natural key ends with a currency, which rows may leave out (R39).
+    const ENDS_WITH_CURRENCY: bool = false;
     /// Key of a row: the vendor's id or the natural key.
     fn key(row: &EventRow<Self>) -> String {
         row.id.as_ref().map_or_else(|| row.record.natural_key(), |id| format!("id:{id}"))
@@ -64,6 +66,7 @@ records! {
     };
     Dividend, Dividends: |row| dividend_key(row), {
         const BY_NATURAL_KEY: bool = true;
+        const ENDS_WITH_CURRENCY: bool = true;
         fn preference(&self) -> u32 {
             dividend_preference(self)
         }
@@ -219,7 +222,7 @@ impl<T: Undoable> RecordTable<T> {
 
     /// Adds a row of another run, if its key is in the run.
     fn add_other(&mut self, row: &EventRow<T>, frame: FrameId) {
-        let key = T::key(row);
+        let key = find_key::<T, _>(&self.touched, T::key(row));
         let seen = || RecordVersion { row: row.clone(), frame };
         let touched = self.touched.get_mut(&key);
         let is_touched = touched.is_some();
@@ -227,7 +230,8 @@ impl<T: Undoable> RecordTable<T> {
         if !T::BY_NATURAL_KEY {
             return;
         }
-        let Some(neighbours) = self.neighbours.get_mut(&row.record.natural_key()) else { return };
+        let natural = find_key::<T, _>(&self.neighbours, row.record.natural_key());
+        let Some(neighbours) = self.neighbours.get_mut(&natural) else { return };
         match (&row.id, row.action) {
             (None, Action::Retract) => keep_higher(&mut neighbours.withdrawn, seen()),
             (Some(_), _) if !is_touched => {
@@ -279,6 +283,20 @@ impl<T: Undoable> RecordTable<T> {
             })
             .collect()
     }
+}
+
+/// The given key, or the key of the same payment in the map with or without its currency.
+fn find_key<T: Undoable, V>(map: &BTreeMap<String, V>, key: String) -> String {
+    if !T::ENDS_WITH_CURRENCY || map.contains_key(&key) || key.starts_with("id:") {
+        return key;
+    }
+    let Some((payment, currency)) = key.rsplit_once('|') else { return key };
+    let without_currency = format!("{payment}|");
+    if !currency.is_empty() {
+        return if map.contains_key(&without_currency) { without_currency } else { key };
+    }
+    let named = map.range(key.clone()..).next().map(|(named, _)| named);
+    named.filter(|named| named.starts_with(&key)).cloned().unwrap_or(key)
 }
 
 /// Row that undoes the run's version of a key; `None` if the key needs no change.

@@ -1,4 +1,5 @@
 use chrono::{Months, TimeDelta};
+use rust_decimal::Decimal;
 
 use super::*;
 use crate::metrics::dividends::growth::AnnualTotals;
