@@ -5,6 +5,7 @@ mod keys;
 mod plans;
 mod security;
 mod sign_in;
+mod sign_in_floods;
 mod site;
 mod usage_statistics;
 mod visitor;

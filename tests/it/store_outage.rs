@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use futures::future::join_all;
 use harness::{Api, Program, Reply, Servers, TestApp, eventually};
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::api_world::check;
 
@@ -131,6 +133,144 @@ async fn a_store_that_is_silent_from_the_start_keeps_no_call_waiting() -> Result
         let reply = ask(CALL).await?;
         assert_eq!(reply.status(), 503);
         assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_health_tells_of_a_frozen_store_within_two_seconds() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).env("SIGN_UP", "open").start().await?;
+    let api = app.api_serve_with(&PATIENCE).await?;
+    let key = app.key("professional").await?;
+    assert_eq!(api.get(CALL, Some(&key)).await?.status, 200);
+    servers.postgres.freeze().await?;
+    let frozen = Instant::now();
+    let while_frozen = async {
+        let told = eventually(Duration::from_secs(10), async || {
+            let health = api.get("/v1/health", None).await?;
+            ensure!(health.status == 503, "{}", health.text());
+            Ok(health)
+        });
+        let told = told.await?.json()?;
+        // Two seconds, and what a busy machine adds.
+        ensure!(frozen.elapsed() < Duration::from_secs(3), "{:?}", frozen.elapsed());
+        ensure!(told["data"]["components"]["postgres"] == "down", "{told}");
+        let started = Instant::now();
+        let landing = api.get("/", None).await?;
+        ensure!(
+            landing.status == 200 && started.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            started.elapsed()
+        );
+        Ok(())
+    };
+    let told = while_frozen.await;
+    // A frozen server would stop the test's own end.
+    servers.postgres.thaw().await?;
+    told?;
+    serves_again(&api, &key).await?;
+    eventually(Duration::from_secs(10), async || {
+        let health = api.get("/v1/health", None).await?;
+        ensure!(health.status == 200, "{}", health.text());
+        Ok(())
+    })
+    .await
+}
+
+/// Passes bytes on after a delay, as many at once as come.
+async fn delayed(
+    mut from: impl tokio::io::AsyncRead + Unpin,
+    mut to: impl tokio::io::AsyncWrite + Unpin,
+    delay: Duration,
+) {
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel::<(Instant, Vec<u8>)>();
+    let reading = async move {
+        let mut bytes = vec![0; 1 << 16];
+        while let Ok(count @ 1..) = from.read(&mut bytes).await {
+            let _ = sender.send((Instant::now() + delay, bytes[..count].to_vec()));
+        }
+    };
+    let writing = async move {
+        while let Some((due, bytes)) = receiver.recv().await {
+            tokio::time::sleep_until(due.into()).await;
+            if to.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::join!(reading, writing);
+}
+
+/// A relay to Postgres with a round trip of twice this delay. Gives its address.
+async fn distant(server: String, delay: Duration) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?.to_string();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let Ok(server) = TcpStream::connect(&server).await else { continue };
+            let ((from_client, to_client), (from_server, to_server)) =
+                (client.into_split(), server.into_split());
+            tokio::spawn(delayed(from_client, to_server, delay));
+            tokio::spawn(delayed(from_server, to_client, delay));
+        }
+    });
+    Ok(address)
+}
+
+/// Host and port of a Postgres URL.
+fn host_of(url: &str) -> &str {
+    url.rsplit('@').next().and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_distant_store_decides_every_call() -> Result<()> {
+    let app = TestApp::start().await?;
+    let url = app.endpoints().api_database_url.clone();
+    let relay = distant(host_of(&url).to_owned(), Duration::from_millis(100)).await?;
+    let distant_url = url.replace(host_of(&url), &relay);
+    let api = app.api_serve_with(&[PATIENCE[0], ("API_DATABASE_URL", &distant_url)]).await?;
+    let mut keys = Vec::new();
+    for _ in 0..4 {
+        keys.push(app.key("professional").await?);
+    }
+    let calls = (0..40).map(|number| api.get(CALL, Some(&keys[number % keys.len()])));
+    let replies = join_all(calls).await.into_iter().collect::<Result<Vec<_>>>()?;
+    let refused = replies.iter().filter(|reply| reply.status != 200).count();
+    assert_eq!(refused, 0, "{}", api.process.log_tail(10));
+    Ok(())
+}
+
+/// Names are resolved on threads of normal priority: expensive responses do not delay the connections of others.
+#[tokio::test]
+async fn a_named_store_is_found_while_every_renderer_works() -> Result<()> {
+    let app = TestApp::start().await?;
+    let url = app.endpoints().api_database_url.clone();
+    let (host, port) = host_of(&url).rsplit_once(':').unwrap_or(("", "5432"));
+    ensure!(host == "127.0.0.1", "the server is elsewhere: {host}");
+    let named = url.replace(host_of(&url), &format!("localhost:{port}"));
+    let api = app.api_serve_with(&[("API_DATABASE_URL", named.as_str())]).await?;
+    let (greedy, quick) = (app.key("professional").await?, app.key("professional").await?);
+    let bulk = "/v1/bulk/quotes?symbols=AAA,BBB";
+    for _ in 0..5 {
+        let drop = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'dds_api' and datname = current_database()";
+        app.sql(drop, &[]).await?;
+        let expensive = (0..60).map(|_| api.get(bulk, Some(&greedy)));
+        let call = async {
+            eventually(Duration::from_secs(10), async || {
+                let reply = api.get(CALL, Some(&quick)).await?;
+                ensure!(reply.status == 200, "{}", reply.status);
+                Ok(())
+            })
+            .await
+        };
+        let started = Instant::now();
+        let (_, called) = futures::join!(join_all(expensive), async {
+            call.await?;
+            Ok::<_, anyhow::Error>(started.elapsed())
+        });
+        let took = called?;
+        ensure!(took < Duration::from_secs(5), "{took:?}");
     }
     Ok(())
 }

@@ -1,1 +1,2 @@
-update accounts.accounts set wanted_tier = $2, wanted_at = now() where id = $1
+update accounts.accounts set wanted_tier = $2, wanted_at = now()
+where id = $1 and wanted_tier is distinct from $2

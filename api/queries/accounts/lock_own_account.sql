@@ -1,7 +1,5 @@
 -- The account of a session, as lock_account.sql locks that of an address.
-select a.id, a.email, a.tier, a.paid_until, a.next_tier,
-  (select count(*) from accounts.api_keys k
-   where k.account_id = a.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())) as active_keys
+select a.id, a.email, a.tier, a.paid_until, a.next_tier
 from accounts.accounts a
 where a.id = $1 and a.deleted_at is null
 for update of a

@@ -102,11 +102,13 @@ pub(crate) async fn set_disabled(
 ) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
-    transaction.execute(DISABLE, &[&account.id, &disabled]).await?;
+    let changed = transaction.execute(DISABLE, &[&account.id, &disabled]).await?;
     let ended =
         if disabled { revocation::end_links_and_sessions(&transaction, account.id).await? } else { 0 };
     let action = if disabled { "account.disable" } else { "account.enable" };
-    account.record(&transaction, action, json!({ "sessions": ended })).await?;
+    if changed + ended > 0 {
+        account.record(&transaction, action, json!({ "sessions": ended })).await?;
+    }
     Ok(transaction.commit().await?)
 }
 
@@ -116,6 +118,9 @@ pub(crate) async fn change_address(
     account: &LockedAccount,
     email: &str,
 ) -> Result<(), AccountError> {
+    if account.email == email {
+        return Ok(());
+    }
     match transaction.execute(RENAME, &[&account.id, &email]).await {
         Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
             return Err(AccountError::Taken(email.to_owned()));
@@ -133,7 +138,8 @@ pub(crate) async fn delete_account(client: &mut Client, actor: AccountActor<'_>)
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
     account.lock_limiter(&transaction).await?;
+    let keys = account.count_active_keys(&transaction).await?;
     transaction.execute(DELETE, &[&account.id]).await?;
-    account.record(&transaction, "account.delete", json!({ "keys": account.active_keys })).await?;
+    account.record(&transaction, "account.delete", json!({ "keys": keys })).await?;
     Ok(transaction.commit().await?)
 }

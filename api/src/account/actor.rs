@@ -12,6 +12,11 @@ const BY_ADDRESS: &str = include_str!("../../queries/accounts/lock_account.sql")
 const BY_ID: &str = include_str!("../../queries/accounts/lock_own_account.sql");
 const LIMITER: &str = include_str!("../../queries/accounts/lock_limiter.sql");
 const RECORD: &str = include_str!("../../queries/accounts/record.sql");
+const ACTIVE_KEYS: &str = include_str!("../../queries/accounts/count_active_keys.sql");
+/// Maximum number of equal changes that a holder may make within a day. It bounds the rows of the audit log.
+const MOST_CHANGES: i64 = 50;
+/// Maximum number of session starts, and of session ends, that the audit log lists within a day.
+const MOST_SESSION_ENTRIES: i64 = 200;
 /// Actor name of the holder in the audit log.
 const HOLDER: &str = "account";
 
@@ -29,7 +34,6 @@ pub(crate) enum AccountActor<'a> {
 pub(crate) struct LockedAccount {
     pub(crate) id: i64,
     pub(crate) email: String,
-    pub(crate) active_keys: i64,
     pub(crate) subscription: Subscription,
     actor: Option<&'static str>,
 }
@@ -55,7 +59,6 @@ impl AccountActor<'_> {
         Ok(LockedAccount {
             id: row.try_get("id")?,
             email: row.try_get("email")?,
-            active_keys: row.try_get("active_keys")?,
             subscription: Subscription::from_row(&row)?,
             actor,
         })
@@ -82,15 +85,58 @@ impl LockedAccount {
         self.actor.is_some()
     }
 
-    /// Appends an audit log entry for the transaction's change. `details` must not contain a secret.
+    /// Number of the account's active keys. The count is exact, because it starts after the lock.
+    pub(crate) async fn count_active_keys(&self, transaction: &Transaction<'_>) -> Result<i64, AccountError> {
+        Ok(transaction.query_one(ACTIVE_KEYS, &[&self.id]).await?.try_get("active")?)
+    }
+
+    /// Appends an audit log entry for the transaction's change. `details` must not contain a secret. Fails if the holder
+    /// has made [`MOST_CHANGES`] equal changes within a day.
     pub(crate) async fn record(
         &self,
         transaction: &Transaction<'_>,
         action: &str,
         details: Value,
     ) -> Result<(), AccountError> {
-        transaction.execute(RECORD, &[&self.id, &action, &details, &self.actor]).await?;
+        if self.append(transaction, action, details, self.is_own().then_some(MOST_CHANGES)).await? {
+            return Ok(());
+        }
+        Err(AccountError::Refused(format!(
+            "cannot make the change: at most {MOST_CHANGES} equal changes can be made per day; try again tomorrow"
+        )))
+    }
+
+    /// Appends an audit log entry for a key, whose daily limit is that of new keys.
+    pub(crate) async fn record_key(
+        &self,
+        transaction: &Transaction<'_>,
+        action: &str,
+        details: Value,
+    ) -> Result<(), AccountError> {
+        self.append(transaction, action, details, None).await?;
         Ok(())
+    }
+
+    /// Appends an audit log entry for a session. A full day loses entries and refuses no session.
+    pub(crate) async fn record_session(
+        &self,
+        transaction: &Transaction<'_>,
+        action: &str,
+        details: Value,
+    ) -> Result<(), AccountError> {
+        self.append(transaction, action, details, self.is_own().then_some(MOST_SESSION_ENTRIES)).await?;
+        Ok(())
+    }
+
+    /// Returns `false` if the day already has `most` entries of the action.
+    async fn append(
+        &self,
+        transaction: &Transaction<'_>,
+        action: &str,
+        details: Value,
+        most: Option<i64>,
+    ) -> Result<bool, AccountError> {
+        Ok(transaction.execute(RECORD, &[&self.id, &action, &details, &self.actor, &most]).await? > 0)
     }
 }
 

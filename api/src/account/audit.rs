@@ -9,6 +9,9 @@ use super::error::AccountError;
 
 const HISTORY: &str = include_str!("../../queries/accounts/history.sql");
 const LOG: &str = include_str!("../../queries/accounts/log.sql");
+const REFUSAL: &str = include_str!("../../queries/accounts/record_refusal.sql");
+/// Maximum number of refused sign-ins that the log of an account lists within a day.
+const MOST_REFUSALS: i64 = 50;
 /// Maximum number of entries shown to a holder.
 const SHOWN: i64 = 200;
 
@@ -16,7 +19,7 @@ const SHOWN: i64 = 200;
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct AuditEntry {
     pub(crate) at: DateTime<Utc>,
-    /// Database role, or `account` for the holder.
+    /// Database role, `account` for the holder, or `visitor` for a refused sign-in.
     pub(crate) actor: String,
     pub(crate) action: String,
     pub(crate) details: Value,
@@ -31,6 +34,16 @@ impl AuditEntry {
             details: row.try_get("details")?,
         })
     }
+}
+
+/// Appends a refused sign-in to the holder's log. A full day loses entries.
+pub(crate) async fn record_refused_sign_in(
+    client: &Client,
+    account_id: i64,
+    address: &str,
+) -> Result<(), AccountError> {
+    client.execute(REFUSAL, &[&account_id, &address, &MOST_REFUSALS]).await?;
+    Ok(())
 }
 
 /// Changes of all accounts that an address ever had, oldest first.

@@ -6,9 +6,11 @@ use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::json;
 use tokio_postgres::{Client, Error, Row, Transaction};
+use unicode_normalization::UnicodeNormalization;
 
 use super::actor::{AccountActor, LockedAccount};
 use super::error::AccountError;
+use super::key_name::{is_same_name, parse_key_name};
 use crate::auth::GeneratedKey;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_key.sql");
@@ -16,7 +18,7 @@ const ONE: &str = include_str!("../../queries/accounts/find_key.sql");
 const LIST: &str = include_str!("../../queries/accounts/list_keys.sql");
 const DELETE: &str = include_str!("../../queries/accounts/delete_key.sql");
 const FIND: &str = include_str!("../../queries/accounts/find_keys.sql");
-const IS_NAMED: &str = include_str!("../../queries/accounts/is_key_named.sql");
+const NAMES: &str = include_str!("../../queries/accounts/active_key_names.sql");
 const REPLACEMENT: &str = include_str!("../../queries/accounts/find_replacement.sql");
 const MADE: &str = include_str!("../../queries/accounts/keys_made.sql");
 const EXPIRE: &str = include_str!("../../queries/accounts/expire_key.sql");
@@ -93,24 +95,22 @@ pub(crate) async fn create_key(
     actor: AccountActor<'_>,
     new: &NewKey<'_>,
 ) -> Result<CreatedKey, AccountError> {
-    let name = new.name.trim();
-    let has_control = name.chars().any(char::is_control);
-    if !(1..=64).contains(&name.chars().count()) || has_control {
-        return Err(refused("cannot create the key: its name must have 1 to 64 characters"));
-    }
+    let name = parse_key_name(new.name)?;
     if new.expires_at.is_some_and(|expires| expires <= Utc::now()) {
         return Err(refused("cannot create the key: its expiry is in the past"));
     }
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
-    refuse_full(&account, "delete one first")?;
-    if transaction.query_one(IS_NAMED, &[&account.id, &name]).await?.try_get("named")? {
+    refuse_full(&transaction, &account, "delete one first").await?;
+    let is_same = |row: &Row| Ok::<_, Error>(is_same_name(row.try_get("name")?, &name));
+    let names = transaction.query(NAMES, &[&account.id]).await?;
+    if names.iter().map(is_same).collect::<Result<Vec<_>, _>>()?.contains(&true) {
         return Err(refused(format!(
             "cannot create the key: an active key is already named {name}; if its secret is lost, replace that key"
         )));
     }
-    let drawn = insert_key(&transaction, &account, &NewKey { name, ..*new }).await?;
-    account.record(&transaction, "key.create", json!(drawn.key)).await?;
+    let drawn = insert_key(&transaction, &account, &NewKey { name: &name, ..*new }).await?;
+    account.record_key(&transaction, "key.create", json!(drawn.key)).await?;
     transaction.commit().await?;
     Ok(drawn)
 }
@@ -136,14 +136,15 @@ pub(crate) async fn replace_key(
     if overlap == Overlap::None {
         transaction.execute(DELETE, &[&id]).await?;
     } else {
-        refuse_full(&account, "delete one first, or replace the key without an overlap (--overlap 0)")?;
+        let otherwise = "delete one first, or replace the key without an overlap (--overlap 0)";
+        refuse_full(&transaction, &account, otherwise).await?;
         transaction.execute(EXPIRE, &[&id, &overlap.hours()]).await?;
     }
     let drawn = insert_key(&transaction, &account, &new).await?;
     let mut details = json!(drawn.key);
     details["replaces"] = id.into();
     details["overlap"] = overlap.as_str().into();
-    account.record(&transaction, "key.re_roll", details).await?;
+    account.record_key(&transaction, "key.re_roll", details).await?;
     transaction.commit().await?;
     Ok(drawn)
 }
@@ -160,7 +161,7 @@ pub(crate) async fn delete_key(
     let key = find_active_key(&transaction, &account, key).await?;
     let (id, name): (i64, String) = (key.try_get("id")?, key.try_get("name")?);
     transaction.execute(DELETE, &[&id]).await?;
-    account.record(&transaction, "key.delete", json!({ "id": id, "name": name })).await?;
+    account.record_key(&transaction, "key.delete", json!({ "id": id, "name": name })).await?;
     transaction.commit().await?;
     Ok((id, name))
 }
@@ -185,8 +186,12 @@ fn refused(message: impl Into<String>) -> AccountError {
     AccountError::Refused(message.into())
 }
 
-fn refuse_full(account: &LockedAccount, otherwise: &str) -> Result<(), AccountError> {
-    if account.active_keys < MOST_ACTIVE {
+async fn refuse_full(
+    transaction: &Transaction<'_>,
+    account: &LockedAccount,
+    otherwise: &str,
+) -> Result<(), AccountError> {
+    if account.count_active_keys(transaction).await? < MOST_ACTIVE {
         return Ok(());
     }
     Err(refused(format!("an account can have at most {MOST_ACTIVE} active keys: {otherwise}")))
@@ -240,7 +245,8 @@ async fn find_active_key(
     account: &LockedAccount,
     key: &str,
 ) -> Result<Row, AccountError> {
-    let mut found = transaction.query(FIND, &[&account.id, &key]).await?;
+    let normalized: String = key.nfc().collect();
+    let mut found = transaction.query(FIND, &[&account.id, &key, &normalized]).await?;
     let by_id = found.first().map(|row| row.try_get::<_, i64>("id")).transpose()?;
     match found.len() {
         0 => Err(refused(format!("there is no active key {key}"))),

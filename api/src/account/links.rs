@@ -16,6 +16,7 @@ use super::secret_token::Token;
 use crate::auth::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_link.sql");
+const LOCK: &str = include_str!("../../queries/accounts/lock_invitations.sql");
 const FIND: &str = include_str!("../../queries/accounts/find_link.sql");
 const USE: &str = include_str!("../../queries/accounts/use_link.sql");
 const SET_PASSWORD: &str = include_str!("../../queries/accounts/set_password.sql");
@@ -55,7 +56,7 @@ impl OneTimeLink {
 
 /// Creates an invitation link. An address without an account gets an account of this tier when the link is used.
 pub(crate) async fn create_invitation(
-    client: &Client,
+    client: &mut Client,
     email: &str,
     tier: Tier,
     hours: i32,
@@ -65,8 +66,11 @@ pub(crate) async fn create_invitation(
     }
     let token = Token::generate();
     let purpose = LinkPurpose::Invitation.as_str();
-    let row =
-        client.query_one(CREATE, &[&&token.hash[..], &purpose, &email, &None::<i64>, &tier, &hours]).await?;
+    let (hash, account) = (&token.hash[..], None::<i64>);
+    let transaction = client.transaction().await?;
+    transaction.execute(LOCK, &[&email]).await?;
+    let row = transaction.query_one(CREATE, &[&hash, &purpose, &email, &account, &tier, &hours]).await?;
+    transaction.commit().await?;
     Ok(CreatedLink { secret: token.text, expires_at: row.try_get("expires_at")? })
 }
 

@@ -6,8 +6,10 @@
 pub(crate) mod accounts;
 mod actor;
 pub(crate) mod audit;
+pub(crate) mod devices;
 mod email;
 mod error;
+mod key_name;
 pub(crate) mod keys;
 pub(crate) mod links;
 pub(crate) mod password;

@@ -10,14 +10,15 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
 use tokio_postgres::{Client, Transaction};
 
 use super::actor::{AccountActor, LockedAccount};
+use super::devices::ClientDevices;
 use super::error::AccountError;
 use super::revocation;
+use crate::auth::client_address::ClientNetwork;
 use crate::concurrency::cpu_pool::{CpuPoolError, run_low_priority};
+use crate::concurrency::fair_queue::{FairQueue, QueueKey, QueueLimits};
 
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
 const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");
@@ -29,9 +30,11 @@ const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 /// Common passwords of allowed length, which attackers try first.
 const COMMON: &str = include_str!("common_passwords.txt");
 /// Maximum wait for a hashing permit.
-const PERMIT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum number of passwords waiting or being hashed. Further ones are refused at once.
-const QUEUE: usize = 64;
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Maximum number of waiting passwords. A full queue takes the newest place of the network with the most.
+const QUEUE: usize = 512;
+/// Maximum number of waiting passwords of one network or account.
+const QUEUE_OF_ONE: usize = 40;
 /// Placeholder hash for unknown addresses, so that their comparison takes as long as for known ones.
 static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| hash_now("no one's password"));
 
@@ -50,27 +53,53 @@ pub(crate) enum PasswordError {
     Placeholder(#[source] &'static PasswordError),
 }
 
-/// Argon2 hasher with a limit of concurrent hashes.
-#[derive(Debug, Clone)]
-pub(crate) struct PasswordHashing {
-    at_once: Arc<Semaphore>,
-    queue: Arc<Semaphore>,
+/// Party that takes turns with others in the queue of hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum HashingTurn {
+    /// Account whose holder is signed in, or uses a known device. Its turns come first.
+    Known(i64),
+    /// Network of any other client.
+    Network(ClientNetwork),
 }
+
+impl QueueKey for HashingTurn {
+    fn is_urgent(self) -> bool {
+        matches!(self, Self::Known(_))
+    }
+}
+
+/// Argon2 hasher with a limit of concurrent hashes, and a fair queue for them.
+#[derive(Debug, Clone)]
+pub(crate) struct PasswordHashing(Arc<FairQueue<HashingTurn>>);
 
 /// Account of an address, with the hash of its password.
 #[derive(Debug)]
 pub(crate) struct StoredPassword {
     pub(crate) account: i64,
     hash: String,
+    /// True if the account knows the browser that sent the attempt.
+    pub(crate) knows_browser: bool,
+    /// True if the account knows the network of the attempt.
+    pub(crate) knows_network: bool,
 }
 
 impl PasswordHashing {
     pub(crate) fn new(at_once: usize) -> Self {
-        Self { at_once: Arc::new(Semaphore::new(at_once)), queue: Arc::new(Semaphore::new(QUEUE)) }
+        Self(FairQueue::new(QueueLimits {
+            at_once,
+            in_flight: at_once,
+            queued: QUEUE_OF_ONE,
+            total: QUEUE,
+            timeout: PERMIT_TIMEOUT,
+        }))
     }
 
-    pub(crate) async fn hash(&self, password: SecretString) -> Result<String, PasswordError> {
-        self.work(move || hash_now(password.expose_secret())).await?
+    pub(crate) async fn hash(
+        &self,
+        password: SecretString,
+        turn: HashingTurn,
+    ) -> Result<String, PasswordError> {
+        self.work(turn, move || hash_now(password.expose_secret())).await?
     }
 
     /// Compares a password with the stored one. The comparison takes equally long without an account.
@@ -78,9 +107,10 @@ impl PasswordHashing {
         &self,
         password: SecretString,
         stored: Option<&StoredPassword>,
+        turn: HashingTurn,
     ) -> Result<bool, PasswordError> {
         let hash = stored.map(|stored| stored.hash.clone());
-        self.work(move || {
+        self.work(turn, move || {
             let placeholder = PLACEHOLDER.as_ref().map_err(PasswordError::Placeholder)?;
             let right = compare(password.expose_secret(), hash.as_deref().unwrap_or(placeholder));
             Ok(right && hash.is_some())
@@ -90,11 +120,10 @@ impl PasswordHashing {
 
     async fn work<T: Send + 'static>(
         &self,
+        turn: HashingTurn,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
-        let _queued = self.queue.try_acquire().map_err(|_| PasswordError::Busy)?;
-        let place = timeout(PERMIT_TIMEOUT, Arc::clone(&self.at_once).acquire_owned()).await;
-        let place = place.map_err(|_| PasswordError::Busy)?.map_err(|_| PasswordError::Busy)?;
+        let place = self.0.acquire(turn).await.map_err(|_| PasswordError::Busy)?;
         let worked = run_low_priority(move || {
             // The permit is returned when the work ends, even if the caller has gone.
             let _place = place;
@@ -104,13 +133,22 @@ impl PasswordHashing {
     }
 }
 
-/// Account of an address in lower case, if it may sign in.
+/// Account of an address in lower case, if it may sign in. `devices` are those of the attempt.
 pub(crate) async fn find_password(
     client: &Client,
     email: &str,
+    devices: &ClientDevices,
 ) -> Result<Option<StoredPassword>, AccountError> {
-    let Some(row) = client.query_opt(FIND, &[&email]).await? else { return Ok(None) };
-    Ok(Some(StoredPassword { account: row.try_get("id")?, hash: row.try_get("hash")? }))
+    let browser = devices.browser.as_ref().map(|browser| &browser[..]);
+    let Some(row) = client.query_opt(FIND, &[&email, &browser, &&devices.network[..]]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(StoredPassword {
+        account: row.try_get("id")?,
+        hash: row.try_get("hash")?,
+        knows_browser: row.try_get("knows_browser")?,
+        knows_network: row.try_get("knows_network")?,
+    }))
 }
 
 /// Stores an account's password hash, in the caller's transaction.
@@ -190,6 +228,8 @@ fn compare(password: &str, hash: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
 
     #[test]
@@ -206,24 +246,30 @@ mod tests {
         assert!(!check(&"ab1c2".repeat(26)), "130 characters");
     }
 
+    const STRANGER: HashingTurn = HashingTurn::Network(ClientNetwork::V4([192, 0, 2, 1]));
+
     #[tokio::test]
-    async fn whoever_finds_the_queue_full_is_told_at_once() {
+    async fn a_full_queue_refuses_a_network_at_once_and_no_known_holder() {
         let hashing = PasswordHashing::new(1);
-        let waiting = hashing.queue.try_acquire_many(64).unwrap();
-        let refused = hashing.hash("correct horse battery".into()).await;
+        let first = hashing.0.acquire(STRANGER).await.unwrap();
+        let mut waiting: Vec<_> = (0..QUEUE_OF_ONE).map(|_| Box::pin(hashing.0.acquire(STRANGER))).collect();
+        assert!(waiting.iter_mut().all(|waiter| waiter.now_or_never().is_none()));
+        let refused = hashing.hash("correct horse battery".into(), STRANGER).await;
         assert!(matches!(refused, Err(PasswordError::Busy)), "{refused:?}");
-        drop(waiting);
-        assert!(hashing.hash("correct horse battery".into()).await.is_ok());
+        let mut holder = Box::pin(hashing.0.acquire(HashingTurn::Known(1)));
+        assert!((&mut holder).now_or_never().is_none());
+        drop(first);
+        assert!(holder.now_or_never().is_some_and(|permit| permit.is_ok()), "before the waiting network");
     }
 
     #[tokio::test]
     async fn a_password_is_told_from_another_and_from_none() {
         let hashing = PasswordHashing::new(1);
-        let hash = hashing.hash("correct horse battery".into()).await.unwrap();
+        let hash = hashing.hash("correct horse battery".into(), STRANGER).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        let stored = StoredPassword { account: 1, hash };
-        assert!(hashing.verify("correct horse battery".into(), Some(&stored)).await.unwrap());
-        assert!(!hashing.verify("correct horse".into(), Some(&stored)).await.unwrap());
-        assert!(!hashing.verify("no one's password".into(), None).await.unwrap());
+        let stored = StoredPassword { account: 1, hash, knows_browser: false, knows_network: false };
+        assert!(hashing.verify("correct horse battery".into(), Some(&stored), STRANGER).await.unwrap());
+        assert!(!hashing.verify("correct horse".into(), Some(&stored), STRANGER).await.unwrap());
+        assert!(!hashing.verify("no one's password".into(), None, STRANGER).await.unwrap());
     }
 }

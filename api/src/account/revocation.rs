@@ -1,10 +1,11 @@
-//! Revocation of sessions and one-time links of an account.
+//! Revocation of sessions, one-time links and known devices of an account.
 //!
-//! Invariant: a new password and disabling the account revoke both, in the same transaction. A new address revokes the
-//! links.
+//! Invariant: a new password and disabling the account revoke all three, in the same transaction. A new address revokes
+//! the links.
 
 use tokio_postgres::Transaction;
 
+use super::devices;
 use super::error::AccountError;
 
 const END_LINKS: &str = include_str!("../../queries/accounts/end_links.sql");
@@ -23,11 +24,12 @@ pub(super) async fn end_sessions(
     Ok(transaction.execute(END_SESSIONS, &[&account_id]).await?)
 }
 
-/// Ends an account's links and sessions. Returns the number of sessions.
+/// Ends an account's links and sessions, and forgets its devices. Returns the number of sessions.
 pub(super) async fn end_links_and_sessions(
     transaction: &Transaction<'_>,
     account_id: i64,
 ) -> Result<u64, AccountError> {
     end_links(transaction, account_id).await?;
+    devices::forget_devices(transaction, account_id).await?;
     end_sessions(transaction, account_id).await
 }

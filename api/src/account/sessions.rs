@@ -11,6 +11,7 @@ use serde_json::json;
 use tokio_postgres::{Client, Error, Row, Transaction};
 
 use super::actor::{AccountActor, LockedAccount};
+use super::devices::{self, ClientDevices};
 use super::error::AccountError;
 use super::revocation;
 use super::secret_token::Token;
@@ -32,6 +33,24 @@ pub(crate) struct SessionOrigin {
     pub(crate) address: String,
     /// User agent of the browser.
     pub(crate) agent: String,
+    pub(crate) devices: ClientDevices,
+}
+
+/// Cookies of a new session.
+#[derive(Debug)]
+pub(crate) struct SessionCookies {
+    /// Secret of the session.
+    pub(crate) session: SecretString,
+    /// Secret by which later sign-ins of this browser are known.
+    pub(crate) device: SecretString,
+}
+
+impl SessionCookies {
+    /// Cookies of no session. A sign-up with the address of an existing account gets them, so that its response equals
+    /// that of a new account.
+    pub(crate) fn without_session() -> Self {
+        Self { session: Token::generate().text, device: Token::generate().text }
+    }
 }
 
 /// Browser session that a request's cookie belongs to.
@@ -52,18 +71,19 @@ pub(crate) struct SessionSummary {
     pub(crate) seen_at: DateTime<Utc>,
 }
 
-/// Starts a session in the caller's transaction. Returns the value of its cookie.
+/// Starts a session in the caller's transaction, and remembers its device. Returns the values of its cookies.
 pub(crate) async fn begin_session(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
     origin: &SessionOrigin,
-) -> Result<SecretString, AccountError> {
-    let token = Token::generate();
+) -> Result<SessionCookies, AccountError> {
+    let (token, device) = (Token::generate(), Token::generate());
     let agent: String = origin.agent.chars().filter(|c| !c.is_control()).take(AGENT).collect();
     transaction.execute(BEGIN, &[&&token.hash[..], &account.id, &origin.address, &agent]).await?;
     transaction.execute(PRUNE, &[&account.id, &MOST]).await?;
-    account.record(transaction, "session.begin", json!({ "address": origin.address })).await?;
-    Ok(token.text)
+    account.record_session(transaction, "session.begin", json!({ "address": origin.address })).await?;
+    devices::remember_devices(transaction, account.id, &device.hash, &origin.devices).await?;
+    Ok(SessionCookies { session: token.text, device: device.text })
 }
 
 /// Active session of a cookie.
@@ -84,7 +104,7 @@ pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> 
     let transaction = client.transaction().await?;
     if let Some(row) = transaction.query_opt(END_OF_COOKIE, &[&&Token::hash(cookie)[..]]).await? {
         let account = AccountActor::Holder(row.try_get("account_id")?).lock(&transaction).await?;
-        account.record(&transaction, "session.end", json!({})).await?;
+        account.record_session(&transaction, "session.end", json!({})).await?;
     }
     Ok(transaction.commit().await?)
 }
@@ -116,7 +136,7 @@ pub(crate) async fn end_session(
     if transaction.execute(END, &[&account.id, &session_id]).await? == 0 {
         return Err(AccountError::Refused(format!("there is no session {session_id}")));
     }
-    account.record(&transaction, "session.end", json!({ "id": session_id })).await?;
+    account.record_session(&transaction, "session.end", json!({ "id": session_id })).await?;
     Ok(transaction.commit().await?)
 }
 
@@ -138,7 +158,9 @@ pub(crate) async fn end_all_sessions(
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
     let ended = end_sessions_in_transaction(&transaction, &account).await?;
-    account.record(&transaction, "session.end_all", json!({ "sessions": ended })).await?;
+    if ended > 0 {
+        account.record_session(&transaction, "session.end_all", json!({ "sessions": ended })).await?;
+    }
     transaction.commit().await?;
     Ok(ended)
 }

@@ -89,8 +89,9 @@ pub(crate) async fn request_tier(
     if tier == account.subscription.tier {
         return Err(AccountError::Refused("this is already your plan".to_owned()));
     }
-    transaction.execute(ASK, &[&account.id, &tier]).await?;
-    account.record(&transaction, "account.ask", json!({ "tier": tier })).await?;
+    if transaction.execute(ASK, &[&account.id, &tier]).await? > 0 {
+        account.record(&transaction, "account.ask", json!({ "tier": tier })).await?;
+    }
     Ok(transaction.commit().await?)
 }
 
@@ -106,7 +107,8 @@ async fn lock_settled_account(
     }
 }
 
-/// Runs a statement with the account's id as its first parameter, and records the changed subscription.
+/// Runs a statement with the account's id as its first parameter, and records the changed subscription. A statement
+/// that changes nothing is not recorded.
 async fn record_change(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
@@ -116,6 +118,7 @@ async fn record_change(
 ) -> Result<(), AccountError> {
     let mut all: Vec<&(dyn ToSql + Sync)> = vec![&account.id];
     all.extend(parameters);
-    let after = Subscription::from_row(&transaction.query_one(statement, &all).await?)?;
+    let Some(changed) = transaction.query_opt(statement, &all).await? else { return Ok(()) };
+    let after = Subscription::from_row(&changed)?;
     account.record(transaction, action, json!({ "before": account.subscription, "after": after })).await
 }

@@ -20,7 +20,7 @@ use crate::admission::decision::{
     AdmissionDecision, AdmissionError, AdmissionOutcome, AdmissionRequest, AdmissionVerdict,
 };
 use crate::admission::request_context::{AccountCharge, RequestContext};
-use crate::admission::store_connection::StoreConnection;
+use crate::admission::store_connection::{Reachability, StoreConnection};
 use crate::admission::usage_recorder::UsageRecorder;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
@@ -35,8 +35,8 @@ const QUEUE: usize = 16_384;
 const BATCH: usize = 4_096;
 /// Maximum number of task yields before a growing batch is sent.
 const PASSES: usize = 4;
-/// Interval between attempts to reopen a lost connection while no call waits.
-const REOPEN: Duration = Duration::from_millis(100);
+/// Interval between checks of the connection while no call waits.
+const IDLE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 struct WaitingCall {
@@ -59,6 +59,7 @@ pub(crate) struct AdmissionQueue {
     refunds: mpsc::Sender<QuotaRefund>,
     usage_recorder: UsageRecorder,
     metrics: AdmissionMetrics,
+    reachability: Reachability,
 }
 
 impl AdmissionQueue {
@@ -80,11 +81,13 @@ impl AdmissionQueue {
         let connection = || StoreConnection::new(&config, tls, response_timeout, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
         // One queue: several queues would be smaller and contend for the same rows.
-        tasks.spawn(decide_queues(connection(), waiting, metrics.clone()));
+        let deciding = connection();
+        let reachability = deciding.reachability();
+        tasks.spawn(decide_queues(deciding, waiting, metrics.clone()));
         let (refunds, refunding) = mpsc::channel(1_024);
         tasks.spawn(write_refunds(connection(), refunding));
         let usage_recorder = UsageRecorder::start(&config, tls, tasks);
-        Self { calls, refunds, usage_recorder, metrics }
+        Self { calls, refunds, usage_recorder, metrics, reachability }
     }
 
     /// Decides one call; `None` for an invalid key.
@@ -95,6 +98,11 @@ impl AdmissionQueue {
         let decision = self.wait_for_decision(call).await;
         self.metrics.record_decision(&decision);
         decision
+    }
+
+    /// True if calls can be decided, as of the latest reply of the database.
+    pub(crate) fn is_reachable(&self) -> bool {
+        self.reachability.get()
     }
 
     /// Calls waiting for a decision.
@@ -156,7 +164,7 @@ async fn decide_queues(
 ) {
     let (mut queue, mut cache) = (Vec::with_capacity(BATCH), AccountCache::new());
     // Opens the connection before the first call. An unresponsive server delays no call.
-    let _ = timeout(connection.response_timeout, connection.open_store()).await;
+    let _ = timeout(connection.response_timeout(), connection.open_store()).await;
     // Undecided calls go into the next batch without waiting for new calls.
     while !queue.is_empty() || wait_for_calls(&mut connection, &mut waiting, &mut queue).await {
         gather(&mut waiting, &mut queue).await;
@@ -175,25 +183,23 @@ async fn gather(waiting: &mut mpsc::Receiver<WaitingCall>, queue: &mut Vec<Waiti
     }
 }
 
-/// Waits for calls; `false` after the last sender is dropped. While idle it reopens a lost connection, so the first
-/// call after an outage finds it open.
+/// Waits for calls; `false` after the last sender is dropped. While idle it checks the connection and reopens a lost one,
+/// so the first call after an outage finds it open.
 async fn wait_for_calls(
     connection: &mut StoreConnection,
     waiting: &mut mpsc::Receiver<WaitingCall>,
     queue: &mut Vec<WaitingCall>,
 ) -> bool {
     loop {
-        let reopened = async {
-            tokio::time::sleep(REOPEN).await;
-            if !connection.is_open() {
-                // A call that arrives during the attempt waits for it or makes a new one.
-                let _ = connection.open_store().await;
-            }
+        let checked = async {
+            tokio::time::sleep(IDLE).await;
+            // A call that arrives during an attempt to connect waits for it or makes a new one.
+            connection.check().await;
         };
         tokio::select! {
             biased;
             count = waiting.recv_many(queue, BATCH) => return count > 0,
-            () = reopened => {}
+            () = checked => {}
         }
     }
 }
@@ -208,7 +214,7 @@ async fn decide_batch(
     // A disconnected client is not charged.
     queue.retain(|waiting| !waiting.decision.is_closed());
     let calls: Vec<AdmissionRequest> = queue.iter().map(|waiting| waiting.call).collect();
-    let response_timeout = connection.response_timeout;
+    let (response_timeout, was_open) = (connection.response_timeout(), connection.is_open());
     let (round, deciding) = (Instant::now(), decide_reconnecting(connection, cache, &calls));
     let span = tracing::info_span!(target: SPAN_TARGET, "admission", otel.kind = "client", calls = i64::try_from(calls.len()).ok());
     let decided =
@@ -217,6 +223,10 @@ async fn decide_batch(
     metrics.batch.observe(to_float(calls.len()));
     match decided {
         Ok(outcomes) => {
+            // A round with a new connection is several round trips.
+            if was_open && !calls.is_empty() {
+                connection.record_round_trip(round.elapsed());
+            }
             let answered = queue.drain(..).zip(outcomes);
             let open = answered
                 .filter_map(|(waiting, outcome)| waiting.send_decision(outcome, response_timeout))
@@ -224,7 +234,7 @@ async fn decide_batch(
             *queue = open;
         }
         Err(error) => {
-            connection.close();
+            connection.close_after_failure();
             tracing::warn!(%error, "cannot decide a batch of calls");
             for waiting in queue.drain(..) {
                 let _ = waiting.decision.send(Err(error.clone()));
@@ -269,7 +279,7 @@ impl WaitingCall {
 
 async fn write_refunds(mut connection: StoreConnection, mut refunding: mpsc::Receiver<QuotaRefund>) {
     while let Some(refund) = refunding.recv().await {
-        let response_timeout = connection.response_timeout;
+        let response_timeout = connection.response_timeout();
         let giving = async { connection.open_store().await?.refund(refund.account, refund.month).await };
         let _ = timeout(response_timeout, giving).await;
     }

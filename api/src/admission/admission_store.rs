@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::repeat_with;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use foldhash::fast::RandomState;
@@ -27,6 +27,9 @@ const REFUND: &str = include_str!("../../queries/access/refund.sql");
 const COUNT: &str = include_str!("../../queries/access/count.sql");
 const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
 
+/// Statement of no cost on the table of every decision.
+const CHECK: &str = "select from accounts.limiter limit 0";
+
 /// Open connection with prepared statements.
 pub(crate) struct AdmissionStore {
     client: Client,
@@ -34,6 +37,8 @@ pub(crate) struct AdmissionStore {
     take: Statement,
     charge: Statement,
     refund: Statement,
+    /// Time of the first round trip.
+    pub(crate) round_trip: Duration,
 }
 
 impl AdmissionStore {
@@ -44,13 +49,16 @@ impl AdmissionStore {
     ) -> Result<Self, Error> {
         let (client, connection) = config.connect(tls).await?;
         tasks.spawn(connection);
-        Ok(Self {
-            read: client.prepare(READ).await?,
-            take: client.prepare(TAKE).await?,
-            charge: client.prepare(CHARGE).await?,
-            refund: client.prepare(REFUND).await?,
-            client,
-        })
+        let (read, take) = (client.prepare(READ).await?, client.prepare(TAKE).await?);
+        let (charge, refund) = (client.prepare(CHARGE).await?, client.prepare(REFUND).await?);
+        let sent = Instant::now();
+        client.simple_query(CHECK).await?;
+        Ok(Self { client, read, take, charge, refund, round_trip: sent.elapsed() })
+    }
+
+    /// Succeeds if the server replies.
+    pub(crate) async fn check(&self) -> Result<(), Error> {
+        self.client.simple_query(CHECK).await.map(drop)
     }
 
     pub(crate) fn is_open(&self) -> bool {

@@ -11,6 +11,7 @@ pub(crate) mod admission_store;
 pub(crate) mod decision;
 pub(crate) mod limit_headers;
 pub(crate) mod request_context;
+pub(crate) mod round_trips;
 pub(crate) mod row_version;
 pub(crate) mod store_clock;
 pub(crate) mod store_connection;

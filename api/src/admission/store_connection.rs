@@ -2,23 +2,49 @@
 //!
 //! Invariant: a failure from before a call never answers that call. The connection is tried again for it.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use store::tls::MakeRustlsConnect;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_postgres::{Config, Error};
 
 use crate::admission::admission_store::AdmissionStore;
 use crate::admission::decision::AdmissionError;
+use crate::admission::round_trips::RoundTrips;
 use crate::concurrency::background_tasks::BackgroundTasks;
+
+/// Interval between checks of an idle connection.
+const CHECK: Duration = Duration::from_millis(300);
+/// Maximum time of a check. A busy host may delay a response by more than the response timeout.
+const CHECK_TIMEOUT: Duration = Duration::from_millis(1_200);
+
+/// Reachability of the database, as of the latest connection attempt, check or decision.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reachability(Arc<AtomicBool>);
+
+impl Reachability {
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, is_reachable: bool) {
+        self.0.store(is_reachable, Ordering::Relaxed);
+    }
+}
 
 /// One database connection, used by one caller at a time.
 pub(crate) struct StoreConnection {
     config: Config,
     tls: MakeRustlsConnect,
     tasks: BackgroundTasks,
-    /// Timeout of one database response.
-    pub(crate) response_timeout: Duration,
+    /// Configured timeout of one database response.
+    configured_timeout: Duration,
+    round_trips: RoundTrips,
+    reachability: Reachability,
+    checked_at: Instant,
     store: Option<AdmissionStore>,
     /// Connection attempt in progress. It outlives the timeout of one caller, so a slow server is reached eventually.
     connecting: Option<JoinHandle<Result<AdmissionStore, Error>>>,
@@ -29,11 +55,67 @@ impl StoreConnection {
     pub(crate) fn new(
         config: &Config,
         tls: &MakeRustlsConnect,
-        response_timeout: Duration,
+        configured_timeout: Duration,
         tasks: &BackgroundTasks,
     ) -> Self {
-        let (config, tls) = (config.clone(), tls.clone());
-        Self { config, tls, tasks: tasks.clone(), response_timeout, store: None, connecting: None }
+        Self {
+            config: config.clone(),
+            tls: tls.clone(),
+            tasks: tasks.clone(),
+            configured_timeout,
+            round_trips: RoundTrips::default(),
+            reachability: Reachability::default(),
+            checked_at: Instant::now(),
+            store: None,
+            connecting: None,
+        }
+    }
+
+    /// Timeout of one database response. It follows the measured round trip.
+    pub(crate) fn response_timeout(&self) -> Duration {
+        self.round_trips.response_timeout(self.configured_timeout)
+    }
+
+    pub(crate) fn reachability(&self) -> Reachability {
+        self.reachability.clone()
+    }
+
+    /// Records a decision that took one round trip.
+    pub(crate) fn record_round_trip(&mut self, round_trip: Duration) {
+        self.round_trips.record(round_trip);
+        self.checked_at = Instant::now();
+        self.reachability.set(true);
+    }
+
+    /// Opens a lost connection, or checks an open one that has been idle.
+    pub(crate) async fn check(&mut self) {
+        let limit = CHECK_TIMEOUT.max(self.response_timeout());
+        if !self.is_open() {
+            let opened = timeout(limit, self.open_store()).await;
+            if !matches!(opened, Ok(Ok(_))) {
+                self.reachability.set(false);
+            }
+        } else if self.checked_at.elapsed() >= CHECK {
+            let sent = Instant::now();
+            let checked = match &self.store {
+                Some(store) => timeout(limit, store.check()).await,
+                None => return,
+            };
+            match checked {
+                Ok(Ok(())) => self.record_round_trip(sent.elapsed()),
+                _ => self.close_unreachable(),
+            }
+        }
+    }
+
+    /// Drops the connection, because a statement may still run on it. The database is unreachable if there was none.
+    pub(crate) fn close_after_failure(&mut self) {
+        if self.is_open() { self.close() } else { self.close_unreachable() }
+    }
+
+    fn close_unreachable(&mut self) {
+        self.reachability.set(false);
+        self.close();
     }
 
     /// True if a connection exists and its loss has not been detected.
@@ -46,7 +128,13 @@ impl StoreConnection {
         let open = self.store.take().filter(AdmissionStore::is_open);
         let store = match open {
             Some(store) => store,
-            None => self.connect().await?,
+            None => {
+                let store = self.connect().await?;
+                self.round_trips.restart(store.round_trip);
+                self.checked_at = Instant::now();
+                self.reachability.set(true);
+                store
+            }
         };
         Ok(self.store.insert(store))
     }

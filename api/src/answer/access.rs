@@ -59,17 +59,21 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             caller.set_route(endpoint);
         }
         let today = app.today();
-        let (decoded, shown);
+        let (decoded, shown, template);
         let path: Vec<(&str, &str)> = match RawPathParams::from_request_parts(parts, app).await {
             Ok(values) => {
                 decoded = values;
                 decoded.iter().collect()
             }
-            // A path that is not UTF-8 matches no name. It is shown lossily.
+            // A segment that is not UTF-8 matches no name. It is shown lossily.
             Err(_) => {
-                shown =
-                    percent_encoding::percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
-                vec![("symbol", shown.as_str()), ("sector", shown.as_str())]
+                template = parts.extensions.get::<MatchedPath>().cloned();
+                shown = decode_lossily(parts.uri.path());
+                let names = template.as_ref().map_or("", MatchedPath::as_str).split('/');
+                let named = names.zip(&shown).filter_map(|(name, value)| {
+                    Some((name.strip_prefix('{')?.strip_suffix('}')?, value.as_str()))
+                });
+                named.collect()
             }
         };
         let generation = app.projection.pin();
@@ -98,6 +102,12 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             gate: PhantomData,
         })
     }
+}
+
+/// Decoded segments of a path. Bytes that are not UTF-8 are replaced.
+fn decode_lossily(path: &str) -> Vec<String> {
+    let decode = |segment| percent_encoding::percent_decode_str(segment).decode_utf8_lossy().into_owned();
+    path.split('/').map(decode).collect()
 }
 
 /// Parameters of a request, with their errors.

@@ -13,7 +13,7 @@ text_enum! {
 text_enum! {
     /// Access to sign-up in the dashboard.
     pub enum SignUp {
-        /// Any visitor
+        /// Any visitor, with any address
         Open = "open",
         /// Only visitors with an invitation link from the operator
         Invited = "invited",
@@ -41,14 +41,15 @@ pub struct DashboardSettings {
     /// Postgres URL of the dashboard's role. Default: DATABASE_URL with the user dds_dashboard
     #[arg(long, env = "DASHBOARD_DATABASE_URL", hide_env_values = true)]
     pub dashboard_database_url: Option<String>,
-    /// Sign-up in the dashboard: open (any visitor), invited (visitors with a link of `api account invite`) or closed
+    /// Sign-up in the dashboard: open (any visitor), invited (visitors with a link of `api account invite`) or closed.
+    /// Open sign-up sends no mail: it does not verify that the address belongs to the visitor
     #[arg(long, env = "SIGN_UP", default_value = "closed")]
     pub sign_up: SignUp,
     /// Plan changes: off (by the operator, on request) or self_service (by account holders, without a payment)
     #[arg(long, env = "BILLING", default_value = "off")]
     pub billing: Billing,
-    /// Public address of the service, https://host. Default: the X-Forwarded-Proto header of a proxy in
-    /// TRUSTED_PROXIES
+    /// Public address of the service, https://host. Default: the request's Host header, and the X-Forwarded-Proto header
+    /// of a proxy in TRUSTED_PROXIES
     #[arg(long, env = "PUBLIC_URL")]
     pub public_url: Option<PublicUrl>,
     /// Postgres connections of the dashboard

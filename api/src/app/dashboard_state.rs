@@ -51,7 +51,7 @@ impl DashboardState {
             settings,
             hashing,
             confirmation_hashing: PasswordHashing::new(1),
-            login_throttle: LoginThrottle::new(),
+            login_throttle: LoginThrottle::new(pool.clone()),
             pool,
         })
     }

@@ -1,57 +1,95 @@
 //! Login throttle per account and address. It delays attempts and never locks an account.
 //!
-//! Invariants: attempts per minute are limited to 5 per account and address, 30 per address, and 20 per account. An
-//! IPv6 /48 has 300. Guesses from other addresses delay neither confirmations by the account's user nor sign-ins from
-//! recently used addresses. Memory is bounded. An attempt with a too long delay is refused at once, and the refusing
-//! limit does not charge it.
+//! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
+//! account and device, 30 per address, and 20 per account. An IPv6 /48 has 300. Guesses from others delay neither
+//! confirmations by the account's user nor sign-ins from known devices. Unknown addresses take turns for an account. A
+//! refused attempt is charged to none of its limits.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
+use deadpool_postgres::{Pool, PoolError};
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::account::devices::DeviceHash;
 use crate::auth::client_address::ClientNetwork;
-use crate::auth::timestamp_map::BoundedTimestampMap;
 
-/// One second in microseconds, the time unit of the throttle.
-const SECOND: u64 = 1_000_000;
-const MINUTE: u64 = 60 * SECOND;
+const CHARGE: &str = include_str!("../../queries/accounts/charge_attempt.sql");
+const REFUND: &str = include_str!("../../queries/accounts/refund_attempt.sql");
 /// Maximum delay.
-const LONGEST: u64 = 20 * SECOND;
+const LONGEST: Duration = Duration::from_secs(20);
+/// Maximum wait for the database.
+const REPLY: Duration = Duration::from_secs(4);
 /// Maximum number of waiting attempts.
-const WAITING: usize = 256;
+const WAITING: usize = 512;
 /// Maximum number of waiting attempts per address.
 const WAITING_OF_ADDRESS: usize = 8;
-/// Duration for which a successful sign-in address is remembered.
-const REMEMBERED: u64 = 30 * 24 * 60 * MINUTE;
+/// Number of account lines above which unused ones are removed.
+const LINES: usize = 1_024;
 
 /// Attempts per minute, which is also the burst.
-const OF_BOTH: u64 = 5;
-const OF_ADDRESS: u64 = 30;
-const OF_NET_48: u64 = 10 * OF_ADDRESS;
-const OF_ACCOUNT: u64 = 20;
+const OF_BOTH: i32 = 5;
+const OF_ADDRESS: i32 = 30;
+const OF_NET_48: i32 = 10 * OF_ADDRESS;
+const OF_ACCOUNT: i32 = 20;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum ThrottledSubject {
-    Both([u8; 32], ClientNetwork),
-    Address(ClientNetwork),
-    Account([u8; 32]),
+/// Refusal of an attempt.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttemptError {
+    /// Seconds until the next attempt is accepted.
+    #[error("too many attempts")]
+    TooMany(u64),
+    #[error("{}", store::db::error_chain(.0))]
+    Pool(#[from] PoolError),
+    #[error("{}", store::db::error_chain(.0))]
+    Database(#[from] tokio_postgres::Error),
+    #[error("the database did not reply within {} ms", REPLY.as_millis())]
+    Silent,
 }
 
-/// Refusal after too many attempts, with the seconds until the next one is accepted.
+/// Device of a sign-in, as far as the account knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooManyAttempts(pub(crate) u64);
+pub(crate) enum DeviceTrust {
+    /// Known browser, at any address.
+    Browser(DeviceHash),
+    /// Known network.
+    Network,
+    Unknown,
+}
+
+/// Limit of attempts: its subject and its rate.
+#[derive(Debug)]
+struct AttemptLimit {
+    subject: [u8; 32],
+    per_minute: i32,
+    /// True for the limit that clients at different addresses share. They take turns for it.
+    is_shared: bool,
+}
+
+/// Charged attempt, to be refunded if it gets no check of its password.
+#[derive(Debug)]
+pub(crate) struct AttemptCharge(Vec<AttemptLimit>);
+
+/// Reply of the database to a charge.
+enum ChargeOutcome {
+    /// The attempt is charged and must wait this long.
+    Charged(Duration),
+    /// The limit at this position refuses the attempt for this time.
+    Refused(usize, Duration),
+}
+
+/// Waiting attempts for one account. The lock is fair: it is granted in the order of arrival.
+type AccountLine = tokio::sync::Mutex<()>;
 
 /// Throttle of password attempts, per account and client address.
 #[derive(Debug)]
 pub(crate) struct LoginThrottle {
-    start: Instant,
-    buckets: BoundedTimestampMap<ThrottledSubject>,
-    /// Expiry of remembered sign-in addresses, by account and address.
-    places: BoundedTimestampMap<([u8; 32], ClientNetwork)>,
+    pool: Pool,
+    lines: Mutex<HashMap<[u8; 32], Weak<AccountLine>>>,
     waiting: Arc<Semaphore>,
     waiting_of: Mutex<HashMap<ClientNetwork, usize>>,
 }
@@ -74,26 +112,73 @@ impl Drop for WaitingAttempt<'_> {
     }
 }
 
+impl AttemptLimit {
+    fn new(kind: &str, parts: &[&[u8]], per_minute: i32) -> Self {
+        let hash = parts.iter().fold(Sha256::new().chain_update(kind), |hash, part| hash.chain_update(part));
+        Self { subject: hash.finalize().into(), per_minute, is_shared: false }
+    }
+
+    /// Limit of guesses for an account from one device.
+    fn of_both(account: &[u8; 32], device: &[u8]) -> Self {
+        Self::new("both ", &[account, device], OF_BOTH)
+    }
+
+    /// Limit of guesses for an account from all unknown devices.
+    fn of_account(account: &[u8; 32]) -> Self {
+        Self { is_shared: true, ..Self::new("account ", &[account], OF_ACCOUNT) }
+    }
+
+    /// Limits of an address, narrowest first.
+    fn of_address(client: IpAddr) -> impl Iterator<Item = Self> {
+        let (network, wide) = ClientNetwork::containing(client);
+        let limit =
+            |network: ClientNetwork, per_minute| Self::new("address ", &[network.octets()], per_minute);
+        [limit(network, OF_ADDRESS)].into_iter().chain(wide.map(|wide| limit(wide, OF_NET_48)))
+    }
+
+    /// Seconds that one attempt takes.
+    fn interval(&self) -> f64 {
+        60.0 / f64::from(self.per_minute)
+    }
+
+    /// Maximum delay in seconds. Attempts that share a limit wait in line instead.
+    fn longest(&self) -> f64 {
+        if self.is_shared { 0.0 } else { LONGEST.as_secs_f64() }
+    }
+}
+
 impl LoginThrottle {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(pool: Pool) -> Self {
         Self {
-            start: Instant::now(),
-            buckets: BoundedTimestampMap::new(),
-            places: BoundedTimestampMap::new(),
+            pool,
+            lines: Mutex::default(),
             waiting: Arc::new(Semaphore::new(WAITING)),
             waiting_of: Mutex::default(),
         }
     }
 
-    /// Waits until this address may try a password for the account of `email`.
-    pub(crate) async fn wait_for_sign_in(&self, email: &str, client: IpAddr) -> Result<(), TooManyAttempts> {
-        let (account, network) = (account(email), ClientNetwork::containing(client).0);
-        let mut subjects = vec![(ThrottledSubject::Both(account, network), OF_BOTH)];
-        subjects.extend(of_place(client));
-        if !self.is_remembered(account, network, self.now()) {
-            subjects.push((ThrottledSubject::Account(account), OF_ACCOUNT));
+    /// Waits until this client may try a password for the account of `email`.
+    pub(crate) async fn wait_for_sign_in(
+        &self,
+        email: &str,
+        client: IpAddr,
+        trust: DeviceTrust,
+    ) -> Result<AttemptCharge, AttemptError> {
+        let account = account(email);
+        let network = ClientNetwork::containing(client).0;
+        let mut limits = match trust {
+            DeviceTrust::Browser(device) => {
+                return self.wait(network, vec![AttemptLimit::of_both(&account, &device)]).await;
+            }
+            DeviceTrust::Network | DeviceTrust::Unknown => {
+                vec![AttemptLimit::of_both(&account, network.octets())]
+            }
+        };
+        limits.extend(AttemptLimit::of_address(client));
+        if trust == DeviceTrust::Unknown {
+            limits.push(AttemptLimit::of_account(&account));
         }
-        self.wait(network, &subjects).await
+        self.wait(network, limits).await
     }
 
     /// Waits until a signed-in user may confirm with the password. Guesses from other addresses do not count.
@@ -101,49 +186,121 @@ impl LoginThrottle {
         &self,
         email: &str,
         client: IpAddr,
-    ) -> Result<(), TooManyAttempts> {
-        let (account, network) = (account(email), ClientNetwork::containing(client).0);
-        let mut subjects = vec![(ThrottledSubject::Both(account, network), OF_BOTH)];
-        subjects.extend(of_place(client));
-        self.wait(network, &subjects).await
-    }
-
-    /// Remembers a successful sign-in from this address.
-    pub(crate) fn remember_address(&self, email: &str, client: IpAddr) {
-        self.remember(account(email), ClientNetwork::containing(client).0, self.now());
-    }
-
-    fn remember(&self, account: [u8; 32], network: ClientNetwork, now: u64) {
-        self.places.update((account, network), now, |_| (now + REMEMBERED, ()));
-    }
-
-    fn is_remembered(&self, account: [u8; 32], network: ClientNetwork, now: u64) -> bool {
-        self.places.update((account, network), now, |until| (until, until > now))
+    ) -> Result<AttemptCharge, AttemptError> {
+        self.wait_for_sign_in(email, client, DeviceTrust::Network).await
     }
 
     /// Waits until this address may submit another new password, which costs a hash.
-    pub(crate) async fn wait_for_hashing(&self, client: IpAddr) -> Result<(), TooManyAttempts> {
-        self.wait(ClientNetwork::containing(client).0, &of_place(client).collect::<Vec<_>>()).await
+    pub(crate) async fn wait_for_hashing(&self, client: IpAddr) -> Result<AttemptCharge, AttemptError> {
+        self.wait(ClientNetwork::containing(client).0, AttemptLimit::of_address(client).collect()).await
     }
 
-    fn now(&self) -> u64 {
-        let now = self.start.elapsed();
-        now.as_secs() * SECOND + u64::from(now.subsec_micros())
+    /// Refunds an attempt whose password was not checked, best effort.
+    pub(crate) async fn refund(&self, AttemptCharge(limits): &AttemptCharge) {
+        let (subjects, intervals) = (subjects(limits), intervals(limits));
+        let refunding = async {
+            let client = self.pool.get().await?;
+            client.execute(REFUND, &[&subjects, &intervals]).await?;
+            Ok::<_, AttemptError>(())
+        };
+        if let Err(error) = timeout(REPLY, refunding).await.unwrap_or(Err(AttemptError::Silent)) {
+            tracing::warn!(%error, "cannot refund a sign-in");
+        }
     }
 
+    /// Charges an attempt in its turn, then waits for its delay.
     async fn wait(
         &self,
         network: ClientNetwork,
-        subjects: &[(ThrottledSubject, u64)],
-    ) -> Result<(), TooManyAttempts> {
-        let delay = self.delay(subjects, self.now())?;
-        if delay > 0 {
-            let too_many = TooManyAttempts(LONGEST / SECOND);
-            let _of_all = self.waiting.try_acquire().map_err(|_| too_many)?;
-            let _of_place = self.queue(network).ok_or(too_many)?;
-            tokio::time::sleep(Duration::from_micros(delay)).await;
+        limits: Vec<AttemptLimit>,
+    ) -> Result<AttemptCharge, AttemptError> {
+        let until = Instant::now() + LONGEST;
+        let too_many = || AttemptError::TooMany(LONGEST.as_secs());
+        let queue = || {
+            let of_all = self.waiting.try_acquire().map_err(|_| too_many())?;
+            Ok::<_, AttemptError>((of_all, self.queue(network).ok_or_else(too_many)?))
+        };
+        let line = limits.iter().find(|limit| limit.is_shared).map(|limit| self.line(limit.subject));
+        let mut place = None;
+        let turn = match line {
+            None => None,
+            Some(line) => match Arc::clone(&line).try_lock_owned() {
+                Ok(turn) => Some(turn),
+                Err(_) => {
+                    place = Some(queue()?);
+                    Some(timeout_at(until, line.lock_owned()).await.map_err(|_| too_many())?)
+                }
+            },
+        };
+        loop {
+            match self.charge(&limits).await? {
+                ChargeOutcome::Charged(delay) => {
+                    drop(turn);
+                    let charge = AttemptCharge(limits);
+                    if delay > Duration::ZERO {
+                        let waiting = match place {
+                            Some(place) => Ok(place),
+                            None => queue(),
+                        };
+                        match waiting {
+                            Ok(_place) => sleep(delay).await,
+                            Err(error) => {
+                                self.refund(&charge).await;
+                                return Err(error);
+                            }
+                        }
+                    }
+                    return Ok(charge);
+                }
+                ChargeOutcome::Refused(position, pause)
+                    if limits.get(position).is_some_and(|limit| limit.is_shared)
+                        && Instant::now() + pause <= until =>
+                {
+                    if place.is_none() {
+                        place = Some(queue()?);
+                    }
+                    sleep(pause).await;
+                }
+                ChargeOutcome::Refused(_, pause) => {
+                    return Err(AttemptError::TooMany(
+                        pause.as_millis().div_ceil(1_000).try_into().unwrap_or(60),
+                    ));
+                }
+            }
         }
-        Ok(())
+    }
+
+    /// Charges all limits of an attempt, or none.
+    async fn charge(&self, limits: &[AttemptLimit]) -> Result<ChargeOutcome, AttemptError> {
+        let bursts: Vec<i32> = limits.iter().map(|limit| limit.per_minute).collect();
+        let longest: Vec<f64> = limits.iter().map(AttemptLimit::longest).collect();
+        let (subjects, intervals) = (subjects(limits), intervals(limits));
+        let charging = async {
+            let client = self.pool.get().await?;
+            Ok::<_, AttemptError>(
+                client.query_one(CHARGE, &[&subjects, &intervals, &bursts, &longest]).await?,
+            )
+        };
+        let row = timeout(REPLY, charging).await.map_err(|_| AttemptError::Silent)??;
+        let (refused_by, seconds): (i32, f64) = (row.try_get("refused_by")?, row.try_get("seconds")?);
+        let pause = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(LONGEST);
+        Ok(match usize::try_from(refused_by).ok().and_then(|position| position.checked_sub(1)) {
+            Some(position) => ChargeOutcome::Refused(position, pause),
+            None => ChargeOutcome::Charged(pause),
+        })
+    }
+
+    fn line(&self, subject: [u8; 32]) -> Arc<AccountLine> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() > LINES {
+            lines.retain(|_, line| line.strong_count() > 0);
+        }
+        if let Some(line) = lines.get(&subject).and_then(Weak::upgrade) {
+            return line;
+        }
+        let line = Arc::default();
+        lines.insert(subject, Arc::downgrade(&line));
+        line
     }
 
     fn queue(&self, network: ClientNetwork) -> Option<WaitingAttempt<'_>> {
@@ -155,112 +312,34 @@ impl LoginThrottle {
         *count += 1;
         Some(WaitingAttempt { login_throttle: self, network })
     }
-
-    /// Delay of an attempt, in microseconds. The narrowest subject is charged first. An address with too many attempts
-    /// therefore does not consume the account's allowance.
-    fn delay(&self, subjects: &[(ThrottledSubject, u64)], now: u64) -> Result<u64, TooManyAttempts> {
-        let mut longest = 0;
-        for (subject, per_minute) in subjects {
-            let interval = MINUTE / per_minute;
-            let burst = (per_minute - 1) * interval;
-            longest = self.buckets.update(*subject, now, |full_at| {
-                let full_at = full_at.max(now);
-                let delay = (full_at - now).saturating_sub(burst);
-                match delay > LONGEST {
-                    true => (full_at, Err(TooManyAttempts((delay - LONGEST).div_ceil(SECOND)))),
-                    false => (full_at + interval, Ok(delay.max(longest))),
-                }
-            })?;
-        }
-        Ok(longest)
-    }
 }
 
 fn account(email: &str) -> [u8; 32] {
-    Sha256::digest(email.to_lowercase()).into()
+    Sha256::digest(email.trim().to_lowercase()).into()
 }
 
-/// Limits of an address, narrowest first.
-fn of_place(client: IpAddr) -> impl Iterator<Item = (ThrottledSubject, u64)> {
-    let (network, wide) = ClientNetwork::containing(client);
-    let wide = wide.map(|wide| (ThrottledSubject::Address(wide), OF_NET_48));
-    [(ThrottledSubject::Address(network), OF_ADDRESS)].into_iter().chain(wide)
+fn subjects(limits: &[AttemptLimit]) -> Vec<&[u8]> {
+    limits.iter().map(|limit| &limit.subject[..]).collect()
+}
+
+fn intervals(limits: &[AttemptLimit]) -> Vec<f64> {
+    limits.iter().map(AttemptLimit::interval).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use deadpool_postgres::{Manager, Runtime};
+
     use super::*;
 
-    fn both(account: u8, address: u8) -> [(ThrottledSubject, u64); 3] {
-        both_of([account; 32], ClientNetwork::V4([address; 4]))
-    }
-
-    fn both_of(account: [u8; 32], network: ClientNetwork) -> [(ThrottledSubject, u64); 3] {
-        [
-            (ThrottledSubject::Both(account, network), OF_BOTH),
-            (ThrottledSubject::Address(network), OF_ADDRESS),
-            (ThrottledSubject::Account(account), OF_ACCOUNT),
-        ]
-    }
-
-    #[test]
-    fn an_address_waits_ever_longer_for_one_account() {
-        let login_throttle = LoginThrottle::new();
-        let delays = || login_throttle.delay(&both(1, 1), 0).map(|delay| delay / SECOND);
-        for expected in
-            [Ok(0), Ok(0), Ok(0), Ok(0), Ok(0), Ok(12), Err(TooManyAttempts(4)), Err(TooManyAttempts(4))]
-        {
-            assert_eq!(delays(), expected);
-        }
-        // Other accounts and other addresses are not delayed.
-        assert_eq!(login_throttle.delay(&both(2, 1), 0), Ok(0));
-        assert_eq!(login_throttle.delay(&both(1, 2), 0), Ok(0));
-        // The delay expires.
-        assert_eq!(login_throttle.delay(&both(1, 1), 2 * MINUTE), Ok(0));
-    }
-
-    #[test]
-    fn many_addresses_cannot_guess_faster_than_one_account_allows() {
-        let login_throttle = LoginThrottle::new();
-        let passed = (0..200u8).filter(|address| login_throttle.delay(&both(1, *address), 0).is_ok()).count();
-        // 20 at once, and those that pass within the maximum delay.
-        assert_eq!(passed, 26);
-    }
-
-    #[test]
-    fn one_address_cannot_try_many_accounts() {
-        let login_throttle = LoginThrottle::new();
-        let passed = (0..200u8).filter(|account| login_throttle.delay(&both(*account, 1), 0).is_ok()).count();
-        assert_eq!(passed, 40);
-    }
-
-    #[tokio::test]
-    async fn guesses_from_elsewhere_lock_no_holder_out() {
-        let login_throttle = LoginThrottle::new();
-        let (who, home) = ("who@example.com", IpAddr::from([1, 2, 3, 4]));
-        for address in 0..30 {
-            let _ = login_throttle
-                .delay(&both_of(account(who), ClientNetwork::V4([9, 9, 9, address])), login_throttle.now());
-        }
-        assert!(login_throttle.wait_for_sign_in(who, home).await.is_err(), "from a place never seen");
-        login_throttle.remember_address(who, home);
-        assert_eq!(login_throttle.wait_for_sign_in(who, home).await, Ok(()));
-        assert_eq!(login_throttle.wait_for_confirmation(who, IpAddr::from([1, 2, 3, 5])).await, Ok(()));
-    }
-
-    #[test]
-    fn a_wide_net_has_ten_times_an_address() {
-        let login_throttle = LoginThrottle::new();
-        let heard = (0..1_000u16).filter(|net| {
-            let client = IpAddr::from([0x2001, 0xdb8, 1, *net, 0, 0, 0, 1]);
-            login_throttle.delay(&of_place(client).collect::<Vec<_>>(), 0) == Ok(0)
-        });
-        assert_eq!(heard.count(), 300);
+    fn new() -> LoginThrottle {
+        let manager = Manager::new(tokio_postgres::Config::new(), tokio_postgres::NoTls);
+        LoginThrottle::new(Pool::builder(manager).runtime(Runtime::Tokio1).build().unwrap())
     }
 
     #[test]
     fn one_address_takes_few_of_the_places_to_wait() {
-        let login_throttle = LoginThrottle::new();
+        let login_throttle = new();
         let (one, two) = (ClientNetwork::V4([1; 4]), ClientNetwork::V4([2; 4]));
         let mut waiting: Vec<_> = (0..WAITING_OF_ADDRESS).filter_map(|_| login_throttle.queue(one)).collect();
         assert_eq!(waiting.len(), WAITING_OF_ADDRESS);
@@ -269,5 +348,35 @@ mod tests {
         assert!(login_throttle.queue(one).is_some());
         drop(waiting);
         assert!(login_throttle.waiting_of.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn lines_of_accounts_end_with_their_attempts() {
+        let login_throttle = new();
+        let first = login_throttle.line([1; 32]);
+        assert!(Arc::ptr_eq(&first, &login_throttle.line([1; 32])));
+        for number in 0..3 * LINES {
+            let mut subject = [0; 32];
+            subject[..8].copy_from_slice(&number.to_be_bytes());
+            drop(login_throttle.line(subject));
+        }
+        assert!(login_throttle.lines.lock().unwrap().len() <= LINES + 2);
+        assert!(Arc::ptr_eq(&first, &login_throttle.line([1; 32])));
+    }
+
+    #[test]
+    fn subjects_are_distinct() {
+        let (account, network) = (account("who@example.com"), ClientNetwork::V4([1, 2, 3, 4]));
+        let limits = [
+            AttemptLimit::of_both(&account, network.octets()),
+            AttemptLimit::of_both(&account, &[7; 32]),
+            AttemptLimit::of_account(&account),
+        ];
+        let client = IpAddr::from([0x2001, 0xdb8, 1, 2, 0, 0, 0, 1]);
+        let all: Vec<_> = limits.into_iter().chain(AttemptLimit::of_address(client)).collect();
+        let mut subjects = subjects(&all);
+        subjects.sort_unstable();
+        subjects.dedup();
+        assert_eq!(subjects.len(), 5);
     }
 }

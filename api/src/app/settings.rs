@@ -107,7 +107,8 @@ pub struct ServeSettings {
     /// Timeout of a Postgres connection attempt and of a statement, in milliseconds
     #[arg(long, env = "API_READ_TIMEOUT_MS", default_value_t = 5_000)]
     pub read_timeout_ms: u64,
-    /// Timeout of the admission decision on a key and its limits, in milliseconds. Afterwards the response is 503
+    /// Timeout of the admission decision on a key and its limits, in milliseconds. Afterwards the response is 503. Four
+    /// round trips to a distant database extend it, to at most 2 s
     #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
     pub admission_timeout_ms: u64,
     /// Timeout of a request without its wait in the fair queue, in milliseconds. Afterwards the response is 503

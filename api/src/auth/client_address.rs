@@ -23,6 +23,17 @@ impl ClientNetwork {
     }
 }
 
+impl ClientNetwork {
+    /// Octets of the network. Their number tells the kinds apart.
+    pub(crate) fn octets(&self) -> &[u8] {
+        match self {
+            Self::V4(octets) => octets,
+            Self::V6Net64(octets) => octets,
+            Self::V6Net48(octets) => octets,
+        }
+    }
+}
+
 fn first<const N: usize>(address: Ipv6Addr) -> [u8; N] {
     let mut octets = [0; N];
     octets.copy_from_slice(&address.octets()[..N]);

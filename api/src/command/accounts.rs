@@ -142,7 +142,7 @@ pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -
     match command {
         AccountCommand::Create(arguments) => create(&mut client, &arguments).await,
         AccountCommand::Invite(arguments) => {
-            links::create_invitation(&client, &arguments.link, arguments.tier).await
+            links::create_invitation(&mut client, &arguments.link, arguments.tier).await
         }
         AccountCommand::Reset(arguments) => links::create_reset_link(&mut client, &arguments).await,
         AccountCommand::Show(arguments) => show(&client, &arguments.email, arguments.json).await,

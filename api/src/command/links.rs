@@ -28,7 +28,7 @@ pub struct LinkArguments {
 
 /// Creates an invitation link for an address, and prints it.
 pub(super) async fn create_invitation(
-    client: &Client,
+    client: &mut Client,
     arguments: &LinkArguments,
     tier: Tier,
 ) -> anyhow::Result<()> {

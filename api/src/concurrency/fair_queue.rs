@@ -1,10 +1,11 @@
-//! Fair queue for expensive requests. Accounts are served round-robin; each has at most `MAX_IN_FLIGHT` responses in
-//! progress.
+//! Fair queue for expensive work. Its keys, such as accounts, are served round-robin; urgent keys come first.
 //!
-//! Invariants: concurrent renderings never exceed the connections reserved for them. A permit whose waiter has left
-//! returns to the queue. The stack depth does not depend on the number of waiters.
+//! Invariants: concurrent work never exceeds `at_once`. A permit whose waiter has left returns to the queue. The stack
+//! depth does not depend on the number of waiters.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,140 +19,235 @@ const MAX_QUEUED: usize = 60;
 /// Errors of a request for a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QueueError {
-    #[error("too many expensive requests of the account are waiting")]
+    #[error("too many expensive requests are waiting")]
     Full,
     #[error("the wait for a permit timed out")]
     Timeout,
 }
 
-/// Waiting expensive requests of all accounts.
-#[derive(Debug)]
-pub(crate) struct FairQueue {
-    /// Responses rendered at once.
-    renderers: usize,
+/// Key of a fair queue: the party that takes turns with others.
+pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
+    /// True if the key is served before all keys that are not urgent.
+    fn is_urgent(self) -> bool {
+        false
+    }
+}
+
+/// An account.
+impl QueueKey for i64 {}
+
+/// Limits of a fair queue.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueLimits {
+    /// Permits in use at once.
+    pub(crate) at_once: usize,
+    /// Work in progress of one key.
+    pub(crate) in_flight: usize,
+    /// Waiters of one key.
+    pub(crate) queued: usize,
+    /// Waiters of all keys.
+    pub(crate) total: usize,
     /// Longest wait for a permit.
-    timeout: Duration,
-    state: Mutex<QueueState>,
+    pub(crate) timeout: Duration,
 }
 
-#[derive(Debug, Default)]
-struct QueueState {
+impl QueueLimits {
+    /// Limits of expensive responses, of which `renderers` are rendered at once.
+    pub(crate) fn of_responses(renderers: usize, timeout: Duration) -> Self {
+        let (in_flight, queued) = (MAX_IN_FLIGHT, MAX_QUEUED);
+        Self { at_once: renderers.max(1), in_flight, queued, total: usize::MAX, timeout }
+    }
+}
+
+/// Waiting work of all keys.
+#[derive(Debug)]
+pub(crate) struct FairQueue<K: QueueKey = i64> {
+    limits: QueueLimits,
+    state: Mutex<QueueState<K>>,
+}
+
+#[derive(Debug)]
+struct QueueState<K: QueueKey> {
+    limits: QueueLimits,
     rendering: usize,
-    accounts: HashMap<i64, AccountQueue>,
-    /// Accounts with a waiter, each once, in round-robin order.
-    order: VecDeque<i64>,
+    /// Waiters of all keys, expired ones included.
+    waiting: usize,
+    keys: HashMap<K, KeyQueue<K>>,
+    /// Keys with a waiter, each once, in round-robin order: the urgent ones, and the others.
+    orders: [VecDeque<K>; 2],
 }
 
-#[derive(Debug, Default)]
-struct AccountQueue {
+#[derive(Debug)]
+struct KeyQueue<K: QueueKey> {
     in_flight: usize,
-    waiters: VecDeque<oneshot::Sender<Reservation>>,
+    waiters: VecDeque<oneshot::Sender<Reservation<K>>>,
 }
 
-/// Permit for one expensive response.
+/// Permit for one piece of work.
 #[derive(Debug)]
-pub(crate) struct Permit {
-    pub(crate) render: RenderPermit,
-    pub(crate) slot: Arc<AccountSlot>,
+pub(crate) struct Permit<K: QueueKey = i64> {
+    pub(crate) render: RenderPermit<K>,
+    pub(crate) slot: Arc<AccountSlot<K>>,
 }
 
-/// Permit to render, returned on drop.
+/// Permit to compute, returned on drop.
 #[derive(Debug)]
-pub(crate) struct RenderPermit(Arc<FairQueue>);
+pub(crate) struct RenderPermit<K: QueueKey = i64>(Arc<FairQueue<K>>);
 
-/// One of an account's responses in progress, returned on drop.
+/// One of a key's works in progress, returned on drop.
 #[derive(Debug)]
-pub(crate) struct AccountSlot {
-    queue: Arc<FairQueue>,
-    account: i64,
+pub(crate) struct AccountSlot<K: QueueKey = i64> {
+    queue: Arc<FairQueue<K>>,
+    key: K,
 }
 
 /// Permit in transit to a waiter. If it is dropped before `claim`, it returns to the queue.
 #[derive(Debug)]
-struct Reservation {
-    queue: Option<Arc<FairQueue>>,
-    account: i64,
+struct Reservation<K: QueueKey> {
+    queue: Option<Arc<FairQueue<K>>>,
+    key: K,
 }
 
-impl FairQueue {
-    /// Creates an empty queue for `renderers` responses at once and waits of at most `timeout`.
-    pub(crate) fn new(renderers: usize, timeout: Duration) -> Arc<Self> {
-        Arc::new(Self { renderers: renderers.max(1), timeout, state: Mutex::default() })
+impl<K: QueueKey> FairQueue<K> {
+    pub(crate) fn new(limits: QueueLimits) -> Arc<Self> {
+        let state = QueueState {
+            limits,
+            rendering: 0,
+            waiting: 0,
+            keys: HashMap::new(),
+            orders: [VecDeque::new(), VecDeque::new()],
+        };
+        Arc::new(Self { limits, state: Mutex::new(state) })
     }
 
-    /// Waits for a permit of the account.
-    pub(crate) async fn acquire(self: &Arc<Self>, account: i64) -> Result<Permit, QueueError> {
+    /// Waits for a permit of the key.
+    pub(crate) async fn acquire(self: &Arc<Self>, key: K) -> Result<Permit<K>, QueueError> {
         let (sender, reservation) = oneshot::channel();
-        self.state().push(account, sender)?;
+        self.state().push(key, sender)?;
         self.dispatch();
-        match tokio::time::timeout(self.timeout, reservation).await {
+        match tokio::time::timeout(self.limits.timeout, reservation).await {
             Ok(Ok(reservation)) => reservation.claim().ok_or(QueueError::Timeout),
-            Ok(Err(_)) | Err(_) => Err(QueueError::Timeout),
+            // A key with fewer waiters took the place.
+            Ok(Err(_)) => Err(QueueError::Full),
+            Err(_) => Err(QueueError::Timeout),
         }
     }
 
     /// Sends reservations to waiters while there is capacity.
     fn dispatch(self: &Arc<Self>) {
         let mut state = self.state();
-        while state.rendering < self.renderers {
-            let Some((account, waiter)) = state.next_waiter() else { break };
-            let reservation = Reservation { queue: Some(Arc::clone(self)), account };
+        while state.rendering < self.limits.at_once {
+            let Some((key, waiter)) = state.next_waiter() else { break };
+            let reservation = Reservation { queue: Some(Arc::clone(self)), key };
             if let Err(mut undelivered) = waiter.send(reservation) {
                 // The waiter has just left. Dropping the reservation would lock the queue again and dispatch
                 // recursively.
                 undelivered.queue = None;
                 state.release_render();
-                state.release_slot(account);
+                state.release_slot(key);
             }
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, QueueState> {
+    fn state(&self) -> MutexGuard<'_, QueueState<K>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl QueueState {
-    fn push(&mut self, account: i64, waiter: oneshot::Sender<Reservation>) -> Result<(), QueueError> {
-        let queue = self.accounts.entry(account).or_default();
-        let was_empty = queue.waiters.is_empty();
-        if queue.waiters.len() >= MAX_QUEUED {
-            queue.waiters.retain(|waiter| !waiter.is_closed());
+impl<K: QueueKey> QueueState<K> {
+    fn push(&mut self, key: K, waiter: oneshot::Sender<Reservation<K>>) -> Result<(), QueueError> {
+        if self.waiting_of(key) >= self.limits.queued {
+            self.remove_expired(key);
         }
-        if queue.waiters.len() >= MAX_QUEUED {
+        if self.waiting_of(key) >= self.limits.queued
+            || (self.waiting >= self.limits.total && !self.make_room(key))
+        {
             return Err(QueueError::Full);
         }
+        let queue =
+            self.keys.entry(key).or_insert_with(|| KeyQueue { in_flight: 0, waiters: VecDeque::new() });
         queue.waiters.push_back(waiter);
-        if was_empty {
-            self.order.push_back(account);
+        self.waiting += 1;
+        if queue.waiters.len() == 1 {
+            self.orders[usize::from(!key.is_urgent())].push_back(key);
         }
         Ok(())
     }
 
-    /// Removes the first waiter of the next account below its limit, and counts it as rendering. Expired waiters are
+    fn waiting_of(&self, key: K) -> usize {
+        self.keys.get(&key).map_or(0, |queue| queue.waiters.len())
+    }
+
+    fn remove_expired(&mut self, key: K) {
+        let Some(queue) = self.keys.get_mut(&key) else { return };
+        let before = queue.waiters.len();
+        queue.waiters.retain(|waiter| !waiter.is_closed());
+        let after = queue.waiters.len();
+        self.waiting -= before - after;
+        if before > 0 && after == 0 {
+            self.orders[usize::from(!key.is_urgent())].retain(|other| *other != key);
+            self.remove_if_idle(key);
+        }
+    }
+
+    /// Makes room for one waiter of a full queue: expired waiters go, else the newest waiter of the key with the most.
+    /// `false` if no key has more waiters than this one would have. Urgent keys displace others.
+    fn make_room(&mut self, key: K) -> bool {
+        for known in self.keys.keys().copied().collect::<Vec<_>>() {
+            self.remove_expired(known);
+        }
+        if self.waiting < self.limits.total {
+            return true;
+        }
+        let own = if key.is_urgent() { 0 } else { self.waiting_of(key) + 1 };
+        let others = self.keys.iter().filter(|(known, _)| !known.is_urgent());
+        let Some((most, count)) =
+            others.map(|(known, queue)| (*known, queue.waiters.len())).max_by_key(|(_, count)| *count)
+        else {
+            return false;
+        };
+        if count <= own {
+            return false;
+        }
+        if let Some(queue) = self.keys.get_mut(&most) {
+            // Its waiter learns that the queue is full.
+            queue.waiters.pop_back();
+            self.waiting -= 1;
+        }
+        if count == 1 {
+            self.orders[1].retain(|other| *other != most);
+            self.remove_if_idle(most);
+        }
+        true
+    }
+
+    /// Removes the first waiter of the next key below its limit, and counts it as rendering. Expired waiters are
     /// skipped.
-    fn next_waiter(&mut self) -> Option<(i64, oneshot::Sender<Reservation>)> {
+    fn next_waiter(&mut self) -> Option<(K, oneshot::Sender<Reservation<K>>)> {
         loop {
-            let accounts = &self.accounts;
-            let has_capacity =
-                |account: &i64| accounts.get(account).is_some_and(|queue| queue.in_flight < MAX_IN_FLIGHT);
-            let position = self.order.iter().position(has_capacity)?;
-            let account = self.order.remove(position)?;
-            let queue = self.accounts.get_mut(&account)?;
+            let (keys, in_flight) = (&self.keys, self.limits.in_flight);
+            let has_capacity = |key: &K| keys.get(key).is_some_and(|queue| queue.in_flight < in_flight);
+            let find = |order: &VecDeque<K>| order.iter().position(has_capacity);
+            let (lane, position) =
+                self.orders.iter().enumerate().find_map(|(lane, order)| Some((lane, find(order)?)))?;
+            let key = self.orders[lane].remove(position)?;
+            let queue = self.keys.get_mut(&key)?;
             while queue.waiters.front().is_some_and(oneshot::Sender::is_closed) {
                 queue.waiters.pop_front();
+                self.waiting -= 1;
             }
             let waiter = queue.waiters.pop_front();
+            self.waiting -= usize::from(waiter.is_some());
             if !queue.waiters.is_empty() {
-                self.order.push_back(account);
+                self.orders[lane].push_back(key);
             }
             match waiter {
                 Some(waiter) => {
                     queue.in_flight += 1;
                     self.rendering += 1;
-                    return Some((account, waiter));
+                    return Some((key, waiter));
                 }
-                None => self.remove_if_idle(account),
+                None => self.remove_if_idle(key),
             }
         }
     }
@@ -161,53 +257,53 @@ impl QueueState {
         self.rendering -= 1;
     }
 
-    fn release_slot(&mut self, account: i64) {
-        if let Some(queue) = self.accounts.get_mut(&account) {
+    fn release_slot(&mut self, key: K) {
+        if let Some(queue) = self.keys.get_mut(&key) {
             debug_assert!(queue.in_flight > 0, "a slot is returned once");
             queue.in_flight -= 1;
-            self.remove_if_idle(account);
+            self.remove_if_idle(key);
         }
     }
 
-    fn remove_if_idle(&mut self, account: i64) {
-        let is_idle = |queue: &AccountQueue| queue.in_flight == 0 && queue.waiters.is_empty();
-        if self.accounts.get(&account).is_some_and(is_idle) {
-            self.accounts.remove(&account);
+    fn remove_if_idle(&mut self, key: K) {
+        let is_idle = |queue: &KeyQueue<K>| queue.in_flight == 0 && queue.waiters.is_empty();
+        if self.keys.get(&key).is_some_and(is_idle) {
+            self.keys.remove(&key);
         }
     }
 }
 
-impl Reservation {
-    fn claim(mut self) -> Option<Permit> {
+impl<K: QueueKey> Reservation<K> {
+    fn claim(mut self) -> Option<Permit<K>> {
         let queue = self.queue.take()?;
-        let slot = Arc::new(AccountSlot { queue: Arc::clone(&queue), account: self.account });
+        let slot = Arc::new(AccountSlot { queue: Arc::clone(&queue), key: self.key });
         Some(Permit { render: RenderPermit(queue), slot })
     }
 }
 
-impl Drop for Reservation {
+impl<K: QueueKey> Drop for Reservation<K> {
     fn drop(&mut self) {
         if let Some(queue) = self.queue.take() {
             {
                 let mut state = queue.state();
                 state.release_render();
-                state.release_slot(self.account);
+                state.release_slot(self.key);
             }
             queue.dispatch();
         }
     }
 }
 
-impl Drop for RenderPermit {
+impl<K: QueueKey> Drop for RenderPermit<K> {
     fn drop(&mut self) {
         self.0.state().release_render();
         self.0.dispatch();
     }
 }
 
-impl Drop for AccountSlot {
+impl<K: QueueKey> Drop for AccountSlot<K> {
     fn drop(&mut self) {
-        self.queue.state().release_slot(self.account);
+        self.queue.state().release_slot(self.key);
         self.queue.dispatch();
     }
 }
@@ -221,9 +317,28 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
+    fn new(renderers: usize, timeout: Duration) -> Arc<FairQueue> {
+        FairQueue::new(QueueLimits::of_responses(renderers, timeout))
+    }
+
+    fn is_empty<K: QueueKey>(queue: &FairQueue<K>) -> bool {
+        let state = queue.state();
+        state.keys.is_empty() && state.orders.iter().all(VecDeque::is_empty) && state.waiting == 0
+    }
+
+    /// A key, urgent above 100.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    struct Party(u32);
+
+    impl QueueKey for Party {
+        fn is_urgent(self) -> bool {
+            self.0 > 100
+        }
+    }
+
     #[tokio::test]
     async fn accounts_are_served_round_robin() {
-        let queue = FairQueue::new(1, LONG);
+        let queue = new(1, LONG);
         let first = queue.acquire(1).await.expect("an empty queue");
         let mut greedy: Vec<_> = (0..3).map(|_| Box::pin(queue.acquire(1))).collect();
         assert!(greedy.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
@@ -240,7 +355,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_account_has_four_in_flight_until_they_are_sent() {
-        let queue = FairQueue::new(100, LONG);
+        let queue = new(100, LONG);
         let mut slots = Vec::new();
         for _ in 0..MAX_IN_FLIGHT {
             slots.push(queue.acquire(1).await.expect("a permit").slot);
@@ -258,7 +373,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiters_are_bounded_in_number_and_time() {
-        let queue = FairQueue::new(1, Duration::from_millis(10));
+        let queue = new(1, Duration::from_millis(10));
         let permit = queue.acquire(1).await.expect("a permit");
         let outcomes = join_all((0..MAX_QUEUED + 5).map(|_| queue.acquire(1))).await;
         let full = outcomes.iter().filter(|outcome| matches!(outcome, Err(QueueError::Full))).count();
@@ -266,13 +381,13 @@ mod tests {
         assert_eq!((full, late), (5, MAX_QUEUED));
         drop(permit);
         drop(queue.acquire(1).await.expect("expired waiters take no capacity"));
-        assert!(queue.state().accounts.is_empty() && queue.state().order.is_empty());
+        assert!(is_empty(&queue));
     }
 
     /// Fails with a stack overflow if an undelivered permit dispatches the next one recursively.
     #[tokio::test]
     async fn a_permit_skips_any_number_of_expired_waiters() {
-        let queue = FairQueue::new(1, LONG);
+        let queue = new(1, LONG);
         let first = queue.acquire(0).await.expect("an empty queue");
         for account in 1..=50_000 {
             assert!(queue.acquire(account).now_or_never().is_none());
@@ -281,12 +396,12 @@ mod tests {
         assert!((&mut last).now_or_never().is_none());
         drop(first);
         drop(last.now_or_never().expect("its turn").expect("a permit"));
-        assert!(queue.state().accounts.is_empty() && queue.state().order.is_empty());
+        assert!(is_empty(&queue));
     }
 
     #[tokio::test]
     async fn a_permit_that_was_sent_but_not_received_returns() {
-        let queue = FairQueue::new(1, LONG);
+        let queue = new(1, LONG);
         let first = queue.acquire(1).await.expect("an empty queue");
         let mut second = Box::pin(queue.acquire(2));
         let mut third = Box::pin(queue.acquire(3));
@@ -294,6 +409,32 @@ mod tests {
         drop(first);
         drop(second);
         drop(third.now_or_never().expect("its turn").expect("a permit"));
-        assert!(queue.state().accounts.is_empty() && queue.state().order.is_empty());
+        assert!(is_empty(&queue));
+    }
+
+    #[tokio::test]
+    async fn urgent_keys_come_first_and_a_full_queue_takes_from_the_greediest() {
+        let limits = QueueLimits { at_once: 1, in_flight: 1, queued: 9, total: 4, timeout: LONG };
+        let queue = FairQueue::new(limits);
+        let first = queue.acquire(Party(0)).await.expect("an empty queue");
+        let mut waiting: Vec<_> = [1, 1, 1, 2].map(|party| Box::pin(queue.acquire(Party(party)))).into();
+        assert!(waiting.iter_mut().all(|waiter| waiter.now_or_never().is_none()));
+        // A newcomer takes the last place of the party with three. A fourth of that party is refused.
+        let mut newcomer = Box::pin(queue.acquire(Party(3)));
+        assert!((&mut newcomer).now_or_never().is_none());
+        assert_eq!((&mut waiting[2]).now_or_never().map(|permit| permit.err()), Some(Some(QueueError::Full)));
+        let refused = queue.acquire(Party(1)).now_or_never().map(|permit| permit.err());
+        assert_eq!(refused, Some(Some(QueueError::Full)));
+        let mut urgent = Box::pin(queue.acquire(Party(200)));
+        assert!((&mut urgent).now_or_never().is_none());
+        drop(first);
+        let permit = (&mut urgent).now_or_never().expect("its turn").expect("a permit");
+        assert!((&mut waiting[0]).now_or_never().is_none());
+        drop(permit);
+        drop((&mut waiting[0]).now_or_never().expect("its turn").expect("a permit"));
+        drop((&mut waiting[3]).now_or_never().expect("its turn").expect("a permit"));
+        drop(newcomer.now_or_never().expect("its turn").expect("a permit"));
+        drop(waiting);
+        assert!(is_empty(&queue));
     }
 }

@@ -7,7 +7,7 @@ use maud::html;
 
 use crate::account::AccountError;
 use crate::account::password::PasswordError;
-use crate::app::login_throttle::TooManyAttempts;
+use crate::app::login_throttle::AttemptError;
 use crate::connection::request_id::current_request_id;
 use crate::dashboard::view::layout::{self, Section, Viewer};
 
@@ -155,8 +155,13 @@ impl From<PasswordError> for PageError {
     }
 }
 
-impl From<TooManyAttempts> for PageError {
-    fn from(TooManyAttempts(seconds): TooManyAttempts) -> Self {
-        Self::TooMany(seconds)
+impl From<AttemptError> for PageError {
+    fn from(error: AttemptError) -> Self {
+        match error {
+            AttemptError::TooMany(seconds) => Self::TooMany(seconds),
+            AttemptError::Pool(_) | AttemptError::Database(_) | AttemptError::Silent => {
+                Self::Unavailable(error.to_string())
+            }
+        }
     }
 }

@@ -14,8 +14,8 @@ use super::error::PageError;
 pub(crate) const PAGE_DEADLINE: Duration = Duration::from_secs(4);
 /// Maximum wait of a public page for the reader's account. Without a reply, the page treats the reader as a visitor.
 pub(crate) const VISITOR_LOOKUP_LIMIT: Duration = Duration::from_millis(300);
-/// Maximum time of a request with a password. The sign-in throttle delays it by up to 20 s.
-const PASSWORD_PAGE_DEADLINE: Duration = Duration::from_secs(30);
+/// Maximum time of a request with a password. The sign-in throttle delays it by up to 20 s, the queue of hashes by 15 s.
+const PASSWORD_PAGE_DEADLINE: Duration = Duration::from_secs(39);
 
 /// Runs database work within a time limit.
 pub(crate) async fn run_within<T, E>(

@@ -1,4 +1,4 @@
-//! Session cookie, and the CSRF token of its forms.
+//! Session cookie, device cookie, and the CSRF token of forms.
 //!
 //! Invariants: on a network the cookie is Secure and bound to this host. Scripts cannot read it. A token belongs to one
 //! session and differs on every page, so compression reveals nothing about it.
@@ -11,17 +11,34 @@ use sha2::Sha256;
 const SECURE_NAME: &str = "__Host-session";
 /// Cookie name on loopback addresses, which have no HTTPS.
 const LOCAL_NAME: &str = "session";
+const SECURE_DEVICE_NAME: &str = "__Host-device";
+const LOCAL_DEVICE_NAME: &str = "device";
+/// Lifetime of the device cookie in seconds, equal to that of a known device.
+const DEVICE_SECONDS: u32 = 30 * 24 * 60 * 60;
 const NONCE: usize = 16;
 
 fn name(is_local: bool) -> &'static str {
     if is_local { LOCAL_NAME } else { SECURE_NAME }
 }
 
+fn device_name(is_local: bool) -> &'static str {
+    if is_local { LOCAL_DEVICE_NAME } else { SECURE_DEVICE_NAME }
+}
+
 /// Session secret in the request's cookies.
 pub(crate) fn read_session_secret(headers: &HeaderMap, is_local: bool) -> Option<String> {
+    read_secret(headers, name(is_local))
+}
+
+/// Device secret in the request's cookies.
+pub(crate) fn read_device_secret(headers: &HeaderMap, is_local: bool) -> Option<String> {
+    read_secret(headers, device_name(is_local))
+}
+
+fn read_secret(headers: &HeaderMap, name: &str) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let value = pairs.find(|(given, _)| *given == name(is_local))?.1;
+    let value = pairs.find(|(given, _)| *given == name)?.1;
     let is_formed = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_formed.then(|| value.to_owned())
 }
@@ -33,6 +50,15 @@ pub(crate) fn session_cookie_header(secret: Option<&str>, is_local: bool) -> Opt
     let secret = secret.unwrap_or_default();
     let mut value: HeaderValue =
         format!("{name}={secret}; Path=/; HttpOnly; SameSite=Lax{secure}{age}").parse().ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// `Set-Cookie` header by which later sign-ins of this browser are known.
+pub(crate) fn device_cookie_header(secret: &str, is_local: bool) -> Option<HeaderValue> {
+    let (name, secure) = (device_name(is_local), if is_local { "" } else { "; Secure" });
+    let text = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Lax{secure}; Max-Age={DEVICE_SECONDS}");
+    let mut value: HeaderValue = text.parse().ok()?;
     value.set_sensitive(true);
     Some(value)
 }

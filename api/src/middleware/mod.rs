@@ -14,7 +14,8 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::uri::Authority;
+use axum::http::{HeaderValue, StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
 use tower::Service;
 use tower_http::CompressionLevel;
@@ -60,15 +61,17 @@ pub(crate) async fn handle_request(
     let (method, span) = (request.method().clone(), trace::request_span(&request, &id));
     request.extensions_mut().insert(Arc::clone(&caller));
     let (mut response, left) = match app.throttle.charge_call(client) {
-        Ok(left) => {
+        Ok(left) if has_valid_host(&request) => {
             let routed = routed(&app, router, request);
             (request_id::with_request_id(id.clone(), routed).instrument(span.clone()).await, left)
         }
+        Ok(left) => (invalid_host().into_response(), left),
         Err(refused) => (throttled(&app, refused.retry_after).into_response(), refused.left),
     };
-    // Server errors are refunded. So is a 400 found during the read, which must not cost more than one found in the
+    // Server errors are refunded. So is a 400 or 406 found during the read, which must not cost more than one found in the
     // parameters.
-    if response.status().is_server_error() || response.status() == StatusCode::BAD_REQUEST {
+    let is_late_mistake = matches!(response.status(), StatusCode::BAD_REQUEST | StatusCode::NOT_ACCEPTABLE);
+    if response.status().is_server_error() || is_late_mistake {
         app.admission.refund_failed_request(&caller);
     }
     add_common_headers(&app, &mut response, caller.limits(), left, &id);
@@ -89,10 +92,57 @@ async fn routed(app: &App, mut router: Router, request: Request) -> Response {
     let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
     let route = tower::service_fn(move |request: Request| {
         let handler = router.call(request);
-        async move { Ok::<_, std::convert::Infallible>(timeout::with_deadline(deadline, handler).await) }
+        async move {
+            let mut response = timeout::with_deadline(deadline, handler).await;
+            let status = RoutedStatus(response.status());
+            response.extensions_mut().insert(status);
+            Ok::<_, std::convert::Infallible>(response)
+        }
     });
     let Ok(response) = Compression::new(route).quality(CompressionLevel::Fastest).call(request).await;
-    response.map(Body::new)
+    let routed = response.extensions().get().map_or(response.status(), |RoutedStatus(status)| *status);
+    match response.status() {
+        // The layer only overwrites the status, so the response still has its body.
+        StatusCode::NOT_ACCEPTABLE if routed.is_success() || routed.is_redirection() => {
+            no_acceptable_encoding().into_response()
+        }
+        _ => {
+            let mut response = response.map(Body::new);
+            *response.status_mut() = routed;
+            response
+        }
+    }
+}
+
+/// Status of the router's response.
+#[derive(Clone, Copy)]
+struct RoutedStatus(StatusCode);
+
+fn no_acceptable_encoding() -> ApiError {
+    ApiError::Refused {
+        status: StatusCode::NOT_ACCEPTABLE,
+        message: "Accept-Encoding excludes every encoding; accept identity, gzip, br or zstd".to_owned(),
+    }
+}
+
+/// True if the request names its host as RFC 9112 requires: once, and in HTTP/1.0 at most once.
+fn has_valid_host(request: &Request) -> bool {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let is_valid = |host: &HeaderValue| {
+        let bytes = host.as_bytes();
+        bytes.is_empty() || (Authority::try_from(bytes).is_ok() && !bytes.contains(&b'@'))
+    };
+    match hosts.next() {
+        Some(host) => hosts.next().is_none() && is_valid(host),
+        None => request.version() < Version::HTTP_11,
+    }
+}
+
+fn invalid_host() -> ApiError {
+    ApiError::Refused {
+        status: StatusCode::BAD_REQUEST,
+        message: "An HTTP/1.1 request needs exactly one valid Host header".to_owned(),
+    }
 }
 
 /// Response to a protocol error, with hyper's status. The client's address is charged as for a request.
@@ -132,6 +182,25 @@ fn throttled(app: &App, retry_after: u64) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_names_one_host() {
+        let check = |version, hosts: &[&str]| {
+            let mut request = Request::new(Body::empty());
+            *request.version_mut() = version;
+            for host in hosts {
+                request.headers_mut().append(header::HOST, host.parse().expect("a header"));
+            }
+            has_valid_host(&request)
+        };
+        for valid in ["a", "data.example.com:8080", "[::1]:80", "127.0.0.1", ""] {
+            assert!(check(Version::HTTP_11, &[valid]), "{valid}");
+        }
+        for invalid in [&[][..], &["a", "a"], &["a", "b"], &["a b"], &["a/b"], &["user@a"], &["a,b c"]] {
+            assert!(!check(Version::HTTP_11, invalid), "{invalid:?}");
+        }
+        assert!(check(Version::HTTP_10, &[]) && !check(Version::HTTP_10, &["a", "b"]));
+    }
 
     #[test]
     fn a_long_address_is_a_head_that_is_too_large() {

@@ -26,6 +26,10 @@ const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
 /// Polling interval. It limits the delay after a missed notification.
 const POLL: Duration = Duration::from_secs(2);
+/// Pause between heartbeats.
+const BEAT: Duration = Duration::from_millis(300);
+/// Maximum time of a heartbeat. A database that hangs is reported within two seconds.
+const BEAT_TIMEOUT: Duration = Duration::from_millis(1_400);
 
 /// Data version of a response. Version and current day determine the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -273,7 +277,9 @@ async fn follow_until_disconnected(
     connecting: &ConnectionSettings,
 ) -> Result<(), QueryError> {
     let config = connecting.with_options(&format!("-c statement_timeout={}", connecting.timeout.as_millis()));
-    let (client, mut connection) = config.connect(connecting.tls.clone()).await?;
+    // A frozen server accepts the connection and never greets.
+    let connected = tokio::time::timeout(connecting.timeout, config.connect(connecting.tls.clone())).await;
+    let (client, mut connection) = connected.map_err(|_| QueryError::Silent)??;
     let (sender, mut notified) = mpsc::channel(1);
     let driving = async {
         let mut messages = futures::stream::poll_fn(|cx| connection.poll_message(cx));
@@ -286,7 +292,15 @@ async fn follow_until_disconnected(
     };
     tokio::select! {
         () = driving => Err(QueryError::Ended),
+        () = wait_until_silent(&client) => Err(QueryError::Silent),
         followed = follow_notifications(projection, connecting, &client, &mut notified) => followed,
+    }
+}
+
+/// Returns when the server does not reply to a heartbeat in time.
+async fn wait_until_silent(client: &tokio_postgres::Client) {
+    while let Ok(Ok(_)) = tokio::time::timeout(BEAT_TIMEOUT, client.simple_query("")).await {
+        tokio::time::sleep(BEAT).await;
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Health {
 /// Health of the components.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Components {
-    /// Database that the API reads.
+    /// Databases of the reads, the keys and their limits.
     pub(crate) postgres: ComponentStatus,
     /// Log server; used only to measure the lag.
     pub(crate) nats: ComponentStatus,
@@ -88,8 +88,9 @@ impl Health {
     /// Current health, without I/O.
     pub(crate) fn from_app(app: &App) -> Self {
         let version = app.projection.pin().ok().map(|generation| generation.version());
-        let postgres =
-            if app.projection.is_reachable() { ComponentStatus::Ok } else { ComponentStatus::Down };
+        // Without a decision on its key no request is served, so admission's database counts too.
+        let is_reachable = app.projection.is_reachable() && app.admission.is_reachable();
+        let postgres = if is_reachable { ComponentStatus::Ok } else { ComponentStatus::Down };
         let level = app.lag.latest();
         let nats = match (&app.settings.nats_url, level) {
             (None, _) => ComponentStatus::NotConfigured,

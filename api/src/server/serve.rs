@@ -18,7 +18,7 @@ use socket2::SockRef;
 use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, replicas_config, role_config};
 use store::tls;
 use telemetry::Shutdown;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_postgres::Config;
 
 use crate::admission::AdmissionQueue;
@@ -29,7 +29,7 @@ use crate::app::state::{App, SharedState};
 use crate::auth::address_throttle::AddressThrottle;
 use crate::auth::client_address;
 use crate::concurrency::background_tasks::BackgroundTasks;
-use crate::concurrency::fair_queue::FairQueue;
+use crate::concurrency::fair_queue::{FairQueue, QueueLimits};
 use crate::connection::{ConnectionRegistry, MonitoredStream, TrackedBody};
 use crate::metrics::ApiMetrics;
 use crate::middleware::{self, ConnectionInfo};
@@ -41,7 +41,8 @@ use crate::render::cache::ResponseCache;
 use crate::server::metrics_source::ApiMetricsSource;
 use crate::server::router;
 
-/// Maximum number of connections waiting for acceptance. The system may lower it (`net.core.somaxconn`).
+/// Maximum number of connections waiting for acceptance. The system may lower it (`net.core.somaxconn`). A client that
+/// exceeds it retries only after a second or more.
 const BACKLOG: u32 = 4_096;
 
 /// Serves until the shutdown signal, then finishes the open requests.
@@ -50,14 +51,16 @@ pub async fn serve(
     database: &DatabaseSettings,
     mut shutdown: Shutdown,
 ) -> anyhow::Result<()> {
-    let listener = listen(settings.listen).with_context(|| {
-        format!("cannot listen on {}; another program may use this address", settings.listen)
-    })?;
+    let in_use = || format!("cannot listen on {}; another program may use this address", settings.listen);
+    let socket = bind(settings.listen).with_context(in_use)?;
     let metrics = settings.metrics.bind().await?;
     let drain = settings.drain_timeout();
     let clients = Clients::of(&settings);
     let tasks = BackgroundTasks::default();
     refuse_newer_database(&settings, database).await?;
+    // A client that connects earlier would wait for the database.
+    let listener = socket.listen(BACKLOG).with_context(in_use)?;
+    warn_about_public_address(&settings);
     let app = start(settings, database, &tasks)?;
     let router = router::build_router(app.clone());
     clients.tasks.spawn_until_stopped(Arc::clone(&clients.registry).abort_overdue());
@@ -94,8 +97,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// Listens with a large backlog. A client that exceeds it retries only after a second or more.
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
@@ -103,7 +105,21 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     // Connections of the previous instance may still be in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    Ok(socket)
+}
+
+/// Warns about pages that show an address chosen by the client.
+fn warn_about_public_address(settings: &ServeSettings) {
+    let (listen, dashboard) = (settings.listen, &settings.dashboard);
+    if !listen.ip().is_loopback()
+        && dashboard.dashboard == DashboardSwitch::On
+        && dashboard.public_url.is_none()
+    {
+        tracing::warn!(
+            %listen,
+            "PUBLIC_URL is not set: example calls of the dashboard show the Host header of the request; set it to the public address"
+        );
+    }
 }
 
 fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Config, DbError> {
@@ -171,7 +187,10 @@ fn start(
             tasks,
             metrics.admission.clone(),
         ),
-        fair_queue: FairQueue::new(settings.costly_connections, settings.fair_queue_timeout()),
+        fair_queue: FairQueue::new(QueueLimits::of_responses(
+            settings.costly_connections,
+            settings.fair_queue_timeout(),
+        )),
         response_cache: ResponseCache::new(settings.cache_mib * 1024 * 1024, metrics.cache.clone()),
         memory_tables: MemoryTables::default(),
         signer: CursorSigner::new(settings.cursor_secret.as_ref(), settings.cursor_secret_previous.as_ref())

@@ -1,7 +1,7 @@
--- Tables of the backup, each after the tables it references: all of accounts, and the source policy.
+-- Tables of the backup, each after the tables it references: all of accounts but unlogged ones, and the source policy.
 with recursive kept as (
   select c.oid from pg_class c
-  where c.relkind in ('r', 'p') and not c.relispartition
+  where c.relkind in ('r', 'p') and c.relpersistence = 'p' and not c.relispartition
     and (c.relnamespace = 'accounts'::regnamespace or c.oid = 'control.source_policy'::regclass)
 ), depths as (
   select oid, 0 as depth from kept

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use harness::TestApp;
+use reqwest::Method;
 
 use super::{MANY, raw, statuses};
 
@@ -56,5 +57,60 @@ async fn what_is_no_http_counts_against_its_address() -> Result<()> {
         }
     }
     assert!(refused >= 1, "twenty-one calls of twenty");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_request_names_exactly_one_host() -> Result<()> {
+    let app = TestApp::start().await?;
+    let api = app.api_serve_with(&MANY).await?;
+    let key = app.key("professional").await?;
+    let ask = async |version: &str, hosts: &str| {
+        let request = format!(
+            "GET /v1/stocks?limit=1 HTTP/{version}\r\n{hosts}x-api-key: {key}\r\nconnection: close\r\n\r\n"
+        );
+        raw(&api, request.as_bytes()).await
+    };
+    for hosts in ["", "host: a\r\nhost: a\r\n", "host: a\r\nhost: b\r\n", "host: a b\r\n", "host: user@a\r\n"]
+    {
+        is_told(&ask("1.1", hosts).await?, 400, "BAD_REQUEST");
+    }
+    assert_eq!(statuses(&ask("1.1", "host: a\r\n").await?), [200]);
+    let old = ask("1.0", "").await?;
+    assert!(old.starts_with("HTTP/1.0 200"), "HTTP/1.0 has no such header: {old}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_refused_encoding_carries_no_data_and_hides_no_error() -> Result<()> {
+    let app = TestApp::start().await?;
+    let api = app.api_serve().await?;
+    let key = app.key("professional").await?;
+    let none = ("accept-encoding", "identity;q=0, *;q=0".to_owned());
+    for path in ["/v1/stocks?limit=1", "/openapi.json"] {
+        let reply = api.send(Method::GET, path, &[("x-api-key", key.clone()), none.clone()]).await?;
+        assert_eq!(reply.status, 406, "{path}");
+        assert_eq!(reply.json()?["code"], "NOT_ACCEPTABLE", "{path}");
+        assert!(!reply.text().contains("\"data\"") && !reply.text().contains("\"paths\""), "{path}");
+        assert!(reply.header("vary").is_some_and(|vary| vary.contains("Accept-Encoding")), "{reply:?}");
+    }
+    assert_eq!(api.send(Method::GET, "/v1/stocks", &[none]).await?.status, 401);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_text_is_named_alone() -> Result<()> {
+    let app = TestApp::start().await?;
+    let api = app.api_serve().await?;
+    let key = app.key("professional").await?;
+    for path in ["/v1/stocks/%FF/quote", "/v1/etfs/%FF/holdings", "/v1/stocks/A%FFB/dividends"] {
+        let reply = api.get(path, Some(&key)).await?;
+        assert!([400, 404].contains(&reply.status.as_u16()), "{path}: {}", reply.text());
+        let text = reply.text();
+        assert!(
+            text.contains('\u{fffd}') && !text.contains("/v1/") && !text.contains("quote"),
+            "{path}: {text}"
+        );
+    }
     Ok(())
 }

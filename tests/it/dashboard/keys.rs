@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use futures::future::join_all;
+use harness::eventually;
 
 use super::open;
 use super::visitor::Person;
@@ -130,5 +132,69 @@ async fn a_day_has_so_many_keys_and_those_long_deleted_are_not_listed() -> Resul
     assert_eq!(listed.as_array().map(Vec::len), Some(100));
     // The operator goes on.
     app.create_key(WHO, "one more").await?;
+    Ok(())
+}
+
+/// Fails if the keys are counted in the statement that waits for the lock: each waiter would count those of before.
+#[tokio::test]
+async fn keys_made_at_once_are_no_more_than_keys_made_one_by_one() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let made = "insert into accounts.api_keys (account_id, hash, name, last_four)
+                select a.id, sha256(convert_to(n::text, 'utf8')), 'old ' || n, 'abcd'
+                from accounts.accounts a, generate_series(1, 8) n";
+    app.sql(made, &[]).await?;
+    let token = person.get("/dashboard/keys").await?.token()?;
+    let other = app.servers().postgres.connect(app.database()).await?;
+    other.batch_execute("begin; select from accounts.accounts for update").await?;
+    let by_command = (0..4).map(|n| {
+        let name = format!("command {n}");
+        let app = &app;
+        async move {
+            let made = app.api(&["key", "create", WHO, "--name", &name]).await?;
+            anyhow::Ok((made.code == 0, made.stderr))
+        }
+    });
+    let by_page = (0..2).map(|n| {
+        let (mut person, token, name) = (person.clone(), token.clone(), format!("page {n}"));
+        async move {
+            let fields = [("token", token.as_str()), ("name", &name), ("life", "90")];
+            let page = person.post("/dashboard/keys", &fields).await?;
+            anyhow::Ok((page.status == 200, page.text))
+        }
+    });
+    let releasing = async {
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+        eventually(Duration::from_secs(60), async || {
+            let count: i64 = app.sql_value(waiting).await?;
+            ensure!(count >= 4, "{count} wait");
+            Ok(())
+        })
+        .await?;
+        other.batch_execute("rollback").await?;
+        anyhow::Ok(())
+    };
+    let (commands, pages, released) = futures::join!(join_all(by_command), join_all(by_page), releasing);
+    released?;
+    let outcomes = commands.into_iter().chain(pages).collect::<Result<Vec<_>>>()?;
+    assert_eq!(outcomes.iter().filter(|(is_made, _)| *is_made).count(), 2, "{outcomes:?}");
+    let active: i64 =
+        app.sql_value("select count(*) from accounts.api_keys where revoked_at is null").await?;
+    assert_eq!(active, 10);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_name_has_something_to_see_and_one_spelling() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    person.create_key("caf\u{e9}").await?;
+    for name in ["\u{200b}\u{feff}", "cafe\u{301}", "caf\u{e9}\u{200b}", "a\u{202e}b"] {
+        let fields = [("name", name), ("life", "90")];
+        let page = person.fill("/dashboard/keys", "/dashboard/keys", &fields).await?;
+        assert_eq!(page.status, 422, "{name:?}: {}", page.text);
+    }
+    // The other spelling still names the key.
+    app.api(&["key", "delete", WHO, "cafe\u{301}"]).await?.success()?;
     Ok(())
 }

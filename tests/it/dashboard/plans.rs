@@ -1,6 +1,6 @@
 //! Plans: taken, asked for, cancelled; and what a deleted account leaves behind.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use super::open;
@@ -149,5 +149,73 @@ async fn a_deleted_account_gets_no_month_back() -> Result<()> {
     let key = again.create_key("k").await?;
     assert_eq!(api.get(CALL, Some(&key)).await?.header("x-quota-remaining"), Some("0"));
     assert_eq!(api.get(CALL, Some(&key)).await?.status, 429);
+    Ok(())
+}
+
+async fn entries(app: &TestApp, action: &str) -> Result<i64> {
+    let query = "select count(*) from accounts.audit where action = $1";
+    Ok(app.sql(query, &[&action]).await?.first().map_or(Ok(0), |row| row.try_get(0))?)
+}
+
+#[tokio::test]
+async fn changes_of_a_plan_are_few_a_day_and_no_change_is_no_entry() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let token = person.get(PLAN).await?.token()?;
+    let mut choose = async |tier: &str| -> Result<u16> {
+        Ok(person.post(PLAN, &[("token", token.as_str()), ("tier", tier)]).await?.status)
+    };
+    for _ in 0..5 {
+        assert_eq!(choose("professional").await?, 303);
+    }
+    assert_eq!((entries(&app, "account.upgrade").await?, entries(&app, "account.resume").await?), (1, 0));
+    let mut refused = 0;
+    for number in 0..60 {
+        let status = choose(if number % 2 == 0 { "starter" } else { "premium" }).await?;
+        ensure!([303, 422].contains(&status), "{status}");
+        refused += i32::from(status == 422);
+    }
+    // Of the last ten, five would change nothing.
+    assert_eq!((entries(&app, "account.next_tier").await?, refused), (50, 5));
+    // The operator goes on, and changes nothing twice.
+    for _ in 0..3 {
+        app.api(&["account", "set-tier", WHO, "free"]).await?.success()?;
+        app.api(&["account", "disable", WHO]).await?.success()?;
+    }
+    assert_eq!((entries(&app, "account.set_tier").await?, entries(&app, "account.disable").await?), (1, 1));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_repeated_request_to_the_operator_is_one_entry() -> Result<()> {
+    let app = TestApp::builder().env("SIGN_UP", "open").start().await?;
+    let api = app.api_serve().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let token = person.get(PLAN).await?.token()?;
+    for tier in ["premium", "premium", "starter", "starter", "premium"] {
+        assert_eq!(person.post(PLAN, &[("token", token.as_str()), ("tier", tier)]).await?.status, 303);
+    }
+    assert_eq!(entries(&app, "account.ask").await?, 3);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deleted_account_gets_no_minute_back() -> Result<()> {
+    let (_app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let key = person.create_key("k").await?;
+    let started = std::time::Instant::now();
+    for _ in 0..20 {
+        assert_eq!(api.get(CALL, Some(&key)).await?.status, 200);
+    }
+    person.fill("/dashboard/account", "/dashboard/delete", &[("present", PASSWORD)]).await?;
+    let key = Person::signed_up(&api, WHO).await?.create_key("k").await?;
+    let mut passed = 0;
+    while api.get(CALL, Some(&key)).await?.status == 200 {
+        passed += 1;
+    }
+    // One call flows in every six seconds.
+    let flowed = started.elapsed().as_secs() / 6 + 1;
+    assert!(passed <= flowed, "{passed} calls passed in {:?}", started.elapsed());
     Ok(())
 }

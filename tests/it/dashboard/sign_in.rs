@@ -43,7 +43,6 @@ async fn mistakes_in_signing_up_are_said() -> Result<()> {
         ("new@example.com", "short", "12 to 128 characters"),
         ("new@example.com", "password1234", "too common"),
         ("newcomer@example.com", "newcomer's own", "contains your address"),
-        (WHO, PASSWORD, "an account with this address already"),
     ] {
         let page = person.post("/sign-up", &[("email", email), ("password", password)]).await?;
         assert!(
@@ -169,5 +168,30 @@ async fn without_a_dashboard_there_are_the_plans_alone() -> Result<()> {
         );
     }
     assert!(person.get("/plans").await?.has("Ask the operator"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn signing_up_with_an_existing_address_gets_the_response_of_a_new_one() -> Result<()> {
+    let (app, api) = open().await?;
+    Person::signed_up(&api, WHO).await?;
+    let mut answers = Vec::new();
+    let mut second = Person::at(&api)?;
+    for (email, person) in [("new@example.com", &mut Person::at(&api)?), (WHO, &mut second)] {
+        let page =
+            person.post("/sign-up", &[("email", email), ("password", "another horse battery")]).await?;
+        let names: Vec<String> = page.headers.keys().map(ToString::to_string).collect();
+        let cookies: Vec<usize> =
+            page.headers.get_all("set-cookie").iter().map(|cookie| cookie.len()).collect();
+        answers.push((page.status, page.location().to_owned(), page.text.clone(), names, cookies));
+    }
+    assert_eq!(answers[0], answers[1]);
+    // It opened nothing and changed nothing.
+    let asked = second.get("/dashboard").await?;
+    assert!(asked.location().starts_with("/sign-in"), "{}", asked.location());
+    assert!(second.get(asked.location()).await?.has("The address had an account before"));
+    let right = [("email", WHO), ("password", PASSWORD)];
+    assert_eq!(Person::at(&api)?.post("/sign-in", &right).await?.status, 303);
+    assert_eq!(app.sql_value::<i64>("select count(*) from accounts.accounts").await?, 2);
     Ok(())
 }

@@ -258,3 +258,28 @@ async fn the_status_page_says_what_health_says() -> Result<()> {
     assert_eq!(page.status, health.status.as_u16());
     Ok(())
 }
+
+#[tokio::test]
+async fn a_public_service_without_its_address_is_warned() -> Result<()> {
+    let app = TestApp::start().await?;
+    for (listen, public, is_warned) in [
+        ("0.0.0.0:0", None, true),
+        ("0.0.0.0:0", Some("https://data.example.com"), false),
+        ("127.0.0.1:0", None, false),
+    ] {
+        let env: Vec<(&str, &str)> = public.map(|url| ("PUBLIC_URL", url)).into_iter().collect();
+        let api = app.spawn_with(harness::Program::Api, &["serve", "--listen", listen], &env).await?;
+        harness::eventually(Duration::from_secs(30), async || {
+            ensure!(api.log().contains("listening"), "{}", api.log());
+            Ok(())
+        })
+        .await?;
+        assert_eq!(
+            api.log().contains("PUBLIC_URL is not set"),
+            is_warned,
+            "{listen} {public:?}: {}",
+            api.log()
+        );
+    }
+    Ok(())
+}

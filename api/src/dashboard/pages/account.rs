@@ -5,14 +5,13 @@
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use secrecy::SecretString;
 use tokio_postgres::{Client, Transaction};
 
-use crate::account::password::StoredPassword;
-use crate::account::sessions::{self, SessionSummary};
+use crate::account::password::{HashingTurn, StoredPassword};
+use crate::account::sessions::{self, SessionCookies, SessionSummary};
 use crate::account::{AccountError, LockedAccount, accounts, parse_email, password};
 use crate::dashboard::error::{PageError, to_form_message};
-use crate::dashboard::pages::sign_in::{check_credentials, new_password_field, redirect_signed_in};
+use crate::dashboard::pages::sign_in::{check_password, find_stored, new_password_field, redirect_signed_in};
 use crate::dashboard::session::form::{AuthenticatedForm, Form};
 use crate::dashboard::session::notice::PageNotice;
 use crate::dashboard::session::visitor::AccountHolder;
@@ -162,9 +161,17 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
 /// Account of the holder, if the form contains its password. Attempts are throttled like sign-ins.
 async fn confirmed(holder: &AccountHolder, form: &Form) -> Result<Option<StoredPassword>, PageError> {
     let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirmation_hashing);
-    visitor.dashboard.login_throttle.wait_for_confirmation(holder.email(), visitor.client).await?;
-    let known = check_credentials(visitor, hashing, holder.email(), form.secret("present")).await?;
-    Ok(known.filter(|known| known.account == holder.account_id()))
+    let throttle = &visitor.dashboard.login_throttle;
+    let charge = throttle.wait_for_confirmation(holder.email(), visitor.client).await?;
+    let known = find_stored(visitor, holder.email()).await?;
+    let turn = HashingTurn::Known(holder.account_id());
+    match check_password(hashing, form.secret("present"), known.as_ref(), turn).await {
+        Ok(is_right) => Ok(known.filter(|known| is_right && known.account == holder.account_id())),
+        Err(error) => {
+            throttle.refund(&charge).await;
+            Err(error)
+        }
+    }
 }
 
 /// Locks the account if the verified password is still current.
@@ -195,7 +202,12 @@ pub(crate) async fn change_password(
     if let Err(error) = password::check_strength(&chosen, holder.email()) {
         return page(&holder, again(to_form_message(error)?)).await;
     }
-    let hash = holder.visitor.dashboard.confirmation_hashing.hash(chosen).await?;
+    let hash = holder
+        .visitor
+        .dashboard
+        .confirmation_hashing
+        .hash(chosen, HashingTurn::Known(holder.account_id()))
+        .await?;
     let begun = set_password(&mut *holder.database_client().await?, &holder, &known, &hash).await;
     match begun {
         Ok(session) => {
@@ -211,7 +223,7 @@ async fn set_password(
     holder: &AccountHolder,
     known: &StoredPassword,
     hash: &str,
-) -> Result<SecretString, AccountError> {
+) -> Result<SessionCookies, AccountError> {
     let transaction = client.transaction().await?;
     let account = locked(&transaction, known).await?;
     password::change_password(&transaction, &account, hash).await?;
@@ -241,7 +253,7 @@ async fn set_address(
     holder: &AccountHolder,
     known: &StoredPassword,
     given: &str,
-) -> Result<SecretString, AccountError> {
+) -> Result<SessionCookies, AccountError> {
     let address = parse_email(given)?;
     let transaction = client.transaction().await?;
     let account = locked(&transaction, known).await?;

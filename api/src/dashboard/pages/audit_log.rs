@@ -26,7 +26,11 @@ pub(crate) async fn show_audit_log(holder: AccountHolder) -> Result<Response, Pa
 }
 
 fn row(entry: &AuditEntry) -> Markup {
-    let by = if entry.actor == "account" { "you" } else { "the operator" };
+    let by = match entry.actor.as_str() {
+        "account" => "you",
+        "visitor" => "a visitor",
+        _ => "the operator",
+    };
     html! {
         tr {
             th scope="row" { (said(&entry.action)) }
@@ -54,6 +58,7 @@ fn said(action: &str) -> &str {
         "key.re_roll" => "Key replaced",
         "key.delete" => "Key deleted",
         "session.begin" => "Signed in",
+        "session.refuse" => "Sign-in refused",
         "session.end" => "Session ended",
         "session.end_all" => "All sessions ended",
         "password.set" => "Password set by link",

@@ -9,6 +9,7 @@ use maud::html;
 use crate::account::links::{self, LinkPurpose, OneTimeLink};
 use crate::account::password;
 use crate::app::dashboard_settings::SignUp;
+use crate::app::login_throttle::AttemptCharge;
 use crate::app::state::App;
 use crate::dashboard::error::{PageError, to_form_message};
 use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
@@ -32,7 +33,7 @@ impl FromRequestParts<App> for LinkSecret {
 
 /// Shows the purpose of the link, and a form. A view does not use up the link.
 pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> Result<Response, PageError> {
-    Ok(match usable(&visitor, &secret).await? {
+    Ok(match usable(&visitor, &secret).await?.0 {
         Some(link) => page(&visitor, &secret, &link, None),
         None => expired(&visitor),
     })
@@ -43,13 +44,20 @@ pub(crate) async fn redeem_link(
     secret: LinkSecret,
     PublicForm { visitor, form }: PublicForm,
 ) -> Result<Response, PageError> {
-    let Some(link) = usable(&visitor, &secret).await? else { return Ok(expired(&visitor)) };
+    let (link, charge) = usable(&visitor, &secret).await?;
+    let Some(link) = link else { return Ok(expired(&visitor)) };
     let chosen = form.secret("password");
     if let Err(error) = password::check_strength(&chosen, &link.email) {
         let page = page(&visitor, &secret, &link, Some(&to_form_message(error)?));
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
-    let hash = visitor.dashboard.hashing.hash(chosen).await?;
+    let hash = match visitor.dashboard.hashing.hash(chosen, sign_in::stranger(&visitor)).await {
+        Err(error) => {
+            visitor.dashboard.login_throttle.refund(&charge).await;
+            return Err(error.into());
+        }
+        hashed => hashed?,
+    };
     let mut client = visitor.dashboard.database_client().await?;
     let transaction = client.transaction().await?;
     let Some(account) = links::redeem_link(&transaction, &secret.0, &hash).await? else {
@@ -60,16 +68,19 @@ pub(crate) async fn redeem_link(
     Ok(sign_in::redirect_signed_in(&visitor, &session, "/dashboard"))
 }
 
-/// Usable link with this secret. Invitations are refused if sign-up is closed.
-async fn usable(visitor: &Visitor, secret: &LinkSecret) -> Result<Option<OneTimeLink>, PageError> {
-    visitor.dashboard.login_throttle.wait_for_hashing(visitor.client).await?;
+/// Usable link with this secret, and the charge of the attempt. Invitations are refused if sign-up is closed.
+async fn usable(
+    visitor: &Visitor,
+    secret: &LinkSecret,
+) -> Result<(Option<OneTimeLink>, AttemptCharge), PageError> {
+    let charge = visitor.dashboard.login_throttle.wait_for_hashing(visitor.client).await?;
     let find = async {
         let client = visitor.dashboard.database_client().await?;
         Ok::<_, PageError>(links::find_link(&client, &secret.0).await?)
     };
     let link = run_within(PAGE_DEADLINE, find).await?;
     let is_closed = visitor.dashboard.settings.sign_up == SignUp::Closed;
-    Ok(link.filter(|link| !(is_closed && link.purpose == LinkPurpose::Invitation)))
+    Ok((link.filter(|link| !(is_closed && link.purpose == LinkPurpose::Invitation)), charge))
 }
 
 fn page(visitor: &Visitor, secret: &LinkSecret, link: &OneTimeLink, message: Option<&str>) -> Response {

@@ -1,7 +1,10 @@
 //! `/sign-up`, `/sign-in` and `/sign-out`.
 //!
-//! Invariants: an unknown address and a wrong password get the same message after the same time. A repeated sign-in to
-//! an account replaces the visitor's previous session. Redirects lead only to pages in a fixed list.
+//! Invariants: an unknown address and a wrong password get the same message after the same time. A sign-up gets the same
+//! response for a new and for an existing address. A repeated sign-in to an account replaces the visitor's previous
+//! session. Redirects lead only to pages in a fixed list.
+
+use std::sync::Arc;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -9,10 +12,12 @@ use maud::{Markup, html};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_postgres::{Client, Transaction};
 
-use crate::account::password::{self, PasswordHashing, StoredPassword};
-use crate::account::sessions;
-use crate::account::{AccountError, LockedAccount, accounts, parse_email};
+use crate::account::password::{self, HashingTurn, PasswordHashing, StoredPassword};
+use crate::account::sessions::{self, SessionCookies};
+use crate::account::{AccountError, LockedAccount, accounts, audit, parse_email};
 use crate::app::dashboard_settings::SignUp;
+use crate::app::login_throttle::DeviceTrust;
+use crate::auth::client_address::ClientNetwork;
 use crate::auth::tier::Tier;
 use crate::dashboard::error::{PageError, to_form_message};
 use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
@@ -50,7 +55,7 @@ pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
     sign_in_page(&visitor, "", query.text("next"), None)
 }
 
-/// Creates an account and signs its holder in.
+/// Creates an account and signs its holder in. An existing address gets the same response, with cookies of no session.
 pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
     if visitor.dashboard.settings.sign_up != SignUp::Open {
         return Err(PageError::Refused("sign-up needs an invitation from the operator".to_owned()));
@@ -67,16 +72,26 @@ pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<
     if let Err(error) = password::check_strength(&secret, &address) {
         return Ok(again(to_form_message(error)?));
     }
-    visitor.dashboard.login_throttle.wait_for_hashing(visitor.client).await?;
-    let hash = visitor.dashboard.hashing.hash(secret).await?;
-    let mut client = visitor.dashboard.database_client().await?;
-    match create(&mut client, &visitor, &address, &hash).await {
-        Ok(session) => Ok(redirect_signed_in(&visitor, &session, "/dashboard")),
-        Err(AccountError::Taken(_)) => {
-            Ok(again("There is an account with this address already: sign in.".to_owned()))
+    let throttle = &visitor.dashboard.login_throttle;
+    let charge = throttle.wait_for_hashing(visitor.client).await?;
+    let hash = match visitor.dashboard.hashing.hash(secret, stranger(&visitor)).await {
+        Err(error) => {
+            throttle.refund(&charge).await;
+            return Err(error.into());
         }
-        Err(error) => Err(error.into()),
-    }
+        hashed => hashed?,
+    };
+    let mut client = visitor.dashboard.database_client().await?;
+    let cookies = match create(&mut client, &visitor, &address, &hash).await {
+        Err(AccountError::Taken(_)) => SessionCookies::without_session(),
+        created => created?,
+    };
+    Ok(redirect_signed_in(&visitor, &cookies, "/dashboard"))
+}
+
+/// Turn of a client whose device is unknown.
+pub(crate) fn stranger(visitor: &Visitor) -> HashingTurn {
+    HashingTurn::Network(ClientNetwork::containing(visitor.client).0)
 }
 
 async fn create(
@@ -84,7 +99,7 @@ async fn create(
     visitor: &Visitor,
     address: &str,
     hash: &str,
-) -> Result<SecretString, AccountError> {
+) -> Result<SessionCookies, AccountError> {
     let transaction = client.transaction().await?;
     let account = accounts::create_account(&transaction, address, Tier::Free, None, true).await?;
     password::store_hash(&transaction, &account, hash).await?;
@@ -96,52 +111,87 @@ async fn create(
 /// Signs the holder of an account in.
 pub(crate) async fn sign_in(PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
     let (given, next) = (form.text("email"), form.text("next"));
-    visitor.dashboard.login_throttle.wait_for_sign_in(given, visitor.client).await?;
-    let begun = match check_credentials(&visitor, &visitor.dashboard.hashing, given, form.secret("password"))
-        .await?
-    {
-        Some(known) => run_within(PAGE_DEADLINE, begin(&visitor, &known)).await?,
+    let stored = find_stored(&visitor, given).await?;
+    let (trust, turn) = trust(&visitor, stored.as_ref());
+    let throttle = &visitor.dashboard.login_throttle;
+    let charge = throttle.wait_for_sign_in(given, visitor.client, trust).await?;
+    let checked = check_password(&visitor.dashboard.hashing, form.secret("password"), stored.as_ref(), turn);
+    let is_right = match checked.await {
+        Err(error) => {
+            throttle.refund(&charge).await;
+            return Err(error);
+        }
+        checked => checked?,
+    };
+    let begun = match stored.as_ref().filter(|_| is_right) {
+        Some(known) => run_within(PAGE_DEADLINE, begin(&visitor, known)).await?,
         None => None,
     };
     match begun {
-        Some(session) => {
-            visitor.dashboard.login_throttle.remember_address(given, visitor.client);
-            Ok(redirect_signed_in(&visitor, &session, onward(next)))
-        }
+        Some(cookies) => Ok(redirect_signed_in(&visitor, &cookies, onward(next))),
         None => {
             tracing::info!(address = %visitor.client, "a sign-in was refused");
+            record_refusal(&visitor, stored.as_ref());
             Ok((StatusCode::UNPROCESSABLE_ENTITY, sign_in_page(&visitor, given, next, Some(WRONG)))
                 .into_response())
         }
     }
 }
 
-/// Account with this address and password. The caller consults the throttle first.
-pub(crate) async fn check_credentials(
-    visitor: &Visitor,
-    hashing: &PasswordHashing,
-    given: &str,
-    secret: SecretString,
-) -> Result<Option<StoredPassword>, PageError> {
-    let known = match parse_email(given) {
-        Ok(address) => {
-            let find = async {
-                let client = visitor.dashboard.database_client().await?;
-                Ok::<_, PageError>(password::find_password(&client, &address).await?)
-            };
-            run_within(PAGE_DEADLINE, find).await?
-        }
-        Err(_) => None,
+/// Account of this address, if it may sign in.
+pub(crate) async fn find_stored(visitor: &Visitor, given: &str) -> Result<Option<StoredPassword>, PageError> {
+    let Ok(address) = parse_email(given) else { return Ok(None) };
+    let find = async {
+        let client = visitor.dashboard.database_client().await?;
+        Ok::<_, PageError>(password::find_password(&client, &address, &visitor.origin.devices).await?)
     };
+    run_within(PAGE_DEADLINE, find).await
+}
+
+/// True for the account's password. The caller consults the throttle first.
+pub(crate) async fn check_password(
+    hashing: &PasswordHashing,
+    secret: SecretString,
+    stored: Option<&StoredPassword>,
+    turn: HashingTurn,
+) -> Result<bool, PageError> {
     // A longer text cannot be a password, so hashing it is a waste of work.
     let is_short = secret.expose_secret().len() <= 1_024;
     let secret = if is_short { secret } else { SecretString::default() };
-    let is_right = hashing.verify(secret, known.as_ref()).await?;
-    Ok(known.filter(|_| is_right))
+    Ok(hashing.verify(secret, stored, turn).await?)
+}
+
+/// Trust in the visitor's device for the account, and its turn in the queue of hashes.
+fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingTurn) {
+    match (stored, visitor.origin.devices.browser) {
+        (Some(stored), Some(browser)) if stored.knows_browser => {
+            (DeviceTrust::Browser(browser), HashingTurn::Known(stored.account))
+        }
+        (Some(stored), _) if stored.knows_network => {
+            (DeviceTrust::Network, HashingTurn::Known(stored.account))
+        }
+        _ => (DeviceTrust::Unknown, stranger(visitor)),
+    }
+}
+
+/// Records a refused sign-in in the holder's log. The response does not wait, so its time does not depend on the
+/// account.
+fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
+    let Some(account_id) = stored.map(|stored| stored.account) else { return };
+    let (dashboard, address) = (Arc::clone(&visitor.dashboard), visitor.origin.address.clone());
+    tokio::spawn(async move {
+        let recording = async {
+            let client = dashboard.database_client().await?;
+            Ok::<_, PageError>(audit::record_refused_sign_in(&client, account_id, &address).await?)
+        };
+        if let Err(error) = run_within(PAGE_DEADLINE, recording).await {
+            tracing::warn!(%error, "cannot record a refused sign-in");
+        }
+    });
 }
 
 /// Starts a session if the verified password is still current.
-async fn begin(visitor: &Visitor, known: &StoredPassword) -> Result<Option<SecretString>, PageError> {
+async fn begin(visitor: &Visitor, known: &StoredPassword) -> Result<Option<SessionCookies>, PageError> {
     let mut client = visitor.dashboard.database_client().await?;
     let transaction = client.transaction().await?;
     let Some(account) = password::lock_verified_account(&transaction, known).await? else { return Ok(None) };
@@ -155,7 +205,7 @@ pub(crate) async fn renew_session(
     transaction: &Transaction<'_>,
     visitor: &Visitor,
     account: &LockedAccount,
-) -> Result<SecretString, AccountError> {
+) -> Result<SessionCookies, AccountError> {
     if let Some(signed) = &visitor.signed
         && signed.session.account == account.id
     {
@@ -164,13 +214,14 @@ pub(crate) async fn renew_session(
     sessions::begin_session(transaction, account, &visitor.origin).await
 }
 
-/// Redirect after a sign-in, with the session cookie.
-pub(crate) fn redirect_signed_in(visitor: &Visitor, session: &SecretString, next: &str) -> Response {
+/// Redirect after a sign-in, with the cookies of session and device.
+pub(crate) fn redirect_signed_in(visitor: &Visitor, cookies: &SessionCookies, next: &str) -> Response {
     let mut response = Redirect::to(next).into_response();
-    if let Some(cookie) =
-        session_cookie::session_cookie_header(Some(session.expose_secret()), visitor.site.is_local)
-    {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    let is_local = visitor.site.is_local;
+    let session = session_cookie::session_cookie_header(Some(cookies.session.expose_secret()), is_local);
+    let device = session_cookie::device_cookie_header(cookies.device.expose_secret(), is_local);
+    for cookie in [session, device].into_iter().flatten() {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response
 }
@@ -237,6 +288,9 @@ fn sign_in_page(visitor: &Visitor, given: &str, next: &str, message: Option<&str
             p.below {
                 @if visitor.dashboard.settings.sign_up == SignUp::Open { "No account yet? " a href="/sign-up" { "Sign up" } ". " }
                 "Forgot the password? Ask the operator for a reset link."
+            }
+            @if visitor.dashboard.settings.sign_up == SignUp::Open {
+                p.hint { "Not signed in after signing up? The address had an account before: sign in with its password." }
             }
         }
     };

@@ -11,11 +11,13 @@ use deadpool_postgres::Object;
 use maud::Markup;
 
 use crate::account::AccountActor;
+use crate::account::devices::ClientDevices;
 use crate::account::sessions::{self, BrowserSession, SessionOrigin};
 use crate::admission::RequestContext;
 use crate::app::dashboard_state::DashboardState;
 use crate::app::site_address::SiteAddress;
 use crate::app::state::App;
+use crate::auth::client_address::ClientNetwork;
 use crate::dashboard::error::PageError;
 use crate::dashboard::page_deadline::{PAGE_DEADLINE, VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::session_cookie;
@@ -84,8 +86,13 @@ impl Visitor {
             dashboard.settings.public_url.as_ref(),
         );
         let agent = parts.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-        let origin =
-            SessionOrigin { address: client.to_string(), agent: agent.unwrap_or_default().to_owned() };
+        let device = session_cookie::read_device_secret(&parts.headers, site.is_local);
+        let devices = ClientDevices::new(device.as_deref(), ClientNetwork::containing(client).0);
+        let origin = SessionOrigin {
+            address: client.to_string(),
+            agent: agent.unwrap_or_default().to_owned(),
+            devices,
+        };
         let query = parts.uri.query().unwrap_or_default().to_owned();
         Ok(Self { app: app.clone(), dashboard, signed: None, site, example, client, origin, query })
     }

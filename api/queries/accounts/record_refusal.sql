@@ -1,0 +1,7 @@
+-- A refused sign-in from address $2, in the log of account $1; at most $3 a day.
+insert into accounts.audit (account_id, action, details, actor)
+select $1::bigint, 'session.refuse', jsonb_build_object('address', $2::text), 'visitor'
+where $3::bigint > (
+  select count(*) from accounts.audit d
+  where d.account_id = $1 and d.action = 'session.refuse' and d.at > clock_timestamp() - interval '1 day'
+)

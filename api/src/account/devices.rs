@@ -1,0 +1,57 @@
+//! Known devices: browsers and networks from which an account's holder has signed in within 30 days.
+//!
+//! Invariant: a known device only comes first in the queue of sign-ins. It replaces no password.
+
+use sha2::{Digest, Sha256};
+use tokio_postgres::Transaction;
+
+use super::error::AccountError;
+use super::secret_token::Token;
+use crate::auth::client_address::ClientNetwork;
+
+const REMEMBER: &str = include_str!("../../queries/accounts/remember_devices.sql");
+const FORGET: &str = include_str!("../../queries/accounts/forget_devices.sql");
+/// Maximum number of known devices of an account.
+const MOST: i64 = 40;
+
+/// Hash that identifies a browser by its cookie, or a network.
+pub(crate) type DeviceHash = [u8; 32];
+
+/// Devices of one client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientDevices {
+    /// `None` without a device cookie.
+    pub(crate) browser: Option<DeviceHash>,
+    pub(crate) network: DeviceHash,
+}
+
+impl ClientDevices {
+    /// Devices of a client with this device cookie.
+    pub(crate) fn new(cookie: Option<&str>, network: ClientNetwork) -> Self {
+        let hash = Sha256::new().chain_update(b"network ").chain_update(network.octets());
+        Self { browser: cookie.map(Token::hash), network: hash.finalize().into() }
+    }
+}
+
+/// Remembers a client under a new browser hash, in the transaction of its sign-in.
+pub(super) async fn remember_devices(
+    transaction: &Transaction<'_>,
+    account_id: i64,
+    browser: &DeviceHash,
+    client: &ClientDevices,
+) -> Result<(), AccountError> {
+    let devices = [&browser[..], &client.network[..]];
+    let replaced = client.browser.as_ref().map(|browser| &browser[..]);
+    transaction.execute(REMEMBER, &[&account_id, &&devices[..], &replaced]).await?;
+    transaction.execute(FORGET, &[&account_id, &MOST]).await?;
+    Ok(())
+}
+
+/// Forgets all devices of an account.
+pub(super) async fn forget_devices(
+    transaction: &Transaction<'_>,
+    account_id: i64,
+) -> Result<(), AccountError> {
+    transaction.execute(FORGET, &[&account_id, &0i64]).await?;
+    Ok(())
+}
