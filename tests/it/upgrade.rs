@@ -21,7 +21,7 @@ use crate::reference_projection::ReferenceProjection;
 const DEADLINE: Duration = Duration::from_secs(30);
 const CATALOGUE: &str = include_str!("../fixtures/catalogue.sql");
 /// Newer than all rows of the fixture.
-const NEXT: &str = "symbol,date,close\nCOLA,2024-06-17,51\nFUND,2024-06-17,410\n";
+const NEXT: &str = "symbol,date,close\nCOLA,2024-06-17,51\nFUND,2024-06-17,51\n";
 const HOLDER: &str = "holder@example.com";
 
 /// Path of a file of the fixture.

@@ -782,7 +782,7 @@ export interface components {
         Components: {
             /** @description Log server; used only to measure the lag. */
             nats: components["schemas"]["ComponentStatus"];
-            /** @description Database that the API reads. */
+            /** @description Databases of the reads, the keys and their limits. */
             postgres: components["schemas"]["ComponentStatus"];
             /** @description Lag of the served data behind the log. */
             projection: components["schemas"]["ProjectionHealth"];

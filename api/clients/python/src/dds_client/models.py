@@ -246,7 +246,7 @@ class Components(Struct, frozen=True, kw_only=True):
     One of: ok, down, not_configured.
     """
     postgres: str
-    """Database that the API reads.
+    """Databases of the reads, the keys and their limits.
 
     One of: ok, down, not_configured.
     """
