@@ -141,11 +141,6 @@ fn planted_faults_are_read_and_sound_rows_are_not() {
         }
         sound_rows += rows.len() as u64 - expected.len() as u64;
     }
-    println!(
-        "planted {planted:?}, found {found:?}, false {} of {sound_rows}: {:?}",
-        false_readings.len(),
-        &false_readings[..false_readings.len().min(12)]
-    );
     for (fault, count) in &planted {
         let recalled = found.get(fault).copied().unwrap_or_default();
         assert!(recalled * 100 >= count * 95, "{fault:?}: {recalled} of {count}");
