@@ -87,7 +87,8 @@ impl Readers {
         // Limits are other tests' business.
         let unlimited = "update accounts.tiers set rate_per_minute = 1000000, burst = 1000000 where tier = 'professional'";
         app.sql(unlimited, &[]).await?;
-        let api = Arc::new(app.api_serve().await?);
+        let many = [("ADDRESS_CALLS_PER_MINUTE", "10000000"), ("ADDRESS_CALLS_BURST", "10000000")];
+        let api = Arc::new(app.api_serve_with(&many).await?);
         let keys = [app.key("professional").await?, app.key("professional").await?];
         let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let clients = keys.clone().map(|key| {
