@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 
 use super::cell_text::is_absent_value;
-use super::exchange_zone::ExchangeZone;
+use super::exchange_zone::{ExchangeZone, parse_utc_stamp};
 use super::row_error::{RowError, abbreviate};
 
 /// Parses `YYYY-MM-DD` and no other form.
@@ -93,14 +93,4 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
     DateTime::from_timestamp_micros(time.timestamp_micros())
-}
-/// Parses a date and time with the offset of UTC: `2024-11-21T00:00:00+0000`, `2024-11-21 05:00:00Z`.
-pub(crate) fn parse_utc_stamp(text: &str) -> Option<NaiveDateTime> {
-    let (date, rest) = text.trim().split_at_checked(10)?;
-    let date = parse_date(date.as_bytes())?;
-    let rest = rest.strip_prefix(['T', 't', ' '])?;
-    let offset = ["+00:00", "-00:00", "+0000", "+00", "Z", "z", " UTC", " GMT"];
-    let time = offset.iter().find_map(|offset| rest.strip_suffix(offset))?.trim_end();
-    let time = ["%H:%M:%S%.f", "%H:%M"].iter().find_map(|form| NaiveTime::parse_from_str(time, form).ok())?;
-    Some(date.and_time(time))
 }

@@ -115,6 +115,17 @@ pub(crate) fn interpret_stamps(stamps: &[NaiveDateTime]) -> StampReading {
     }
 }
 
+/// Parses a date and time with the offset of UTC: `2024-11-21T00:00:00+0000`, `2024-11-21 05:00:00Z`.
+pub(crate) fn parse_utc_stamp(text: &str) -> Option<NaiveDateTime> {
+    let (date, rest) = text.trim().split_at_checked(10)?;
+    let date = NaiveDate::parse_from_str(date, "%Y-%m-%d").ok()?;
+    let rest = rest.strip_prefix(['T', 't', ' '])?;
+    let offset = ["+00:00", "-00:00", "+0000", "+00", "Z", "z", " UTC", " GMT"];
+    let time = offset.iter().find_map(|offset| rest.strip_suffix(offset))?.trim_end();
+    let time = ["%H:%M:%S%.f", "%H:%M"].iter().find_map(|form| NaiveTime::parse_from_str(time, form).ok())?;
+    Some(date.and_time(time))
+}
+
 /// Point in time of a number of seconds since 1970.
 pub(crate) fn from_unix_seconds(seconds: i64) -> Option<NaiveDateTime> {
     DateTime::<Utc>::from_timestamp(seconds, 0).map(|time| time.naive_utc())
@@ -127,7 +138,6 @@ mod tests {
     use proptest::sample::select;
 
     use super::*;
-    use crate::normalize::parse_utc_stamp;
 
     fn check(stamps: &[&str], expected: &str) {
         let parsed: Vec<NaiveDateTime> = stamps.iter().map(|text| parse_utc_stamp(text).unwrap()).collect();
