@@ -106,9 +106,9 @@ const tasks: Record<string, (given: Given, held: Copy | undefined) => Promise<un
   },
 
   async chart_of_ten_years() {
-    const query = { range: "10y", adjustment: "all", sort: ["date.asc"], limit: 5000 } as const;
+    const query = { range: "10y", sort: ["date.asc"], limit: 5000 } as const;
     const { data } = await client.get("/v1/prices/{symbol}", {
-      params: { path: { symbol: "SPY" }, query: { ...query, sort: [...query.sort] } },
+      params: { path: { symbol: "SPY" }, query: { ...query, adjustment: ["all"], sort: [...query.sort] } },
     });
     return data.map((row) => [row.date, row.close]);
   },
