@@ -24,7 +24,7 @@ impl ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// Octets of the network. Their number tells the kinds apart.
+    /// Octets of the network. Their number distinguishes the kinds.
     pub(crate) fn octets(&self) -> &[u8] {
         match self {
             Self::V4(octets) => octets,

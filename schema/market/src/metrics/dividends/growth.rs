@@ -14,7 +14,7 @@ use rust_decimal::Decimal;
 use super::schedule::{Reading, Schedule};
 use crate::metrics::arithmetic::{HUNDRED, quotient, remove_division_error, root};
 
-/// Twelfths of a year that one payment of a schedule stands for.
+/// Months of a year. One payment of a schedule covers this number divided by n.
 const YEAR: i32 = 12;
 
 /// Dividend total of one year.
