@@ -1,1 +1,3 @@
-update fact_sets set lease_until = null, holder = null where name = $1 and epoch = $2
+-- $3 whether the holder ends; otherwise it continues and may acquire the lease again.
+update fact_sets set lease_until = null, holder = case when $3 then null else holder end
+where name = $1 and epoch = $2

@@ -60,10 +60,6 @@ pub enum ConsumeError {
         "cannot read message {0} of the log: the server lost it, or its file is damaged; stop the server and restore the log from its second copy (ingest import)"
     )]
     Unreadable(u64),
-    #[error(
-        "cannot read message {next} of the log: the server has it and did not deliver it for {seconds} s; a new consumer is created"
-    )]
-    Stalled { next: u64, seconds: u64 },
     #[error("cannot read the log: the delivery ended")]
     Ended,
     #[error(transparent)]
@@ -172,7 +168,25 @@ impl ApplyError {
         };
         Some(code.to_owned())
     }
+
+    /// Stable code of a dead letter if the message itself causes the error whenever it is applied; `None` if a server
+    /// causes it. One such error alone proves nothing.
+    pub fn repeated_code(&self) -> Option<String> {
+        match self {
+            Self::Ended(error) if error.is_panic() => Some("panicked".to_owned()),
+            Self::Db(DbError::Statement(error)) => {
+                let code = error.code()?;
+                let damage = [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code);
+                let of_row = ROW_ERROR_CLASSES.contains(&&code.code()[..2]) && !damage;
+                of_row.then(|| format!("sql_{}", code.code().to_lowercase()))
+            }
+            _ => None,
+        }
+    }
 }
+
+/// Classes of SQL states that a row can cause, for example by a trigger, and that a server seldom causes.
+const ROW_ERROR_CLASSES: [&str; 6] = ["0A", "2F", "38", "39", "P0", "XX"];
 
 /// Code if Postgres refused the data; `None` if it failed for another reason.
 fn data_error_code(error: &tokio_postgres::Error) -> Option<String> {
@@ -203,6 +217,5 @@ mod tests {
     fn a_gap_in_the_log_halts_and_an_ended_delivery_does_not() {
         assert!(RunError::Consume(ConsumeError::Gap { after: 1, found: 3 }).halt_reason().is_some());
         assert!(RunError::Consume(ConsumeError::Ended).halt_reason().is_none());
-        assert!(RunError::Consume(ConsumeError::Stalled { next: 3, seconds: 15 }).halt_reason().is_none());
     }
 }

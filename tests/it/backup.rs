@@ -8,6 +8,8 @@ use anyhow::{Context, Result, ensure};
 use harness::{Api, Program, Servers, TestApp, eventually};
 
 use crate::api_world::{TODAY, World};
+use crate::dashboard;
+use crate::dashboard::visitor::Person;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const PATHS: [&str; 9] = [
@@ -136,6 +138,57 @@ async fn a_restore_names_the_table_that_differs_and_takes_no_damaged_file() -> R
     std::fs::write(&file, "1\tother@example.com\n")?;
     let damaged = empty_app().await?.projector(&["restore", &folder]).await?;
     assert!(damaged.code == 1 && damaged.stderr.contains("accounts.accounts.copy"), "{}", damaged.stderr);
+    Ok(())
+}
+
+/// Fails when a session that ended after the backup, or a link that was used after it, is valid on the restored servers.
+#[tokio::test]
+async fn a_restore_revives_no_session_and_no_link_and_names_what_is_valid_again() -> Result<()> {
+    let (app, api) = dashboard::open().await?;
+    let mut holder = Person::signed_up(&api, "holder@example.com").await?;
+    holder.create_key("mine").await?;
+    let invited = app.api(&["account", "invite", "guest@example.com"]).await?.success()?;
+    let link = invited.stdout.trim().rsplit_once("/link/").context("a link")?.1.to_owned();
+    let invitation = format!("/link/{link}");
+    assert_eq!(holder.get("/dashboard/keys").await?.status, 200);
+    assert_eq!(Person::at(&api)?.get(&invitation).await?.status, 200);
+    let folder = app.folder().join("kept").display().to_string();
+    app.projector(&["backup", &folder]).await?.success()?;
+
+    let restored = empty_app().await?;
+    let output = restored.projector(&["restore", &folder]).await?.success()?;
+    for line in [
+        "1 accounts are restored as of ",
+        "1 sessions and 1 one-time links were ended",
+        "1 keys are valid again, also those deleted or replaced since then",
+        "1 passwords are valid again, also those changed since then",
+    ] {
+        assert!(output.stdout.contains(line), "{line}: {}", output.stdout);
+    }
+    let restored_api = restored.api_serve_with(&[("SIGN_UP", "open")]).await?;
+    let mut revived = Person::at(&restored_api)?;
+    revived.cookie.clone_from(&holder.cookie);
+    let page = revived.get("/dashboard/keys").await?;
+    assert_ne!(page.status, 200, "the session is valid again: {}", page.text);
+    let page = Person::at(&restored_api)?.get(&invitation).await?;
+    assert_ne!(page.status, 200, "the link is valid again: {}", page.text);
+    Ok(())
+}
+
+/// Fails when a backup leaves out the end of the log without a word.
+#[tokio::test]
+async fn a_backup_names_the_messages_that_it_lacks() -> Result<()> {
+    let app = TestApp::start().await?;
+    app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
+    app.feed("prices-2.csv", "symbol,date,close\nAAA,2024-06-28,7\n").load().await?;
+    let folder = |name: &str| app.folder().join(name).display().to_string();
+    let lacking = app.projector(&["backup", &folder("lacking"), "--json"]).await?;
+    assert_eq!(lacking.code, 4, "{}", lacking.stderr);
+    assert!(lacking.json()?["missing_messages"].as_u64() > Some(0), "{}", lacking.stdout);
+    assert!(lacking.stderr.contains("lacks the end of the log"), "{}", lacking.stderr);
+    app.catch_up().await?;
+    let whole = app.projector(&["backup", &folder("whole"), "--json"]).await?.success()?;
+    assert_eq!(whole.json()?["missing_messages"], 0, "{}", whole.stdout);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ mod sign_in;
 mod sign_in_floods;
 mod site;
 mod usage_statistics;
-mod visitor;
+pub(crate) mod visitor;
 
 use anyhow::Result;
 use harness::{Api, TestApp};

@@ -157,6 +157,6 @@ async fn a_consumer_that_delivers_nothing_is_replaced() -> Result<()> {
 
     app.feed("prices-2.csv", "symbol,date,close\nAAA,2024-06-28,7\n").load().await?;
     closes_at("7").await?;
-    assert!(projector.log().contains("a new consumer is created"), "{}", projector.log_tail(20));
+    assert!(projector.log().contains("it is read by its sequence"), "{}", projector.log_tail(20));
     Ok(())
 }

@@ -1,23 +1,24 @@
 //! Connection to the log for ingest: reads manifests, batch ids, rejects and single messages.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
-use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
+use async_nats::jetstream::Context;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
-use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
-use async_nats::jetstream::{Context, Message};
+use async_nats::jetstream::stream::Stream;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use event_log::frame::{Body, Envelope, Frame, FrameId};
+use event_log::frame::{Body, Envelope, Frame, FrameError, FrameId};
+use event_log::message::LogMessage;
 use event_log::replica::{LaggingReplica, find_lagging_replicas};
 use event_log::stream::{StreamSettings, is_compressed, stream_identity};
-use futures::StreamExt;
 use market::event::{Kind, Reject, RunManifest, RunState};
 
 mod error;
+mod scan;
 
 pub use error::LogError;
 
@@ -26,10 +27,6 @@ use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher};
 /// Number of read attempts and pause between them: a cluster that lost a node elects another leader.
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
-/// Time without an expected message after which the reader looks for unreadable messages.
-const STALLED: Duration = Duration::from_secs(1);
-/// Longest wait for the deletion of a consumer.
-const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Connection to the log: reads its messages and publishes manifests.
 pub struct Log {
@@ -37,6 +34,8 @@ pub struct Log {
     pub context: Context,
     stream: Stream,
     settings: StreamSettings,
+    /// Damaged messages that were skipped.
+    skipped: Mutex<BTreeSet<u64>>,
 }
 
 impl Log {
@@ -45,7 +44,7 @@ impl Log {
         let context = settings.connect("ingest").await?;
         let stream = settings.open(&context).await?;
         stream_identity(&stream)?;
-        Ok(Self { context, stream, settings: settings.clone() })
+        Ok(Self { context, stream, settings: settings.clone(), skipped: Mutex::default() })
     }
 
     /// Connects and opens the stream. Fails if it does not exist: a lost log must not look like an empty one.
@@ -53,7 +52,7 @@ impl Log {
         let context = settings.connect("ingest").await?;
         let stream = settings.open_existing(&context).await?;
         stream_identity(&stream)?;
-        Ok(Self { context, stream, settings: settings.clone() })
+        Ok(Self { context, stream, settings: settings.clone(), skipped: Mutex::default() })
     }
 
     pub(crate) fn publisher(&self) -> Publisher {
@@ -102,25 +101,24 @@ impl Log {
         Ok(manifests)
     }
 
-    /// Calls `each` for every manifest from a sequence on, with its sequence and storage time, in order.
+    /// Calls `each` for every manifest from a sequence on, with its sequence and storage time, in order. Returns the
+    /// sequence of the last message of this kind, which may be damaged; 0 if there is none.
     pub(crate) async fn each_manifest(
         &self,
         from_sequence: u64,
         mut each: impl FnMut(u64, DateTime<Utc>, RunManifest),
-    ) -> Result<(), LogError> {
-        self.scan(vec![self.subject(Kind::Run)], from_sequence, false, |sequence, message| {
-            for frame in decode_frames(sequence, message)? {
+    ) -> Result<u64, LogError> {
+        let mut last = 0;
+        self.scan(&[self.subject(Kind::Run)], from_sequence, false, |message| {
+            last = message.sequence.to_u64();
+            for frame in self.read_frames(message)? {
                 let Body::Run(run) = frame.body else { continue };
-                let info = message.info().map_err(LogError::Read)?;
-                let taken =
-                    DateTime::from_timestamp(info.published.unix_timestamp(), 0).ok_or_else(|| {
-                        LogError::Read(format!("message {sequence} is dated beyond the calendar").into())
-                    })?;
-                each(sequence, taken, *run);
+                each(last, message.stored_at, *run);
             }
             Ok(())
         })
-        .await
+        .await?;
+        Ok(last)
     }
 
     /// Finds the batches of some runs that the log has from a sequence on.
@@ -130,11 +128,11 @@ impl Log {
         runs: &HashSet<String>,
     ) -> Result<StoredBatches, LogError> {
         let mut found = StoredBatches::default();
-        let kinds =
-            Kind::ALL.iter().filter(|kind| **kind != Kind::Run).map(|kind| self.subject(*kind)).collect();
-        self.scan(kinds, from_sequence, true, |_, message| {
+        let kinds = Kind::ALL.iter().filter(|kind| **kind != Kind::Run);
+        let subjects: Vec<String> = kinds.map(|kind| self.subject(*kind)).collect();
+        self.scan(&subjects, from_sequence, true, |message| {
             // `ingest verify` reports damaged messages. Here they count as missing.
-            let envelopes = Envelope::read_all(message.headers.as_ref()).unwrap_or_default();
+            let envelopes = message.read_envelopes().unwrap_or_default();
             if let Some(first) = envelopes.first().filter(|first| runs.contains(&first.run)) {
                 *found.messages.entry(first.run.clone()).or_default() += 1;
                 found.frames.extend(envelopes.iter().map(|envelope| envelope.id));
@@ -152,10 +150,10 @@ impl Log {
         before_sequence: u64,
         mut each: impl FnMut(&Envelope),
     ) -> Result<(), LogError> {
-        let subjects = kinds.iter().map(|kind| self.subject(*kind)).collect();
-        self.scan(subjects, 1, true, |sequence, message| {
-            if sequence < before_sequence {
-                read_envelopes(sequence, message)?.iter().for_each(&mut each);
+        let subjects: Vec<String> = kinds.iter().map(|kind| self.subject(*kind)).collect();
+        self.scan(&subjects, 1, true, |message| {
+            if message.sequence.to_u64() < before_sequence {
+                self.read_envelopes(message)?.iter().for_each(&mut each);
             }
             Ok(())
         })
@@ -171,9 +169,10 @@ impl Log {
         wanted: impl Fn(&Envelope) -> bool,
         mut each: impl FnMut(Frame),
     ) -> Result<(), LogError> {
-        self.scan(vec![self.subject(kind)], 1, false, |sequence, message| {
-            if sequence < before_sequence && read_envelopes(sequence, message)?.iter().any(&wanted) {
-                decode_frames(sequence, message)?.into_iter().for_each(&mut each);
+        self.scan(&[self.subject(kind)], 1, false, |message| {
+            let before = message.sequence.to_u64() < before_sequence;
+            if before && self.read_envelopes(message)?.iter().any(&wanted) {
+                self.read_frames(message)?.into_iter().for_each(&mut each);
             }
             Ok(())
         })
@@ -182,8 +181,8 @@ impl Log {
 
     /// Calls `each` for every reject, with the batch that has its run and source.
     pub async fn each_reject(&self, mut each: impl FnMut(&Frame, &Reject)) -> Result<(), LogError> {
-        self.scan(vec![self.subject(Kind::Reject)], 1, false, |sequence, message| {
-            for frame in decode_frames(sequence, message)? {
+        self.scan(&[self.subject(Kind::Reject)], 1, false, |message| {
+            for frame in self.read_frames(message)? {
                 if let Body::Rejects(rejects) = &frame.body {
                     rejects.iter().for_each(|reject| each(&frame, reject));
                 }
@@ -228,153 +227,53 @@ impl Log {
         }
     }
 
-    /// Calls `each` for every present message, in order, as stored.
+    /// Calls `each` for every present message of any subject, in order, as stored.
     pub async fn each_message(
         &self,
-        each: impl FnMut(u64, &Message) -> Result<(), LogError>,
+        each: impl FnMut(&LogMessage) -> Result<(), LogError>,
     ) -> Result<(), LogError> {
-        let subjects = Kind::ALL.iter().map(|kind| self.subject(*kind)).collect();
-        self.scan(subjects, 1, false, each).await
+        self.scan(&[], 1, false, each).await
     }
 
     /// Decodes the batches of the message at a sequence.
     pub async fn decode_frames_at(&self, sequence: u64) -> Result<Vec<Frame>, LogError> {
-        let message =
-            self.stream.get_raw_message(sequence).await.map_err(|_| LogError::NoMessage(sequence))?;
-        Frame::decode(Some(&message.headers), &message.payload)
-            .map_err(|source| LogError::Frame { sequence, source })
+        let message = LogMessage::fetch(&self.context, &self.settings.nats_stream, sequence).await?;
+        let message = message.ok_or(LogError::NoMessage(sequence))?;
+        message.decode_frames().map_err(|source| LogError::Frame { sequence, source })
     }
 
-    /// Reads the present messages of some subjects from a sequence on. If the server fails, reading continues from
-    /// the same sequence on another server. Lost and unreadable messages are skipped.
-    async fn scan(
+    /// Sequences of the damaged messages that were skipped so far.
+    pub(crate) fn skipped_messages(&self) -> Vec<u64> {
+        self.skipped.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
+    }
+
+    fn read_envelopes(&self, message: &LogMessage) -> Result<Vec<Envelope>, LogError> {
+        self.skip_damaged(message, message.read_envelopes())
+    }
+
+    fn read_frames(&self, message: &LogMessage) -> Result<Vec<Frame>, LogError> {
+        self.skip_damaged(message, message.decode_frames())
+    }
+
+    /// Skips a damaged message with a warning: it is a dead letter of the projector, so none of its rows count. A message
+    /// of a newer version is an error.
+    fn skip_damaged<T>(
         &self,
-        subjects: Vec<String>,
-        from_sequence: u64,
-        headers_only: bool,
-        mut each: impl FnMut(u64, &Message) -> Result<(), LogError>,
-    ) -> Result<(), LogError> {
-        let (mut next, mut failures) = (from_sequence, 0);
-        loop {
-            let read = self.scan_once(&subjects, next, headers_only, |sequence, message| {
-                next = sequence + 1;
-                each(sequence, message)
-            });
-            match read.await {
-                Ok(None) => return Ok(()),
-                Ok(Some(readable)) => next = readable,
-                Err(LogError::Read(reason)) if failures + 1 < ATTEMPTS => {
-                    failures += 1;
-                    tracing::debug!(%reason, next, "retrying a read of the log");
-                    tokio::time::sleep(PAUSE).await;
+        message: &LogMessage,
+        read: Result<Vec<T>, FrameError>,
+    ) -> Result<Vec<T>, LogError> {
+        let sequence = message.sequence.to_u64();
+        match read {
+            Err(source) if source.stops_reader() => Err(LogError::Frame { sequence, source }),
+            Err(error) => {
+                if self.skipped.lock().unwrap_or_else(PoisonError::into_inner).insert(sequence) {
+                    tracing::warn!(sequence, %error, "cannot read a message of the log: skipped");
                 }
-                Err(error) => return Err(error),
+                Ok(Vec::new())
             }
+            Ok(read) => Ok(read),
         }
     }
-
-    /// Sequence at which to continue after the server delivered nothing for a while. Unreadable messages, which the
-    /// server never skips by itself, are passed over. If only the delivery stalled, it is the same sequence. `None`
-    /// if no message of these subjects is left.
-    async fn next_readable(&self, from_sequence: u64, subjects: &[String]) -> Result<Option<u64>, LogError> {
-        tokio::time::sleep(STALLED).await;
-        let (mut unreadable, mut undelivered) = (0, false);
-        for sequence in from_sequence..=self.sequence_range().map_or(0, |range| *range.end()) {
-            match self.stream.get_raw_message(sequence).await {
-                Ok(_) if unreadable > 0 => {
-                    tracing::warn!(
-                        messages = unreadable,
-                        before = sequence,
-                        "cannot read messages of the log: skipped"
-                    );
-                    return Ok(Some(sequence));
-                }
-                Ok(message) => undelivered |= subjects.contains(&message.subject.to_string()),
-                Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => unreadable += 1,
-                Err(error) => return Err(LogError::Read(error.into())),
-            }
-        }
-        Ok(undelivered.then_some(from_sequence))
-    }
-
-    /// Reads up to the last message or until the delivery stalls. In the second case, returns the sequence at which
-    /// to continue.
-    async fn scan_once(
-        &self,
-        subjects: &[String],
-        from_sequence: u64,
-        headers_only: bool,
-        each: impl FnMut(u64, &Message) -> Result<(), LogError>,
-    ) -> Result<Option<u64>, LogError> {
-        let config = pull::Config {
-            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: from_sequence.max(1) },
-            ack_policy: AckPolicy::None,
-            filter_subjects: subjects.to_vec(),
-            headers_only,
-            memory_storage: true,
-            num_replicas: 1,
-            // After a kill, the server deletes the consumer.
-            inactive_threshold: Duration::from_secs(60),
-            ..pull::Config::default()
-        };
-        let consumer =
-            self.stream.create_consumer(config).await.map_err(|error| LogError::Read(error.into()))?;
-        let batch = if headers_only { 4096 } else { 64 };
-        let read = self.read_pending(&consumer, subjects, from_sequence, batch, each).await;
-        // Consumers of many short loads would exhaust the server, so each is deleted at once.
-        let deleted = self.stream.delete_consumer(&consumer.cached_info().name);
-        match tokio::time::timeout(DELETE_TIMEOUT, deleted).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "cannot delete a consumer"),
-            Err(_) => tracing::debug!("cannot delete a consumer: no answer"),
-        }
-        read
-    }
-
-    async fn read_pending(
-        &self,
-        consumer: &Consumer<pull::Config>,
-        subjects: &[String],
-        from_sequence: u64,
-        batch: usize,
-        mut each: impl FnMut(u64, &Message) -> Result<(), LogError>,
-    ) -> Result<Option<u64>, LogError> {
-        let mut pending = consumer.cached_info().num_pending;
-        if pending == 0 {
-            return Ok(None);
-        }
-        let mut messages = consumer
-            .stream()
-            .max_messages_per_batch(batch)
-            .messages()
-            .await
-            .map_err(|error| LogError::Read(error.into()))?;
-        let mut next = from_sequence;
-        while pending > 0 {
-            // After minutes without reads, the server first scans a large log, and then delivers.
-            let message = tokio::select! {
-                biased;
-                message = messages.next() => message,
-                beyond = self.next_readable(next, subjects) => return beyond,
-            };
-            let Some(message) = message else { break };
-            let message = message.map_err(|error| LogError::Read(error.into()))?;
-            let info = message.info().map_err(LogError::Read)?;
-            let sequence = info.stream_sequence;
-            (pending, next) = ((pending - 1).min(info.pending), sequence + 1);
-            each(sequence, &message)?;
-        }
-        Ok(None)
-    }
-}
-
-fn read_envelopes(sequence: u64, message: &Message) -> Result<Vec<Envelope>, LogError> {
-    Envelope::read_all(message.headers.as_ref()).map_err(|source| LogError::Frame { sequence, source })
-}
-
-fn decode_frames(sequence: u64, message: &Message) -> Result<Vec<Frame>, LogError> {
-    Frame::decode(message.headers.as_ref(), &message.payload)
-        .map_err(|source| LogError::Frame { sequence, source })
 }
 
 /// Batches of some runs that the log already has.

@@ -147,8 +147,7 @@ impl StateLog {
     async fn read_new_entries(&mut self) -> Result<(), LogError> {
         let Self { log, connector, read_to, charges, bookmarks, .. } = self;
         let from = *read_to + 1;
-        log.each_manifest(from, |sequence, _, run| {
-            *read_to = sequence;
+        let read = log.each_manifest(from, |_, _, run| {
             let Some(pull) = run.pull.filter(|pull| pull.connector == *connector) else { return };
             if pull.calls > 0 {
                 charges.push(BudgetCharge { calls: pull.calls, until: pull.until });
@@ -159,7 +158,9 @@ impl StateLog {
                     bookmarks.insert(key, bookmark);
                 }
             }
-        })
-        .await
+        });
+        // The next entry is published after this sequence, also if the message there is damaged.
+        *read_to = read.await?.max(*read_to);
+        Ok(())
     }
 }

@@ -82,13 +82,12 @@ pub async fn export_log(
     let mut archive = ArchiveWriter::create(&args.file, log.identity()?)?;
     let bar = ProgressBar::new(log.sequence_range().map_or(0, |range| *range.end()));
     let (mut next, mut gaps) = (1, 0);
-    log.each_message(|sequence, message| {
+    log.each_message(|message| {
+        let sequence = message.sequence.to_u64();
         gaps += sequence - next;
         next = sequence + 1;
         bar.set_position(sequence);
-        let written =
-            archive.append_message(sequence, &message.subject, message.headers.as_ref(), &message.payload);
-        written.map_err(LogError::Archive)
+        archive.append_message(message).map_err(LogError::Archive)
     })
     .await?;
     bar.finish_and_clear();

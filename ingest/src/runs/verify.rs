@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use clap::Args;
-use event_log::frame::{Frame, FrameId, schema_name};
+use event_log::frame::{FrameId, schema_name};
 use event_log::replica::LaggingReplica;
 use event_log::stream::{COPY_HINT, StreamSettings};
 use market::event::{Kind, RunManifest, RunState};
@@ -153,10 +153,11 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
     // An undone run need not be completed.
     let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let (mut ids, mut next) = (HashSet::new(), 1);
-    log.each_message(|sequence, message| {
+    log.each_message(|message| {
+        let sequence = message.sequence.to_u64();
         findings.gaps.extend(next..sequence);
         (next, findings.messages) = (sequence + 1, findings.messages + 1);
-        match Frame::decode(message.headers.as_ref(), &message.payload) {
+        match message.decode_frames() {
             Ok(frames) => {
                 let run = frames.first().filter(|frame| frame.body.kind() != Kind::Run);
                 if let Some((run, (end, _))) =

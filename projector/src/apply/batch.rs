@@ -6,13 +6,13 @@
 use std::collections::HashSet;
 
 use event_log::frame::{Body, Frame, FrameError};
+use event_log::message::LogMessage;
 use event_log::sequence::Sequence;
 use store::db::error_chain;
 use telemetry::failpoint;
 use tokio_postgres::Transaction;
 
 use crate::apply::dead_letters::{DeadLetter, insert_dead_letters, to_printable};
-use crate::apply::message::LogMessage;
 use crate::apply::run_records::{insert_frames, insert_run_records, load_applied_frames};
 use crate::error::ApplyError;
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
@@ -33,19 +33,20 @@ struct SequencedBatch {
 /// Applies the facts of some messages and updates the cache.
 ///
 /// The caller commits the transaction together with the checkpoint. If it rolls back, the cache is stale and
-/// must be discarded.
+/// must be discarded. `repeated` makes dead letters of rows with an error that repeats, too.
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
     messages: &[LogMessage],
     cache: &mut FactCache,
+    repeated: bool,
 ) -> Result<(), ApplyError> {
     let (frames, mut letters) = decode_messages(messages)?;
     let fresh = drop_applied(transaction, frames).await?;
     let pairs: Vec<(Sequence, &Frame)> =
         fresh.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
     insert_frames(transaction, &pairs).await?;
-    letters.extend(apply_frames(transaction, fact_set, fresh, cache).await?);
+    letters.extend(apply_frames(transaction, fact_set, fresh, cache, repeated).await?);
     insert_dead_letters(transaction, fact_set, &letters).await?;
     Ok(())
 }
@@ -61,7 +62,7 @@ pub async fn reapply_message(
     let pairs: Vec<(Sequence, &Frame)> =
         missing.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
     insert_frames(transaction, &pairs).await?;
-    letters.extend(apply_frames(transaction, fact_set, frames, &mut FactCache::disabled()).await?);
+    letters.extend(apply_frames(transaction, fact_set, frames, &mut FactCache::disabled(), true).await?);
     Ok(letters)
 }
 
@@ -71,10 +72,11 @@ async fn apply_frames(
     fact_set: &str,
     frames: Vec<SequencedBatch>,
     cache: &mut FactCache,
+    repeated: bool,
 ) -> Result<Vec<DeadLetter>, ApplyError> {
     let (mut open, mut letters) = (vec![frames], Vec::new());
     while let Some(group) = open.pop().filter(|group| !group.is_empty()) {
-        let Some((error, code)) = apply_or_undo(transaction, fact_set, &group, cache).await? else {
+        let Some((error, code)) = apply_or_undo(transaction, fact_set, &group, cache, repeated).await? else {
             continue;
         };
         match bisect(group) {
@@ -91,6 +93,7 @@ async fn apply_or_undo(
     fact_set: &str,
     group: &[SequencedBatch],
     cache: &mut FactCache,
+    repeated: bool,
 ) -> Result<Option<(ApplyError, String)>, ApplyError> {
     let savepoint = transaction.transaction().await?;
     let outcome = apply_group(&savepoint, fact_set, group, cache).await;
@@ -101,7 +104,7 @@ async fn apply_or_undo(
             cache.update_years(years);
             Ok(None)
         }
-        Err(error) => match error.dead_letter_code() {
+        Err(error) => match error.dead_letter_code().or_else(|| error.repeated_code().filter(|_| repeated)) {
             Some(code) => {
                 savepoint.rollback().await?;
                 failpoint!("projector.bisecting");
@@ -134,10 +137,7 @@ async fn apply_group(
 fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<DeadLetter>), ApplyError> {
     use rayon::prelude::*;
     let decoded: Vec<(&LogMessage, Result<Vec<Frame>, FrameError>)> = tokio::task::block_in_place(|| {
-        messages
-            .par_iter()
-            .map(|message| (message, Frame::decode(message.headers.as_ref(), &message.payload)))
-            .collect()
+        messages.par_iter().map(|message| (message, message.decode_frames())).collect()
     });
     let (mut frames, mut letters) = (Vec::new(), Vec::new());
     for (message, outcome) in decoded {
@@ -162,7 +162,7 @@ fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<
 
 fn undecodable_letter(message: &LogMessage, error: &FrameError) -> DeadLetter {
     let code = match error {
-        FrameError::Header(_) => "bad_headers",
+        FrameError::Header(_) | FrameError::HeaderBlock(_) => "bad_headers",
         FrameError::Json(_) => "bad_json",
         FrameError::Columns(_) | FrameError::Postcard(_) => "bad_columns",
         FrameError::Compression(_) => "bad_compression",

@@ -1,15 +1,17 @@
-//! Log reader: one ordered JetStream consumer that reads batches from the checkpoint on and skips no message.
+//! Log reader: one ordered JetStream consumer that reads batches from the checkpoint on and skips no message. A message
+//! that the consumer does not deliver is read by its sequence.
 
 use std::time::{Duration, Instant};
 
+use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
-use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
+use async_nats::jetstream::stream::Stream;
 use event_log::frame::unpacked_length;
+use event_log::message::LogMessage;
 use event_log::sequence::Sequence;
 use futures::StreamExt;
 
 use crate::apply::in_flight_loads::InFlightLoads;
-use crate::apply::message::LogMessage;
 use crate::error::ConsumeError;
 
 /// Largest number of messages in a batch.
@@ -18,8 +20,12 @@ const MAX_MESSAGES: usize = 2_000;
 const LINGER: Duration = Duration::from_millis(250);
 /// Time without a delivery after which the server is asked for the next message.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// Time a readable message may stay undelivered before the consumer is created again.
+/// Time a readable message may stay undelivered before it is read by its sequence.
 const STALL_TIMEOUT: Duration = Duration::from_secs(15);
+/// Interval of checks while a batch is awaited.
+const DELIVERY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Messages that are read by their sequence before a new consumer is created.
+const MAX_BY_SEQUENCE: usize = 256;
 
 /// Consecutive messages of the log.
 #[derive(Debug, Default)]
@@ -61,7 +67,12 @@ impl MessageBatch {
 
 /// Reader of the log at a position.
 pub struct LogReader {
-    messages: pull::Ordered,
+    context: Context,
+    stream: Stream,
+    /// Consumer; `None` while messages are read by their sequence, and after a gap in its deliveries.
+    messages: Option<pull::Ordered>,
+    /// Reading continues by sequence. The message here was delivered instead of the next one, or ended the delivery.
+    gap: Option<u64>,
     after: Sequence,
     batch_bytes: u64,
     buffered: MessageBatch,
@@ -83,33 +94,62 @@ enum DeliveryState {
 }
 
 impl DeliveryState {
-    /// State after a check that found the next message undelivered. Returns an error from [`STALL_TIMEOUT`] on.
-    fn after_stalled_check(self, next: u64, now: Instant) -> Result<Self, ConsumeError> {
-        let since = if let Self::Stalled { since } = self { since } else { now };
-        let stalled_for = now.duration_since(since);
-        if stalled_for >= STALL_TIMEOUT {
-            return Err(ConsumeError::Stalled { next, seconds: stalled_for.as_secs() });
-        }
-        Ok(Self::Stalled { since })
+    /// State after a check that found the next message undelivered.
+    fn after_stalled_check(self, now: Instant) -> Self {
+        Self::Stalled { since: if let Self::Stalled { since } = self { since } else { now } }
+    }
+
+    /// True if the next message is undelivered for [`STALL_TIMEOUT`].
+    fn has_timed_out(self, now: Instant) -> bool {
+        matches!(self, Self::Stalled { since } if now.duration_since(since) >= STALL_TIMEOUT)
     }
 }
 
 impl LogReader {
-    /// Opens a reader at the message after `after`.
-    pub async fn open(stream: &Stream, after: Sequence, batch_bytes: u64) -> Result<Self, ConsumeError> {
+    /// Opens a reader at the message after `after`. Malformed messages there are read by their sequence first, because a
+    /// consumer would end the connection.
+    pub async fn open(
+        context: &Context,
+        stream: &Stream,
+        after: Sequence,
+        batch_bytes: u64,
+    ) -> Result<Self, ConsumeError> {
+        let is_at_end = after.to_u64() >= stream.cached_info().state.last_sequence;
+        let mut reader = Self {
+            context: context.clone(),
+            stream: stream.clone(),
+            messages: None,
+            gap: None,
+            after,
+            batch_bytes,
+            buffered: MessageBatch::default(),
+            bytes: 0,
+            loads: InFlightLoads::default(),
+            last_progress: Instant::now(),
+            delivery: if is_at_end { DeliveryState::Current } else { DeliveryState::Pending },
+        };
+        if let Some(message) = reader.fetch(reader.next_number()).await?.filter(LogMessage::is_malformed) {
+            reader.read_by_sequence(message).await?;
+        } else {
+            reader.create_consumer().await?;
+        }
+        Ok(reader)
+    }
+
+    async fn create_consumer(&mut self) -> Result<(), ConsumeError> {
         let config = pull::OrderedConfig {
-            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after.to_u64() + 1 },
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: self.next_number() },
             max_bytes: 0,
             ..Default::default()
         };
-        let consumer =
-            stream.create_consumer(config).await.map_err(|error| ConsumeError::Consumer(error.into()))?;
+        let consumer = self
+            .stream
+            .create_consumer(config)
+            .await
+            .map_err(|error| ConsumeError::Consumer(error.into()))?;
         let messages = consumer.messages().await.map_err(|error| ConsumeError::Consumer(error.into()))?;
-        let (buffered, loads, last_progress) =
-            (MessageBatch::default(), InFlightLoads::default(), Instant::now());
-        let is_at_end = after.to_u64() >= stream.cached_info().state.last_sequence;
-        let delivery = if is_at_end { DeliveryState::Current } else { DeliveryState::Pending };
-        Ok(Self { messages, after, batch_bytes, buffered, bytes: 0, loads, last_progress, delivery })
+        self.messages = Some(messages);
+        Ok(())
     }
 
     /// Waits for the next batch: the available messages up to the size limit, and the rest of a load in
@@ -160,30 +200,80 @@ impl LogReader {
         (self.last_progress, self.delivery) = (Instant::now(), DeliveryState::Current);
     }
 
-    /// Checks that the server still delivers.
+    /// Waits for the next batch, and checks the delivery at the same time.
+    pub async fn next_checked_batch(&mut self) -> Result<MessageBatch, ConsumeError> {
+        loop {
+            match tokio::time::timeout(DELIVERY_CHECK_INTERVAL, self.next_batch()).await {
+                Ok(batch) => return batch,
+                Err(_) => self.check_delivery().await?,
+            }
+        }
+    }
+
+    /// Checks that the server still delivers. Reads the next messages by their sequence if the next one is malformed, or
+    /// if it stays undelivered for [`STALL_TIMEOUT`], as with a damaged replica.
     ///
-    /// Fails if the next message is damaged, because the server then stops silently. Fails also if a readable
-    /// message stays undelivered for [`STALL_TIMEOUT`], as with a damaged replica.
-    pub async fn check_delivery(&mut self, stream: &Stream) -> Result<(), ConsumeError> {
-        if self.last_progress.elapsed() < STALL_CHECK_INTERVAL {
+    /// Fails if the log has no next message, because the server then stops silently.
+    pub async fn check_delivery(&mut self) -> Result<(), ConsumeError> {
+        if self.gap.is_none() && self.last_progress.elapsed() < STALL_CHECK_INTERVAL {
             return Ok(());
         }
         self.last_progress = Instant::now();
-        let state = stream.get_info().await.map_err(|error| ConsumeError::Consumer(error.into()))?.state;
         let next = self.next_number();
-        if state.last_sequence < next {
+        if self.last_sequence().await? < next {
             self.delivery = DeliveryState::Current;
             return Ok(());
         }
-        match stream.get_raw_message(next).await {
-            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => {
-                Err(ConsumeError::Unreadable(next))
+        let message = match (self.fetch(next).await?, self.gap) {
+            (Some(message), _) => message,
+            (None, Some(found)) if found > next => {
+                return Err(ConsumeError::Gap { after: self.after.to_u64(), found });
             }
-            _ => {
-                self.delivery = self.delivery.after_stalled_check(next, Instant::now())?;
-                Ok(())
+            (None, _) => return Err(ConsumeError::Unreadable(next)),
+        };
+        let now = Instant::now();
+        self.delivery = self.delivery.after_stalled_check(now);
+        if message.is_malformed() || self.gap.is_some() || self.delivery.has_timed_out(now) {
+            tracing::warn!(
+                sequence = next,
+                malformed = message.is_malformed(),
+                "the server does not deliver a message of the log; it is read by its sequence"
+            );
+            self.messages = None;
+            self.read_by_sequence(message).await?;
+        }
+        Ok(())
+    }
+
+    async fn last_sequence(&self) -> Result<u64, ConsumeError> {
+        let info = self.stream.get_info().await.map_err(|error| ConsumeError::Consumer(error.into()))?;
+        Ok(info.state.last_sequence)
+    }
+
+    async fn fetch(&self, sequence: u64) -> Result<Option<LogMessage>, ConsumeError> {
+        let stream = &self.stream.cached_info().config.name;
+        let fetched = LogMessage::fetch(&self.context, stream, sequence).await;
+        fetched.map_err(|error| ConsumeError::Consumer(error.into()))
+    }
+
+    /// Buffers a message and the ones after it by their sequences. Then creates a consumer for the rest, unless that
+    /// begins with a malformed message.
+    async fn read_by_sequence(&mut self, first: LogMessage) -> Result<(), ConsumeError> {
+        let last = self.last_sequence().await?;
+        let mut next = Some(first);
+        for _ in 0..MAX_BY_SEQUENCE {
+            let Some(message) = next.take() else { break };
+            let pending = last.saturating_sub(message.sequence.to_u64());
+            self.buffer_message(message, pending);
+            if pending > 0 && self.has_room() {
+                next = self.fetch(self.next_number()).await?;
             }
         }
+        self.gap = next.filter(LogMessage::is_malformed).map(|message| message.sequence.to_u64());
+        if self.gap.is_none() {
+            self.create_consumer().await?;
+        }
+        Ok(())
     }
 
     fn is_batch_full(&self) -> bool {
@@ -197,29 +287,39 @@ impl LogReader {
 
     async fn buffer_next(&mut self) -> Result<(), ConsumeError> {
         let (message, pending) = self.next_message().await?;
+        self.buffer_message(message, pending);
+        Ok(())
+    }
+
+    fn buffer_message(&mut self, message: LogMessage, pending: u64) {
+        self.after = message.sequence;
+        (self.last_progress, self.delivery) = (Instant::now(), DeliveryState::Current);
         self.bytes += unpacked_length(&message.payload);
         self.loads.observe(&message, self.last_progress);
         self.buffered.messages.push(message);
         self.buffered.pending = pending;
-        Ok(())
     }
 
     async fn next_message(&mut self) -> Result<(LogMessage, u64), ConsumeError> {
-        let message = self.messages.next().await.ok_or(ConsumeError::Ended)?;
-        let message = message.map_err(|error| ConsumeError::Consumer(error.into()))?;
-        let (found, pending) = {
-            let info = message.info().map_err(ConsumeError::Consumer)?;
-            (info.stream_sequence, info.pending)
+        let Some(messages) = &mut self.messages else { return std::future::pending().await };
+        let message = match messages.next().await {
+            Some(Ok(message)) => message,
+            // The buffered messages are applied first: the message after them may be the cause.
+            _ if !self.buffered.messages.is_empty() => {
+                (self.messages, self.gap) = (None, Some(self.next_number()));
+                return std::future::pending().await;
+            }
+            Some(Err(error)) => return Err(ConsumeError::Consumer(error.into())),
+            None => return Err(ConsumeError::Ended),
         };
-        let after = self.after.to_u64();
-        if found != after + 1 {
-            return Err(ConsumeError::Gap { after, found });
+        let (message, delivery) = LogMessage::from_delivery(message).map_err(ConsumeError::Consumer)?;
+        let found = message.sequence.to_u64();
+        if found != self.next_number() {
+            // The log has no message between, or the client hid one with a status. `check_delivery` reads it.
+            (self.messages, self.gap) = (None, Some(found));
+            return std::future::pending().await;
         }
-        let sequence = Sequence::try_from(found)?;
-        (self.after, self.last_progress, self.delivery) = (sequence, Instant::now(), DeliveryState::Current);
-        let (message, _) = message.split();
-        let async_nats::Message { subject, payload, headers, .. } = message;
-        Ok((LogMessage { sequence, subject: subject.to_string(), headers, payload }, pending))
+        Ok((message, delivery.pending))
     }
 }
 
@@ -228,18 +328,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stall_is_an_error_from_the_limit_on_and_counts_from_its_first_check() -> Result<(), ConsumeError> {
+    fn a_stall_times_out_from_the_limit_on_and_counts_from_its_first_check() {
         let first = Instant::now();
         let seconds = |count| first + Duration::from_secs(count);
-        let stalled = DeliveryState::Current.after_stalled_check(7, first)?;
+        let stalled = DeliveryState::Current.after_stalled_check(first);
         assert_eq!(stalled, DeliveryState::Stalled { since: first });
-        assert_eq!(stalled.after_stalled_check(7, seconds(14))?, stalled);
-        let failed = stalled.after_stalled_check(7, seconds(15));
-        assert!(matches!(failed, Err(ConsumeError::Stalled { next: 7, seconds: 15 })), "{failed:?}");
-        assert_eq!(
-            DeliveryState::Pending.after_stalled_check(7, seconds(15))?,
-            DeliveryState::Stalled { since: seconds(15) }
-        );
-        Ok(())
+        assert_eq!(stalled.after_stalled_check(seconds(14)), stalled);
+        assert!(!stalled.has_timed_out(seconds(14)) && stalled.has_timed_out(seconds(15)));
+        let pending = DeliveryState::Pending.after_stalled_check(seconds(15));
+        assert_eq!(pending, DeliveryState::Stalled { since: seconds(15) });
+        assert!(!pending.has_timed_out(seconds(15)));
     }
 }

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use event_log::frame::{Body, Envelope, Frame};
+use event_log::frame::{Body, Envelope};
+use event_log::message::LogMessage;
 use market::event::{Kind, RunState};
-
-use crate::apply::message::LogMessage;
 
 /// Time after which a load without messages no longer counts as in progress; it may have been killed.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -21,7 +20,7 @@ impl InFlightLoads {
         let Ok(envelope) = Envelope::from_headers(message.headers.as_ref()) else { return };
         if envelope.kind == Kind::Run {
             self.0.retain(|_, latest| now.saturating_duration_since(*latest) < IDLE_TIMEOUT);
-            let frames = Frame::decode(message.headers.as_ref(), &message.payload).unwrap_or_default();
+            let frames = message.decode_frames().unwrap_or_default();
             let Some(Body::Run(run)) = frames.into_iter().next().map(|frame| frame.body) else { return };
             match run.state {
                 RunState::Started => drop(self.0.insert(run.run, now)),
@@ -41,7 +40,7 @@ impl InFlightLoads {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use event_log::frame::FrameId;
+    use event_log::frame::{Frame, FrameId};
     use event_log::sequence::Sequence;
     use market::event::RunManifest;
 
@@ -58,7 +57,14 @@ mod tests {
             body,
         };
         let (headers, payload) = frame.encode().unwrap();
-        LogMessage { sequence: Sequence::default(), subject: "s".to_owned(), headers: Some(headers), payload }
+        LogMessage {
+            sequence: Sequence::default(),
+            subject: "s".to_owned(),
+            headers: Some(headers),
+            malformed_headers: None,
+            payload,
+            stored_at: DateTime::UNIX_EPOCH,
+        }
     }
 
     fn manifest(state: RunState) -> LogMessage {

@@ -3,16 +3,15 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context;
-use async_nats::jetstream::stream::Stream;
+use async_nats::jetstream::Context as LogContext;
 use event_log::frame::{Body, Frame, FrameError};
-use event_log::sequence::Sequence;
+use event_log::message::LogMessage;
 use event_log::stream::StreamSettings;
 use serde_json::{Map, Value};
 use store::db;
 
 use crate::apply::batch::reapply_message;
 use crate::apply::dead_letters::DeadLetterEntry;
-use crate::apply::message::LogMessage;
 use crate::settings::DatabaseArgs;
 
 const STAGING: &str = include_str!("../../queries/staging.sql");
@@ -29,7 +28,7 @@ pub async fn retry_dead_letters(
     log: &StreamSettings,
     letters: &[DeadLetterEntry],
 ) -> anyhow::Result<u64> {
-    let stream = open_stream(log).await?;
+    let context = open_log(log).await?;
     let messages: BTreeSet<(&str, i64)> =
         letters.iter().map(|letter| (letter.fact_set.as_str(), letter.sequence)).collect();
     let mut applied = 0;
@@ -41,8 +40,8 @@ pub async fn retry_dead_letters(
         // This changes facts that a running projector has cached. Without its lease that projector starts with
         // an empty cache.
         transaction.execute(TAKE_LEASE, &[&fact_set]).await?;
-        let failed =
-            reapply_message(&mut transaction, fact_set, &fetch_message(&stream, sequence).await?).await?;
+        let message = fetch_message(&context, log, sequence).await?;
+        let failed = reapply_message(&mut transaction, fact_set, &message).await?;
         let failed: Vec<i32> = failed.iter().map(|letter| letter.item).collect();
         applied += transaction.execute(APPLIED, &[&fact_set, &sequence, &failed]).await?;
         transaction.execute(RECOMPUTE, &[]).await?;
@@ -58,11 +57,11 @@ pub async fn export_rows<'a>(
     log: &StreamSettings,
     letters: &'a [DeadLetterEntry],
 ) -> anyhow::Result<(Vec<Value>, Vec<&'a DeadLetterEntry>)> {
-    let stream = open_stream(log).await?;
+    let context = open_log(log).await?;
     let (mut records, mut unreadable) = (Vec::new(), Vec::new());
     for letter in letters {
-        let message = fetch_message(&stream, letter.sequence).await?;
-        let frames = Frame::decode(message.headers.as_ref(), &message.payload).unwrap_or_default();
+        let message = fetch_message(&context, log, letter.sequence).await?;
+        let frames = message.decode_frames().unwrap_or_default();
         let item = usize::try_from(letter.item).ok().and_then(|item| item.checked_sub(1));
         match item.and_then(|item| locate_item(&frames, item)) {
             Some((body, item)) => records.extend(item_rows(body, item)?),
@@ -107,19 +106,17 @@ fn canonical_record(kind: &str, row: &Value) -> Value {
     Value::Object(record)
 }
 
-async fn open_stream(log: &StreamSettings) -> anyhow::Result<Stream> {
+async fn open_log(log: &StreamSettings) -> anyhow::Result<LogContext> {
     let context = log.connect("projector-dead-letters").await?;
-    Ok(log.open(&context).await?)
+    log.open_existing(&context).await?;
+    Ok(context)
 }
 
-async fn fetch_message(stream: &Stream, sequence: i64) -> anyhow::Result<LogMessage> {
-    let wanted = u64::try_from(sequence)?;
-    let found = stream.get_raw_message(wanted).await;
-    let found = found.with_context(|| format!("cannot read message {sequence} of the log"))?;
-    Ok(LogMessage {
-        sequence: Sequence::try_from(found.sequence)?,
-        subject: found.subject.to_string(),
-        headers: Some(found.headers),
-        payload: found.payload,
-    })
+async fn fetch_message(
+    context: &LogContext,
+    log: &StreamSettings,
+    sequence: i64,
+) -> anyhow::Result<LogMessage> {
+    let found = LogMessage::fetch(context, &log.nats_stream, u64::try_from(sequence)?).await?;
+    found.with_context(|| format!("cannot read message {sequence}: the log has none there"))
 }

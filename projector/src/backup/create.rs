@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use async_nats::jetstream::Context;
+use async_nats::jetstream::stream::Stream;
 use chrono::Utc;
 use event_log::archive::ArchiveWriter;
 use event_log::sequence::Sequence;
+use event_log::stream::StreamError;
 use serde::Serialize;
 use store::db::{self, DbError, generation_schema};
 use tokio::time::Instant;
@@ -23,6 +26,8 @@ const POSITION: &str = include_str!("../../queries/backup/position.sql");
 const DISCARDED: &str = include_str!("../../queries/backup/discarded.sql");
 /// Maximum wait until the served tables have reached the checkpoint of the facts.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
+/// Interval of the checks of that.
+const POSITION_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Summary of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,12 +40,21 @@ pub struct BackupReport {
     pub messages: u64,
     /// Number of rows of accounts, keys, audit, plans and policy.
     pub rows: u64,
+    /// Number of log messages before the start of the backup that are not in it, because they are not applied.
+    pub missing_messages: u64,
 }
 
 impl BackupReport {
-    /// One line of text.
+    /// Lines of text.
     pub fn summary(&self) -> String {
-        format!("{}: the log up to {}, {} rows of accounts and policy", self.folder, self.sequence, self.rows)
+        let Self { folder, sequence, rows, missing_messages, .. } = self;
+        let mut text = format!("{folder}: the log up to {sequence}, {rows} rows of accounts and policy");
+        if *missing_messages > 0 {
+            text.push_str(&format!(
+                "\n{missing_messages} later messages of the log are missing: the projector has not applied them; see projector status"
+            ));
+        }
+        text
     }
 }
 
@@ -51,7 +65,9 @@ pub async fn create_backup(
 ) -> Result<BackupReport, BackupError> {
     let client = db::connect(&db::owner_config(&settings.database.owner)?).await?;
     db::refuse_newer_schema(&client).await?;
-    let position = begin_caught_up_snapshot(&client).await?;
+    let stream = open_log(settings).await?;
+    let last = stream.as_ref().map_or(0, |(_, stream)| stream.cached_info().state.last_sequence);
+    let position = begin_caught_up_snapshot(&client, i64::try_from(last).unwrap_or(i64::MAX)).await?;
     folder::create_folder(&args.folder)?;
     let (generation, sequence): (i32, i64) =
         (position.try_get("generation")?, position.try_get("checkpoint")?);
@@ -64,7 +80,9 @@ pub async fn create_backup(
     let read_tables = compute_checksums(&client, generation).await?;
     let (mut messages, mut log) = (0, None);
     if let Some(genesis) = &genesis {
-        messages = export_log(settings, genesis, sequence, &folder::log_path(&args.folder)).await?;
+        let opened =
+            stream.ok_or_else(|| StreamError::Absent { stream: settings.stream.nats_stream.clone() })?;
+        messages = export_log(settings, opened, genesis, sequence, &folder::log_path(&args.folder)).await?;
         log = Some(folder::digest_file(&folder::log_path(&args.folder))?);
     }
     let manifest = BackupManifest {
@@ -88,20 +106,41 @@ pub async fn create_backup(
     };
     manifest.write(&args.folder)?;
     let rows = manifest.tables.iter().map(|table| table.rows).sum();
-    Ok(BackupReport { folder: args.folder.display().to_string(), sequence, messages, rows })
+    let missing_messages = last.saturating_sub(sequence.unsigned_abs());
+    if missing_messages > 0 {
+        tracing::warn!(
+            missing_messages,
+            sequence,
+            "the backup lacks the end of the log; the projector has not applied it"
+        );
+    }
+    Ok(BackupReport { folder: args.folder.display().to_string(), sequence, messages, rows, missing_messages })
 }
 
-/// Begins a snapshot in which the served tables have reached the checkpoint of the facts. Returns the row with
-/// that position.
-async fn begin_caught_up_snapshot(client: &Client) -> Result<Row, BackupError> {
+/// Opens the log; `None` if it does not exist.
+async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Stream)>, BackupError> {
+    let context = settings.stream.connect("projector-backup").await?;
+    match settings.stream.open_existing(&context).await {
+        Err(StreamError::Absent { .. }) => Ok(None),
+        stream => Ok(Some((context, stream?))),
+    }
+}
+
+/// Begins a snapshot in which the served tables are at the checkpoint of the facts. Returns that position. Waits for a
+/// running projector to apply the log up to `last`.
+async fn begin_caught_up_snapshot(client: &Client, last: i64) -> Result<Row, BackupError> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {
         client.batch_execute("begin isolation level repeatable read read only").await?;
         if let Some(position) = load_caught_up_position(client).await? {
-            return Ok(position);
+            let behind =
+                position.try_get::<_, bool>("follows")? && position.try_get::<_, i64>("checkpoint")? < last;
+            if !behind || begun.elapsed() + POSITION_INTERVAL >= CATCH_UP_TIMEOUT {
+                return Ok(position);
+            }
         }
         client.batch_execute("rollback").await?;
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        tokio::time::sleep(POSITION_INTERVAL).await;
     }
     Err(BackupError::NotCaughtUp(CATCH_UP_TIMEOUT.as_secs()))
 }
@@ -118,12 +157,11 @@ async fn load_caught_up_position(client: &Client) -> Result<Option<Row>, DbError
 /// Exports the log up to `end`. Returns the number of messages.
 async fn export_log(
     settings: &ProjectorSettings,
+    (context, stream): (Context, Stream),
     genesis: &str,
     end: i64,
     path: &Path,
 ) -> Result<u64, BackupError> {
-    let context = settings.stream.connect("projector-backup").await?;
-    let stream = settings.stream.open_existing(&context).await?;
     if event_log::stream::stream_identity(&stream)? != genesis {
         return Err(BackupError::Refused(format!(
             "cannot back up stream {}: the tables were derived from another log",
@@ -131,17 +169,16 @@ async fn export_log(
         )));
     }
     let mut archive = ArchiveWriter::create(path, genesis.to_owned())?;
-    let mut reader = LogReader::open(&stream, Sequence::default(), settings.batch_bytes).await?;
+    let mut reader = LogReader::open(&context, &stream, Sequence::default(), settings.batch_bytes).await?;
     let mut read = 0;
     while read < end {
-        let batch = tokio::time::timeout(CATCH_UP_TIMEOUT, reader.next_batch()).await;
+        let batch = tokio::time::timeout(CATCH_UP_TIMEOUT, reader.next_checked_batch()).await;
         let batch = batch.map_err(|_| {
             BackupError::Refused(format!("cannot read the log: no message after {read} was delivered"))
         })?;
         for message in batch?.messages.iter().filter(|message| message.sequence.to_i64() <= end) {
-            let (sequence, headers) = (message.sequence, message.headers.as_ref());
-            archive.append_message(sequence.to_u64(), &message.subject, headers, &message.payload)?;
-            read = sequence.to_i64();
+            archive.append_message(message)?;
+            read = message.sequence.to_i64();
         }
     }
     Ok(archive.finish()?)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use event_log::restore::import_archive;
 use event_log::stream::StreamError;
 use market::metrics::METHOD_VERSION;
@@ -24,6 +25,9 @@ use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
 const HOLDS: &str = include_str!("../../queries/backup/holds.sql");
 const STUDIED: &str = include_str!("../../queries/backup/studied.sql");
+const END_SESSIONS: &str = "delete from accounts.sessions";
+const END_LINKS: &str = "update accounts.links set used_at = now() where used_at is null";
+const RESTORED: &str = include_str!("../../queries/backup/restored_accounts.sql");
 const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
 /// The generation that a migration creates.
 const FIRST_GENERATION: i32 = 1;
@@ -38,6 +42,46 @@ pub struct RestoreReport {
     /// Rule version of the backup, if this program has another rule version. The tables may then differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
+    /// Accounts, keys and passwords of the backup, which hold again.
+    pub accounts: RestoredAccounts,
+}
+
+/// State of the accounts after a restore. Later changes are not in the backup, so only counts are known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RestoredAccounts {
+    /// Time of the backup. Changes after it are lost.
+    pub as_of: DateTime<Utc>,
+    /// Accounts that are not deleted.
+    pub accounts: i64,
+    /// Valid keys; also keys that were deleted or replaced after the backup.
+    pub keys: i64,
+    /// Passwords; also passwords that were changed after the backup.
+    pub passwords: i64,
+    /// Dashboard sessions of the backup, which were ended.
+    pub ended_sessions: u64,
+    /// Unused one-time links of the backup, which were ended.
+    pub ended_links: u64,
+}
+
+impl RestoredAccounts {
+    fn summary(&self) -> String {
+        let Self { as_of, accounts, keys, passwords, ended_sessions, ended_links } = self;
+        let as_of = as_of.format("%Y-%m-%d %H:%M:%S UTC");
+        let mut text = format!(
+            "{accounts} accounts are restored as of {as_of}; {ended_sessions} sessions and {ended_links} one-time links were ended"
+        );
+        if *keys > 0 {
+            text.push_str(&format!(
+                "\n{keys} keys are valid again, also those deleted or replaced since then: api key list, api key delete"
+            ));
+        }
+        if *passwords > 0 {
+            text.push_str(&format!(
+                "\n{passwords} passwords are valid again, also those changed since then: api account reset"
+            ));
+        }
+        text
+    }
 }
 
 /// Read table that differs from the backup.
@@ -66,7 +110,7 @@ impl RestoreReport {
         for DifferingTable { table, rows, rows_in_backup } in &self.differing {
             text.push_str(&format!("\n{table} differs: {rows} rows, {rows_in_backup} in the backup"));
         }
-        text
+        format!("{text}\n{}", self.accounts.summary())
     }
 }
 
@@ -95,7 +139,7 @@ pub async fn restore_backup(
     if manifest.log.is_some() {
         import_archive(&folder::log_path(&args.folder), &settings.stream).await?;
     }
-    import_state(&mut client, &args.folder, &manifest).await?;
+    let accounts = import_state(&mut client, &args.folder, &manifest).await?;
     let metrics = Arc::new(ProjectorMetrics::new().map_err(RunError::from)?);
     run_projector(settings, true, &metrics, shutdown).await?;
     for (sequence, item) in &manifest.discarded {
@@ -104,7 +148,7 @@ pub async fn restore_backup(
     let differing =
         compare_checksums(&manifest.read_tables, &compute_checksums(&client, manifest.generation).await?);
     let other_rules = (manifest.method_version != METHOD_VERSION).then_some(manifest.method_version);
-    Ok(RestoreReport { sequence: manifest.sequence, differing, other_rules })
+    Ok(RestoreReport { sequence: manifest.sequence, differing, other_rules, accounts })
 }
 
 async fn refuse_full_database(client: &Client) -> Result<(), BackupError> {
@@ -159,12 +203,25 @@ async fn import_state(
     client: &mut Client,
     folder: &Path,
     manifest: &BackupManifest,
-) -> Result<(), BackupError> {
+) -> Result<RestoredAccounts, BackupError> {
     let transaction = client.transaction().await?;
     tables::import_tables(&transaction, folder, &manifest.tables).await?;
     let BackupManifest { generation, own_policy, held_policy, as_of, rules, note, .. } = manifest;
     transaction.execute(STUDIED, &[generation, own_policy, held_policy, as_of, rules, note]).await?;
-    Ok(transaction.commit().await?)
+    // A session that ended after the backup, or a link that was used after it, must not be valid again.
+    let ended_sessions = transaction.execute(END_SESSIONS, &[]).await?;
+    let ended_links = transaction.execute(END_LINKS, &[]).await?;
+    let row = transaction.query_one(RESTORED, &[]).await?;
+    let accounts = RestoredAccounts {
+        as_of: manifest.made_at,
+        accounts: row.try_get("accounts")?,
+        keys: row.try_get("keys")?,
+        passwords: row.try_get("passwords")?,
+        ended_sessions,
+        ended_links,
+    };
+    transaction.commit().await?;
+    Ok(accounts)
 }
 
 /// Tables whose checksums differ.

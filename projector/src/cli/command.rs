@@ -18,7 +18,7 @@ use telemetry::listener::{MetricsSettings, parse_listen_address};
 /// Applies the market log to facts and derives read tables
 ///
 /// Exit codes: 0 success or stopped on request, 1 failed, 2 halted (an operator must act), 3 Postgres or NATS
-/// unreachable, 4 an audit or a restore has findings.
+/// unreachable, 4 an audit, a backup or a restore has findings.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
@@ -61,6 +61,9 @@ pub(crate) enum Command {
     /// The backup contains the log, accounts with key hashes, plans and audit, the source policy, and decisions
     /// on dead letters. It contains checksums of the read tables. The service keeps running. The folder
     /// contains customers' addresses: protect it.
+    ///
+    /// Exit codes: 0 the log is whole in it up to its start, 4 the projector has not applied the last messages, so they
+    /// are missing.
     Backup {
         #[command(flatten)]
         args: BackupArgs,
@@ -68,6 +71,8 @@ pub(crate) enum Command {
         applying: ApplyArgs,
     },
     /// Restore a backup onto empty servers, derive the read tables and compare them (needs DATABASE_URL)
+    ///
+    /// Ends all dashboard sessions and one-time links of the backup. Keys and passwords hold again as they were.
     ///
     /// Exit codes: 0 every table is identical, 4 some tables differ; they are named. Passwords of roles belong
     /// to the Postgres server: set them again.
@@ -77,7 +82,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         applying: ApplyArgs,
     },
-    /// Print the state of the projector
+    /// Print the state of the projector and of the log
+    ///
+    /// Exit codes: 0 both servers answered, 3 one did not; the state from the other one is printed.
     Status {
         #[command(flatten)]
         stream: StreamSettings,

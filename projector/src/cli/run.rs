@@ -14,7 +14,7 @@ use telemetry::listener::MetricsSettings;
 use tokio_postgres::Client;
 
 use crate::apply::{dead_letters, retry};
-use crate::backup::{self, BackupError, RestoreArgs};
+use crate::backup::{self, BackupArgs, BackupError, RestoreArgs};
 use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, OutputArgs, PolicyCommand};
 use crate::cli::status::print_status;
 use crate::daemon::run::run_projector;
@@ -31,7 +31,7 @@ use crate::review::explain::{ExplainRequest, explain_security};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
 
-/// Exit code of an audit or a restore with findings.
+/// Exit code of an audit, a backup or a restore with findings.
 const EXIT_FINDINGS: u8 = 4;
 
 /// Entry point of the program.
@@ -54,7 +54,26 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Runs a command. Every command but the daemon ends when Postgres does not answer, because a statement waits forever for a
+/// frozen server.
 async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let uses_database = match &arguments.command {
+        Command::Run { until_caught_up, .. } => *until_caught_up,
+        Command::Health(_) | Command::Rules(_) => false,
+        _ => true,
+    };
+    let database = &arguments.database;
+    let config = database.projector_config(LIVE_FACTS).or_else(|_| db::owner_config(&database.owner));
+    match config {
+        Ok(config) if uses_database => tokio::select! {
+            ended = Box::pin(execute_command(arguments)) => ended,
+            error = db::watch_server(&config) => Err(error.into()),
+        },
+        _ => execute_command(arguments).await,
+    }
+}
+
+async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let database = arguments.database;
     match arguments.command {
         Command::Migrate(benchmark) => {
@@ -67,7 +86,7 @@ async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             run_daemon(&settings, until_caught_up, metrics).await?;
         }
         Command::Health(args) => return check_health(args).await,
-        Command::Status { stream, output } => print_status(&database, &stream, output.json).await?,
+        Command::Status { stream, output } => return print_status(&database, &stream, output.json).await,
         Command::Rebuild { args, applying } => {
             let settings = ProjectorSettings::new(database, applying);
             let generation = rebuild_generation(&settings, &args, Shutdown::listen()?).await?;
@@ -80,13 +99,7 @@ async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             if args.json { report::print_json(&found)? } else { diff::print_diff(&found, &args) }
         }
         Command::Backup { args, applying } => {
-            let report_of_backup =
-                backup::create_backup(&ProjectorSettings::new(database, applying), &args).await?;
-            if args.json {
-                report::print_json(&report_of_backup)?
-            } else {
-                report::print_line(&report_of_backup.summary())
-            }
+            return run_backup(&ProjectorSettings::new(database, applying), &args).await;
         }
         Command::Restore { args, applying } => {
             return run_restore(&ProjectorSettings::new(database, applying), &args).await;
@@ -132,6 +145,16 @@ async fn check_health(args: HealthArgs) -> anyhow::Result<ExitCode> {
          set METRICS_LISTEN or --address to the metrics address of the running projector, such as 127.0.0.1:9465",
     )?;
     Ok(ExitCode::from(telemetry::health_check::check_health(address, "/health").await))
+}
+
+async fn run_backup(settings: &ProjectorSettings, args: &BackupArgs) -> anyhow::Result<ExitCode> {
+    let created = backup::create_backup(settings, args).await?;
+    if args.json {
+        report::print_json(&created)?
+    } else {
+        report::print_line(&created.summary())
+    }
+    Ok(if created.missing_messages == 0 { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FINDINGS) })
 }
 
 async fn run_restore(settings: &ProjectorSettings, args: &RestoreArgs) -> anyhow::Result<ExitCode> {

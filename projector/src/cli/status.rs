@@ -1,10 +1,13 @@
 //! `projector status`: state of the projector, as text or JSON.
 
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::anyhow;
 use async_nats::jetstream::stream::Info;
 use chrono::NaiveDate;
 use event_log::replica::{LaggingReplica, find_lagging_replicas};
-use event_log::sequence::Sequence;
-use event_log::stream::StreamSettings;
+use event_log::stream::{StreamError, StreamSettings};
 use serde::Serialize;
 use store::db::{self, error_chain};
 use telemetry::outln;
@@ -15,15 +18,33 @@ use crate::settings::{DatabaseArgs, LIVE_FACTS};
 const STATUS: &str = include_str!("../../queries/status.sql");
 const SCHEMA_BYTES: &str = include_str!("../../queries/schema_bytes.sql");
 
+/// Longest wait for each server.
+const PART_TIMEOUT: Duration = Duration::from_secs(10);
+
 #[derive(Debug, Serialize)]
 struct StatusReport {
-    fact_set: String,
-    checkpoint: i64,
+    /// Parts from Postgres; absent if it cannot be reached.
+    #[serde(flatten)]
+    facts: Option<FactsStatus>,
+    /// Reason why Postgres cannot be reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    postgres_error: Option<String>,
     log_last_sequence: Option<u64>,
     lag_events: Option<u64>,
-    /// Replicas of the log that lag; `None` if NATS does not answer.
+    /// Replicas of the log that lag; `None` if the log cannot be read.
     lagging_replicas: Option<Vec<LaggingReplica>>,
+    /// Reason why the log cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_error: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct FactsStatus {
+    fact_set: String,
+    checkpoint: i64,
     holder: Option<String>,
+    /// True if the holder has the lease. A holder without it retries, or was killed.
+    leased: bool,
     halted: Option<String>,
     dead_letters: i64,
     /// Size of the facts on disk with indexes, in bytes.
@@ -43,80 +64,122 @@ struct GenerationStatus {
     bytes: i64,
 }
 
-/// Prints the status.
+/// Prints the status. Each part says which server could not be reached; the exit code is then 3.
 pub async fn print_status(
     database: &DatabaseArgs,
     stream: &StreamSettings,
     json: bool,
-) -> anyhow::Result<()> {
-    let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
-    let row = client.query_one(STATUS, &[]).await?;
-    let checkpoint: i64 = row.try_get("checkpoint")?;
-    let applied = Sequence::try_from(checkpoint)?;
-    let log = match load_stream_info(stream).await {
-        Ok(info) => Some(info),
-        Err(error) => {
-            tracing::warn!(error = %error_chain(error.as_ref()), "NATS does not answer");
-            None
-        }
+) -> anyhow::Result<ExitCode> {
+    let (facts, log) = tokio::join!(load_facts_status(database), load_stream_info(stream));
+    // Before the first load, there is no stream.
+    let is_unreachable = facts.is_err()
+        || log
+            .as_ref()
+            .is_err_and(|error| !matches!(error, LogStatusError::Stream(StreamError::Absent { .. })));
+    let applied = facts.as_ref().ok().and_then(|facts| u64::try_from(facts.checkpoint).ok());
+    let last = log.as_ref().ok().map(|log| log.state.last_sequence);
+    let status = StatusReport {
+        log_last_sequence: last,
+        lag_events: last.zip(applied).map(|(last, applied)| last.saturating_sub(applied)),
+        lagging_replicas: log.as_ref().ok().map(find_lagging_replicas),
+        log_error: log.as_ref().err().map(|error| error_chain(error)),
+        postgres_error: facts.as_ref().err().map(|error| error_chain(error.as_ref())),
+        facts: facts.ok(),
     };
-    let mut status = StatusReport {
-        fact_set: row.try_get("name")?,
-        checkpoint,
-        log_last_sequence: log.as_ref().map(|log| log.state.last_sequence),
-        lag_events: log.as_ref().map(|log| log.state.last_sequence.saturating_sub(applied.to_u64())),
-        lagging_replicas: log.as_ref().map(find_lagging_replicas),
-        holder: row.try_get("holder")?,
-        halted: row.try_get("halted")?,
-        dead_letters: row.try_get("dead_letters")?,
-        facts_bytes: load_schema_bytes(&client, row.try_get("name")?).await?,
-        active_generation: row.try_get("active")?,
-        generations: Vec::new(),
-    };
-    for row in client.query("select id, state, method_version from generations order by id", &[]).await? {
-        let id: i32 = row.try_get("id")?;
-        let version = client
-            .query_one(&format!("select sequence, as_of from {}.version", db::generation_schema(id)), &[])
-            .await?;
-        status.generations.push(GenerationStatus {
-            id,
-            state: row.try_get("state")?,
-            method_version: row.try_get("method_version")?,
-            sequence: version.try_get("sequence")?,
-            as_of: version.try_get("as_of")?,
-            bytes: load_schema_bytes(&client, &db::generation_schema(id)).await?,
-        });
-    }
     if json {
         outln!("{}", serde_json::to_string_pretty(&status)?);
     } else {
         print_text(&status);
     }
-    Ok(())
+    Ok(if is_unreachable { ExitCode::from(3) } else { ExitCode::SUCCESS })
+}
+
+async fn load_facts_status(database: &DatabaseArgs) -> anyhow::Result<FactsStatus> {
+    let loading = async {
+        let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
+        let row = client.query_one(STATUS, &[]).await?;
+        let mut status = FactsStatus {
+            fact_set: row.try_get("name")?,
+            checkpoint: row.try_get("checkpoint")?,
+            holder: row.try_get("holder")?,
+            leased: row.try_get("leased")?,
+            halted: row.try_get("halted")?,
+            dead_letters: row.try_get("dead_letters")?,
+            facts_bytes: load_schema_bytes(&client, row.try_get("name")?).await?,
+            active_generation: row.try_get("active")?,
+            generations: Vec::new(),
+        };
+        for row in client.query("select id, state, method_version from generations order by id", &[]).await? {
+            let id: i32 = row.try_get("id")?;
+            let version = client
+                .query_one(&format!("select sequence, as_of from {}.version", db::generation_schema(id)), &[])
+                .await?;
+            status.generations.push(GenerationStatus {
+                id,
+                state: row.try_get("state")?,
+                method_version: row.try_get("method_version")?,
+                sequence: version.try_get("sequence")?,
+                as_of: version.try_get("as_of")?,
+                bytes: load_schema_bytes(&client, &db::generation_schema(id)).await?,
+            });
+        }
+        Ok(status)
+    };
+    let loaded = tokio::time::timeout(PART_TIMEOUT, loading).await;
+    loaded.map_err(|_| anyhow!("Postgres does not answer within {} s", PART_TIMEOUT.as_secs()))?
 }
 
 async fn load_schema_bytes(client: &Client, schema: &str) -> anyhow::Result<i64> {
     Ok(client.query_one(SCHEMA_BYTES, &[&schema]).await?.try_get(0)?)
 }
 
-async fn load_stream_info(settings: &StreamSettings) -> anyhow::Result<Info> {
-    let context = settings.connect("projector-status").await?;
-    let stream = settings.open_existing(&context).await?;
-    Ok(stream.cached_info().clone())
+/// Reason why the log cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum LogStatusError {
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    #[error("NATS does not answer within {0} s")]
+    Unanswered(u64),
+}
+
+async fn load_stream_info(settings: &StreamSettings) -> Result<Info, LogStatusError> {
+    let loading = async {
+        let context = settings.connect("projector-status").await?;
+        Ok(settings.open_existing(&context).await?.cached_info().clone())
+    };
+    let loaded = tokio::time::timeout(PART_TIMEOUT, loading).await;
+    loaded.map_err(|_| LogStatusError::Unanswered(PART_TIMEOUT.as_secs()))?
 }
 
 fn print_text(status: &StatusReport) {
-    let lag =
-        status.lag_events.map_or("unknown (NATS does not answer)".to_owned(), |lag| format!("{lag} events"));
-    let size = |bytes: i64| format!("{:.1} MB", bytes as f64 / 1e6);
-    let facts = size(status.facts_bytes);
-    outln!("facts        applied to sequence {}, lag {lag}, {facts} on disk", status.checkpoint);
-    outln!("projector    {}", status.holder.as_deref().unwrap_or("none running"));
-    if let Some(reason) = &status.halted {
-        outln!("HALTED       {reason}");
+    if let Some(reason) = &status.log_error {
+        outln!("log          unknown: {reason}");
+    } else if let Some(last) = status.log_last_sequence {
+        outln!("log          ends at sequence {last}");
     }
     for replica in status.lagging_replicas.iter().flatten() {
         outln!("log          {replica}");
+    }
+    if let Some(reason) = &status.postgres_error {
+        outln!("facts        unknown: {reason}");
+    }
+    if let Some(facts) = &status.facts {
+        print_facts(facts, status.lag_events);
+    }
+}
+
+fn print_facts(status: &FactsStatus, lag_events: Option<u64>) {
+    let lag = lag_events.map_or("unknown".to_owned(), |lag| format!("{lag} events"));
+    let size = |bytes: i64| format!("{:.1} MB", bytes as f64 / 1e6);
+    let facts = size(status.facts_bytes);
+    outln!("facts        applied to sequence {}, lag {lag}, {facts} on disk", status.checkpoint);
+    match &status.holder {
+        Some(holder) if status.leased => outln!("projector    {holder}"),
+        Some(holder) => outln!("projector    {holder}, without the lease: it retries, or was killed"),
+        None => outln!("projector    none running"),
+    }
+    if let Some(reason) = &status.halted {
+        outln!("HALTED       {reason}");
     }
     outln!("dead letters {}", status.dead_letters);
     for generation in &status.generations {

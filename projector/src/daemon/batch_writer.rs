@@ -54,6 +54,8 @@ pub(crate) struct BatchWriter<'a> {
     unanalyzed: usize,
     /// Connection that reads committed facts while the transaction writes tables.
     reader: Client,
+    /// Rows of the next batch that fail for any reason of their own become dead letters.
+    sets_aside_repeated: bool,
     metrics: &'a ProjectorMetrics,
 }
 
@@ -80,8 +82,14 @@ impl<'a> BatchWriter<'a> {
             underived,
             unanalyzed,
             reader,
+            sets_aside_repeated: false,
             metrics,
         }
+    }
+
+    /// Makes dead letters of the rows of the next batch that fail as before.
+    pub(crate) fn set_aside_repeated_failures(&mut self) {
+        self.sets_aside_repeated = true;
     }
 
     /// Derives again after a policy change or a dead-letter retry. Returns `true` if the projector is paused.
@@ -120,9 +128,12 @@ impl<'a> BatchWriter<'a> {
             "the checkpoint is the last message of the batch"
         );
         let started = Instant::now();
+        let _writing = self.metrics.begin_write(&self.lease.fact_set);
         let mut transaction = client.transaction().await?;
         lease::confirm_epoch(&transaction, &self.lease).await?;
-        apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages, &mut self.cache).await?;
+        let repeated = self.sets_aside_repeated;
+        apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages, &mut self.cache, repeated)
+            .await?;
         self.unanalyzed += batch.bytes();
         let (lease_length, message) = (self.lease_length.as_secs_f64(), batch.last_id());
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
@@ -162,6 +173,7 @@ impl<'a> BatchWriter<'a> {
         transaction.commit().await?;
         self.metrics.commit.observe(committing.elapsed().as_secs_f64());
         self.derivers = derivers;
+        self.sets_aside_repeated &= batch.messages.is_empty();
         failpoint!("projector.committed");
         tracing::info!(sequence = sequence.to_u64(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), cache = self.cache.bytes(), ?applying, committing = ?committing.elapsed(), elapsed = ?started.elapsed(), "applied");
         Ok(())

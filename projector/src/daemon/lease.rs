@@ -62,9 +62,10 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
     Ok(())
 }
 
-/// Releases the lease, so that a standby can acquire it at once.
-pub async fn release_lease(client: &Client, lease: &Lease) -> Result<(), DbError> {
-    client.execute(RELEASE, &[&lease.fact_set, &lease.epoch]).await?;
+/// Releases the lease, so that a standby can acquire it at once. `ends` also removes the holder; a process that retries
+/// stays the holder, for `projector status`.
+pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result<(), DbError> {
+    client.execute(RELEASE, &[&lease.fact_set, &lease.epoch, &ends]).await?;
     Ok(())
 }
 
@@ -84,7 +85,15 @@ pub async fn renew_lease(
             client = db::connect(&config).await.ok();
         }
         let Some(open) = &client else { continue };
-        match open.execute(RENEW, &[&lease.fact_set, &lease.epoch, &length.as_secs_f64()]).await {
+        let (set, epoch, seconds) = (&lease.fact_set, &lease.epoch, length.as_secs_f64());
+        let Ok(updated) = tokio::time::timeout(length, open.execute(RENEW, &[set, epoch, &seconds])).await
+        else {
+            // A frozen server never replies.
+            tracing::warn!(since = ?renewed.elapsed(), "cannot renew the lease: Postgres does not answer");
+            client = None;
+            continue;
+        };
+        match updated {
             Ok(1) => renewed = tokio::time::Instant::now(),
             Ok(_) => {
                 tracing::warn!(fact_set = lease.fact_set, "lease lost; another projector acquired it");

@@ -9,8 +9,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
-use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
+use async_nats::jetstream::stream::Stream;
 use backon::{BackoffBuilder, ExponentialBuilder};
+use event_log::message::LogMessage;
 use event_log::sequence::Sequence;
 use event_log::stream;
 use futures::StreamExt;
@@ -25,7 +26,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 use crate::apply::consumer::{LogReader, MessageBatch};
-use crate::apply::message::message_id;
 use crate::daemon::batch_writer::BatchWriter;
 use crate::daemon::lease::{self, Lease};
 use crate::error::{ConsumeError, LeaseLost, RunError};
@@ -38,6 +38,8 @@ const SERVED: &str = include_str!("../../queries/generation_active.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../../queries/halt.sql");
 
+/// Failures at one position of the log after which its rows become dead letters.
+const MAX_APPLY_ATTEMPTS: u32 = 5;
 /// Interval between checks for pauses and policy changes while the log is idle.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -123,13 +125,15 @@ async fn follow_fact_set(
     metrics: &ProjectorMetrics,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
-    let mut backoff = retry_delays();
+    let (mut backoff, mut failures) = (retry_delays(), PositionFailures::default());
     loop {
         let started = tokio::time::Instant::now();
-        let error = match run_session(settings, fact_set, mode, metrics, shutdown.clone()).await {
+        let session = run_session(settings, fact_set, mode, metrics, &mut failures, shutdown.clone());
+        let error = match session.await {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
+        failures.add(&error);
         if let Some(reason) = error.halt_reason() {
             record_halt(settings, fact_set, &reason).await;
             return Err(error);
@@ -157,12 +161,42 @@ fn retry_delays() -> impl Iterator<Item = Duration> {
         .build()
 }
 
+/// Failures to apply the messages after one position of the log.
+#[derive(Debug, Default)]
+struct PositionFailures {
+    checkpoint: Sequence,
+    count: u32,
+}
+
+impl PositionFailures {
+    /// Begins a session at a checkpoint.
+    fn begin_at(&mut self, checkpoint: Sequence) {
+        if checkpoint != self.checkpoint {
+            *self = Self { checkpoint, count: 0 };
+        }
+    }
+
+    fn add(&mut self, error: &RunError) {
+        if let RunError::Apply(error) = error
+            && error.repeated_code().is_some()
+        {
+            self.count += 1;
+        }
+    }
+
+    /// True if the message itself is the likely cause. It then becomes a dead letter.
+    fn are_repeated(&self) -> bool {
+        self.count >= MAX_APPLY_ATTEMPTS
+    }
+}
+
 /// Runs one session: one database connection under one lease.
 async fn run_session(
     settings: &ProjectorSettings,
     fact_set: &str,
     mode: RunMode,
     metrics: &ProjectorMetrics,
+    failures: &mut PositionFailures,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let config = settings.projector_config(fact_set)?;
@@ -176,16 +210,19 @@ async fn run_session(
     };
     tracing::info!(epoch = lease.epoch, checkpoint = lease.checkpoint.to_u64(), "lease acquired");
     metrics.set_lease_held(fact_set, true);
+    failures.begin_at(lease.checkpoint);
     let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
     tokio::spawn(lease::renew_lease(config, lease.clone(), settings.lease(), stop.clone(), lost.clone()));
     let outcome = tokio::select! {
-        outcome = apply_batches(settings, &mut client, &lease, mode, metrics, shutdown) => outcome,
+        outcome = apply_batches(settings, &mut client, &lease, mode, metrics, failures, shutdown) => outcome,
         () = lost.cancelled() => Err(LeaseLost { fact_set: lease.fact_set.clone() }.into()),
     };
     stop.cancel();
     metrics.set_lease_held(fact_set, false);
     if !client.is_closed() && !lost.is_cancelled() {
-        lease::release_lease(&client, &lease).await?;
+        // After a transient error this process continues, so it stays the holder without a lease.
+        let ends = outcome.as_ref().err().is_none_or(|error| error.halt_reason().is_some());
+        lease::release_lease(&client, &lease, ends).await?;
     }
     outcome
 }
@@ -217,6 +254,7 @@ async fn apply_batches(
     lease: &Lease,
     mode: RunMode,
     metrics: &ProjectorMetrics,
+    failures: &PositionFailures,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let context = settings.stream.connect("projector").await?;
@@ -236,18 +274,29 @@ async fn apply_batches(
     let mut writer =
         BatchWriter::new(lease.clone(), genesis, settings.lease(), facts, settings.fact_cache(), metrics);
     writer.complete_facts(client).await?;
+    if failures.are_repeated() {
+        tracing::warn!(
+            checkpoint = lease.checkpoint.to_u64(),
+            failures = failures.count,
+            "the same messages failed repeatedly; rows that fail again become dead letters"
+        );
+        writer.set_aside_repeated_failures();
+    }
     let mut sequence = lease.checkpoint;
     // Symbols that an earlier process left dirty are derived before the first message.
     let pending = last.to_u64().saturating_sub(sequence.to_u64());
     writer.write_batch(client, &MessageBatch { pending, ..MessageBatch::default() }, sequence).await?;
-    let mut reader = LogReader::open(&stream, sequence, settings.batch_bytes).await?;
+    let mut reader = LogReader::open(&context, &stream, sequence, settings.batch_bytes).await?;
     let (mut message, mut connects) = (lease.message.clone(), connect_count(&context));
-    check_position(&stream, sequence, message.as_deref()).await?;
+    check_position(&context, settings, sequence, message.as_deref()).await?;
     loop {
         if end.is_some_and(|end| sequence >= end) {
             return Ok(());
         }
         let paused = writer.derive_on_request(client, sequence).await?;
+        if paused {
+            metrics.record_progress(&lease.fact_set);
+        }
         if paused || reader.is_delivering() {
             metrics.set_healthy(&lease.fact_set);
         } else {
@@ -260,7 +309,7 @@ async fn apply_batches(
                 if paused {
                     reader.reset_stall_timeout();
                 } else {
-                    reader.check_delivery(&stream).await?;
+                    reader.check_delivery().await?;
                 }
             }
             batch = reader.next_batch(), if !paused => {
@@ -268,7 +317,7 @@ async fn apply_batches(
                 metrics.set_healthy(&lease.fact_set);
                 // After a reconnect, the server may have lost the end of the log and reused its sequences.
                 if std::mem::replace(&mut connects, connect_count(&context)) != connects {
-                    check_position(&stream, sequence, message.as_deref()).await?;
+                    check_position(&context, settings, sequence, message.as_deref()).await?;
                 }
                 if let Some(last) = batch.messages.last() {
                     (sequence, message) = (last.sequence, Some(last.id()));
@@ -345,16 +394,20 @@ fn connect_count(context: &Context) -> u64 {
 }
 
 /// Checks that the message at the checkpoint is the one that was applied. A message that cannot be read passes.
-async fn check_position(stream: &Stream, sequence: Sequence, message: Option<&str>) -> Result<(), RunError> {
+async fn check_position(
+    context: &Context,
+    settings: &ProjectorSettings,
+    sequence: Sequence,
+    message: Option<&str>,
+) -> Result<(), RunError> {
     let Some(applied) = message else { return Ok(()) };
-    match stream.get_raw_message(sequence.to_u64()).await {
-        Ok(found) if message_id(Some(&found.headers)) != applied => Err(RunError::Halt(format!(
+    let found = LogMessage::fetch(context, &settings.stream.nats_stream, sequence.to_u64()).await;
+    match found.map_err(|error| ConsumeError::Consumer(error.into()))? {
+        Some(found) if found.id() != applied => Err(RunError::Halt(format!(
             "cannot continue: message {sequence} of the log is not the one that was applied; the log lost its end and reused \
              its sequences; restore the log from its second copy (ingest import), or start with an empty database"
         ))),
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(()),
-        Err(error) => Err(ConsumeError::Consumer(error.into()).into()),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, ValueEnum};
+use event_log::message::LogMessage;
 use event_log::sequence::Sequence;
 use market::history::SourcePolicy;
 use market::metrics::{METHOD_VERSION, Rules};
@@ -262,15 +263,12 @@ async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> a
     let context = settings.stream.connect("projector-rebuild").await?;
     let stream = settings.stream.open(&context).await?;
     let state = &stream.cached_info().state;
-    let wanted = i128::from(time.timestamp_nanos_opt().context("the time is out of range")?);
     let (mut low, mut high) = (state.first_sequence, state.last_sequence + 1);
     while low < high {
         let middle = low + (high - low) / 2;
-        let message = stream
-            .get_raw_message(middle)
-            .await
-            .with_context(|| format!("cannot read message {middle} of the log"))?;
-        if message.time.unix_timestamp_nanos() < wanted { low = middle + 1 } else { high = middle }
+        let message = LogMessage::fetch(&context, &settings.stream.nats_stream, middle).await?;
+        let message = message.with_context(|| format!("cannot read message {middle} of the log"))?;
+        if message.stored_at < time { low = middle + 1 } else { high = middle }
     }
     Ok(low.saturating_sub(1))
 }

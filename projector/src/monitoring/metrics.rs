@@ -14,11 +14,14 @@ use prometheus::{
 use telemetry::listener::MetricsSource;
 
 use crate::monitoring::gauges::Gauges;
+use crate::settings::LIVE_FACTS;
 
 /// Histogram buckets in seconds, for daily batches and for backlogs.
 const DURATION_BUCKETS_S: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0];
 /// Time a fact set may fail before the health check fails.
 const UNHEALTHY_AFTER: Duration = Duration::from_secs(30);
+/// Time without an answer of Postgres before the health check fails. One poll may take 30 s.
+const UNANSWERED_AFTER: Duration = Duration::from_secs(45);
 
 /// Registry and metrics of the projector.
 #[derive(Debug)]
@@ -36,6 +39,36 @@ pub struct ProjectorMetrics {
     pub(crate) gauges: Gauges,
     lease_held: IntGaugeVec,
     failing: Mutex<BTreeMap<String, (Instant, String)>>,
+    progress: Mutex<ServedProgress>,
+}
+
+/// Progress of the served facts, and answers of Postgres.
+#[derive(Debug)]
+struct ServedProgress {
+    fact_set: String,
+    checkpoint: i64,
+    /// Messages of the log that are not applied.
+    pending: i64,
+    /// Time at which the checkpoint advanced, or nothing was pending.
+    at: Instant,
+    /// Batches that are being written.
+    writing: u32,
+    /// Time of the last answer of Postgres.
+    answered: Instant,
+}
+
+/// Batch that is being written. It counts as progress.
+#[derive(Debug)]
+pub(crate) struct WriteInProgress<'a>(&'a ProjectorMetrics, bool);
+
+impl Drop for WriteInProgress<'_> {
+    fn drop(&mut self) {
+        if self.1 {
+            let mut progress = self.0.progress();
+            progress.writing = progress.writing.saturating_sub(1);
+            progress.at = Instant::now();
+        }
+    }
 }
 
 impl ProjectorMetrics {
@@ -66,6 +99,14 @@ impl ProjectorMetrics {
             )?,
             gauges: Gauges::new(&registry)?,
             failing: Mutex::default(),
+            progress: Mutex::new(ServedProgress {
+                fact_set: LIVE_FACTS.to_owned(),
+                checkpoint: 0,
+                pending: 0,
+                at: Instant::now(),
+                writing: 0,
+                answered: Instant::now(),
+            }),
             registry,
         })
     }
@@ -86,8 +127,73 @@ impl ProjectorMetrics {
         failing.entry(fact_set.to_owned()).or_insert_with(|| (Instant::now(), String::new())).1 = reason;
     }
 
+    /// Records an answer of Postgres with the checkpoint of the served facts.
+    pub(crate) fn set_checkpoint(&self, fact_set: &str, checkpoint: i64) {
+        let mut progress = self.progress();
+        progress.answered = Instant::now();
+        if progress.checkpoint != checkpoint || progress.fact_set != fact_set {
+            (progress.checkpoint, progress.at) = (checkpoint, Instant::now());
+            fact_set.clone_into(&mut progress.fact_set);
+        }
+    }
+
+    /// Records the number of messages of the log that are not applied.
+    pub(crate) fn set_pending(&self, pending: i64) {
+        let mut progress = self.progress();
+        progress.pending = pending;
+        if pending == 0 {
+            progress.at = Instant::now();
+        }
+    }
+
+    /// Records that a fact set needs no progress, because it is paused.
+    pub(crate) fn record_progress(&self, fact_set: &str) {
+        let mut progress = self.progress();
+        if progress.fact_set == fact_set {
+            progress.at = Instant::now();
+        }
+    }
+
+    /// Records a batch that is being written, until the result is dropped.
+    pub(crate) fn begin_write(&self, fact_set: &str) -> WriteInProgress<'_> {
+        let mut progress = self.progress();
+        let counts = progress.fact_set == fact_set;
+        progress.writing += u32::from(counts);
+        WriteInProgress(self, counts)
+    }
+
+    /// Reason why the served facts lag without progress, or why that is unknown.
+    fn find_stall(&self) -> Option<String> {
+        let progress = self.progress();
+        let unanswered = progress.answered.elapsed();
+        if unanswered > UNANSWERED_AFTER {
+            return Some(format!("Postgres does not answer for {} s", unanswered.as_secs()));
+        }
+        let (fact_set, stalled) = (&progress.fact_set, progress.at.elapsed());
+        let holds_lease = self.lease_held.with_label_values(&[fact_set.as_str()]).get() == 1;
+        let lags = holds_lease && progress.pending > 0 && progress.writing == 0;
+        (lags && stalled > UNHEALTHY_AFTER).then(|| {
+            let (pending, seconds) = (progress.pending, stalled.as_secs());
+            format!("fact set {fact_set} lags {pending} messages without progress for {seconds} s")
+        })
+    }
+
+    fn progress(&self) -> MutexGuard<'_, ServedProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn failing(&self) -> MutexGuard<'_, BTreeMap<String, (Instant, String)>> {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+impl ProjectorMetrics {
+    /// Moves the recorded times into the past.
+    fn age(&self, by: Duration) {
+        let mut progress = self.progress();
+        let before = |at: Instant| at.checked_sub(by).unwrap_or(at);
+        (progress.at, progress.answered) = (before(progress.at), before(progress.answered));
     }
 }
 
@@ -97,10 +203,42 @@ impl MetricsSource for ProjectorMetrics {
     }
 
     fn health(&self) -> Result<(), String> {
+        if let Some(reason) = self.find_stall() {
+            return Err(reason);
+        }
         let failing = self.failing();
         let long = failing.iter().find(|(_, (since, _))| since.elapsed() > UNHEALTHY_AFTER);
         long.map_or(Ok(()), |(fact_set, (since, reason))| {
             Err(format!("fact set {fact_set} failing for {} s: {reason}", since.elapsed().as_secs()))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lag_without_progress_is_not_healthy() {
+        let metrics = ProjectorMetrics::new().unwrap();
+        let of_health = |by: u64| {
+            metrics.set_checkpoint(LIVE_FACTS, 7);
+            metrics.age(Duration::from_secs(by));
+            metrics.set_checkpoint(LIVE_FACTS, 7);
+            metrics.health()
+        };
+        metrics.set_lease_held(LIVE_FACTS, true);
+        assert_eq!(of_health(3600), Ok(()), "nothing is pending");
+        metrics.set_pending(2);
+        assert!(of_health(31).unwrap_err().contains("lags 2 messages without progress"));
+        let writing = metrics.begin_write(LIVE_FACTS);
+        assert_eq!(of_health(3600), Ok(()), "a batch is being written");
+        drop(writing);
+        assert_eq!(metrics.health(), Ok(()));
+        assert!(of_health(31).is_err());
+        metrics.set_lease_held(LIVE_FACTS, false);
+        assert_eq!(of_health(31), Ok(()), "another projector writes");
+        metrics.age(Duration::from_secs(46));
+        assert!(metrics.health().unwrap_err().contains("Postgres does not answer"));
     }
 }

@@ -31,17 +31,16 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Polls the gauges forever.
 pub async fn poll_gauges(settings: &ProjectorSettings, metrics: &ProjectorMetrics) -> Infallible {
-    let gauges = &metrics.gauges;
     tokio::select! {
-        never = poll_postgres(settings, gauges) => never,
-        never = poll_log(settings, gauges) => never,
+        never = poll_postgres(settings, metrics) => never,
+        never = poll_log(settings, metrics) => never,
     }
 }
 
-async fn poll_postgres(settings: &ProjectorSettings, gauges: &Gauges) -> Infallible {
-    let up = gauges.server_up.with_label_values(&["postgres"]);
+async fn poll_postgres(settings: &ProjectorSettings, metrics: &ProjectorMetrics) -> Infallible {
+    let up = metrics.gauges.server_up.with_label_values(&["postgres"]);
     loop {
-        if let Err(error) = poll_postgres_connection(settings, gauges, || up.set(1)).await {
+        if let Err(error) = poll_postgres_connection(settings, metrics, || up.set(1)).await {
             tracing::debug!(error = %error_chain(&error), "cannot poll Postgres");
         }
         up.set(0);
@@ -51,14 +50,15 @@ async fn poll_postgres(settings: &ProjectorSettings, gauges: &Gauges) -> Infalli
 
 async fn poll_postgres_connection(
     settings: &ProjectorSettings,
-    gauges: &Gauges,
+    metrics: &ProjectorMetrics,
     up: impl Fn(),
 ) -> Result<(), DbError> {
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let mut state = PollState::default();
     while !client.is_closed() {
         // A server that does not answer counts as down.
-        let Ok(polled) = tokio::time::timeout(QUERY_TIMEOUT, state.poll_server(&client, gauges)).await else {
+        let Ok(polled) = tokio::time::timeout(QUERY_TIMEOUT, state.poll_server(&client, metrics)).await
+        else {
             break;
         };
         polled?;
@@ -78,11 +78,13 @@ struct PollState {
 }
 
 impl PollState {
-    async fn poll_server(&mut self, client: &Client, gauges: &Gauges) -> Result<(), DbError> {
+    async fn poll_server(&mut self, client: &Client, metrics: &ProjectorMetrics) -> Result<(), DbError> {
+        let gauges = &metrics.gauges;
         gauges.market_session.set(midnight_timestamp(previous_session(new_york_date(Utc::now()))));
         let status = client.query_one(STATUS, &[]).await?;
         let (active, checkpoint): (i32, i64) = (status.try_get("active")?, status.try_get("checkpoint")?);
         gauges.applied.set(checkpoint);
+        metrics.set_checkpoint(status.try_get("name")?, checkpoint);
         let path =
             format!("{},{},control", db::generation_schema(active), status.try_get::<_, &str>("name")?);
         client.execute("select set_config('search_path', $1, false)", &[&path]).await?;
@@ -158,11 +160,11 @@ async fn poll_feeds(client: &Client, gauges: &Gauges) -> Result<(), DbError> {
     Ok(())
 }
 
-async fn poll_log(settings: &ProjectorSettings, gauges: &Gauges) -> Infallible {
-    let up = gauges.server_up.with_label_values(&["nats"]);
+async fn poll_log(settings: &ProjectorSettings, metrics: &ProjectorMetrics) -> Infallible {
+    let up = metrics.gauges.server_up.with_label_values(&["nats"]);
     let mut caught_up_at = Instant::now();
     loop {
-        if let Err(error) = poll_log_connection(settings, gauges, &mut caught_up_at, || up.set(1)).await {
+        if let Err(error) = poll_log_connection(settings, metrics, &mut caught_up_at, || up.set(1)).await {
             up.set(0);
             tracing::debug!(error, "cannot poll the log");
         }
@@ -172,7 +174,7 @@ async fn poll_log(settings: &ProjectorSettings, gauges: &Gauges) -> Infallible {
 
 async fn poll_log_connection(
     settings: &ProjectorSettings,
-    gauges: &Gauges,
+    metrics: &ProjectorMetrics,
     caught_up_at: &mut Instant,
     up: impl Fn(),
 ) -> Result<(), String> {
@@ -183,7 +185,7 @@ async fn poll_log_connection(
         let info = tokio::time::timeout(POLL_INTERVAL, stream.get_info())
             .await
             .map_err(|error| error_text(&error))?;
-        set_log_gauges(gauges, &info.map_err(|error| error_text(&error))?, caught_up_at);
+        set_log_gauges(metrics, &info.map_err(|error| error_text(&error))?, caught_up_at);
         up();
         tokio::time::sleep(POLL_INTERVAL).await;
     }
@@ -196,13 +198,15 @@ fn gauge_value(number: u64) -> i64 {
     level
 }
 
-fn set_log_gauges(gauges: &Gauges, info: &Info, caught_up_at: &mut Instant) {
+fn set_log_gauges(metrics: &ProjectorMetrics, info: &Info, caught_up_at: &mut Instant) {
+    let gauges = &metrics.gauges;
     let last = gauge_value(info.state.last_sequence);
     // The projector may apply messages after the stream information was read.
     let pending = last.saturating_sub(gauges.applied.get()).max(0);
     if pending == 0 {
         *caught_up_at = Instant::now();
     }
+    metrics.set_pending(pending);
     gauges.log_last.set(last);
     gauges.log_pending.set(pending);
     gauges.lag.set(if pending == 0 { 0 } else { gauge_value(caught_up_at.elapsed().as_secs()) });

@@ -10,9 +10,9 @@ use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use async_nats::HeaderMap;
 use serde::{Deserialize, Serialize};
 
+use crate::message::LogMessage;
 use crate::stream::StreamError;
 
 /// Errors of exporting and importing a log.
@@ -45,6 +45,8 @@ enum ArchiveRecord {
 }
 
 const LAYOUT: u32 = 1;
+/// Header with the malformed header block of the original message.
+const MALFORMED_HEADERS: &str = "Dds-Malformed-Headers";
 /// Size limit of a record in bytes, above that of any log message.
 const LARGEST: usize = 64 << 20;
 
@@ -94,19 +96,14 @@ impl ArchiveWriter {
         Ok(archive)
     }
 
-    /// Appends a message, as stored in the log.
-    pub fn append_message(
-        &mut self,
-        sequence: u64,
-        subject: &str,
-        headers: Option<&HeaderMap>,
-        payload: &[u8],
-    ) -> Result<(), ArchiveError> {
+    /// Appends a message, as stored in the log. No client can publish a malformed header block again. It becomes the text
+    /// of one header, so that the message keeps its sequence.
+    pub fn append_message(&mut self, message: &LogMessage) -> Result<(), ArchiveError> {
         self.write(&ArchiveRecord::Message {
-            sequence,
-            kind: subject.rsplit('.').next().unwrap_or_default().to_owned(),
-            headers: headers_of(headers),
-            body: payload.to_vec(),
+            sequence: message.sequence.to_u64(),
+            kind: message.subject.rsplit('.').next().unwrap_or_default().to_owned(),
+            headers: headers_of(message),
+            body: message.payload.to_vec(),
         })
     }
 
@@ -137,9 +134,11 @@ impl ArchiveWriter {
     }
 }
 
-fn headers_of(headers: Option<&HeaderMap>) -> Vec<(String, String)> {
-    let all = headers.into_iter().flat_map(|headers| headers.iter());
+fn headers_of(message: &LogMessage) -> Vec<(String, String)> {
+    let malformed = message.malformed_text().map(|text| (MALFORMED_HEADERS.to_owned(), text));
+    let all = message.headers.iter().flat_map(|headers| headers.iter());
     all.flat_map(|(name, values)| values.iter().map(move |value| (name.to_string(), value.to_string())))
+        .chain(malformed)
         .collect()
 }
 

@@ -12,6 +12,8 @@ use crate::limits::MAX_BYTES;
 pub enum FrameError {
     #[error("header {0} is missing or malformed")]
     Header(&'static str),
+    #[error("header block is not that of a message: its first line is \"{0}\"")]
+    HeaderBlock(String),
     #[error(
         "cannot read body version {found} of {kind}: a newer version wrote it, this one reads up to {newest}; upgrade this program"
     )]

@@ -11,6 +11,7 @@ mod error;
 pub mod frame;
 mod id;
 mod limits;
+pub mod message;
 pub mod replica;
 pub mod restore;
 pub mod sequence;

@@ -91,7 +91,7 @@ impl ArchiveImport<'_> {
         }
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            map.insert(name.as_str(), value.as_str());
+            map.append(name.as_str(), value.as_str());
         }
         map.insert("Nats-Expected-Last-Sequence", (self.position - 1).to_string().as_str());
         let subject = format!("{}.{kind}", self.settings.nats_subject_prefix);

@@ -30,6 +30,13 @@ pub struct DatabaseSettings {
     pub database_url: Option<String>,
 }
 
+/// Longest wait for the connection to one host.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest wait for the sign-in. A frozen server accepts connections and never replies.
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Interval of the checks of [`watch_server`].
+const WATCH_INTERVAL: Duration = Duration::from_secs(5);
+
 const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
 const READ_INDEXES: &str = include_str!("../generation/read_indexes.sql");
 const RECORDS: &str = include_str!("../generation/records.sql");
@@ -85,20 +92,36 @@ pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
 /// Sets timeouts for connecting and for dead peers. TLS follows the URL.
 fn with_timeouts(mut config: Config, name: &str) -> Config {
     tls::disable_opportunistic_tls(&mut config);
-    config.connect_timeout(Duration::from_secs(5)).tcp_user_timeout(Duration::from_secs(30));
+    config.connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(Duration::from_secs(30));
     if config.get_application_name().is_none() {
         config.application_name(name);
     }
     config
 }
 
-/// Opens one connection. A background task drives it until the client is dropped.
+/// Waits until the server does not answer a new connection, and returns the error. A statement on a frozen server never
+/// ends, and a slow statement looks the same.
+pub async fn watch_server(config: &Config) -> DbError {
+    loop {
+        tokio::time::sleep(WATCH_INTERVAL).await;
+        if let Err(error @ DbError::Unanswered { .. }) = connect(config).await {
+            return error;
+        }
+    }
+}
+
+/// Opens one connection. Its driver task runs until the client is dropped.
+///
+/// # Errors
+/// [`DbError::Unanswered`] if no host completes the sign-in in time.
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
     let place =
         || format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""));
-    let (client, connection) = config
-        .connect(tls::tls_connector(config)?)
-        .await
+    let hosts = u32::try_from(config.get_hosts().len()).unwrap_or(1).max(1);
+    let limit = CONNECT_TIMEOUT * hosts + SIGN_IN_TIMEOUT;
+    let connected = tokio::time::timeout(limit, config.connect(tls::tls_connector(config)?)).await;
+    let (client, connection) = connected
+        .map_err(|_| DbError::Unanswered { place: place(), seconds: limit.as_secs() })?
         .map_err(|source| DbError::Unreachable { place: place(), source })?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {

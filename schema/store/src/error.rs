@@ -15,6 +15,8 @@ pub enum DbError {
     BadUrl { variable: &'static str, source: tokio_postgres::Error },
     #[error("cannot reach Postgres at {place}: {source}")]
     Unreachable { place: String, source: tokio_postgres::Error },
+    #[error("cannot reach Postgres at {place}: it does not answer within {seconds} s")]
+    Unanswered { place: String, seconds: u64 },
     #[error("cannot set up TLS to Postgres: {0}")]
     Tls(#[from] rustls::Error),
     #[error(
@@ -33,7 +35,7 @@ impl DbError {
     /// True if the server is unreachable; false if it rejected a statement.
     pub fn is_unreachable(&self) -> bool {
         match self {
-            Self::Unreachable { .. } => true,
+            Self::Unreachable { .. } | Self::Unanswered { .. } => true,
             Self::Statement(error) => error.is_closed(),
             _ => false,
         }

@@ -2,6 +2,7 @@
 
 use event_log::archive::ArchiveError;
 use event_log::frame::FrameError;
+use event_log::message::FetchError;
 use event_log::stream::StreamError;
 
 /// Errors of reading the log.
@@ -12,6 +13,8 @@ pub enum LogError {
     Stream(#[from] StreamError),
     #[error("cannot read the log: {0}")]
     Read(#[source] async_nats::Error),
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
     #[error("cannot read message {sequence} of the log: {source}")]
     Frame { sequence: u64, source: FrameError },
     #[error("cannot write the log to the file: {0}")]
@@ -23,6 +26,17 @@ pub enum LogError {
 }
 
 impl LogError {
+    /// True if a new connection may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Read(_) | Self::Fetch(FetchError::Request { .. } | FetchError::Server { .. }) => true,
+            Self::Stream(error) => {
+                matches!(error, StreamError::Unreachable { .. } | StreamError::Unanswered { .. })
+            }
+            _ => false,
+        }
+    }
+
     /// True if the server is reachable but the log does not exist.
     pub fn is_absence(&self) -> bool {
         matches!(self, Self::Stream(StreamError::Absent { .. }))

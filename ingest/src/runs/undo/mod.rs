@@ -79,6 +79,9 @@ pub struct UndoReport {
     pub frames: u64,
     /// Record batches that were already in the log.
     pub frames_in_log: u64,
+    /// Sequences of damaged messages, which were skipped. They are dead letters of the projector.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<u64>,
 }
 
 impl UndoReport {
@@ -108,6 +111,13 @@ impl UndoReport {
                 "  {kind}: {restored} restored to the earlier version, {retracted} retracted, {corrected_since} corrected since (kept), {unchanged} equal to the earlier version (kept)"
             )?;
             examples.iter().try_for_each(|example| writeln!(text, "    {example}"))?;
+        }
+        if let Some(first) = self.skipped.first() {
+            let count = self.skipped.len();
+            writeln!(
+                text,
+                "  warning: {count} damaged messages of the log were skipped, the first at {first}; `ingest verify` lists them"
+            )?;
         }
         Ok(())
     }
@@ -225,6 +235,11 @@ impl UndoRun<'_> {
             kinds.insert(kind, changes);
         }
         let (run, undo, source) = (self.run.run.clone(), self.id.to_owned(), self.run.source.clone());
-        Ok((frames, UndoReport { run, undo, source, dry_run: true, kinds, frames: 0, frames_in_log: 0 }))
+        let skipped = self.log.skipped_messages();
+        let (dry_run, published, frames_in_log) = (true, 0, 0);
+        Ok((
+            frames,
+            UndoReport { run, undo, source, dry_run, kinds, frames: published, frames_in_log, skipped },
+        ))
     }
 }

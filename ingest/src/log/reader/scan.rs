@@ -1,0 +1,243 @@
+//! Scan of the log: every present message of some subjects, in order, whatever a consumer does not deliver.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
+use async_nats::jetstream::stream::Stream;
+use event_log::message::LogMessage;
+use futures::StreamExt;
+
+use super::{Log, LogError, PAUSE};
+
+/// Longest wait for the deletion of a consumer.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time without progress after which a failing read of the log is an error.
+const MAX_OUTAGE: Duration = Duration::from_secs(25);
+/// Time without an expected message after which the reader looks for unreadable messages.
+const STALLED: Duration = Duration::from_secs(1);
+/// Time a readable message may stay undelivered before it is read by its sequence.
+const UNDELIVERED: Duration = Duration::from_secs(15);
+
+/// Messages of other subjects that are passed over in the search for further malformed messages.
+const MAX_PASSED: u64 = 256;
+
+/// Connection for one scan. A malformed message ends it, so publishing never shares it.
+struct ScanConnection {
+    context: Context,
+    stream: Stream,
+}
+
+impl Log {
+    /// Reads the present messages of some subjects, or of all, from a sequence on. After a failure, reading continues from
+    /// the same sequence over a new connection. Lost and unreadable messages are skipped.
+    pub(super) async fn scan(
+        &self,
+        subjects: &[String],
+        from_sequence: u64,
+        headers_only: bool,
+        mut each: impl FnMut(&LogMessage) -> Result<(), LogError>,
+    ) -> Result<(), LogError> {
+        let (mut next, mut progress, mut stuck) = (from_sequence.max(1), Instant::now(), false);
+        loop {
+            let begun = next;
+            let mut track = |message: &LogMessage| {
+                (next, progress) = (message.sequence.to_u64() + 1, Instant::now());
+                each(message)
+            };
+            let read = self.scan_once(subjects, begun, headers_only, stuck, &mut track).await;
+            stuck = read.is_err() && next == begun;
+            match read {
+                Ok(ScanEnd::Complete) => return Ok(()),
+                Ok(ScanEnd::Undelivered) => {}
+                Err(error) if error.is_transient() && progress.elapsed() < MAX_OUTAGE => {
+                    tracing::debug!(%error, next, "retrying a read of the log");
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads up to the last message, or up to a message that no consumer delivers; that one is read by its sequence.
+    ///
+    /// `by_sequence` first reads up to a message that a consumer can deliver, because a malformed one ends the connection.
+    async fn scan_once(
+        &self,
+        subjects: &[String],
+        from_sequence: u64,
+        headers_only: bool,
+        by_sequence: bool,
+        each: &mut impl FnMut(&LogMessage) -> Result<(), LogError>,
+    ) -> Result<ScanEnd, LogError> {
+        let connection = self.connect_scan().await?;
+        let mut next = from_sequence;
+        if by_sequence {
+            next = connection.read_malformed(next, subjects, u64::MAX, each).await?;
+        }
+        let config = pull::Config {
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: next },
+            ack_policy: AckPolicy::None,
+            filter_subjects: subjects.to_vec(),
+            headers_only,
+            memory_storage: true,
+            num_replicas: 1,
+            // After a kill, the server deletes the consumer.
+            inactive_threshold: Duration::from_secs(60),
+            ..pull::Config::default()
+        };
+        let consumer =
+            connection.stream.create_consumer(config).await.map_err(|error| LogError::Read(error.into()))?;
+        let batch = if headers_only { 4096 } else { 64 };
+        let read = self.read_pending(&connection, &consumer, subjects, next, batch, each).await;
+        // Consumers of many short loads would exhaust the server, so each is deleted at once.
+        let deleted = connection.stream.delete_consumer(&consumer.cached_info().name);
+        match tokio::time::timeout(DELETE_TIMEOUT, deleted).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "cannot delete a consumer"),
+            Err(_) => tracing::debug!("cannot delete a consumer: no answer"),
+        }
+        read
+    }
+
+    async fn read_pending(
+        &self,
+        connection: &ScanConnection,
+        consumer: &Consumer<pull::Config>,
+        subjects: &[String],
+        from_sequence: u64,
+        batch: usize,
+        each: &mut impl FnMut(&LogMessage) -> Result<(), LogError>,
+    ) -> Result<ScanEnd, LogError> {
+        let mut pending = consumer.cached_info().num_pending;
+        if pending == 0 {
+            return Ok(ScanEnd::Complete);
+        }
+        let mut messages = consumer
+            .stream()
+            .max_messages_per_batch(batch)
+            .messages()
+            .await
+            .map_err(|error| LogError::Read(error.into()))?;
+        let mut next = from_sequence;
+        let mut delivered = 0;
+        while pending > 0 {
+            // After minutes without reads, the server first scans a large log, and then delivers.
+            let message = tokio::select! {
+                biased;
+                message = messages.next() => message,
+                found = self.find_undelivered(next, subjects) => {
+                    let Some(message) = found? else { return Ok(ScanEnd::Complete) };
+                    each(&message)?;
+                    let connection = self.connect_scan().await?;
+                    let next = message.sequence.to_u64() + 1;
+                    connection.read_malformed(next, subjects, MAX_PASSED, each).await?;
+                    return Ok(ScanEnd::Undelivered);
+                }
+            };
+            let message = message.ok_or_else(|| LogError::Read("the delivery ended".into()))?;
+            let message = message.map_err(|error| LogError::Read(error.into()))?;
+            let (message, delivery) = LogMessage::from_delivery(message).map_err(LogError::Read)?;
+            let sequence = message.sequence.to_u64();
+            if delivery.number != delivered + 1 {
+                // The client lost or hid the deliveries between: its connection ended, or a message has a status.
+                connection.read_between(next..sequence, subjects, each).await?;
+            }
+            each(&message)?;
+            (pending, next, delivered) = ((pending - 1).min(delivery.pending), sequence + 1, delivery.number);
+        }
+        Ok(ScanEnd::Complete)
+    }
+
+    async fn connect_scan(&self) -> Result<ScanConnection, LogError> {
+        let context = self.settings.connect("ingest").await?;
+        let stream = self.settings.open_existing(&context).await?;
+        Ok(ScanConnection { context, stream })
+    }
+
+    /// Finds the first present message of some subjects after the server delivered nothing for a while. Unreadable
+    /// messages, which the server never skips by itself, are passed over. A message that a consumer may still deliver is
+    /// awaited. `None` if no message of these subjects is left.
+    async fn find_undelivered(
+        &self,
+        from_sequence: u64,
+        subjects: &[String],
+    ) -> Result<Option<LogMessage>, LogError> {
+        tokio::time::sleep(STALLED).await;
+        let connection = self.connect_scan().await?;
+        let mut unreadable = 0;
+        for sequence in from_sequence..=connection.stream.cached_info().state.last_sequence {
+            let Some(message) = connection.fetch(sequence).await? else {
+                unreadable += 1;
+                continue;
+            };
+            if !is_of(&message, subjects) {
+                continue;
+            }
+            if unreadable > 0 {
+                let before = sequence;
+                tracing::warn!(messages = unreadable, before, "cannot read messages of the log: skipped");
+            } else if !message.is_malformed() {
+                tokio::time::sleep(UNDELIVERED).await;
+            }
+            return Ok(Some(message));
+        }
+        Ok(None)
+    }
+}
+
+/// Result of one pass over the log.
+enum ScanEnd {
+    /// No message is left.
+    Complete,
+    /// A message was read by its sequence. Another pass reads the rest.
+    Undelivered,
+}
+
+impl ScanConnection {
+    async fn fetch(&self, sequence: u64) -> Result<Option<LogMessage>, LogError> {
+        Ok(LogMessage::fetch(&self.context, &self.stream.cached_info().config.name, sequence).await?)
+    }
+
+    /// Reads the present messages of some sequences.
+    async fn read_between(
+        &self,
+        sequences: Range<u64>,
+        subjects: &[String],
+        each: &mut impl FnMut(&LogMessage) -> Result<(), LogError>,
+    ) -> Result<(), LogError> {
+        for sequence in sequences {
+            if let Some(message) = self.fetch(sequence).await?.filter(|message| is_of(message, subjects)) {
+                each(&message)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the malformed messages from a sequence on, up to the first other one of some subjects. Passes over at most
+    /// `max_passed` messages of other subjects. Returns the next sequence.
+    async fn read_malformed(
+        &self,
+        from_sequence: u64,
+        subjects: &[String],
+        max_passed: u64,
+        each: &mut impl FnMut(&LogMessage) -> Result<(), LogError>,
+    ) -> Result<u64, LogError> {
+        let (mut next, mut passed) = (from_sequence, 0);
+        while let Some(message) = self.fetch(next).await? {
+            match is_of(&message, subjects) {
+                true if message.is_malformed() => each(&message)?,
+                false if passed < max_passed => passed += 1,
+                _ => break,
+            }
+            next += 1;
+        }
+        Ok(next)
+    }
+}
+
+/// True if a message has one of some subjects. An empty list means all.
+fn is_of(message: &LogMessage, subjects: &[String]) -> bool {
+    subjects.is_empty() || subjects.contains(&message.subject)
+}
