@@ -1,4 +1,4 @@
-//! IngestMetrics and health of a watch or a pull: rows loaded, and connection to the log.
+//! Metrics and health of a watch or a pull: rows loaded, and connection to the log.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -46,8 +46,8 @@ pub(crate) async fn record_refused_sign_in(
     Ok(())
 }
 
-/// Changes of all accounts that an address ever had, oldest first.
-pub(crate) async fn list_address_history(
+/// Changes of all accounts that an email address ever had, oldest first.
+pub(crate) async fn list_email_history(
     client: &Client,
     email: &str,
 ) -> Result<Vec<AuditEntry>, AccountError> {

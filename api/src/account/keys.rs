@@ -39,7 +39,7 @@ pub(crate) struct ApiKey {
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) expires_at: Option<DateTime<Utc>>,
     pub(crate) rate_per_minute: Option<i32>,
-    /// Time of the last counted call, a few seconds late.
+    /// Time of the last counted call. A new call appears after a few seconds.
     pub(crate) last_used: Option<DateTime<Utc>>,
 }
 
@@ -197,8 +197,8 @@ async fn refuse_full(
     Err(refused(format!("an account can have at most {MOST_ACTIVE} active keys: {otherwise}")))
 }
 
-/// Refuses a key that already has a replacement. Its expiry is now the end of its overlap, which a new key must not
-/// inherit. A repeated request must not draw a second secret.
+/// Refuses to replace a key a second time. A repeated request must not create a second secret. The old key now expires
+/// when its overlap ends, and a new key must not inherit that date.
 async fn refuse_replaced(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

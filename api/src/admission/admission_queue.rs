@@ -45,7 +45,7 @@ struct WaitingCall {
     decision: oneshot::Sender<Result<Option<AdmissionDecision>, AdmissionError>>,
 }
 
-/// Refund of a counted call, in its month.
+/// Refund of one call to the account's quota of `month`.
 #[derive(Debug)]
 struct QuotaRefund {
     account: i64,
@@ -101,7 +101,7 @@ impl AdmissionQueue {
     }
 
     /// True if calls can be decided, as of the latest reply of the database.
-    pub(crate) fn is_reachable(&self) -> bool {
+    pub(crate) fn is_database_reachable(&self) -> bool {
         self.reachability.get()
     }
 

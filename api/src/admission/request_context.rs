@@ -1,5 +1,4 @@
-//! Admission context of one request: sender, endpoint and decision. It travels in the request extensions to the handler
-//! and to the middleware that writes the headers.
+//! Admission context of one request: client address, route, and limits for the response headers.
 
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -44,13 +43,13 @@ pub(crate) struct AccountCharge {
 }
 
 impl RequestContext {
-    /// Creates the sender of an undecided request.
+    /// Creates the context of an undecided request.
     pub(crate) fn new(client: IpAddr, is_proxied: bool, connection: Arc<ClientConnection>) -> Arc<Self> {
         let (route, limits) = Default::default();
         Arc::new(Self { client, is_proxied, connection, route, limits })
     }
 
-    /// Sender in a request's extensions; `None` for a request without a connection.
+    /// Context in a request's extensions; `None` for a request without a connection.
     pub(crate) fn from_extensions(extensions: &Extensions) -> Option<&Arc<Self>> {
         extensions.get::<Arc<Self>>()
     }

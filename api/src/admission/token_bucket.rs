@@ -68,12 +68,12 @@ impl Bucket {
         ((f64::from(self.burst) - self.tokens) / self.rate_per_second()).max(0.0)
     }
 
-    /// Seconds until the next call passes.
+    /// Seconds until the bucket admits the next call.
     fn wait(&self) -> f64 {
         ((1.0 - EPSILON - self.tokens) / self.rate_per_second()).max(0.0)
     }
 
-    /// Whole seconds until the next call passes, at least 1.
+    /// Whole seconds until the bucket admits the next call, at least 1.
     pub(crate) fn retry_after_seconds(&self) -> u64 {
         floor(self.wait().ceil()).max(1).unsigned_abs()
     }

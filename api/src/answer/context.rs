@@ -35,7 +35,7 @@ pub(crate) struct RenderedBody {
 
 impl<P> HandlerContext<P> {
     /// First day that the tier's history includes.
-    pub(crate) fn first_available_day(&self) -> NaiveDate {
+    pub(crate) fn first_day_of_tier_history(&self) -> NaiveDate {
         years_before(self.today, self.app.projection.tiers().depth_years(self.tier))
     }
 

@@ -1,4 +1,4 @@
-//! Login throttle per account and address. It delays attempts and never locks an account.
+//! Login throttle per account, device and address. It delays attempts and never locks an account.
 //!
 //! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
 //! account and device, 30 per address, and 20 per account. An IPv6 /48 has 300. Guesses from others delay neither
@@ -66,7 +66,7 @@ pub(crate) enum DeviceTrust {
 struct AttemptLimit {
     subject: [u8; 32],
     per_minute: i32,
-    /// True for the limit that clients at different addresses share. They take turns for it.
+    /// True if clients at different addresses share the limit. They are then served in turn.
     is_shared: bool,
 }
 

@@ -111,7 +111,7 @@ pub struct ServeSettings {
     /// round trips to a distant database extend it, to at most 2 s
     #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
     pub admission_timeout_ms: u64,
-    /// Timeout of a request without its wait in the fair queue, in milliseconds. Afterwards the response is 503
+    /// Timeout of a request in milliseconds, excluding its wait in the fair queue. After it the response is 503
     #[arg(long, env = "API_REQUEST_TIMEOUT_MS", default_value_t = 10_000)]
     pub request_timeout_ms: u64,
     /// Timeout for open requests after a stop signal, in milliseconds

@@ -6,7 +6,7 @@ use store::db::DatabaseSettings;
 
 use super::output;
 use super::owner_connection::connect_as_owner;
-use crate::account::audit::list_address_history;
+use crate::account::audit::list_email_history;
 use crate::account::parse_email;
 
 /// Arguments of `api audit`.
@@ -22,7 +22,7 @@ pub struct AuditArguments {
 /// Runs `api audit`.
 pub async fn run_audit(arguments: AuditArguments, database: &DatabaseSettings) -> anyhow::Result<()> {
     let entries =
-        list_address_history(&connect_as_owner(database).await?, &parse_email(&arguments.email)?).await?;
+        list_email_history(&connect_as_owner(database).await?, &parse_email(&arguments.email)?).await?;
     let rows: Vec<_> = entries.iter().map(|entry| json!(entry)).collect();
     output::print_rows(&rows, &["at", "actor", "action", "details"], arguments.json);
     Ok(())

@@ -1,4 +1,4 @@
-//! Stream wrapper that reports reads and writes to the connection's progress.
+//! Stream wrapper: records reads and writes as progress, and replaces hyper's replies to protocol errors.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;

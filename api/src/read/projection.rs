@@ -174,16 +174,21 @@ impl ConnectionSettings {
 /// Served generation, shared by all requests.
 #[derive(Debug)]
 pub(crate) struct Projection {
-    tasks: BackgroundTasks,
+    lookup_tasks: BackgroundTasks,
     current: RwLock<Option<Arc<ServedGeneration>>>,
     tiers: RwLock<Arc<TierTable>>,
     reachable: AtomicBool,
 }
 
 impl Projection {
-    /// Creates a projection without a generation. `tasks` run the batched look-ups.
-    pub(crate) fn new(tasks: BackgroundTasks) -> Self {
-        Self { tasks, current: RwLock::default(), tiers: RwLock::default(), reachable: AtomicBool::default() }
+    /// Creates a projection without a generation. `lookup_tasks` run the batched look-ups.
+    pub(crate) fn new(lookup_tasks: BackgroundTasks) -> Self {
+        Self {
+            lookup_tasks,
+            current: RwLock::default(),
+            tiers: RwLock::default(),
+            reachable: AtomicBool::default(),
+        }
     }
 
     /// Pins the current generation for the duration of a request.
@@ -193,7 +198,7 @@ impl Projection {
     }
 
     /// True if Postgres answered the latest poll.
-    pub(crate) fn is_reachable(&self) -> bool {
+    pub(crate) fn is_database_reachable(&self) -> bool {
         self.reachable.load(Ordering::Relaxed)
     }
 
@@ -246,7 +251,7 @@ impl Projection {
             Arc::new(RwLock::new(DataVersion { generation: id, sequence: 0, as_of: None, position: 0 }));
         let open = |connections, bulk| -> Result<_, QueryError> {
             let (pool, version) = (connecting.pool(id, connections)?, Arc::clone(&version));
-            let batches = LookupBatcher::new(self.tasks.clone());
+            let batches = LookupBatcher::new(self.lookup_tasks.clone());
             Ok(Arc::new(ServedGeneration {
                 id,
                 pool,

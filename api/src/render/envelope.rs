@@ -10,7 +10,7 @@ use crate::read::projection::DataVersion;
 /// One resource.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Single<T> {
-    /// The resource.
+    /// Body of the requested resource, for example the metrics of a stock.
     pub(crate) data: T,
     /// Data version and warnings of the response.
     pub(crate) meta: Meta,

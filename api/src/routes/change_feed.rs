@@ -63,7 +63,7 @@ pub(crate) async fn render_changes<T: ChangeTracked, P>(
     let written =
         asked.symbols.into_iter().flat_map(|list| &list.0).filter_map(|symbol| symbol.candidates.first());
     let symbols: Option<Vec<String>> = known.map(|known| known.into_iter().chain(written.cloned()).collect());
-    let floor = context.first_available_day();
+    let floor = context.first_day_of_tier_history();
     let position: Option<i64> = page.after_value(0).and_then(|position| position.parse().ok());
     let live: Option<bool> = page.after_value(1).and_then(|live| live.parse().ok());
     let (symbol, id, probe) = (page.after_value(2), page.after_value(3), page.limit + 1);

@@ -144,7 +144,7 @@ async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<Rend
         let message = "Fundamentals need the Starter plan or higher".to_owned();
         warnings.push(Warning { code: "fundamentals_not_included", message, param: Some("sections") });
     }
-    let floor = context.first_available_day();
+    let floor = context.first_day_of_tier_history();
     let take = |symbol: String| CompareItem {
         quote: rows.quotes.remove(&symbol),
         fundamentals: rows.fundamentals.remove(&symbol),

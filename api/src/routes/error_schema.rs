@@ -34,16 +34,17 @@ pub(crate) struct InvalidParameterBody {
     /// Name of the first invalid parameter.
     param: Option<String>,
     /// Accepted values of the first invalid parameter: words or bounds.
-    allowed: Option<Allowed>,
+    allowed: Option<AcceptedValues>,
     /// All invalid parameters.
     errors: Vec<InvalidParameter>,
 }
 
 /// Accepted values of a parameter.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Allowed)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "documents ParameterError::allowed")]
-pub(crate) enum Allowed {
+pub(crate) enum AcceptedValues {
     /// Accepted words; for an unknown parameter, the names of the known parameters.
     Words(Vec<String>),
     /// Inclusive bounds of a number, or of a number of items.

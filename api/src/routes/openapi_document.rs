@@ -9,7 +9,7 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::{Modify, OpenApi};
 
 use super::error_schema::{
-    Allowed, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
+    AcceptedValues, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
 };
 use super::openapi_examples;
@@ -64,7 +64,7 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
         (name = "Bulk", description = "Many symbols in one call (Professional)"),
     ),
     servers((url = "/", description = "This service")),
-    components(schemas(Allowed, ErrorBody, Flag, NotFoundBody, InvalidParameterBody, InvalidParameter, FeatureNotAvailableBody, LimitedBody, QuotaUsage, Tier)),
+    components(schemas(AcceptedValues, ErrorBody, Flag, NotFoundBody, InvalidParameterBody, InvalidParameter, FeatureNotAvailableBody, LimitedBody, QuotaUsage, Tier)),
     modifiers(&SecuritySchemes)
 )]
 pub(crate) struct OpenApiFrame;
@@ -226,7 +226,7 @@ fn resolve_reference<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
 }
 
-/// Removes `required` from rows, because `fields` may omit any key.
+/// Removes `required` from the row schemas, because `fields` may omit any key.
 fn remove_required(document: &mut Value, schema: &Value) {
     if let Some(pointer) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
         let mut row = document.pointer(pointer).cloned().unwrap_or_default();

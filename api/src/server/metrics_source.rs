@@ -25,7 +25,7 @@ impl MetricsSource for ApiMetricsSource {
     }
 
     fn health(&self) -> Result<(), String> {
-        if !self.app.projection.is_reachable() {
+        if !self.app.projection.is_database_reachable() {
             return Err("Postgres does not answer, so reads are not served".to_owned());
         }
         self.app.projection.pin().map(drop).map_err(|error| error.to_string())

@@ -71,9 +71,9 @@ impl LoadCoverage {
     }
 }
 
-/// Coverage of the completed runs of a log.
+/// Sources and symbols of the completed runs of a log, to tell which symbols of a load are new.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LogCoverage {
+pub(crate) struct EarlierCoverage {
     pub sources: BTreeSet<String>,
     /// Symbols, each with the number of its first run. `None` if an older program, which did not record symbols,
     /// completed a run.
@@ -82,7 +82,7 @@ pub(crate) struct LogCoverage {
     last_priced: BTreeMap<String, usize>,
 }
 
-impl LogCoverage {
+impl EarlierCoverage {
     /// Builds the coverage from the manifests of a log.
     pub(crate) fn from_manifests<'a>(manifests: impl IntoIterator<Item = &'a RunManifest>) -> Self {
         let symbols = Some(HashMap::new());
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn ten_symbols_are_named_and_all_are_counted() {
         let twelve = coverage(0..12);
-        let before = LogCoverage::from_manifests([]);
+        let before = EarlierCoverage::from_manifests([]);
         let new = before.new_symbols(&twelve);
         let mut text = String::new();
         SymbolSummary::from_coverage(&twelve, new.as_deref()).write_text(&mut text).unwrap();
@@ -225,7 +225,7 @@ mod tests {
             run("a", "MO", Kind::Price),
             run("b", "T", Kind::Dividend),
         ];
-        let (before, mut load) = (LogCoverage::from_manifests(&runs), LoadCoverage::default());
+        let (before, mut load) = (EarlierCoverage::from_manifests(&runs), LoadCoverage::default());
         load.add_priced_symbol(&Symbol::parse("VZ").unwrap());
         load.add_symbol(&Symbol::parse("XOM").unwrap());
         let priced = |source: &str| -> BTreeSet<&str> {
@@ -241,7 +241,7 @@ mod tests {
         let mut many = coverage(0..MAX_SYMBOLS);
         many.add(&coverage(MAX_SYMBOLS..MAX_SYMBOLS + 5));
         assert_eq!(many.symbols.len(), MAX_SYMBOLS);
-        assert_eq!(LogCoverage::from_manifests([]).new_symbols(&many), None);
+        assert_eq!(EarlierCoverage::from_manifests([]).new_symbols(&many), None);
         let mut text = String::new();
         SymbolSummary::from_coverage(&many, None).write_text(&mut text).unwrap();
         assert!(text.starts_with("symbols: more than 200000 ("), "{text}");

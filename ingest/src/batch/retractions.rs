@@ -10,7 +10,7 @@ use market::event::{Action, EventRow, Kind};
 use market::symbol::Symbol;
 use serde::Serialize;
 
-use crate::batch::coverage::{LoadCoverage, LogCoverage};
+use crate::batch::coverage::{EarlierCoverage, LoadCoverage};
 use crate::log::reader::{Log, LogError};
 use crate::suggest::find_nearest_name;
 
@@ -85,7 +85,7 @@ impl Retractions {
         &self,
         log: &Log,
         source: &str,
-        before: &LogCoverage,
+        before: &EarlierCoverage,
         load: &LoadCoverage,
     ) -> Result<UnmatchedRetractions, LogError> {
         let mut known_keys: BTreeMap<Kind, KnownKeys> = BTreeMap::new();

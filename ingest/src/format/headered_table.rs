@@ -20,7 +20,7 @@ pub(super) struct HeaderedTable<R> {
 }
 
 impl<R: Read> HeaderedTable<R> {
-    /// Reads the header and normalizes each name with `spelling`. A comma at the end of a line begins no column.
+    /// Reads the header and normalizes each name with `spelling`. A trailing comma does not add a column.
     pub(super) fn open(reader: R, spelling: fn(&str) -> String) -> Result<Self, FeedReadError> {
         let mut records = CsvReader::new(reader)?;
         let header = records.next_record()?.map(|header| {

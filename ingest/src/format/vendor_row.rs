@@ -93,9 +93,13 @@ impl<'a> VendorRow<'a> {
         })
     }
 
-    /// Symbol of the file, or else the value under one of these names.
-    pub(super) fn symbol(&self, names: &[&str], file: Option<&Symbol>) -> Option<String> {
-        file.map(ToString::to_string).or_else(|| self.text(names).map(str::to_owned))
+    /// Symbol of the file; without one, the value under the first of these names that the row has.
+    pub(super) fn symbol_of_file_or_row(
+        &self,
+        file_symbol: Option<&Symbol>,
+        names: &[&str],
+    ) -> Option<String> {
+        file_symbol.map(ToString::to_string).or_else(|| self.text(names).map(str::to_owned))
     }
 }
 

@@ -10,16 +10,17 @@ use super::security_shape::{ExtraDistribution, PaymentSchedule};
 use super::share_changes::{STOCK_DIVIDEND, ShareChanges, scaled};
 use super::synthetic_market::SyntheticMarket;
 
-/// Distribution. `amount` is in millionths of a dollar per share, on the share basis of the ex-date.
+/// Synthetic dividend, stock dividend or other distribution. `amount` is in millionths of a dollar per share, on the
+/// share basis of the ex-date.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Distribution {
+pub(super) struct SyntheticDistribution {
     pub(super) position: usize,
     pub(super) amount: i64,
     pub(super) kind: DividendType,
     frequency: Option<Frequency>,
 }
 
-impl Distribution {
+impl SyntheticDistribution {
     /// True if the share price drops by the amount on the ex-date.
     pub(super) fn is_cash(&self) -> bool {
         self.kind != DividendType::Stock
@@ -32,17 +33,17 @@ pub(super) fn plan_distributions(
     market: &SyntheticMarket,
     dues: &[RegularExDate],
     changes: &ShareChanges,
-) -> Vec<Distribution> {
+) -> Vec<SyntheticDistribution> {
     let mut random = plan.random.clone();
     let variable = matches!(plan.shape.schedule, PaymentSchedule::Variable(_));
-    let mut payments: Vec<Distribution> = Vec::with_capacity(dues.len() + 8);
+    let mut payments: Vec<SyntheticDistribution> = Vec::with_capacity(dues.len() + 8);
     for due in dues {
         let part = scaled(plan.year(due.rate_year).rate, due.part.0, due.part.1);
         let swing = if variable { random.between(50, 150) } else { 100 };
         // Companies declare hundredths of a cent; a later split divides that exactly.
         let declared = (part * swing / 100 + 50) / 100 * 100;
         let amount = changes.per_share_at(declared.max(100), due.position).max(1);
-        payments.push(Distribution {
+        payments.push(SyntheticDistribution {
             position: due.position,
             amount,
             kind: plan.shape.regular_type,
@@ -55,14 +56,18 @@ pub(super) fn plan_distributions(
 }
 
 /// Distributions other than regular dividends.
-fn extras(plan: &SecurityPlan, market: &SyntheticMarket, changes: &ShareChanges) -> Vec<Distribution> {
+fn extras(
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
+    changes: &ShareChanges,
+) -> Vec<SyntheticDistribution> {
     let sessions = &market.sessions;
     let at = |percent: usize| plan.start + (plan.end - plan.start) * percent / 100;
     // Share of the value in hundredths of a percent.
     let paid = |position: usize, kind: DividendType, share: i64| {
         let value = plan.year(sessions.day(position).year()).value;
         let amount = changes.per_share_at(value / 10_000 * share, position) / 10_000 * 10_000;
-        Distribution { position, amount: amount.max(10_000), kind, frequency: None }
+        SyntheticDistribution { position, amount: amount.max(10_000), kind, frequency: None }
     };
     let yearly = |months: &[u32], every: i32| -> Vec<usize> {
         let years =
@@ -95,7 +100,12 @@ fn extras(plan: &SecurityPlan, market: &SyntheticMarket, changes: &ShareChanges)
             let (kind, amount) = STOCK_DIVIDEND;
             let stock = changes.0.iter().filter(|change| change.stock_dividend);
             stock
-                .map(|change| Distribution { position: change.position, amount, kind, frequency: None })
+                .map(|change| SyntheticDistribution {
+                    position: change.position,
+                    amount,
+                    kind,
+                    frequency: None,
+                })
                 .collect()
         }
     }
@@ -120,7 +130,7 @@ fn record_position(market: &SyntheticMarket, ex: usize) -> usize {
 pub(super) fn write_dividends(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
-    payments: &[Distribution],
+    payments: &[SyntheticDistribution],
     out: &mut Vec<u8>,
 ) {
     let sessions = &market.sessions;
@@ -151,7 +161,7 @@ pub(super) fn write_dividends(
 }
 
 /// Amount in the currency of declaration, at a fixed rate. Pence are hundredths of a pound.
-fn in_currency(plan: &SecurityPlan, payment: &Distribution) -> i64 {
+fn in_currency(plan: &SecurityPlan, payment: &SyntheticDistribution) -> i64 {
     match plan.shape.pays_in {
         "EUR" => payment.amount / 100 * 92,
         "GBX" => payment.amount * 80,

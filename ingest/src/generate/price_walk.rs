@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::Datelike;
 
 use super::csv_row::{push_cents, push_integer};
-use super::distributions::{Distribution, SPIN_OFF};
+use super::distributions::{SPIN_OFF, SyntheticDistribution};
 use super::random::{BELL_DEVIATION, SplitMix64, bell};
 use super::security_plan::{PlannedYear, SecurityPlan};
 use super::security_shape::ExtraDistribution;
@@ -48,7 +48,7 @@ pub(super) fn write_bars(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
     changes: &ShareChanges,
-    payments: &[Distribution],
+    payments: &[SyntheticDistribution],
     out: &mut Vec<u8>,
 ) -> WalkEnd {
     let steps = steps(plan, market, changes, payments);
@@ -79,7 +79,7 @@ fn steps(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
     changes: &ShareChanges,
-    payments: &[Distribution],
+    payments: &[SyntheticDistribution],
 ) -> BTreeMap<usize, CorporateAction> {
     let mut steps: BTreeMap<usize, CorporateAction> = BTreeMap::new();
     for change in &changes.0 {

@@ -132,7 +132,7 @@ impl SecurityPlan {
     }
 
     /// Date on which a suspension was announced.
-    pub(super) fn suspended_on(&self, market: &SyntheticMarket) -> Option<NaiveDate> {
+    pub(super) fn suspension_announced_on(&self, market: &SyntheticMarket) -> Option<NaiveDate> {
         (self.shape.stop == DividendStop::Suspended)
             .then(|| market.sessions.day(self.last_ex_date_position(market) + 20))
     }

@@ -40,7 +40,7 @@ pub(super) fn write_security(plan: &SecurityPlan, market: &SyntheticMarket, out:
         .text(if plan.shape.sp500 { "sp500" } else { "" })
         .text(if plan.is_active() { "active" } else { "delisted" })
         .date((!plan.is_active()).then(|| sessions.day(plan.end)))
-        .date(plan.suspended_on(market))
+        .date(plan.suspension_announced_on(market))
         .integer(plan.streak_seed.map(|(years, _)| i64::from(years)))
         .integer(plan.streak_seed.map(|(_, through)| i64::from(through)))
         .end();

@@ -133,7 +133,7 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
         .or(named)
 }
 
-/// Best column for each canonical one whose cells may be its values.
+/// Best matching file column for each canonical column. Its cells must be possible values of the canonical column.
 pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn> {
     let mut columns: Vec<MappedColumn> = Vec::new();
     for (index, column) in profile.columns.iter().enumerate() {

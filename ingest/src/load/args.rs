@@ -44,7 +44,7 @@ pub struct LoadArgs {
     /// Column map for files of another layout: a TOML file, or the name of a shipped map (see `ingest map`)
     #[arg(long, value_name = "FILE", value_parser = MapFile::open, conflicts_with = "format")]
     pub map: Option<MapFile>,
-    /// Symbol of files that have one symbol and do not name it
+    /// Symbol of the rows of files without a symbol column
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
     /// Pattern of the names of files with one symbol, such as 'div_{symbol}.csv'
@@ -72,7 +72,7 @@ pub struct LoadArgs {
     /// Print the summary as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Republish record batches of completed loads that the log lost (see `ingest verify`)
+    /// Republish lost record batches of completed loads (see `ingest verify`)
     #[arg(long, conflicts_with = "dry_run")]
     pub repair: bool,
     /// Load the files again although the log has them; their rows count as new. NAME identifies the repeated load, for

@@ -11,7 +11,7 @@ use market::event::{Kind, Reject, RunManifest};
 use serde::Serialize;
 use telemetry::{out, outln};
 
-use crate::batch::coverage::{DateSpan, LogCoverage, SymbolSummary};
+use crate::batch::coverage::{DateSpan, EarlierCoverage, SymbolSummary};
 use crate::batch::load_stats::LoadStats;
 use crate::batch::retractions::UnmatchedRetractions;
 
@@ -237,7 +237,7 @@ impl LoadSummary {
     }
 
     /// Compares the rows with those of earlier runs; `None` if the log was not read.
-    pub(crate) fn compare_with_earlier(&mut self, stats: &LoadStats, before: Option<&LogCoverage>) {
+    pub(crate) fn compare_with_earlier(&mut self, stats: &LoadStats, before: Option<&EarlierCoverage>) {
         let new = before.and_then(|before| before.new_symbols(&stats.coverage));
         self.symbols = SymbolSummary::from_coverage(&stats.coverage, new.as_deref());
         self.dates = DateSpan::from_coverage(&stats.coverage);

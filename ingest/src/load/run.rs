@@ -18,7 +18,7 @@ use telemetry::spans::SPAN_TARGET;
 use tokio::sync::mpsc;
 
 use crate::batch::chunk_encoder::ChunkEncoder;
-use crate::batch::coverage::LogCoverage;
+use crate::batch::coverage::EarlierCoverage;
 use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
 use crate::batch::row_accumulator::RowChunk;
@@ -89,7 +89,7 @@ impl LoadRun {
     ) -> Result<(), LoadError> {
         summary.run.clone_from(&self.id);
         let before = match read_manifests(settings).await {
-            Ok(manifests) => Some(LogCoverage::from_manifests(manifests.iter().map(|(_, run)| run))),
+            Ok(manifests) => Some(EarlierCoverage::from_manifests(manifests.iter().map(|(_, run)| run))),
             Err(error) => {
                 tracing::warn!(%error, "cannot tell which symbols are new: the log was not read");
                 None
@@ -127,7 +127,7 @@ impl LoadRun {
         &self,
         log: &Log,
         total: &LoadStats,
-        before: &LogCoverage,
+        before: &EarlierCoverage,
         summary: &mut LoadSummary,
     ) {
         if total.retractions.is_empty() {
@@ -156,7 +156,7 @@ impl LoadRun {
         summary.run.clone_from(&self.id);
         let log = Log::open(settings).await?;
         let manifests = log.manifests().await?;
-        let before = LogCoverage::from_manifests(manifests.iter().map(|(_, run)| run));
+        let before = EarlierCoverage::from_manifests(manifests.iter().map(|(_, run)| run));
         let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
         let mut open_rejects = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
         let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
@@ -272,7 +272,7 @@ struct RunningLoad<'a> {
     run: &'a LoadRun,
     publication: Publication<'a>,
     /// Coverage of earlier runs.
-    before: LogCoverage,
+    before: EarlierCoverage,
     total: LoadStats,
     /// Indexes of the loaded inputs.
     loaded: Vec<usize>,
@@ -282,7 +282,7 @@ struct RunningLoad<'a> {
 }
 
 impl<'a> RunningLoad<'a> {
-    fn new(run: &'a LoadRun, publication: Publication<'a>, before: LogCoverage) -> Self {
+    fn new(run: &'a LoadRun, publication: Publication<'a>, before: EarlierCoverage) -> Self {
         Self {
             run,
             publication,

@@ -126,7 +126,7 @@ pub(crate) fn parse_utc_stamp(text: &str) -> Option<NaiveDateTime> {
     Some(date.and_time(time))
 }
 
-/// Point in time of a number of seconds since 1970.
+/// Converts Unix seconds to a UTC time.
 pub(crate) fn from_unix_seconds(seconds: i64) -> Option<NaiveDateTime> {
     DateTime::<Utc>::from_timestamp(seconds, 0).map(|time| time.naive_utc())
 }

@@ -79,7 +79,7 @@ pub(super) struct RequestTemplate {
     /// Encoding and packing of the answer: `csv`, `json`, `ndjson`, `csv.gz` …
     #[serde(default = "default_ending")]
     pub ending: String,
-    /// Cost in calls of the budget.
+    /// Number of calls that one request costs the budget.
     #[serde(default = "default_cost")]
     pub cost: u64,
     /// Days before the bookmark that are fetched again; sessions for daily requests.

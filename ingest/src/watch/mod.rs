@@ -34,8 +34,8 @@ const WITHHELD: &str = "the report is withheld: the file has several names (hard
 /// Loads every file that arrives in a folder.
 ///
 /// A file is loaded after it was unchanged for --settle. Then it is moved to done/, or to refused/ together with a file
-/// that has the reason. Names that begin with a dot are ignored, so a sender can write under such a name and rename. Only
-/// one process can watch a folder. While the log is unreachable, the files stay in the folder.
+/// that has the reason. Files whose names begin with a dot are ignored. A sender can write such a file and rename it when
+/// it is complete. Only one process can watch a folder. While the log is unreachable, the files stay in the folder.
 ///
 /// Links are refused and never followed. A file that cannot be moved stays in the folder, with a warning, and is tried
 /// again after a minute. The name of a processed file is shortened if it leaves no room for `.reason.txt`.

@@ -195,8 +195,8 @@ impl LogReader {
         self.after.to_u64() + 1
     }
 
-    /// Restarts the stall timeout. Called while the projector is paused and reads nothing.
-    pub fn reset_stall_timeout(&mut self) {
+    /// Restarts the delivery timeout. Called while the projector is paused and reads nothing.
+    pub fn restart_delivery_timeout(&mut self) {
         (self.last_progress, self.delivery) = (Instant::now(), DeliveryState::Current);
     }
 

@@ -307,7 +307,7 @@ async fn apply_batches(
             () = shutdown.wait() => return Ok(()),
             () = tokio::time::sleep(CHECK_INTERVAL) => {
                 if paused {
-                    reader.reset_stall_timeout();
+                    reader.restart_delivery_timeout();
                 } else {
                     reader.check_delivery().await?;
                 }

@@ -1,4 +1,4 @@
-//! Input of a derivation: a security, its published fingerprints and the facts it needs.
+//! Target of a derivation: a security, its published fingerprints, and the extent of the facts it needs.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -39,14 +39,14 @@ pub(crate) struct GenerationCache {
 }
 
 /// Security to derive, with its published state.
-pub(crate) struct DerivationInput {
+pub(crate) struct DerivationTarget {
     pub identity: Identity,
     pub served: PublishedFingerprints,
     /// Years for which the closes are sufficient as long as the published prices are unchanged.
     pub closes: Range<i32>,
 }
 
-impl DerivationInput {
+impl DerivationTarget {
     /// `true` if the closes of the year are sufficient and its published prices have this digest.
     pub(crate) fn closes_suffice_for(&self, year: i32, digest: i64) -> bool {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
@@ -74,7 +74,7 @@ impl DerivationInput {
         Ok(())
     }
 
-    /// Published years within [`DerivationInput::closes`], with their digests.
+    /// Published years within [`DerivationTarget::closes`], with their digests.
     pub(crate) fn published_close_years(&self) -> impl Iterator<Item = ServedYear<'_>> {
         let symbol = self.identity.symbol.as_str();
         self.served.years.range(self.closes.clone()).map(move |(year, digest)| (symbol, *year, *digest))

@@ -19,7 +19,7 @@ use telemetry::failpoint;
 use tokio::sync::mpsc;
 use tokio_postgres::GenericClient;
 
-use crate::derive::input::{DerivationInput, GenerationCache, MarketContext};
+use crate::derive::input::{DerivationTarget, GenerationCache, MarketContext};
 use crate::error::DeriveError;
 use crate::facts::fact_cache::FactCache;
 use crate::write::encoded_security::EncodedSecurity;
@@ -36,13 +36,13 @@ const QUEUE_DEPTH: usize = 1;
 
 /// Chunk of securities to derive.
 struct InputChunk {
-    subjects: Vec<DerivationInput>,
+    subjects: Vec<DerivationTarget>,
     facts: FactsBySymbol,
 }
 
 /// Chunk of securities to write.
 struct DerivedChunk {
-    built: Vec<(DerivationInput, EncodedSecurity)>,
+    built: Vec<(DerivationTarget, EncodedSecurity)>,
     facts: FactsBySymbol,
 }
 
@@ -123,7 +123,7 @@ async fn load_chunk(
         let known = &mut caches.lock().generation;
         // The writing stage puts it back. After an error the whole cache is dropped.
         let served = known.served.remove(&identity.symbol);
-        DerivationInput {
+        DerivationTarget {
             identity: (*identity).clone(),
             served: served
                 .or_else(|| read.remove(&identity.symbol))
@@ -131,7 +131,7 @@ async fn load_chunk(
             closes: known.close_only_years(identity, market),
         }
     });
-    let subjects: Vec<DerivationInput> = subjects.collect();
+    let subjects: Vec<DerivationTarget> = subjects.collect();
     let facts = load_facts(reader, &subjects, caches).await?;
     Ok(InputChunk { subjects, facts })
 }
@@ -139,7 +139,7 @@ async fn load_chunk(
 /// Loads the facts of the securities' symbols from the cache or from Postgres.
 async fn load_facts(
     reader: &impl GenericClient,
-    subjects: &[DerivationInput],
+    subjects: &[DerivationTarget],
     caches: &SharedCaches<'_>,
 ) -> Result<FactsBySymbol, DeriveError> {
     let (mut facts, mut missing) = (FactsBySymbol::new(), Vec::new());
@@ -154,7 +154,7 @@ async fn load_facts(
             .iter()
             .filter(|subject| missing.binary_search(&subject.identity.symbol.as_str()).is_ok());
         let closes: Vec<ServedYear<'_>> =
-            of_missing.flat_map(DerivationInput::published_close_years).collect();
+            of_missing.flat_map(DerivationTarget::published_close_years).collect();
         facts.extend(fetch_facts_to_derive(reader, &missing, &closes).await?);
     }
     Ok(facts)
@@ -206,7 +206,7 @@ async fn derive_chunk(
 
 /// Result for a security that must be derived again with all columns of bars.
 struct NeedsFullBars {
-    subject: DerivationInput,
+    subject: DerivationTarget,
     /// `true` if every derivation of the security needs all columns of bars.
     is_permanent: bool,
 }
@@ -243,7 +243,7 @@ enum EncodeOutcome {
 }
 
 fn derive_and_encode(
-    subject: &DerivationInput,
+    subject: &DerivationTarget,
     facts: &FactsBySymbol,
     market: &MarketContext,
 ) -> Result<EncodeOutcome, DeriveError> {

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use store::symbol_facts::{SymbolFacts, YearColumns};
+use store::symbol_facts::{PackedColumns, SymbolFacts};
 
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 
@@ -87,7 +87,7 @@ impl FactCache {
     pub fn update_years(&mut self, written: Vec<AppliedBars>) {
         for row in written {
             let (symbol, source, year) = row.key;
-            let columns = YearColumns::All(Box::new(row.packed));
+            let columns = PackedColumns::All(Box::new(row.packed));
             self.update_symbol(&symbol, |facts| facts.put_year(&source, year, row.digest, columns));
         }
     }
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn an_update_of_a_year_packed_with_others_removes_the_symbol() {
         let packed = Bars::default().pack().expect("no bars");
-        let columns = || YearColumns::All(Box::new(packed.clone()));
+        let columns = || PackedColumns::All(Box::new(packed.clone()));
         let written = |year| AppliedBars {
             key: ("AAA".to_owned(), "feed".to_owned(), year),
             digest: 7,
@@ -207,7 +207,7 @@ mod tests {
                     }
                     CacheStep::Year { year, digest, close } => {
                         let packed = PackedBars { close, ..PackedBars::default() };
-                        let columns = YearColumns::All(Box::new(packed.clone()));
+                        let columns = PackedColumns::All(Box::new(packed.clone()));
                         assert!(facts.put_year("feed", year, digest, columns));
                         let key = (symbol.to_owned(), "feed".to_owned(), year);
                         let written = AppliedBars { key, digest, packed, replaces: false, last_day: None };

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use store::copy::{CopyRow, copy_encoded, encode_values};
 use store::db::DbError;
 use store::facts::read_packed_bars;
-use store::symbol_facts::{PackedYears, SymbolFacts, YearColumns};
+use store::symbol_facts::{PackedColumns, PackedYears, SymbolFacts};
 use store::years::BarsRow;
 use tokio_postgres::Transaction;
 
@@ -84,8 +84,8 @@ async fn load_stored_years(
         let facts = cache.get(&key.0);
         let held = facts.map(|facts| facts.year(&key.1, key.2).map(PackedYears::columns));
         let stored = match (held, facts) {
-            (Some(Some(YearColumns::All(_))), Some(facts)) => StoredYear::Cached(Arc::clone(facts)),
-            (Some(Some(YearColumns::Closes { .. })) | None, _) => {
+            (Some(Some(PackedColumns::All(_))), Some(facts)) => StoredYear::Cached(Arc::clone(facts)),
+            (Some(Some(PackedColumns::Closes { .. })) | None, _) => {
                 missing.push(key.clone());
                 StoredYear::Nothing
             }
@@ -194,8 +194,8 @@ fn merge_year(
         StoredYear::Nothing => None,
         StoredYear::Read(packed) => Some(packed),
         StoredYear::Cached(facts) => facts.year(&key.1, key.2).and_then(|years| match years.columns() {
-            YearColumns::All(packed) => Some(packed.as_ref()),
-            YearColumns::Closes { .. } => None,
+            PackedColumns::All(packed) => Some(packed.as_ref()),
+            PackedColumns::Closes { .. } => None,
         }),
     };
     let failed = |source: BarsError| ApplyError::Bars { symbol: key.0.clone(), source };

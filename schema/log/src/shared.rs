@@ -35,7 +35,7 @@ struct SharedMember {
     bytes: usize,
 }
 
-/// Batches of one kind and run that wait for a shared message.
+/// Collects small batches of one kind and run for one shared message.
 #[derive(Debug, Default)]
 pub struct SharedMessageBuilder {
     frames: Vec<(Envelope, Bytes)>,

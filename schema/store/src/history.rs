@@ -15,7 +15,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 
 use crate::facts::{FactsError, load_dividend_feeds, read_packed_bars};
-use crate::symbol_facts::{PackedYears, SymbolFacts, YearColumns};
+use crate::symbol_facts::{PackedColumns, PackedYears, SymbolFacts};
 
 const RECORDS: &str = include_str!("../queries/records_of_symbols.sql");
 const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
@@ -88,11 +88,11 @@ fn by_symbol(
     Ok(facts.into_iter().map(|(symbol, facts)| (symbol.to_owned(), Arc::new(facts))).collect())
 }
 
-fn columns(row: &Row) -> Result<YearColumns, tokio_postgres::Error> {
+fn columns(row: &Row) -> Result<PackedColumns, tokio_postgres::Error> {
     let column = |name: &str| row.try_get::<_, &[u8]>(name).map(Into::into);
     Ok(match row.try_get::<_, Option<&[u8]>>("range")? {
-        Some(_) => YearColumns::All(Box::new(read_packed_bars(row)?)),
-        None => YearColumns::Closes {
+        Some(_) => PackedColumns::All(Box::new(read_packed_bars(row)?)),
+        None => PackedColumns::Closes {
             days: column("days")?,
             close: column("close")?,
             versions: column("versions")?,
@@ -211,7 +211,7 @@ fn add_years(
     if bars.days().is_empty() {
         return Ok(false);
     }
-    if !closes && matches!(columns, YearColumns::Closes { .. }) {
+    if !closes && matches!(columns, PackedColumns::Closes { .. }) {
         return Err(FactsError::ClosesOnly { symbol: symbol.to_owned(), year: years.range().start });
     }
     let position = known.unwrap_or(history.prices.len());

@@ -23,12 +23,12 @@ pub struct PackedYears {
     range: Range<i32>,
     /// Digest of each year's stored columns, without versions.
     digests: SmallVec<[i64; 1]>,
-    columns: YearColumns,
+    columns: PackedColumns,
 }
 
 /// Packed columns of bars: all columns, or only the columns for closes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum YearColumns {
+pub enum PackedColumns {
     /// Every column.
     All(Box<PackedBars>),
     /// Columns for the closes and their versions.
@@ -59,7 +59,7 @@ impl SymbolFacts {
     /// Replaces a source's bars of a year. Changes nothing and returns false if the year is packed together
     /// with other years.
     #[must_use]
-    pub fn put_year(&mut self, source: &str, year: i32, digest: i64, columns: YearColumns) -> bool {
+    pub fn put_year(&mut self, source: &str, year: i32, digest: i64, columns: PackedColumns) -> bool {
         let is_alone = self.year(source, year).is_none_or(|years| years.digests.len() == 1);
         if is_alone {
             let years =
@@ -98,7 +98,7 @@ impl SymbolFacts {
             let joins =
                 found.zip(before).is_some_and(|(found, before)| before.1.is_followed_by(before.0, found));
             before = found;
-            found.is_some() && (joins || matches!(years.columns, YearColumns::All(_)))
+            found.is_some() && (joins || matches!(years.columns, PackedColumns::All(_)))
         })
     }
 
@@ -150,7 +150,7 @@ fn pack_closes_together<'a>(
         bars = bars.append_closes(years.columns.unpack_closes(0)?)?;
     }
     let [days, close, versions] = CloseColumns::from(bars).pack()?.map(Vec::into_boxed_slice);
-    Ok(PackedYears { range, digests, columns: YearColumns::Closes { days, close, versions } })
+    Ok(PackedYears { range, digests, columns: PackedColumns::Closes { days, close, versions } })
 }
 
 impl PackedYears {
@@ -159,8 +159,8 @@ impl PackedYears {
         self.range.clone()
     }
 
-    /// Packed columns of the years.
-    pub fn columns(&self) -> &YearColumns {
+    /// Packed columns of all years of the range.
+    pub fn columns(&self) -> &PackedColumns {
         &self.columns
     }
 
@@ -175,7 +175,7 @@ impl PackedYears {
     }
 }
 
-impl YearColumns {
+impl PackedColumns {
     fn shrink(&mut self) {
         if let Self::All(packed) = self {
             let [days, close, versions] = [&mut packed.days, &mut packed.close, &mut packed.versions]
@@ -264,7 +264,7 @@ mod tests {
         ) {
             let mut facts = SymbolFacts::default();
             for ((source, year), (scale, closes)) in &years {
-                let columns = YearColumns::All(Box::new(packed(*year, *scale, closes)));
+                let columns = PackedColumns::All(Box::new(packed(*year, *scale, closes)));
                 prop_assert!(facts.put_year(source, *year, i64::from(*year) * 3, columns));
             }
             let whole = facts.clone();
@@ -280,11 +280,11 @@ mod tests {
                 }
                 for (source, year) in years.keys() {
                     let held = facts.year(source, *year).expect("a year");
-                    prop_assert_eq!(matches!(held.columns, YearColumns::Closes { .. }), accepted.contains(year));
+                    prop_assert_eq!(matches!(held.columns, PackedColumns::Closes { .. }), accepted.contains(year));
                     prop_assert!(held.all_accepted(|_, digest| digest % 3 == 0));
                     // A single year can be replaced; a year packed with others cannot.
                     let (mut changed, alone) = (facts.clone(), held.range().len() == 1);
-                    let columns = YearColumns::All(Box::new(packed(*year, 2, &[5])));
+                    let columns = PackedColumns::All(Box::new(packed(*year, 2, &[5])));
                     prop_assert_eq!(changed.put_year(source, *year, 1, columns), alone);
                     prop_assert_eq!(changed == facts, !alone);
                 }

@@ -118,7 +118,7 @@ async fn stream_dividends(
     outlet: ResponseWriter,
 ) -> Result<FinishedBody, ApiError> {
     let asked = &context.parameters;
-    let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
+    let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
     let statuses = selected_statuses(None, asked.include_projected);
     let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
     let asked = BulkQuery {

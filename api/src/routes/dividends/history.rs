@@ -120,7 +120,7 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
     let ResolvedSymbols { known, missing } =
         lookup::resolve_symbol_list(&context.generation, asked.symbols.as_ref()).await?;
     let OtherDateRanges { declared, record } = asked.other_days;
-    let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
+    let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
     let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
     let after: Option<NaiveDate> = asked.page.after_value(0).and_then(|day| day.parse().ok());
     let (symbol, kind, id) =

@@ -51,7 +51,7 @@ pub(crate) struct Holding {
     rank: i32,
     /// Canonical ticker of the position.
     symbol: Option<String>,
-    /// Name of the position.
+    /// Name of the holding.
     name: String,
     /// Asset type, as the issuer names it.
     asset_type: Option<String>,

@@ -220,7 +220,7 @@ pub(crate) struct PricesMeta {
 pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response {
     access
         .respond(async |context| {
-            let start = context.parameters.start_date.unwrap_or_else(|| context.first_available_day());
+            let start = context.parameters.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
             let last = context.parameters.end_date.map_or(i32::MAX, |end| end.year());
             let candidates = context.parameters.symbol.candidates();
             let rows =

@@ -148,7 +148,7 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
                 )
                 .await;
             }
-            let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
+            let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
             let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
             let found = lookup::find_rows::<DividendRow>(
                 &context.generation,

@@ -85,7 +85,7 @@ pub(crate) async fn events(access: Access<Free, EventsParameters>) -> Response {
     access
         .respond(async |context| {
             let asked = &context.parameters;
-            let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
+            let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
             let (version, events) = find_events(&context.generation, asked, start).await?;
             let today = context.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });

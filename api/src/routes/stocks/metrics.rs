@@ -108,7 +108,7 @@ pub(crate) async fn metrics(access: Access<Free, MetricsParameters>) -> Response
             context.render_single_with_warnings(
                 &context.parameters.output,
                 version,
-                &answer.limit_to_days_from(context.first_available_day()),
+                &answer.limit_to_days_from(context.first_day_of_tier_history()),
                 warnings,
             )
         })

@@ -96,7 +96,7 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
                 return render_changes::<SplitRow, _>(&context, ChangeQuery { since, symbols, page, output })
                     .await;
             }
-            let start = asked.start_date.unwrap_or_else(|| context.first_available_day());
+            let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
             let found = lookup::find_rows::<SplitRow>(
                 &context.generation,
                 SPLITS,

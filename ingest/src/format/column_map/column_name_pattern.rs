@@ -11,7 +11,7 @@ enum PatternPart {
 
 /// Pattern of column names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NamePattern(Vec<PatternPart>);
+pub(super) struct ColumnNamePattern(Vec<PatternPart>);
 
 /// Parts of one column name.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) struct NameParts<'a> {
 const WORDS: [(&str, PatternPart); 3] =
     [("{symbol}", PatternPart::Symbol), ("{field}", PatternPart::Field), ("{date}", PatternPart::Date)];
 
-impl NamePattern {
+impl ColumnNamePattern {
     /// Parses a pattern. `None` if it lacks both symbol and date, repeats a part, or has two adjacent parts without
     /// a separator.
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn check(pattern: &str, name: &str, expected: Option<(&str, &str)>) {
-        let pattern = NamePattern::parse(pattern).unwrap();
+        let pattern = ColumnNamePattern::parse(pattern).unwrap();
         let wanted = |parts: &NameParts<'_>| parts.field.is_none_or(|field| field == "Close");
         let found = pattern.read(name, &wanted);
         let found = found.map(|parts| (parts.symbol.unwrap_or("-"), parts.field.unwrap_or("-")));
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn patterns_that_say_nothing_are_refused() {
         for pattern in ["", "{field}", "{symbol}{field}", "{symbol}-{symbol}"] {
-            assert_eq!(NamePattern::parse(pattern), None, "{pattern}");
+            assert_eq!(ColumnNamePattern::parse(pattern), None, "{pattern}");
         }
     }
 }

@@ -56,7 +56,7 @@ impl DateFormat {
         whole.then_some(Self::Parts(parts))
     }
 
-    /// Point in time of a number of ticks.
+    /// Converts ticks since 1970 to a UTC time.
     fn read_time(&self, text: &str) -> Option<NaiveDateTime> {
         let Self::Unix(a_second) = self else { return None };
         let ticks: i64 = text.strip_suffix(".0").unwrap_or(text).parse().ok()?;

@@ -7,7 +7,7 @@ use market::event::Kind;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::column_name_pattern::NamePattern;
+use super::column_name_pattern::ColumnNamePattern;
 use super::date_format::{self, DateFormat};
 use super::map_definition::ColumnLocation;
 use super::number_format::NumberFormat;
@@ -61,7 +61,7 @@ pub struct ColumnMap {
 /// Columns whose names contain a symbol, a field or a date.
 #[derive(Debug)]
 pub(super) struct WideNames {
-    pub(super) pattern: NamePattern,
+    pub(super) pattern: ColumnNamePattern,
     /// Field of the cells, if the names have none.
     pub(super) value: Option<&'static str>,
     pub(super) skip: Vec<String>,

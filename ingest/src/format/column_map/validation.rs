@@ -9,7 +9,7 @@ use market::metrics::currency::Currency;
 use rust_decimal::Decimal;
 use toml::Spanned;
 
-use super::column_name_pattern::NamePattern;
+use super::column_name_pattern::ColumnNamePattern;
 use super::date_format::{self, DateFormat};
 use super::map::{CURRENCY, ColumnMap, DIRECTION, RATIO, WideNames};
 use super::map_definition::{ColumnLocation, MapDefinition, MapError, OneOrMore, ScaleFactor};
@@ -257,7 +257,7 @@ impl<'a> MapValidator<'a> {
         if header == 0 {
             return Err(self.at(span, "[wide] reads the header, but file.header = 0"));
         }
-        let pattern = NamePattern::parse(wide.name.get_ref()).ok_or_else(|| {
+        let pattern = ColumnNamePattern::parse(wide.name.get_ref()).ok_or_else(|| {
             let message =
                 "wide.name has {symbol} or {date}, and may have {field}, each once, with signs between them";
             self.at(span.clone(), message)

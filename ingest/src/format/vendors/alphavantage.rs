@@ -109,7 +109,8 @@ fn read_row(
     days: &mut SeriesDates,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
-    let symbol = row.symbol(&["symbol"], file).ok_or_else(|| RowError::missing_value("symbol"))?;
+    let symbol =
+        row.symbol_of_file_or_row(file, &["symbol"]).ok_or_else(|| RowError::missing_value("symbol"))?;
     let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
         let date = parse_session_date("timestamp", row.bytes(&["timestamp"]), rows.zone())?;

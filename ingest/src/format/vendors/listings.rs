@@ -15,7 +15,7 @@ use crate::source::feed_files::Encoding;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "listings",
-    about: "Listings of Nasdaq, NYSE and other exchanges: the datasets project's CSV and the symbol directory's files",
+    about: "Listings of Nasdaq, NYSE and other exchanges: CSV of the datasets collection on GitHub, and files of the Nasdaq symbol directory",
     needs: "the columns Symbol and Security Name, or ACT Symbol, are needed",
     detect,
     read,

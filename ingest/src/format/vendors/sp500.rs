@@ -15,7 +15,7 @@ use crate::source::feed_files::Encoding;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "sp500",
-    about: "The datasets project's S&P 500 constituents and financials CSV",
+    about: "S&P 500 constituents and financials CSV of the datasets collection on GitHub",
     needs: "the columns Symbol and GICS Sector, or Symbol, Price/Earnings and Market Cap, are needed",
     detect,
     read,

@@ -32,10 +32,10 @@ use scope::UndoScope;
 
 /// Undoes a run: reverts its rows.
 ///
-/// Every row of the run without a later correction is reverted: its earlier version is published again, or the row is
-/// retracted if the run introduced it. The changes are printed first. Undoing the undo restores the run.
+/// The undo reverts every row that no later run corrected. It republishes the row's earlier version, or retracts a row
+/// that the run introduced. The changes are printed first. Undoing the undo restores the run.
 ///
-/// Rows loaded later count if their observation time or revision is above that of the run's rows.
+/// A row loaded later counts if its observation time is newer, or its revision higher, than that of the undone row.
 ///
 /// Exit codes: 0 undone; 2 the run does not exist, or was undone before; 3 NATS unreachable.
 #[derive(Debug, Clone, Args)]

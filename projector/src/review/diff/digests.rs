@@ -50,17 +50,17 @@ impl DigestSum {
 impl DiffCandidates {
     /// Finds the candidates among all securities, or among `only`.
     ///
-    /// With `whole`, rows with equal digests are candidates too. Price years before `first` are skipped.
+    /// With `include_equal`, rows with equal digests are candidates too. Price years before `first_price_year` are skipped.
     pub(super) async fn find(
         a: &GenerationReader,
         b: &GenerationReader,
         only: Option<&[String]>,
-        first: Option<i32>,
-        whole: bool,
+        first_price_year: Option<i32>,
+        include_equal: bool,
     ) -> Result<Self, Error> {
         let mut found = Self::default();
-        found.compare_securities(a, b, only, whole).await?;
-        found.compare_years(a, b, only, first, whole).await?;
+        found.compare_securities(a, b, only, include_equal).await?;
+        found.compare_years(a, b, only, first_price_year, include_equal).await?;
         if only.is_none() {
             let slugs = found.owners.entry(SECTORS).or_default();
             for side in [a, b] {
@@ -93,7 +93,7 @@ impl DiffCandidates {
         a: &GenerationReader,
         b: &GenerationReader,
         only: Option<&[String]>,
-        whole: bool,
+        include_equal: bool,
     ) -> Result<(), Error> {
         let mut pairs =
             MergeJoin::open(a, b, DIGESTS, &[&only], |row| row.try_get::<_, String>("symbol")).await?;
@@ -115,7 +115,7 @@ impl DiffCandidates {
                 for side in (0..2).filter(|side| present[*side]) {
                     sums[side].add(both[side]);
                 }
-                if whole || both[0].is_none() || both[0] != both[1] {
+                if include_equal || both[0].is_none() || both[0] != both[1] {
                     self.owners.entry(table.name).or_default().push(symbol.clone());
                 }
             }
@@ -128,11 +128,11 @@ impl DiffCandidates {
         a: &GenerationReader,
         b: &GenerationReader,
         only: Option<&[String]>,
-        first: Option<i32>,
-        whole: bool,
+        first_price_year: Option<i32>,
+        include_equal: bool,
     ) -> Result<(), Error> {
         let key = |row: &Row| Ok((row.try_get::<_, String>("symbol")?, row.try_get::<_, i32>("year")?));
-        let mut pairs = MergeJoin::open(a, b, YEARS, &[&only, &first], key).await?;
+        let mut pairs = MergeJoin::open(a, b, YEARS, &[&only, &first_price_year], key).await?;
         let mut sums = [DigestSum::Known(0); 2];
         while let Some((key, sides)) = pairs.next().await? {
             let mut digests = [None; 2];
@@ -143,7 +143,7 @@ impl DiffCandidates {
                     sums[side].add(digests[side]);
                 }
             }
-            if whole || digests[0] != digests[1] {
+            if include_equal || digests[0] != digests[1] {
                 self.years.push(key);
             }
         }

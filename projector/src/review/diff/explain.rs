@@ -163,12 +163,12 @@ fn observations_of_day<'a>(
     used.chain(&explained.unused).filter(move |seen| seen.kind == kind && seen.date == Some(day))
 }
 
-/// Description of an observation without its outcome, by which both generations are compared.
+/// Key that identifies one observation in both generations: its description without "used" or the rejection reason.
 fn observation_key(seen: &ExplainedObservation) -> String {
     describe_observation(&ExplainedObservation { outcome: "used".to_owned(), ..seen.clone() })
 }
 
-/// Format: `price 2024-06-27 52 USD from left: used in 2, other_source in 1`.
+/// Example: `price 2024-06-27 52 USD from tiingo: used in 2, other_source in 1`. The numbers are generations.
 fn describe_outcomes(seen: &str, outcomes: &[Option<String>; 2], generations: [i32; 2]) -> Option<String> {
     let [a, b] = outcomes.each_ref().map(|outcome| outcome.as_deref().unwrap_or("unknown"));
     (a != b).then(|| format!("{seen}: {a} in {}, {b} in {}", generations[0], generations[1]))

@@ -37,7 +37,8 @@ fn expected(day: i32) -> i64 {
 /// Days until the next weekday, by day of the week from Sunday.
 const NEXT_WEEKDAY: [i64; 7] = [1, 1, 1, 1, 1, 3, 2];
 
-/// Days until each expected session of a block. The index is the weekday before the block, 0 for Monday.
+/// Days from the last session before a block to each expected session of the block. The index is the weekday of that
+/// last session, 0 for Monday.
 const AHEAD: [[i32; BLOCK]; WEEKDAYS] = [ahead(0), ahead(1), ahead(2), ahead(3), ahead(4)];
 const WEEKDAYS: usize = 5;
 

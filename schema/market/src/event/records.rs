@@ -325,7 +325,7 @@ record! {
     /// Position of an ETF; `weight` in percent.
     pub struct Holding {
         required {
-            /// Name of the position.
+            /// Name of the holding.
             name: String,
             /// Weight in the fund, percent.
             weight: Decimal,

@@ -39,8 +39,8 @@ use chrono::NaiveDate;
 
 pub use context::DerivationContext;
 pub use derivation::Derivation;
-use dividends::feed::DividendFeed;
-pub use dividends::feed::FactorAgreement;
+use dividends::completeness::DividendCompleteness;
+pub use dividends::completeness::FactorAgreement;
 pub use explain::{
     ExplainedDecision, ExplainedMetric, ExplainedObservation, Explanation, explain, explain_session,
 };
@@ -74,7 +74,8 @@ pub fn factor_agreement(
 ) -> BTreeMap<String, FactorAgreement> {
     let computed = computed::compute(history, context);
     let inputs = &computed.inputs;
-    let agreement = DividendFeed::agreement_by_source(&inputs.merged, &inputs.ex_days, &inputs.rules.absence);
+    let absence = &inputs.rules.absence;
+    let agreement = DividendCompleteness::agreement_by_source(&inputs.merged, &inputs.ex_days, absence);
     agreement.into_iter().map(|(source, agreement)| (source.to_owned(), agreement)).collect()
 }
 

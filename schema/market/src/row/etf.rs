@@ -92,7 +92,7 @@ table_row! {
         "rank" rank: i32,
         /// Canonical ticker of the position, if it has one.
         "symbol" symbol: Option<String>,
-        /// Name of the position.
+        /// Name of the holding.
         "name" name: String,
         /// Asset type.
         "asset_type" asset_type: Option<String>,

@@ -122,7 +122,7 @@ text_enum! {
 }
 
 impl QuarantineReason {
-    /// True if a decision can release the row: its neighbours contradict it, not its own values.
+    /// True if a decision can release the row. Such a row is possible by itself, but other data contradicts it.
     pub fn is_releasable(self) -> bool {
         use QuarantineReason::{
             AmountExceedsPrice, AmountOutlier, Confirmed, FarFutureExDate, IsolatedPrice, PriceUnitError,

@@ -43,7 +43,7 @@ pub(super) fn write_integer(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Writes the point and a fraction of `places` digits without trailing zeros. Writes nothing for 0.
-pub(super) fn write_fraction(out: &mut Vec<u8>, fraction: u64, places: u32) {
+pub(super) fn write_trimmed_fraction(out: &mut Vec<u8>, fraction: u64, places: u32) {
     if fraction == 0 {
         return;
     }

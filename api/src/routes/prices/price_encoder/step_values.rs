@@ -6,7 +6,7 @@ use market::day::day_number;
 use market::price::{AdjustedBars, Micros, PriceBasis, PriceMultiplier, SessionRange, micros};
 use rust_decimal::Decimal;
 
-/// Shared values of all sessions of a step.
+/// Factors and multipliers that all sessions between two ex-dates share.
 #[derive(Clone)]
 pub(super) struct StepFactors {
     pub(super) split_factor: String,

@@ -5,7 +5,7 @@ use market::day::date_of;
 use market::price::Micros;
 use rust_decimal::Decimal;
 
-use super::digits::{write_digits, write_fraction, write_integer};
+use super::digits::{write_digits, write_integer, write_trimmed_fraction};
 
 /// Output buffer and value style.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl ValueWriter {
         match u64::try_from(magnitude) {
             Ok(magnitude) => {
                 write_integer(&mut self.out, magnitude / unit);
-                write_fraction(&mut self.out, magnitude % unit, places);
+                write_trimmed_fraction(&mut self.out, magnitude % unit, places);
             }
             Err(_) => {
                 let (whole, fraction) = (magnitude / u128::from(unit), magnitude % u128::from(unit));
@@ -60,7 +60,7 @@ impl ValueWriter {
                     clippy::cast_possible_truncation,
                     reason = "a remainder is less than its 64-bit divisor"
                 )]
-                write_fraction(&mut self.out, fraction as u64, places);
+                write_trimmed_fraction(&mut self.out, fraction as u64, places);
             }
         }
         self.out.extend(self.quote);

@@ -88,7 +88,7 @@ fn payer_status(inputs: &MetricInputs<'_>) -> DividendState {
         last_declared: last_declared(inputs),
         payments_per_year: inputs.payments_per_year(),
         suspended_on: inputs.security().and_then(|security| security.dividend_suspended_on),
-        is_covered: inputs.feed.is_covered(),
+        is_covered: inputs.completeness.is_covered(),
     };
     dividend_status(&facts, &inputs.rules.status)
 }
@@ -124,7 +124,7 @@ fn total_paid(payments: &[Payment<'_>], as_of: NaiveDate, currency: &str) -> Opt
 }
 
 fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) {
-    if income.status == DividendState::Unknown && !inputs.feed.carries_dividends {
+    if income.status == DividendState::Unknown && !inputs.completeness.carries_dividends {
         flags.set(Flag::NoDividendFeed);
     }
     if income.mismatch {

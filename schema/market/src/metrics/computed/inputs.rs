@@ -10,7 +10,7 @@ use crate::history::History;
 use crate::metrics::computed::ex_dates::{ExDateEvents, ex_days};
 use crate::metrics::context::DerivationContext;
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::feed::DividendFeed;
+use crate::metrics::dividends::completeness::DividendCompleteness;
 use crate::metrics::dividends::frequency::{FrequencyEstimate, TaggedDate, estimate_frequency};
 use crate::metrics::dividends::schedule::{Reading, Schedule, ScheduleRow};
 use crate::metrics::dividends::yields::DividendRate;
@@ -53,7 +53,7 @@ pub(crate) struct MetricInputs<'a> {
     /// Ex-dates of the rates and of quarantined regular amounts, in order.
     pub ex_dates: Vec<NaiveDate>,
     pub rhythm: FrequencyEstimate,
-    pub feed: DividendFeed<'a>,
+    pub completeness: DividendCompleteness<'a>,
 }
 
 impl<'a> MetricInputs<'a> {
@@ -76,8 +76,8 @@ impl<'a> MetricInputs<'a> {
         let mut ex_dates: Vec<NaiveDate> = tagged_dates.iter().map(|date| date.ex_date).collect();
         ex_dates.dedup();
         flag_facts(history, payments, &rhythm, flags);
-        let feed = DividendFeed::new(history, &merged, as_of, context.rules);
-        if !feed.missing.is_empty() {
+        let completeness = DividendCompleteness::assess(history, &merged, as_of, context.rules);
+        if !completeness.missing.is_empty() {
             flags.set(Flag::DividendsMissing);
         }
         Self {
@@ -93,7 +93,7 @@ impl<'a> MetricInputs<'a> {
             schedule,
             ex_dates,
             rhythm,
-            feed,
+            completeness,
             currency,
             dividend_currency,
             merged,

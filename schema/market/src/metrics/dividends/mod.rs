@@ -3,8 +3,8 @@
 
 pub mod chowder;
 pub mod class;
+pub(crate) mod completeness;
 pub mod ex_date;
-pub(crate) mod feed;
 pub mod frequency;
 pub mod grower_lists;
 pub mod growth;

@@ -173,7 +173,7 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
         let (outcome, reason) = status_text(status, &history.splits);
         unused.push(observation(Kind::Split, row, Some(row.record.ex_date), outcome, reason));
     }
-    unused.extend(computed.inputs.feed.missing.iter().map(|step| of_missing(computed, step)));
+    unused.extend(computed.inputs.completeness.missing.iter().map(|step| of_missing(computed, step)));
     let key = |row: &ExplainedObservation| {
         (row.kind.clone(), row.date, row.source.clone(), row.id.clone(), row.revision, row.line)
     };

@@ -48,8 +48,8 @@ fn trailing(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
 fn forward(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let per_year = computed.inputs.payments_per_year();
     let latest = newest(computed, 2);
-    let feed = &computed.inputs.feed;
-    let unknown = match (feed.carries_dividends, feed.missing.first()) {
+    let completeness = &computed.inputs.completeness;
+    let unknown = match (completeness.carries_dividends, completeness.missing.first()) {
         _ if computed.income.status != DividendState::Unknown => String::new(),
         (_, Some(step)) => format!(
             "; adjusted closes of {} step by {} up to {} without a payment",

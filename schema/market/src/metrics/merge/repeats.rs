@@ -17,8 +17,8 @@ pub(crate) fn merge_repeats(
     for positions in by_currency(payments) {
         let candidates: Vec<RepeatedPayment<'_>> =
             positions.iter().map(|position| candidate(&payments[*position], validation)).collect();
-        for (repeat, kept) in find_repeats(&candidates, validation.rules) {
-            let (repeat, kept) = (positions[repeat], positions[kept]);
+        for pair in find_repeats(&candidates, validation.rules) {
+            let (repeat, kept) = (positions[pair.dropped], positions[pair.kept]);
             if validation.decided.releases(payments[repeat].observation) {
                 continue;
             }

@@ -28,7 +28,7 @@ use crate::metrics::arithmetic::quotient;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent};
 use crate::metrics::prices::series::PriceSeries;
-use crate::metrics::prices::split_consistency::{LogarithmLimit, is_denied, size_of};
+use crate::metrics::prices::split_consistency::{LogarithmLimit, detectable_factor, is_denied};
 use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
@@ -65,7 +65,7 @@ pub(crate) fn review_splits(
         .splits
         .events()
         .iter()
-        .filter(|event| size_of(event.ratio).is_some())
+        .filter(|event| detectable_factor(event.ratio).is_some())
         .filter(|event| is_denied_by(series, event.ex_date, Ratio::ONE, evidence.rules) == Some(true))
         .collect();
     if denied.is_empty() {

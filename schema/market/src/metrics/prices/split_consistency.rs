@@ -38,7 +38,8 @@ pub(crate) fn flag_jumps(
 }
 
 fn has_jump(series: &PriceSeries<'_>, ex_days: &[ExDateEvents]) -> bool {
-    let own: Vec<Decimal> = series.splits.events().iter().filter_map(|split| size_of(split.ratio)).collect();
+    let own: Vec<Decimal> =
+        series.splits.events().iter().filter_map(|split| detectable_factor(split.ratio)).collect();
     let (days, closes) = (&series.bars.day, &series.bars.close);
     (1..closes.len()).any(|index| {
         let (before, after) = (closes[index - 1], closes[index]);
@@ -83,7 +84,7 @@ fn is_known_ratio(large: i64, small: i64, own: &[Decimal]) -> bool {
 }
 
 /// Factor by which a split changes prices, at least 1; `None` under 3 for 2, which is not detectable.
-pub(crate) fn size_of(ratio: Ratio) -> Option<Decimal> {
+pub(crate) fn detectable_factor(ratio: Ratio) -> Option<Decimal> {
     let (more, fewer) = (ratio.from.max(ratio.to), ratio.from.min(ratio.to));
     quotient(more, fewer).filter(|size| *size >= Decimal::new(15, 1))
 }

@@ -60,7 +60,7 @@ impl Schedule {
         schedule
     }
 
-    /// Reads rows without a pause between them.
+    /// Classifies the rows of one segment: a series of payments that no pause interrupts.
     fn read_segment(&mut self, start: usize, rows: &[ScheduleRow], rules: &Rules) {
         let readings = &mut self.readings[start..start + rows.len()];
         let earlier = extras::mark_extras(readings, rows, &rules.schedule);

@@ -21,8 +21,17 @@ pub(crate) struct RepeatedPayment<'a> {
     pub is_in_price: bool,
 }
 
-/// Pairs (dropped, kept) of positions among rows in ascending order.
-pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> Vec<(usize, usize)> {
+/// Positions of the two rows of one payment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RepeatPair {
+    /// Position of the row to drop.
+    pub dropped: usize,
+    /// Position of the row to keep.
+    pub kept: usize,
+}
+
+/// Pairs of rows that are one payment. `payments` are in ascending order of their ex-dates.
+pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> Vec<RepeatPair> {
     let may_repeat = |pair: &[RepeatedPayment<'_>]| is_repeat(&pair[0], &pair[1], rules);
     if !payments.windows(2).any(may_repeat) {
         return Vec::new();
@@ -45,9 +54,13 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
         });
         if is_one {
             let keeps_first = is_better(&payments[first], &payments[second]);
-            let (dropped, stays) = if keeps_first { (second, first) } else { (first, second) };
-            repeats.push((dropped, stays));
-            kept.retain(|index| *index != dropped);
+            let pair = if keeps_first {
+                RepeatPair { dropped: second, kept: first }
+            } else {
+                RepeatPair { dropped: first, kept: second }
+            };
+            kept.retain(|index| *index != pair.dropped);
+            repeats.push(pair);
         } else {
             position += 1;
         }

@@ -1,5 +1,5 @@
-//! Knowledge about the dividends of a security: whether its sources carry dividends, and which payments are missing
-//! (R38, R40).
+//! Completeness of a security's dividends: whether its sources carry dividends, and which payments are missing (R38,
+//! R40).
 //!
 //! A source carries dividends if its file has a dividend column, or if it brought a dividend of any security within a
 //! year of its prices of this one. A source covers the security with prices, dividends or its reference record.
@@ -29,17 +29,17 @@ pub struct FactorAgreement {
     pub agreeing: u64,
 }
 
-/// Knowledge about the dividends of a security.
+/// Completeness of a security's dividends.
 #[derive(Debug)]
-pub(crate) struct DividendFeed<'a> {
+pub(crate) struct DividendCompleteness<'a> {
     /// True if a source that covers the security carries dividends.
     pub carries_dividends: bool,
     /// Steps of adjusted closes without a payment.
     pub missing: Vec<AdjustedStep<'a>>,
 }
 
-impl<'a> DividendFeed<'a> {
-    pub(crate) fn new(history: &History, merged: &Merged<'a>, as_of: NaiveDate, rules: &Rules) -> Self {
+impl<'a> DividendCompleteness<'a> {
+    pub(crate) fn assess(history: &History, merged: &Merged<'a>, as_of: NaiveDate, rules: &Rules) -> Self {
         Self {
             carries_dividends: carries_dividends(history, as_of, &rules.absence),
             missing: missing(merged, &rules.absence),
