@@ -16,8 +16,8 @@ pub trait ColumnType: ToSql + Sync + Fingerprint {
     const TYPE: Type;
 }
 
-/// Fingerprint of a value, computed without encoding it. Unlike [`Hash`], it distinguishes decimals with
-/// different trailing zeros.
+/// Fingerprint of a value without its encoding. Unlike [`Hash`], it distinguishes decimals with different trailing
+/// zeros.
 pub trait Fingerprint {
     /// Adds the value to a hash.
     fn hash_into(&self, state: &mut impl Hasher);
@@ -71,7 +71,7 @@ impl<T: Fingerprint> Fingerprint for Option<T> {
     }
 }
 
-/// Nested value, stored as a `json` column with unchanged digits.
+/// Nested value in a `json` column, with unchanged decimal digits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JsonColumn<T>(pub T);

@@ -9,13 +9,13 @@ pub fn day_number(date: NaiveDate) -> i32 {
     date.num_days_from_ce()
 }
 
-/// Date of a day number; numbers outside the calendar saturate.
+/// Date of a day number. A number outside the calendar becomes the nearest date of the calendar.
 pub fn date_of(day: i32) -> NaiveDate {
     NaiveDate::from_num_days_from_ce_opt(day).unwrap_or(if day < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
 }
 
-/// Position in the sorted `days` of the first day on or after `day`. Interpolation search reads far fewer days
-/// than binary search, because sessions are evenly spread.
+/// Index of the first day on or after `day` in the sorted `days`. Sessions are evenly spread, so interpolation search
+/// reads far fewer days than binary search.
 pub(crate) fn position_on_or_after(days: &[i32], day: i32) -> usize {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return 0 };
     if day <= *first {

@@ -1,7 +1,7 @@
 //! History of one security: all facts that a derivation starts from.
 //!
-//! It contains every distinct observation of every source. Selection happens in `metrics`, so that it can be
-//! explained, and a new policy needs no new load.
+//! It contains every distinct observation of every source. The choice between observations happens in `metrics`. It can
+//! therefore be explained, and a new source policy needs no new load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,12 +26,12 @@ pub struct SourceBars {
     pub source: String,
     /// The bars.
     pub bars: Bars,
-    /// Calendar years read as closes only: day, close and version; the other columns are absent.
+    /// Calendar years with closes only: day, close and version. The other columns of these years are absent.
     pub closes_only: Vec<i32>,
 }
 
-/// Source policy: ranks of sources per kind and date range. The lower rank is preferred; sources without a
-/// rule come last.
+/// Source policy: ranks of sources per kind and date range. A lower rank is preferred; sources without a rule come
+/// last.
 #[derive(Debug, Clone, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourcePolicy {
@@ -39,7 +39,7 @@ pub struct SourcePolicy {
     pub rules: Vec<PolicyRule>,
 }
 
-/// Policies with the same rules are equal, in any order.
+/// Two policies are equal if they have the same rules in any order.
 impl PartialEq for SourcePolicy {
     fn eq(&self, other: &Self) -> bool {
         let within = |a: &Self, b: &Self| a.rules.iter().all(|rule| b.rules.contains(rule));
@@ -58,16 +58,16 @@ pub struct PolicyRule {
     pub from: Option<NaiveDate>,
     /// Last day of the rule.
     pub to: Option<NaiveDate>,
-    /// Rank; the lower is preferred.
+    /// Rank. A lower rank is preferred.
     pub rank: i32,
 }
 
-/// Calendar years with a dividend of any security, by source (R38).
+/// Calendar years in which a source has a dividend of any security, by source (R38).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DividendFeeds(Arc<BTreeMap<String, BTreeSet<i32>>>);
 
 impl DividendFeeds {
-    /// Calendar years of a source's dividends. Empty for a source without dividends.
+    /// Calendar years with a dividend of the source; empty for a source without dividends.
     pub fn years(&self, source: &str) -> impl Iterator<Item = i32> {
         self.0.get(source).into_iter().flatten().copied()
     }
@@ -104,20 +104,20 @@ pub struct History {
     pub holdings: Vec<Observation<HoldingSnapshot>>,
     /// Review decisions.
     pub decisions: Vec<Observation<Decision>>,
-    /// Evidence of price files about the dividends.
+    /// Evidence of price files about the security's dividends.
     pub evidence: Vec<Observation<Evidence>>,
-    /// Calendar years in which each source brought a dividend of any security.
+    /// Calendar years in which a source has a dividend of any security, by source.
     pub dividend_feeds: DividendFeeds,
     /// Bars, one entry per source.
     pub prices: Vec<SourceBars>,
 }
 
-/// Declares the record kinds of a history and their lists.
+/// Declares which list of a history contains the records of each kind.
 macro_rules! kept {
     ($($record:ident => $list:ident),* $(,)?) => {
         impl History {
-            /// Adds packed records of one kind and source, for the days that the security owns. Other kinds
-            /// add nothing.
+            /// Adds packed records of one kind and source if their dates belong to the security. Ignores kinds without
+            /// a list.
             pub fn add(
                 &mut self,
                 kind: Kind,

@@ -1,4 +1,4 @@
-//! Domain of the market data service: events, security identity, metric rules and the rows that are served.
+//! Domain of the market data service: events, security identity, metric rules and served rows.
 //!
 //! Invariants: no dependency does I/O, so [`metrics`] is pure (no clock, files or sockets); every decimal is exact.
 

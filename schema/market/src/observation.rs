@@ -1,4 +1,4 @@
-//! Observation of a record by a feed, and the rank of its version (R29).
+//! Observation of a record in a feed, and the rank of its version (R29).
 
 use chrono::{DateTime, Utc};
 use compact_str::CompactString;
@@ -15,15 +15,15 @@ pub struct Observation<T> {
     pub id: Option<String>,
     /// Vendor's permanent id of the security.
     pub security_ref: Option<String>,
-    /// Vendor's revision; a greater one replaces a smaller one.
+    /// Vendor's revision. A higher revision replaces a lower one.
     pub revision: i64,
     /// Put or retraction.
     pub action: Action,
-    /// Time of the feed.
+    /// Observation time of the feed.
     pub observed_at: DateTime<Utc>,
     /// Line in the feed's file.
     pub line: u64,
-    /// Id of the frame in the log; 32 hex digits in JSON.
+    /// Id of the record batch in the log; 32 hex digits in JSON.
     #[serde(with = "frame_digits")]
     pub frame: [u8; 16],
     /// The record.
@@ -44,26 +44,26 @@ impl<T> Observation<T> {
     }
 }
 
-/// Rank of a version among rows of one key; the greatest counts, independent of arrival.
+/// Rank of a version among rows of one key. The row with the greatest rank counts, in whatever order rows arrive.
 ///
 /// Fields are compared in their order. The order is total, so any permutation of rows has the same winner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VersionRank<'a> {
     /// Vendor's revision.
     pub revision: i64,
-    /// Rank by completeness of dates for rows with a vendor's id (R29); 0 for all other rows.
+    /// Rank by completeness of dates for rows with a vendor's id (R29); 0 for rows without an id.
     pub preference: u32,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,
     /// True for a retraction, which wins over a put of the same time.
     pub retracted: bool,
-    /// Line in the feed's file: later rows of one file win.
+    /// Line in the feed's file. Of two rows of one file, the later row wins.
     pub line: u64,
-    /// Id of the frame.
+    /// Id of the record batch.
     pub frame: &'a [u8; 16],
 }
 
-/// Frame id as 32 hex digits.
+/// Id of a record batch as 32 hex digits.
 mod frame_digits {
     use serde::de::{Deserialize, Deserializer, Error, Unexpected};
     use serde::ser::Serializer;

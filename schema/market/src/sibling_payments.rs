@@ -1,8 +1,9 @@
 //! Detection of sibling payments: several payments of one ex-date within one file (R29).
 //!
-//! An income and a capital gain of a fund may go ex on one day, and vendors send both with one type. Only a
-//! file with both proves that neither corrects the other, so detection happens while the file is read. Each
-//! row lists the siblings before it. One direction is enough, so no row waits for the end of its file.
+//! An income and a capital gain of a fund may go ex on one day, and vendors send both with one type. If one file
+//! contains both, neither row corrects the other. Siblings are therefore detected while the file is read. Each row
+//! lists the siblings before it. Later siblings are not needed, so that a row can be published before the end of its
+//! file.
 
 use std::collections::HashMap;
 
@@ -11,10 +12,10 @@ use rust_decimal::Decimal;
 
 use crate::event::{Action, Dividend, EventRow, Frequency};
 
-/// Factor between two amounts, 1.5, from which the rows are two payments.
+/// Minimum factor, 1.5, between the amounts of two different payments.
 const FACTOR: Decimal = Decimal::from_parts(15, 0, 0, false, 1);
 
-/// Payments of a file seen by the detector: about a hundred bytes a row.
+/// Payments of a file that were read so far, with about a hundred bytes per row.
 #[derive(Debug, Default)]
 pub struct SiblingDetector {
     seen: Vec<FilePayment>,
@@ -22,7 +23,7 @@ pub struct SiblingDetector {
     last: HashMap<HalfHash, usize>,
 }
 
-/// Half of a hash, sufficient within a file.
+/// First half of a hash, which is sufficient within a file.
 type HalfHash = [u8; 16];
 
 /// Properties that distinguish payments of one day.
@@ -32,25 +33,25 @@ struct FilePayment {
     amount: Decimal,
     frequency: Option<Frequency>,
     payment_date: Option<NaiveDate>,
-    /// Hash of the vendor's type text, if present.
+    /// Hash of the vendor's type text; absent without a type.
     type_text: Option<HalfHash>,
     /// Index of the previous row with the same security, dates, type and currency.
     before: Option<usize>,
 }
 
-/// Identity of a row's record, for recognising its versions.
+/// Identity of a row's record, by which its versions are recognised.
 #[derive(Debug, Clone, Copy)]
 enum RecordIdentity {
     /// Vendor's id.
     Of(HalfHash),
-    /// Revision of a row without id.
+    /// Revision of a row without an id.
     Revision(i64),
 }
 
 impl SiblingDetector {
-    /// Sets the sibling amounts of a row: earlier rows of the file that are other payments of the same day.
+    /// Sets the sibling amounts of a row: amounts of earlier rows of the file that are other payments of the same day.
     ///
-    /// `type_text` is the vendor's type, empty if absent. Two vendor types may map to one type here.
+    /// `type_text` is the vendor's type, empty if absent. Two types of a vendor may become one canonical type.
     pub fn set_siblings(&mut self, row: &mut EventRow<Dividend>, type_text: &str) {
         if row.action == Action::Retract {
             return;
@@ -93,7 +94,7 @@ fn differs<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
 }
 
 impl RecordIdentity {
-    /// True if two rows are versions of one record: equal ids, or rows without ids and with different revisions.
+    /// True if two rows are versions of one record: their ids are equal, or both have no id and different revisions.
     fn is_of_record_of(self, other: Self) -> bool {
         match (self, other) {
             (Self::Of(id), Self::Of(other)) => id == other,
@@ -110,7 +111,7 @@ fn day(record: &Dividend) -> HalfHash {
     hash([record.symbol.as_str().as_bytes(), &date.to_be_bytes(), &kind, record.currency.as_bytes()])
 }
 
-/// Hash of parts, each with its length.
+/// Hash of several parts. The length of a part is hashed before the part.
 fn hash<const N: usize>(parts: [&[u8]; N]) -> HalfHash {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

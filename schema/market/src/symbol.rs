@@ -6,10 +6,10 @@ use std::iter::{once, once_with};
 use compact_str::{CompactString, format_compact};
 use serde::{Deserialize, Serialize};
 
-/// Ticker in entry form: upper case, trimmed, one `.` between root and suffix.
+/// Ticker in canonical spelling: upper case, trimmed, one `.` between root and suffix.
 ///
-/// Parsing needs no list of securities. [`Symbol::spellings`] gives the candidates of a look-up, since
-/// preferred shares have four spellings.
+/// Parsing needs no list of securities. Preferred shares have four spellings, so [`Symbol::spellings`] returns the
+/// candidates of a look-up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Symbol(CompactString);
@@ -23,7 +23,7 @@ const LONGEST: usize = 24;
 pub struct SymbolError;
 
 impl Symbol {
-    /// Parses any vendor's spelling.
+    /// Parses a symbol in the spelling of any vendor.
     pub fn parse(text: &str) -> Result<Self, SymbolError> {
         // Fixed buffer: millions of rows are parsed, without growing a string per character.
         let (mut symbol, mut length) = ([0; LONGEST], 0);
@@ -47,7 +47,7 @@ impl Symbol {
         }
     }
 
-    /// Symbol from a text that was stored before. The text is in entry form and is not parsed.
+    /// Symbol from a stored text, which is in canonical spelling and is not parsed.
     pub(crate) fn from_stored(text: &str) -> Self {
         Self(text.into())
     }
@@ -57,8 +57,8 @@ impl Symbol {
         &self.0
     }
 
-    /// Candidates of a look-up in order of preference: the symbol, then the preferred-share form `ROOT.PRx`
-    /// of `ROOT.x` and `ROOT.Px`.
+    /// Candidates of a look-up, best first: the symbol, then the preferred-share form `ROOT.PRx` of `ROOT.x` and
+    /// `ROOT.Px`.
     pub fn spellings(&self) -> impl Iterator<Item = Symbol> {
         let preferred = || {
             let (root, suffix) = self.0.rsplit_once('.')?;

@@ -1,7 +1,7 @@
-//! Macro for enumerations with one text form in feeds, events, SQL, JSON and OpenAPI.
+//! Macro for enumerations with one text form, which feeds, events, SQL, JSON and OpenAPI use.
 
-/// Declares a C-like enum with its wire texts and all conversions. `as` names its OpenAPI schema if it
-/// differs from the type.
+/// Declares a C-like enum with the text of each value and all conversions. `as` gives the OpenAPI schema another name
+/// than the type.
 #[macro_export]
 macro_rules! text_enum {
     ($(#[doc = $doc:literal])* $vis:vis enum $name:ident $(as $schema:literal)? { $($(#[doc = $said:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
@@ -13,7 +13,7 @@ macro_rules! text_enum {
             /// All values, in declaration order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Wire text.
+            /// Text form of the value.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }

@@ -1,7 +1,7 @@
 //! Block codec of integer columns: blocks of 32 values, each with the bit width of its widest value.
 //!
-//! A block starts with one byte for coding and bit width. The codes follow, lowest bit first, without padding
-//! between them. `store/generation/unpack.sql` decodes the same format for SQL users.
+//! A block starts with one byte for coding and bit width. The codes of the values follow, lowest bit first, without
+//! padding between them. `store/generation/unpack.sql` decodes the same format for SQL users.
 
 use super::column::MISSING;
 use super::error::BarsError;
@@ -18,11 +18,11 @@ const NARROW: usize = 57;
 /// Coding of a block's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
-    /// Unsigned; no value is negative.
+    /// Unsigned integers; for a block without negative values.
     Plain,
-    /// Zigzag: the sign is the lowest bit.
+    /// Zigzag integers: the lowest bit is the sign.
     Signed,
-    /// Zigzag plus one; 0 is an absent value.
+    /// Zigzag integers plus one; the code 0 is an absent value.
     Sparse,
 }
 
@@ -71,13 +71,12 @@ pub(super) fn write(values: &[i64], bytes: &mut Vec<u8>) {
     }
 }
 
-/// True if a column of `value_count` values can be encoded in `byte_count` bytes. A false result detects
-/// damaged lengths.
+/// True if `byte_count` bytes are enough for a column of `value_count` values. Detects damaged lengths.
 pub(super) fn can_contain_blocks(byte_count: usize, value_count: usize) -> bool {
     value_count.div_ceil(BLOCK) <= byte_count
 }
 
-/// Reads a column with the number of values in `values`. Afterwards `bytes` begins after the column.
+/// Reads a column of `values` values, and advances `bytes` to the end of the column.
 pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, BarsError> {
     // No allocation for impossible lengths.
     let mut column = Vec::with_capacity(if can_contain_blocks(bytes.len(), values) { values } else { 0 });
@@ -88,7 +87,7 @@ pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, BarsErr
     Ok(column)
 }
 
-/// Reads a column block by block and passes each block to `take`. Afterwards `bytes` begins after the column.
+/// Reads a column block by block, passes each block to `take`, and advances `bytes` to the end of the column.
 pub(super) fn for_each_block(
     bytes: &mut &[u8],
     values: usize,
@@ -129,8 +128,7 @@ fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), BarsError> {
     decode(head / WIDTHS, values)
 }
 
-/// Number of codes that one read of 8 bytes contains completely, by bit width. The first code may start inside
-/// the first byte.
+/// Number of complete codes in one read of 8 bytes, by bit width. The first code may start inside the first byte.
 const CODES_PER_READ: [usize; WIDTHS as usize] = codes_per_read();
 
 const fn codes_per_read() -> [usize; WIDTHS as usize] {
@@ -172,7 +170,7 @@ pub(super) fn expect_end(rest: &[u8]) -> Result<(), BarsError> {
     if rest.is_empty() { Ok(()) } else { Err(BarsError::LENGTHS) }
 }
 
-/// The `N` bytes that start at the position `from`.
+/// `N` bytes at the position `from`.
 fn read_bytes<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
     let mut around = [0; N];
     around.copy_from_slice(&bytes[from..from + N]);

@@ -6,8 +6,7 @@ use std::ops::{Index, IndexMut, Range};
 /// Marker of an absent value in a column.
 pub const MISSING: i64 = i64::MIN;
 
-/// Scaled integers, [`MISSING`] if absent. Absent values before the first present value are not stored; only
-/// their number is.
+/// Scaled integers, [`MISSING`] if absent. Absent values at the start are stored as a count only.
 #[derive(Debug, Clone, Default)]
 pub struct BarColumn {
     absent: usize,
@@ -81,7 +80,7 @@ impl BarColumn {
         }
     }
 
-    /// Reserves capacity for more values. Does nothing while all values are absent.
+    /// Reserves capacity for more values, except while all values are absent.
     pub fn reserve(&mut self, values: usize) {
         if !self.values.is_empty() || self.absent == 0 {
             self.values.reserve_exact(values);
@@ -94,7 +93,7 @@ impl BarColumn {
         self.values
     }
 
-    /// Stores the absent values at the start as [`MISSING`], in place of their number.
+    /// Replaces the count of absent values at the start by as many [`MISSING`] values.
     fn fill_absent(&mut self) {
         self.values.splice(..0, repeat_n(MISSING, self.absent));
         self.absent = 0;

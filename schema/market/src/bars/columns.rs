@@ -29,9 +29,9 @@ pub struct Bar {
     pub trade_count: i64,
 }
 
-/// Price bars of one symbol as columns of equal length. Prices are `value / 10^scale`, [`MISSING`] if absent.
+/// Price bars of one symbol as columns of equal length. A price is `value / 10^scale`; an absent value is [`MISSING`].
 ///
-/// `vwap` and `trade_count` are empty if no bar has them. `version` indexes `versions`.
+/// `vwap` and `trade_count` are empty if no bar has them. `version` has indexes into `versions`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bars {
     /// Decimal places of all prices.
@@ -58,7 +58,7 @@ pub struct Bars {
     pub versions: Vec<BarVersion>,
 }
 
-/// Bars reduced to session, close and version; columns as in [`Bars`].
+/// Bars reduced to session, close and version. The columns are those of [`Bars`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CloseColumns {
     /// Decimal places of the closes.
@@ -178,7 +178,7 @@ impl Bars {
         self.day.extend_from_slice(&other.day[range]);
     }
 
-    /// Appends closes of the same scale, without their versions; the other columns are absent.
+    /// Appends closes of the same scale, without their versions. All other columns are absent.
     pub(super) fn extend_closes(&mut self, day: &[i32], close: &[i64]) {
         let bars = self.len() + day.len();
         self.day.extend_from_slice(day);
@@ -202,7 +202,7 @@ impl Bars {
         }
     }
 
-    /// Price columns, without leading absent values.
+    /// Price columns from their first present values on.
     pub(crate) fn prices(&self) -> [&[i64]; 5] {
         [
             self.open.values_from_first_present(),
@@ -213,7 +213,7 @@ impl Bars {
         ]
     }
 
-    /// Mutable price columns, without leading absent values.
+    /// Mutable price columns from their first present values on.
     pub(crate) fn prices_mut(&mut self) -> [&mut [i64]; 5] {
         [
             self.open.values_from_first_present_mut(),
@@ -224,13 +224,13 @@ impl Bars {
         ]
     }
 
-    /// Day number of the newest bar that was not retracted.
+    /// Day number of the newest bar that is not retracted.
     pub fn last_live_day(&self) -> Option<i32> {
         (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()
     }
 }
 
-/// Adds decimal places to prices.
+/// Converts prices to a scale with more decimal places.
 pub(super) fn scale_up(column: &mut [i64], places: u32) -> Result<(), BarsError> {
     if places == 0 {
         return Ok(());

@@ -15,7 +15,7 @@ pub enum BarsError {
 }
 
 impl BarsError {
-    /// A column is longer or shorter than the days.
+    /// The columns do not have one value per day.
     pub(super) const LENGTHS: Self = Self::Damaged("columns differ in length");
     /// The number of bars exceeds 32 bits.
     pub(super) const TOO_MANY: Self = Self::Damaged("more than 2^32 bars");

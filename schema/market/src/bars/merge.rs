@@ -8,7 +8,7 @@ use super::version::{BarVersion, VersionDictionary};
 impl Bars {
     /// Merges two sets of bars. For each day, the bar with the greater version wins. The result is sorted by day.
     ///
-    /// Commutative, associative and idempotent: any order and partition of the same events gives the same
+    /// The merge is commutative, associative and idempotent: any order and partition of the same events gives the same
     /// bars.
     pub fn merge(self, other: Self) -> Result<Self, BarsError> {
         Self::merge_all(vec![self, other])
@@ -51,7 +51,7 @@ impl Bars {
         Ok(self)
     }
 
-    /// Appends bars of later days; merges if the days overlap.
+    /// Appends bars of later days. Bars with overlapping days are merged.
     pub fn append(mut self, mut other: Self) -> Result<Self, BarsError> {
         if self.is_empty() || other.is_empty() {
             return Ok(if self.is_empty() { other } else { self });
@@ -79,7 +79,7 @@ impl Bars {
         Ok(self)
     }
 
-    /// Appends the versions of more bars.
+    /// Appends the versions of further bars.
     fn append_versions(&mut self, version: &[u16], versions: &[BarVersion]) -> Result<(), BarsError> {
         let (mut dictionary, mut places) = (VersionDictionary::default(), vec![None; versions.len()]);
         for run in version.chunk_by(|one, next| one == next) {
@@ -93,8 +93,8 @@ impl Bars {
         Ok(())
     }
 
-    /// Canonical form: the smallest scale, and no optional column without a value. With versions in order of
-    /// first use, equal bars then have equal bytes.
+    /// Converts bars to the canonical form: the smallest scale, no empty optional column, and versions in order of
+    /// first use. Equal bars then have equal bytes.
     pub fn canonicalize(&mut self) {
         let prices = || self.prices().into_iter().flatten();
         let mut divisor = 1i64;

@@ -1,4 +1,4 @@
-//! Columnar price bars: one form for frames, Postgres and memory, with merge and binary codec.
+//! Columnar price bars, with merge and binary codec. Record batches, Postgres and memory use the same form.
 //!
 //! A column contains scaled integers (`value / 10^scale`, exact), stored as differences in blocks of minimal
 //! bit width. Every bar has a version, and the greater version wins a merge, so merges are independent of

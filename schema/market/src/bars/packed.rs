@@ -1,4 +1,4 @@
-//! Binary codec of bars: one blob per column, differences to predicted values in [blocks](super::blocks).
+//! Binary codec of bars: one byte string per column, with differences to predicted values in [blocks](super::blocks).
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::error::BarsError;
 use super::sessions::{pack_days, scale_and_days};
 use super::version::BarVersion;
 
-/// Encoded [`Bars`], one blob per column, so that readers fetch only the columns they need.
+/// Encoded [`Bars`]: one byte string per column, so that readers fetch only the columns they need.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedBars {
     /// Format version, scale and days.
@@ -56,7 +56,7 @@ impl Bars {
         bytes
     }
 
-    /// Prices as differences to their predictions.
+    /// Differences of the prices to their predictions.
     fn differences(&self, start: i64) -> Result<Differences, BarsError> {
         let mut packed = Differences::with_room_for(self.len());
         let mut before = start;
@@ -98,7 +98,7 @@ impl CloseColumns {
     }
 }
 
-/// Reference price from which the first difference is taken.
+/// First present close, from which the differences of the closes start; 0 without one.
 fn first_close(closes: &[i64]) -> i64 {
     closes.iter().copied().find(|close| *close != MISSING).unwrap_or(0)
 }
@@ -115,7 +115,7 @@ fn pack_versions(version: &[u16], versions: &[BarVersion]) -> Result<Vec<u8>, Ba
     Ok(postcard::to_stdvec(&(versions, runs))?)
 }
 
-/// Prices as differences to their predictions.
+/// Differences of prices to their predictions.
 struct Differences {
     close: Vec<i64>,
     open: Vec<i64>,
@@ -152,7 +152,7 @@ impl Differences {
     }
 }
 
-/// The price, or a substitute if it is absent.
+/// Price, or a substitute for an absent price.
 fn known(price: i64, otherwise: i64) -> i64 {
     if price == MISSING { otherwise } else { price }
 }
@@ -172,7 +172,7 @@ fn add(difference: &mut i64, expected: i64) {
     }
 }
 
-/// Decodes `bars` closes with capacity for `room` more.
+/// Decodes `bars` closes, with capacity for `room` further closes.
 fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError> {
     let (mut before, mut rest): (i64, &[u8]) = postcard::take_from_bytes(bytes)?;
     // The length is bounded: the days were decoded before.
@@ -197,7 +197,7 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError>
     Ok(closes)
 }
 
-/// Reference price from which the first difference is taken, and the differences.
+/// Start value of the closes, and their differences.
 fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), BarsError> {
     let (start, mut rest) = postcard::take_from_bytes(bytes)?;
     let closes = blocks::read(&mut rest, bars)?;
@@ -211,12 +211,12 @@ fn optional(bytes: &mut &[u8], is_there: bool, bars: usize) -> Result<Vec<i64>, 
 }
 
 impl PackedBars {
-    /// 64-bit digest of the columns without versions. Facts and read tables therefore have equal digests.
+    /// 64-bit digest of the columns without versions. Equal bars in facts and in read tables have equal digests.
     pub fn digest(&self) -> i64 {
         digest(self.columns())
     }
 
-    /// Releases spare capacity of the columns.
+    /// Releases unused capacity of the columns.
     pub fn shrink_to_fit(&mut self) {
         let Self { days, close, range, volume, extra, versions } = self;
         [days, close, range, volume, extra, versions].into_iter().for_each(Vec::shrink_to_fit);
@@ -259,7 +259,8 @@ impl PackedBars {
     }
 }
 
-/// Decodes the version of each of `bars` bars, with capacity for `room` more, and the dictionary.
+/// Decodes the list of versions, and the version index of each of `bars` bars. Reserves capacity for `room` further
+/// bars.
 fn unpack_versions(bytes: &[u8], bars: usize, room: usize) -> Result<(Vec<u16>, Vec<BarVersion>), BarsError> {
     let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = match bytes {
         [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(bars).map_err(|_| BarsError::TOO_MANY)?)]),
@@ -287,7 +288,7 @@ pub fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
 }
 
 impl CloseColumns {
-    /// Decodes days, closes and versions from their columns, with capacity for `room` more bars.
+    /// Decodes days, closes and versions from their columns, with capacity for `room` further bars.
     pub fn unpack(days: &[u8], close: &[u8], versions: &[u8], room: usize) -> Result<Self, BarsError> {
         let (scale, day) = scale_and_days(days, room)?;
         let close = closes(close, day.len(), room)?;
@@ -310,7 +311,7 @@ impl Bars {
     }
 }
 
-/// Checks the lengths and the scale of decoded columns.
+/// Fails if the columns differ in length, or if the scale is invalid.
 fn check(lengths: bool, scale: u32) -> Result<(), BarsError> {
     match (lengths, scale <= 18) {
         (true, true) => Ok(()),

@@ -1,4 +1,4 @@
-//! Binary codec of the days of bars: a header for all columns, then steps from the expected weekday in
+//! Binary codec of the days of bars: a header, then the distance of each day from the next expected weekday, in
 //! [blocks](super::blocks).
 
 use serde::{Deserialize, Serialize};
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::blocks::{self, BLOCK};
 use super::error::BarsError;
 
-/// Format version: the first byte of the days. A new version needs a new codec of the log, so that older
-/// readers stop there.
+/// Format version, the first byte of the days. A new version needs a new codec of the log, so that older readers stop
+/// at its messages.
 pub(super) const FORM: u8 = 1;
 
 /// Header of the days column.
@@ -29,7 +29,7 @@ pub(super) fn pack_days(scale: u32, days: &[i32]) -> Result<Vec<u8>, BarsError> 
     Ok(bytes)
 }
 
-/// Expected next session: the next weekday.
+/// Day number of the next expected session, which is the next weekday.
 fn expected(day: i32) -> i64 {
     i64::from(day) + NEXT_WEEKDAY[weekday(day)]
 }
@@ -42,10 +42,10 @@ const NEXT_WEEKDAY: [i64; 7] = [1, 1, 1, 1, 1, 3, 2];
 const AHEAD: [[i32; BLOCK]; WEEKDAYS] = [ahead(0), ahead(1), ahead(2), ahead(3), ahead(4)];
 const WEEKDAYS: usize = 5;
 
-/// Upper bound of [`AHEAD`].
+/// Upper bound of the days in [`AHEAD`].
 const FARTHEST: i32 = 7 * BLOCK.div_ceil(WEEKDAYS) as i32;
 
-/// Days until each expected session after a weekday.
+/// Days from a weekday to each of the next expected sessions. `on` is the weekday, 0 for Monday.
 const fn ahead(on: usize) -> [i32; BLOCK] {
     let (mut days, mut place, mut day, mut weekday) = ([0; BLOCK], 0, 0, on);
     while place < BLOCK {
@@ -67,7 +67,7 @@ pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, BarsError> {
     scale_and_days(days, 0).map(|(_, days)| days)
 }
 
-/// Decodes the scale, and the days with capacity for `room` more.
+/// Decodes the scale and the days, with capacity for `room` further days.
 pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>), BarsError> {
     match bytes.first() {
         Some(&FORM) => {}
@@ -86,7 +86,7 @@ pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>
     Ok((head.scale, sessions.days))
 }
 
-/// Decoder of days from steps.
+/// Decoder that converts steps to days.
 struct Sessions {
     days: Vec<i32>,
     last: i32,
@@ -95,7 +95,7 @@ struct Sessions {
 }
 
 impl Sessions {
-    /// Decoder for `count` days that begin with `first`. Reserves capacity for `room` further days.
+    /// Decoder for `count` days, the first of which is `first`. Reserves capacity for `room` further days.
     fn from(first: i32, count: usize, room: usize) -> Self {
         let mut days = Vec::with_capacity(count.saturating_add(room));
         days.extend((count > 0).then_some(first));
@@ -130,7 +130,7 @@ impl Sessions {
         }
     }
 
-    /// Appends a session that is `by` days after the expected one.
+    /// Appends a session that is `by` days after the next expected session.
     fn step(&mut self, by: i64) -> Result<(), BarsError> {
         let day = expected(self.last).wrapping_add(by);
         self.last = i32::try_from(day).map_err(|_| BarsError::Damaged("a day is none"))?;

@@ -16,11 +16,11 @@ pub struct BarVersion {
     pub observed_at: i64,
     /// True if the bar was withdrawn.
     pub retracted: bool,
-    /// Basis day of split-adjusted prices (0: the newest day of the data); `None` for raw prices.
+    /// Share basis day of split-adjusted prices; `None` for raw prices. 0 is the newest day of the source's data.
     pub basis_day: Option<i32>,
-    /// First line of the frame, so that later rows of one file win.
+    /// First line of the record batch in its file. Of two rows of one file, the later row wins.
     pub line: u64,
-    /// Id of the frame of the bar.
+    /// Id of the record batch of the bar.
     pub frame: [u8; 16],
 }
 
@@ -60,7 +60,7 @@ impl BarVersion {
     }
 }
 
-/// Builder of a list of distinct versions. It caches the index of the last version, since most bars repeat it.
+/// List of distinct versions under construction. It caches the index of the last version, since most bars repeat it.
 #[derive(Default)]
 pub struct VersionDictionary {
     last: u16,

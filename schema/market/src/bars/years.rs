@@ -21,7 +21,7 @@ impl Bars {
         years
     }
 
-    /// Hashes a range of bars without versions: a fingerprint that needs no encoding.
+    /// Hashes a range of bars without versions. The hash is a fingerprint that needs no encoding.
     pub fn hash_range(&self, range: Range<usize>, state: &mut impl Hasher) {
         (self.scale, &self.day[range.clone()], &self.close[range.clone()]).hash(state);
         for column in [&self.open, &self.high, &self.low, &self.volume] {
@@ -32,7 +32,7 @@ impl Bars {
         }
     }
 
-    /// Runs of bars of one calendar year; one per year if the bars are sorted.
+    /// Ranges of consecutive bars of one calendar year. Sorted bars have one range per year.
     pub fn years(&self) -> Vec<(i32, Range<usize>)> {
         let (mut years, mut start, is_sorted) = (Vec::new(), 0, self.day.is_sorted());
         while let Some(day) = self.day.get(start) {

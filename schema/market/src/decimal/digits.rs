@@ -1,7 +1,7 @@
 //! Digits of a decimal: removal of trailing zeros, and formatting.
 //!
-//! Numbers with a 64-bit mantissa, which are nearly all, avoid 96-bit division. All other numbers are formatted
-//! by the decimal library.
+//! Nearly all numbers have a 64-bit mantissa and need no 96-bit division. All other numbers are formatted by the
+//! decimal library.
 
 use rust_decimal::Decimal;
 

@@ -1,6 +1,6 @@
 //! Exact decimals: parsing of feed text, rounding for output, JSON and SQL encoding.
 //!
-//! Invariant: no binary float lies between a feed's digits and an answer's digits.
+//! Invariant: no conversion between a feed's digits and an answer's digits uses a binary float.
 
 mod digits;
 mod numeric;
@@ -43,12 +43,12 @@ pub enum DecimalError {
     TooLarge,
 }
 
-/// Decimal read from a feed, with a rounding mark.
+/// Decimal of a feed, with a mark if it was rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedDecimal {
     /// Value, exact up to ten fraction digits.
     pub value: Decimal,
-    /// True if further digits were rounded.
+    /// True if the value was rounded, because the text had more than ten fraction digits.
     pub rounded: bool,
 }
 
@@ -63,7 +63,7 @@ pub fn parse_decimal(text: &str) -> Result<ParsedDecimal, DecimalError> {
     Ok(ParsedDecimal { value: limited, rounded: limited != value })
 }
 
-/// Parses a company figure (a count or a sum of money) exactly: up to 18 integer digits.
+/// Parses a company figure (a share count or an amount of money) exactly: up to 18 integer digits.
 pub fn parse_figure(text: &str) -> Result<ParsedDecimal, DecimalError> {
     let value = match parse_plain(text.as_bytes()) {
         Some(value) => value,
@@ -76,7 +76,7 @@ pub fn parse_figure(text: &str) -> Result<ParsedDecimal, DecimalError> {
     Ok(ParsedDecimal { value: limited.normalize(), rounded: limited != value })
 }
 
-/// Applies the digit limits of amounts and prices; the result is normalized.
+/// Checks the digit limits of amounts and prices, and normalizes the value.
 pub fn limit(value: Decimal) -> Result<Decimal, DecimalError> {
     let value = value.round_dp_with_strategy(MAX_FRACTION_DIGITS, RoundingStrategy::MidpointAwayFromZero);
     if value.abs() >= Decimal::from(10_000_000_000i64) {
@@ -130,7 +130,7 @@ thread_local! {
     static AS_TEXT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `body` with every [`ExactDecimal`] serialized as a JSON string (`decimals=string`) on this thread.
+/// Runs `body` on this thread. Every [`ExactDecimal`] is then serialized as a JSON string (`decimals=string`).
 pub fn with_decimals_as_text<T>(body: impl FnOnce() -> T) -> T {
     struct Reset(bool);
     impl Drop for Reset {

@@ -1,8 +1,8 @@
-//! Postgres binary `numeric` for numbers with few digits, without 96-bit arithmetic. All other numbers are
-//! encoded by the decimal library.
+//! Postgres binary `numeric`, for numbers with few digits and without 96-bit arithmetic. The decimal library encodes
+//! all other numbers.
 //!
-//! The format is four 16-bit fields, then base-10,000 digit groups: number of groups, weight of the first
-//! group, sign, places.
+//! The format has four 16-bit fields: number of digit groups, weight of the first group, sign, places. The base-10,000
+//! digit groups follow.
 
 use bytes::{BufMut, BytesMut};
 use rust_decimal::Decimal;
@@ -11,9 +11,9 @@ use rust_decimal::Decimal;
 const GROUP: u64 = 10_000;
 /// Largest mantissa to which three zeros can be appended within 64 bits.
 const FEW: u64 = 1_000_000_000_000_000;
-/// Maximum number of groups in 64 bits.
+/// Maximum number of digit groups of a 64-bit number.
 const GROUPS: usize = 4;
-/// Number of fields before the groups.
+/// Number of fields before the digit groups.
 const HEAD: usize = 4;
 const NEGATIVE: u16 = 0x4000;
 

@@ -11,30 +11,30 @@ use crate::text_enum;
 text_enum! {
     /// Decision about a quarantined row.
     pub enum DecisionVerdict as "Verdict" {
-        /// The row is right and enters the figures.
+        /// The row is correct and is used in the figures.
         Release = "release",
-        /// The row is wrong and stays quarantined, even if its neighbours change.
+        /// The row is wrong. It stays quarantined, even if its neighbours change.
         Confirm = "confirm",
     }
 }
 
-/// Decision about one row with its current content. A vendor's correction is another row without a decision.
+/// Decision about one row with its current content. If the vendor corrects the row, the corrected row has no decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// Canonical ticker of the security at the time of the decision.
     pub symbol: Symbol,
-    /// The decision.
+    /// Verdict: release or confirmation.
     pub verdict: DecisionVerdict,
     /// Key of the row.
     #[serde(flatten)]
     pub row: DecidedRow,
     /// Reason code of the quarantine.
     pub reason: String,
-    /// Explanation given for the decision.
+    /// Reason that the operator gave for the decision.
     pub note: String,
 }
 
-/// Key of a row in decisions.
+/// Key by which a decision identifies a row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DecidedRow {
     /// Kind: price, dividend or split.
@@ -47,6 +47,6 @@ pub struct DecidedRow {
     /// Session of a price. For other rows, the ex-date, or the record date if no ex-date is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<NaiveDate>,
-    /// Value of the row: amount a share, close, or new shares of a split.
+    /// Value of the row: amount per share, close, or number of new shares of a split.
     pub value: Decimal,
 }

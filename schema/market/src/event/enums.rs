@@ -3,7 +3,7 @@
 use crate::text_enum;
 
 text_enum! {
-    /// Kind of the rows in a record batch. It is the last token of the batch's subject and the stem of its
+    /// Kind of the rows in a record batch. The kind is the last token of the batch's subject and the first part of its
     /// schema name.
     pub enum Kind {
         Security = "security", Price = "price", Dividend = "dividend", Split = "split", Fundamentals = "fundamentals",
@@ -13,7 +13,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Effect of a row on the record with its key: put or retract.
+    /// Action of a feed row: put a record, or retract the record with the same key.
     pub enum Action { Put = "put", Retract = "retract" }
 }
 
@@ -26,7 +26,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Distribution types as declared; [`DividendType::class`](crate::metrics) maps them to classes (R3).
+    /// Type of a distribution as declared. Rule R3 assigns each type to a class.
     pub enum DividendType {
         Regular = "regular", Special = "special", Supplemental = "supplemental", Irregular = "irregular",
         ReturnOfCapital = "return_of_capital", CapitalGain = "capital_gain", CapitalGainLong = "capital_gain_long",
@@ -36,7 +36,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Payment frequency; `none`: no payments, `unknown`: cannot be determined.
+    /// Payment frequency. `none` is without payments, `unknown` cannot be determined.
     pub enum Frequency {
         Weekly = "weekly", Biweekly = "biweekly", SemiMonthly = "semi_monthly", FourWeekly = "four_weekly", Monthly = "monthly",
         Bimonthly = "bimonthly", Quarterly = "quarterly", Triannual = "triannual", SemiAnnual = "semi_annual",
@@ -45,7 +45,7 @@ text_enum! {
 }
 
 impl Frequency {
-    /// Payments a year; `None` for irregular, none and unknown.
+    /// Number of payments a year; `None` for the frequencies irregular, none and unknown.
     pub fn payments_per_year(self) -> Option<i32> {
         Some(match self {
             Self::Weekly => 52,
@@ -62,7 +62,7 @@ impl Frequency {
         })
     }
 
-    /// Frequency of a number of payments a year; 0 is `irregular`.
+    /// Frequency with this number of payments a year; 0 is `irregular`.
     pub fn from_payments_per_year(payments: i64) -> Option<Self> {
         Some(match payments {
             0 => Self::Irregular,
@@ -82,7 +82,7 @@ impl Frequency {
 }
 
 text_enum! {
-    /// Share basis of an amount or price: as declared or traded, or adjusted for later splits.
+    /// Share basis of an amount or price: as declared or traded (raw), or adjusted for later splits.
     pub enum ShareBasis { Raw = "raw", SplitAdjusted = "split_adjusted" }
 }
 

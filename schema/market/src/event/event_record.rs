@@ -1,7 +1,7 @@
 //! Common interface of event records: kind, symbol and effective date.
 //!
-//! A new kind needs an implementation here, a line in `event_log::body`, and a line in [`crate::history`] if
-//! a history contains it.
+//! A new kind needs an implementation here and a line in `event_log::body`. It also needs a line in [`crate::history`]
+//! if a history contains its records.
 
 use chrono::NaiveDate;
 use serde::Serialize;
@@ -12,13 +12,14 @@ use crate::event::{
 };
 use crate::symbol::Symbol;
 
-/// Record of the log that is stored as an observation.
+/// Record that the log contains and the facts store as an observation.
 pub trait EventRecord: Serialize + DeserializeOwned {
     /// Kind of the record batches with these records.
     const KIND: Kind;
     /// Symbol of the record; `None` if it concerns the whole market.
     fn symbol(&self) -> Option<&Symbol>;
-    /// Day on which the symbol's owner also owns the record. `None` if any day counts.
+    /// Day that decides which security owns the record: the security that has the symbol on this day. `None` if every
+    /// owner of the symbol may have the record.
     fn date(&self) -> Option<NaiveDate>;
 }
 
@@ -42,7 +43,7 @@ impl EventRecord for MarketSession {
     }
 }
 
-/// A decision concerns one row, independent of ticker tenure.
+/// A decision concerns one row, whichever security has the ticker.
 impl EventRecord for Decision {
     const KIND: Kind = Kind::Decision;
     fn symbol(&self) -> Option<&Symbol> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::enums::{DividendType, Frequency, ListingStatus, SecurityType, ShareBasis};
 use crate::symbol::Symbol;
 
-/// Decimal places between a minor currency unit and its major unit (100 GBX are 1 GBP).
+/// Number of decimal places between a minor and a major currency unit (100 GBX are 1 GBP).
 pub const MINOR_UNIT_PLACES: u32 = 2;
 
 /// Former symbol of a security, with the days of its use (`from` and `to` inclusive).
@@ -16,15 +16,15 @@ pub const MINOR_UNIT_PLACES: u32 = 2;
 pub struct FormerSymbol {
     /// Former symbol.
     pub symbol: Symbol,
-    /// First day; open if absent.
+    /// First day of use; absent if the beginning is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<NaiveDate>,
-    /// Last day; open if absent.
+    /// Last day of use; absent if the end is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<NaiveDate>,
 }
 
-/// Declares a record struct with optional fields that are left out of the JSON if absent.
+/// Declares a record struct. Its optional fields are left out of the JSON if absent.
 macro_rules! record {
     ($(#[$meta:meta])* pub struct $name:ident {
         required { $($(#[$rmeta:meta])* $rfield:ident: $rtype:ty),* $(,)? }
@@ -43,13 +43,13 @@ record! {
     /// Reference data of one security.
     pub struct Security {
         required {
-            /// Ticker in entry form.
+            /// Ticker in canonical spelling.
             symbol: Symbol,
             /// Name of the company or fund.
             name: String,
             /// Security type.
             r#type: SecurityType,
-            /// ISO 4217 currency of its prices, in the major unit.
+            /// ISO 4217 currency of the security's prices, in the major unit.
             currency: String,
             /// Listing status.
             status: ListingStatus,
@@ -61,7 +61,7 @@ record! {
             indexes: Vec<String>,
         }
         optional {
-            /// Minor unit of its prices (`GBX`, `ZAC`, `ILA`); its bars then need [`MINOR_UNIT_PLACES`] more
+            /// Minor unit of the security's prices (`GBX`, `ZAC`, `ILA`). Its bars then need [`MINOR_UNIT_PLACES`] more
             /// decimal places.
             quote_unit: String,
             /// Market identifier code, or the vendor's text.
@@ -94,35 +94,35 @@ record! {
             delisted_on: NaiveDate,
             /// Day of a dividend suspension.
             dividend_suspended_on: NaiveDate,
-            /// Years of increases covered by an operator's seed (R14).
+            /// Years of increases that an operator's seed covers (R14).
             streak_seed_years: i32,
-            /// Last year of the seed.
+            /// Last year that the operator's seed covers.
             streak_seed_through: i32,
-            /// Ticker of the security that its holders received in a merger.
+            /// Ticker of the security that the holders received in a merger.
             successor: Symbol,
-            /// Shares of the successor per share.
+            /// Shares of the successor per share of this security.
             merger_ratio: Decimal,
         }
     }
 }
 
 record! {
-    /// Distribution. `amount` is per share on `amount_basis`; for a `stock` dividend it is new shares per old
-    /// share.
+    /// Distribution. `amount` is per share on `amount_basis`. For a `stock` dividend it is the number of new shares per
+    /// old share.
     pub struct Dividend {
         required {
-            /// Ticker of the declaration.
+            /// Ticker as declared.
             symbol: Symbol,
             /// Cash per share, or new shares per old share of a `stock` dividend.
             amount: Decimal,
-            /// ISO 4217 currency of the amount; empty if the feed names none. The amount is then in the unit of the
-            /// security's prices.
+            /// ISO 4217 currency of the amount. If the feed has none, this field is empty and the amount is in the unit
+            /// of the security's prices.
             currency: CompactString,
             /// Distribution type.
             r#type: DividendType,
             /// Share basis of the amount.
             amount_basis: ShareBasis,
-            /// Sibling amounts: other payments of the same file with the same ex-date, type and currency.
+            /// Amounts of other payments in the same file with the same ex-date, type and currency (sibling payments).
             #[serde(rename = "beside", default, skip_serializing_if = "Vec::is_empty")]
             sibling_amounts: Vec<Decimal>,
         }
@@ -137,7 +137,7 @@ record! {
             declaration_date: NaiveDate,
             /// Payment frequency as tagged by the vendor.
             frequency: Frequency,
-            /// Basis date of a split-adjusted amount; absent: the newest date of the data.
+            /// Share basis day of a split-adjusted amount. If absent, it is the newest date of the source's data.
             basis_as_of: NaiveDate,
         }
     }
@@ -168,8 +168,8 @@ record! {
 }
 
 record! {
-    /// Evidence of a price file about the dividends of a security (R38, R40): the years in which the file has a
-    /// dividend column, or one step of its adjusted closes.
+    /// Evidence of a price file about the dividends of a security (R38, R40). It is either the range of years with a
+    /// dividend column, or one step of the adjusted closes.
     pub struct Evidence {
         required {
             /// Ticker of the prices.
@@ -180,21 +180,21 @@ record! {
             dividends_from: NaiveDate,
             /// Last day of the years in which the file has a dividend column.
             dividends_to: NaiveDate,
-            /// First session after a step of adjusted close over close.
+            /// First session after a step of the adjusted closes.
             ex_date: NaiveDate,
             /// Last session of the file before the step.
             previous: NaiveDate,
-            /// Step: adjusted close over close before the session, divided by the same after it.
+            /// Step: adjusted close / close before the session, divided by adjusted close / close after it.
             factor: Decimal,
-            /// Share basis of the closes. The step of raw closes contains the split of the day.
+            /// Share basis of the closes. A step of raw closes contains the splits of its day.
             basis: ShareBasis,
         }
     }
 }
 
 record! {
-    /// Company figures of a date. Money is in `reported_currency` or the security's currency; percents are in
-    /// points.
+    /// Company figures at one date. Money is in `reported_currency`, or else in the security's currency. Percents are
+    /// percent points.
     pub struct Fundamentals {
         required {
             /// Ticker.
@@ -267,14 +267,14 @@ record! {
             beta: Decimal,
             /// End of the reported period.
             fiscal_period_end: NaiveDate,
-            /// ISO 4217 currency of the money.
+            /// ISO 4217 currency of the money figures.
             reported_currency: String,
         }
     }
 }
 
 record! {
-    /// Fund data of an ETF of a date.
+    /// Reference data of an ETF at one date.
     pub struct Etf {
         required {
             /// Ticker of the fund.
@@ -311,7 +311,7 @@ record! {
             is_leveraged: bool,
             /// True for inverse funds.
             is_inverse: bool,
-            /// Target multiple of the daily index return.
+            /// Multiple of the index's daily return that the fund aims at.
             leverage_factor: Decimal,
             /// Unleveraged fund of the same index.
             related_symbol: Symbol,
@@ -322,7 +322,7 @@ record! {
 }
 
 record! {
-    /// Position of an ETF; `weight` in percent.
+    /// Holding of an ETF. `weight` is in percent.
     pub struct Holding {
         required {
             /// Name of the holding.
@@ -331,13 +331,13 @@ record! {
             weight: Decimal,
         }
         optional {
-            /// Ticker of the position.
+            /// Ticker of the holding.
             symbol: Symbol,
-            /// Asset type of the position.
+            /// Asset type of the holding.
             asset_type: String,
             /// Number of shares.
             shares: Decimal,
-            /// Market value of the position.
+            /// Market value of the holding.
             market_value: Decimal,
             /// ISO 4217 currency of the market value.
             currency: String,
@@ -355,19 +355,19 @@ record! {
     }
 }
 
-/// All positions of one ETF on one date; a later snapshot replaces it as a whole.
+/// All holdings of one ETF at one date. A later snapshot of the same date replaces the whole snapshot.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct HoldingSnapshot {
     /// Ticker of the fund.
     pub symbol: Symbol,
     /// Date of the snapshot.
     pub as_of: NaiveDate,
-    /// Positions in the vendor's order.
+    /// Holdings in the vendor's order.
     pub holdings: Vec<Holding>,
 }
 
 record! {
-    /// Market session without prices of its own; it advances the market's as-of date.
+    /// Market session without prices. It only advances the as-of date of the market.
     pub struct MarketSession {
         required {
             /// Date of the session.

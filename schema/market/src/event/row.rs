@@ -1,4 +1,4 @@
-//! Event row around a record, and rejected feed row.
+//! Event row, which wraps a record, and rejected feed row.
 
 use chrono::{DateTime, Utc};
 use serde::de::Error;
@@ -9,18 +9,18 @@ use super::enums::Action;
 /// Row of the log: a record with its provenance and version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventRow<T> {
-    /// Line (or record number) in its file, from 1.
+    /// Line (or record number) of the row in its file, from 1.
     #[serde(deserialize_with = "line_number")]
     pub line: u64,
     /// Vendor's record id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Vendor's revision; a greater one replaces a smaller one.
+    /// Vendor's revision. A higher revision replaces a lower one.
     #[serde(default)]
     pub revision: i64,
     /// Put or retraction.
     pub action: Action,
-    /// Time of the feed, to the microsecond.
+    /// Observation time of the feed, with microseconds.
     pub observed_at: DateTime<Utc>,
     /// Vendor's permanent id of the security.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct Reject {
     pub columns: Option<String>,
 }
 
-/// Deserializes a line number; values above `i64::MAX` are an error, so that [`line_column`] is lossless.
+/// Deserializes a line number. A value above `i64::MAX` is an error, because [`line_column`] must be lossless.
 fn line_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let line = u64::deserialize(deserializer)?;
     i64::try_from(line).map(i64::unsigned_abs).map_err(|_| Error::custom("a line beyond 2^63"))

@@ -10,11 +10,12 @@ use crate::symbol::Symbol;
 use crate::text_enum;
 
 text_enum! {
-    /// State of a run. The start is published first, so that an interrupted run can be found and resumed.
+    /// State of a run. The manifest with `started` is published before the rows, so that an interrupted run can be
+    /// found and resumed.
     pub enum RunState { Started = "started", Completed = "completed" }
 }
 
-/// Manifest of one load: the expected content of the log, for end-to-end verification.
+/// Manifest of one load. It describes the expected content of the log, for end-to-end verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunManifest {
     /// Run id.
@@ -27,41 +28,41 @@ pub struct RunManifest {
     pub format: String,
     /// File names.
     pub files: Vec<String>,
-    /// Digests of the inputs, in the order of `files`; a completed run lists only the inputs it loaded.
+    /// Digests of the inputs, in the order of `files`. A completed run lists only the inputs that it loaded.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// Time of the feed.
+    /// Observation time of the feed.
     pub observed_at: DateTime<Utc>,
-    /// Data frames published, rejects included, the two manifests excluded.
+    /// Number of published record batches, including rejects and excluding the two manifests.
     pub chunks: u64,
     /// Rows loaded.
     pub rows: u64,
     /// Rows rejected.
     pub rejects: u64,
-    /// Amounts and prices rounded on entry because of excess fraction digits.
+    /// Number of amounts and prices that were rounded on entry because of excess fraction digits.
     pub rounded: u64,
-    /// BLAKE3 digest of the frame ids in order.
+    /// BLAKE3 digest of the ids of the record batches, in order.
     pub digest: String,
-    /// Frames per input, which determine the frame ids; complete only for a completed run.
+    /// Number of record batches per input, which determines their ids. Complete only for a completed run.
     #[serde(default)]
     pub frames: Vec<InputFrames>,
-    /// Number of log messages of the run. Small frames share a message. Absent if each frame had a message of
-    /// its own.
+    /// Number of log messages of the run. Small record batches share a message. Absent if each batch has its own
+    /// message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// Arguments of `ingest` that repeat the load, with absolute paths and without secrets.
+    /// Arguments of `ingest` that repeat the load. Paths are absolute; secrets are left out.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Symbols in the run's rows that no earlier completed run had. Absent if there are too many of them.
+    /// Symbols of the run that no earlier completed run had. Absent if there are too many symbols.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_symbols: Option<Vec<Symbol>>,
-    /// Newest date of its rows, by kind.
+    /// Newest date of the run's rows, by kind.
     #[serde(default)]
     pub newest: BTreeMap<Kind, NaiveDate>,
-    /// Ids of earlier rejects that its inputs repair.
+    /// Ids of earlier rejects that the inputs of this run repair.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mends: Vec<String>,
-    /// State of a pull, for manifests of pulls.
+    /// State of a pull. Only the manifests of pulls have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull: Option<Pull>,
 }
@@ -93,17 +94,17 @@ impl RunManifest {
     }
 }
 
-/// State of a pull in addition to its rows: the call budget and the progress of requests.
+/// State of a pull in addition to its rows: the call budget, and the progress of each request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pull {
     /// Connector that owns the budget and the bookmarks.
     pub connector: String,
-    /// Calls charged to the budget, in advance.
+    /// Number of calls charged to the budget before they are made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
-    /// Time until which the charged calls may be made.
+    /// Time by which the charged calls must be made.
     pub until: DateTime<Utc>,
-    /// Progress of requests with rows in the log, by request name and its symbol or day.
+    /// Progress of the requests whose rows are in the log, by request name and by symbol or day.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bookmarks: BTreeMap<String, Bookmark>,
 }
@@ -111,7 +112,7 @@ pub struct Pull {
 /// Progress of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bookmark {
-    /// Last requested day, in New York's calendar.
+    /// Last requested day, in New York time.
     pub through: NaiveDate,
     /// Time of the response.
     pub fetched: DateTime<Utc>,
@@ -121,7 +122,7 @@ pub struct Bookmark {
     /// `Last-Modified` header of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
-    /// Hash of the response, for vendors without validators.
+    /// Hash of the response, for vendors that send no `ETag` or `Last-Modified` header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }
@@ -130,14 +131,14 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Number of frames of one kind from one input.
+/// Number of record batches of one kind from one input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputFrames {
     /// Digest of the input.
     pub input: String,
     /// Kind of the rows.
     pub kind: Kind,
-    /// Number of frames.
+    /// Number of record batches.
     pub frames: u64,
 }
 

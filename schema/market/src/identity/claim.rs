@@ -1,4 +1,4 @@
-//! Claims of reference records to symbols, and the division of days among claimants.
+//! Claims of reference records to symbols, and the assignment of days to the claims.
 
 use chrono::NaiveDate;
 
@@ -16,8 +16,7 @@ pub(super) struct Claim {
     pub(super) current: bool,
 }
 
-/// Claims of a security: each former symbol on the days of its use, and the current symbol since the last of
-/// those days.
+/// Claims of a security: each former symbol for the days of its use, and the current symbol after them.
 pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for record in members.iter().map(|member| &member.record) {
@@ -45,9 +44,8 @@ pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> 
     claims
 }
 
-/// Divides all days among the claims to a symbol, which are sorted. Each claim lasts until the next claim
-/// starts. Unclaimed days belong to the claim before them. Days before the first claim belong to the first
-/// claim.
+/// Assigns every day to one of the sorted claims to a symbol. A claim lasts until the next claim starts. Days between
+/// two claims belong to the earlier claim, days before the first claim to the first claim.
 pub(super) fn divide_days(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
     let mut starts = vec![NaiveDate::MIN];
     for pair in claims.windows(2) {

@@ -17,15 +17,15 @@ use crate::symbol::Symbol;
 pub struct SecurityDirectory {
     /// Identities by canonical symbol.
     pub identities: BTreeMap<Symbol, Identity>,
-    /// Canonical symbol of the current or last security, by each symbol that was ever used.
+    /// Canonical symbol of the current or last security, by each symbol that a security ever used.
     pub symbols: BTreeMap<Symbol, Symbol>,
-    /// Canonical symbols of all securities that had the symbol, by each symbol that was ever used.
+    /// Canonical symbols of all securities that had a symbol, by symbol.
     holders: BTreeMap<Symbol, Vec<Symbol>>,
 }
 
 impl SecurityDirectory {
-    /// Resolves all reference records. `known` are the symbols of all facts, which may define provisional
-    /// securities.
+    /// Assigns all symbols to securities, from all reference records. `known` are the symbols of all facts. A symbol
+    /// without a reference record may become a provisional security.
     pub fn resolve(
         records: &[Observation<Security>],
         known: &BTreeSet<Symbol>,
@@ -46,7 +46,7 @@ impl SecurityDirectory {
         directory
     }
 
-    /// Directory of stored identities without symbol resolution.
+    /// Directory of stored identities, without the index from symbols to securities.
     pub fn from_identities(identities: BTreeMap<Symbol, Identity>) -> Self {
         Self { identities, ..Self::default() }
     }
@@ -56,7 +56,7 @@ impl SecurityDirectory {
         self.holders.get(symbol).map_or(&[], Vec::as_slice)
     }
 
-    /// Assigns every symbol's days to its claimants.
+    /// Assigns every symbol's days to the securities that claim the symbol.
     fn assign(&mut self, records: &[Observation<Security>], claims: Vec<Claim>) {
         let mut by_symbol: BTreeMap<Symbol, Vec<Claim>> = BTreeMap::new();
         for claim in claims {

@@ -1,4 +1,4 @@
-//! Joining of reference records: the newest record of each vendor, then one record per security.
+//! Grouping of reference records: the newest record of each vendor, then one group per security.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use crate::symbol::Symbol;
 
 pub(super) type KeyedRecord = ((CompactString, String), Observation<Security>);
 
-/// Newest live record of each source and key. The key is the vendor's security reference or id, or the symbol
-/// if the vendor gives neither.
+/// Newest record of each source and key that is not retracted. The key is the vendor's security reference or id, or
+/// else the symbol.
 pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedRecord> {
     let mut newest: BTreeMap<(CompactString, String), &Observation<Security>> = BTreeMap::new();
     for record in records {
@@ -64,8 +64,8 @@ fn root(parent: &[usize], mut index: usize) -> usize {
     index
 }
 
-/// Record to serve. A manual record is preferred. Other records are ordered by policy rank, newest observation
-/// and source name.
+/// Reference record that is served for a security. A manual record is preferred. Other records are ordered by policy
+/// rank, newest observation and source name.
 pub(super) fn preferred(members: &[&Observation<Security>], policy: &SourcePolicy) -> Observation<Security> {
     fn score<'a>(
         record: &'a Observation<Security>,

@@ -1,14 +1,12 @@
-//! Resolution of a query to a known symbol: the exact symbol first, then the spellings of preferred shares
-//! (R26).
+//! Look-up of a known symbol for a query: the exact symbol first, then the spellings of preferred shares (R26).
 //!
-//! A query never resolves to an unknown symbol.
-//! Source: the symbologies of Nasdaq, CMS, Yahoo and Bloomberg.
+//! An unknown symbol is never a result. Source: the symbologies of Nasdaq, CMS, Yahoo and Bloomberg.
 
 use std::collections::BTreeSet;
 
 use crate::symbol::Symbol;
 
-/// Canonical symbol of a query, found among the known symbols; `None` for an unknown symbol.
+/// Canonical symbol among the known symbols that a query means; `None` for an unknown symbol.
 pub fn resolve(query: &str, known: &BTreeSet<Symbol>) -> Option<Symbol> {
     Symbol::parse(query).ok()?.spellings().find(|spelling| known.contains(spelling))
 }

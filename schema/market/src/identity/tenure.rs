@@ -1,4 +1,5 @@
-//! Security identity and its ticker tenures: the days on which rows of a symbol belong to it.
+//! Security identity and its ticker tenures. A tenure is a symbol with the days on which its rows belong to the
+//! security.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use crate::event::{FormerSymbol, Security};
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
-/// Symbol with the days (inclusive) on which its rows belong to a security.
+/// Symbol and the days on which its rows belong to a security. Both ends are inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TickerTenure {
     /// The symbol.
@@ -25,12 +26,12 @@ pub struct Identity {
     pub symbol: Symbol,
     /// Reference record; `None` for a provisional security.
     pub security: Option<Observation<Security>>,
-    /// Symbols of the security, each with the days on which its rows belong to the security.
+    /// Symbols of the security, each with the days on which the symbol's rows belong to it.
     pub spans: Vec<TickerTenure>,
 }
 
 impl Identity {
-    /// Identity of a security known only by its rows.
+    /// Identity of a security without a reference record.
     pub fn provisional(symbol: &Symbol) -> Self {
         let span = TickerTenure { symbol: symbol.clone(), from: NaiveDate::MIN, to: NaiveDate::MAX };
         Self { symbol: symbol.clone(), security: None, spans: vec![span] }

@@ -1,8 +1,8 @@
 //! Exact decimal arithmetic of the metrics: division last, roots by Newton's iteration, one rounding (R9).
 //!
-//! Quotients such as 2/3 are cut at 28 digits, so their sums carry an error in the last digits.
-//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. That is ten orders below the
-//! rounding of answers, so exact halves still round away from zero.
+//! Quotients such as 2/3 are cut at 28 digits, so their sums have an error in the last digits.
+//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. The rounding of answers is ten
+//! orders of magnitude coarser, so exact halves still round away from zero.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::decimal::{ExactDecimal, PLACES_PERCENT};
 /// 100, for percents.
 pub(crate) const HUNDRED: Decimal = Decimal::ONE_HUNDRED;
 
-/// Saturation limit, beyond every real price or amount. A larger result becomes the limit instead of an error.
+/// Saturation limit, above every real price or amount. A larger result is replaced by the limit.
 const LIMIT: Decimal = Decimal::from_parts(0xA764_0000, 0x0DE0_B6B3, 0, false, 0);
 
 /// Rounds to 18 places, which removes the division error of the last digits.
@@ -36,7 +36,7 @@ pub(crate) fn factor(value: Decimal) -> ExactDecimal {
     ExactDecimal::factor(remove_division_error(value))
 }
 
-/// Returns the value if it is above 0, so that it can be a denominator; otherwise `None`.
+/// Returns a value above 0, which can be a denominator; otherwise `None`.
 pub(crate) fn keep_positive(value: Option<Decimal>) -> Option<Decimal> {
     value.filter(|value| *value > Decimal::ZERO)
 }
@@ -56,7 +56,7 @@ pub(crate) fn percent_to_fraction(percent: Decimal) -> Decimal {
     percent * Decimal::new(1, 2)
 }
 
-/// `a / b` in percent for output. If integers suffice, the exact quotient is rounded once.
+/// `a / b` in percent for output. The exact quotient is rounded once if integer arithmetic can represent it.
 pub(crate) fn exact_percent(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
     rounded_quotient(a, b).or_else(|| percent_of(a, b).map(percent))
 }
@@ -82,7 +82,7 @@ pub(crate) fn change_percent(new: Decimal, old: Decimal) -> Option<Decimal> {
     percent_of(new.checked_sub(old)?, old)
 }
 
-/// Clamps a result to ±[`LIMIT`]. `None`, which is an overflow, becomes the limit.
+/// Clamps a result to ±[`LIMIT`]. `None` is an overflow and becomes the limit.
 pub(crate) fn clamp_to_limit(value: Option<Decimal>) -> Decimal {
     value.map_or(LIMIT, |value| value.clamp(-LIMIT, LIMIT))
 }
@@ -95,13 +95,13 @@ pub(crate) fn round_to_integer(value: Decimal) -> Option<i64> {
     .ok()
 }
 
-/// Mean of the values; `None` without any.
+/// Mean of the values; `None` without values.
 pub(crate) fn mean(values: &[Decimal]) -> Option<Decimal> {
     let sum = values.iter().try_fold(Decimal::ZERO, |sum, value| sum.checked_add(*value))?;
     quotient(sum, Decimal::from(values.len()))
 }
 
-/// Median of the values, with the mean of the middle two for an even number; `None` without any.
+/// Median of the values; `None` without values. For an even number of values it is the mean of the two in the middle.
 pub(crate) fn median(mut values: Vec<Decimal>) -> Option<Decimal> {
     values.sort_unstable();
     let middle = values.len() / 2;
@@ -114,7 +114,7 @@ pub(crate) fn within_factor(a: Decimal, b: Decimal, factor: Decimal) -> bool {
     remove_division_error(a.max(b)) <= remove_division_error(a.min(b).saturating_mul(factor))
 }
 
-/// Positive `n`-th root, precise to at least 20 places; `None` unless `value` is positive and `n` at least 1.
+/// Positive `n`-th root, precise to at least 20 places. `None` if `value` is not positive or `n` is 0.
 pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
     if value <= Decimal::ZERO || n == 0 {
         return None;
@@ -129,9 +129,8 @@ pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
     }
 }
 
-/// Newton's iteration from above, monotone. It starts at a power of two or at Bernoulli's `1 + (value - 1) /
-/// n`, whichever is smaller. If the root is near one, as it is for growth rates, Bernoulli's start is the
-/// nearer of the two.
+/// Newton's iteration from above, monotone. It starts at the smaller of a power of two and Bernoulli's `1 + (value - 1)
+/// / n`. For a root near one, such as a growth rate, Bernoulli's start is nearer.
 fn newton(value: Decimal, n: u32) -> Option<Decimal> {
     let degree = Decimal::from(n);
     let mut estimate = Decimal::TWO;

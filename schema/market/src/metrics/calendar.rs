@@ -1,10 +1,9 @@
 //! Trading calendar: NYSE sessions and New York's date (R21).
 //!
-//! A session is a weekday without a holiday or special closing. Holidays follow the exchange's rule 7.2. A
-//! Sunday holiday is observed on Monday, a Saturday holiday on Friday; New Year's Day on a Saturday is not
-//! observed. The rules are valid from 1960. Half sessions are sessions; early closings do not affect
-//! end-of-day data.
-//! Source: the exchange's holiday notices and `exchange_calendars`.
+//! A session is a weekday that is neither a holiday nor a special closing. Holidays follow the exchange's rule 7.2. A
+//! Sunday holiday is observed on Monday, a Saturday holiday on Friday; New Year's Day on a Saturday is not observed.
+//! The rules are valid from 1960. A day with an early closing is a session. Source: the exchange's holiday notices and
+//! `exchange_calendars`.
 
 use std::sync::LazyLock;
 
@@ -92,13 +91,13 @@ pub fn session_on_or_after(mut date: NaiveDate) -> NaiveDate {
     date
 }
 
-/// Session `count` sessions after `date`, or before it if negative; 0 returns `date`.
+/// Session that is `count` sessions after `date`, or before it if `count` is negative. 0 returns `date`.
 pub fn add_sessions(date: NaiveDate, count: i32) -> NaiveDate {
     let step = if count.is_negative() { previous_session } else { next_session };
     (0..count.unsigned_abs()).fold(date, |date, _| step(date))
 }
 
-/// Number of sessions in (`after`, `through`].
+/// Number of sessions after `after`, up to and including `through`.
 pub fn sessions_between(after: NaiveDate, through: NaiveDate) -> i32 {
     let mut sessions = 0;
     let mut date = after;
@@ -109,7 +108,7 @@ pub fn sessions_between(after: NaiveDate, through: NaiveDate) -> i32 {
     sessions
 }
 
-/// True if `date` is followed by no session in its calendar month.
+/// True if `date` is the last session of its calendar month.
 pub fn ends_month(date: NaiveDate) -> bool {
     next_session(date).month() != date.month()
 }
@@ -170,8 +169,8 @@ fn is_listed(date: NaiveDate) -> bool {
     CLOSINGS.binary_search(&(date.year(), date.month(), date.day())).is_ok()
 }
 
-/// True for the closed Wednesdays from 12 June to the end of 1968. Weeks then had four sessions, and Wednesday
-/// was open only if another day was closed.
+/// True for the Wednesdays from 12 June to the end of 1968 on which the exchange was closed. Every week then had four
+/// sessions. Wednesday was open only in a week with another closed day.
 fn is_paperwork_day(date: NaiveDate) -> bool {
     let in_crisis = date.year() == 1968 && (date.month(), date.day()) >= (6, 12);
     in_crisis
@@ -184,7 +183,7 @@ fn weekdays_around(date: NaiveDate) -> impl Iterator<Item = NaiveDate> {
     date.week(Weekday::Mon).first_day().iter_days().take(5)
 }
 
-/// True two days before Easter Sunday, by the Gregorian computus.
+/// True for Good Friday: two days before Easter Sunday, by the Gregorian computus.
 fn is_good_friday(date: NaiveDate) -> bool {
     let year = date.year();
     let (golden, century, rest) = (year % 19, year / 100, year % 100);

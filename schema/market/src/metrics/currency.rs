@@ -1,9 +1,9 @@
 //! Currencies and their minor units: pence, cents and agorot become the major unit on entry (R4).
 //!
-//! `GBX` and `GBp` are pence sterling, `ZAc` South African cents, `ILA` Israeli agorot. Their amounts are
-//! divided by 100. The case of `GBp` matters, since `GBP` is pounds. All other codes are ISO 4217 in upper
-//! case. A dividend without a currency has the currency and unit of its security's prices (R39). Source:
-//! quoting practice of exchanges and vendors in London, Johannesburg and Tel Aviv.
+//! `GBX` and `GBp` are pence sterling, `ZAc` South African cents, `ILA` Israeli agorot. Amounts in these units are
+//! divided by 100. The case of `GBp` matters, since `GBP` is pounds. All other codes are ISO 4217 in upper case. A
+//! dividend without a currency has the currency and unit of its security's prices (R39). Source: quoting practice of
+//! exchanges and vendors in London, Johannesburg and Tel Aviv.
 
 use rust_decimal::Decimal;
 
@@ -21,7 +21,7 @@ pub struct Currency {
 }
 
 impl Currency {
-    /// US dollar, the currency of securities without one.
+    /// US dollar, the default currency of a security.
     pub fn dollar() -> Self {
         Self { code: "USD".to_owned(), minor: None }
     }

@@ -1,9 +1,8 @@
-//! Fund rows of an ETF: details, positions and their weights.
+//! Fund rows of an ETF: details, holdings and their weights.
 //!
-//! Fund data are the newest record up to the as-of date, of equal dates the preferred source. Missing fields
-//! come from earlier records of the same source. Positions are one complete snapshot per date and are never
-//! merged row by row. Premium or discount is the close over the net asset value of the same day, less one, in
-//! percent.
+//! Fund data are the newest record up to the as-of date. Of several records of a date, the preferred source is used.
+//! Missing fields come from earlier records of the same source. Holdings are one complete snapshot per date and are
+//! never merged row by row. Premium or discount is close / net asset value of the same day - 1, in percent.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -25,7 +24,7 @@ use crate::row::{CountryWeight, EtfRow, HoldingRow, JsonColumn, Metrics, SectorW
 pub struct FundRows {
     /// Fund details.
     pub etf: EtfRow,
-    /// Positions of all snapshots, by date and by descending weight.
+    /// Holdings of all snapshots, by date and by descending weight.
     pub holdings: Vec<HoldingRow>,
 }
 
@@ -48,7 +47,7 @@ pub fn fund(
     Some(FundRows { etf, holdings })
 }
 
-/// Live observation of each date, taken from the source that is preferred on that date.
+/// Observation of each date that is not retracted, from the source that is preferred on the date.
 fn chosen<'a, T>(
     observations: &'a [Observation<T>],
     kind: Kind,
@@ -129,7 +128,7 @@ fn details(
     }
 }
 
-/// Premium over the net asset value; needs a close of the same day.
+/// Premium over the net asset value; `None` without a close of the same day.
 fn premium(data: Option<&Etf>, stock: &Stock) -> Option<ExactDecimal> {
     let etf = data?;
     let nav = arithmetic::keep_positive(etf.nav)?;
@@ -145,7 +144,7 @@ fn by_weight(holdings: &[Holding]) -> Vec<&Holding> {
     sorted
 }
 
-/// Weight of the ten largest positions; `None` without positions.
+/// Total weight of the ten largest holdings; `None` without holdings.
 fn top_weight(holdings: &[Holding]) -> Option<ExactDecimal> {
     if holdings.is_empty() {
         return None;
@@ -157,7 +156,7 @@ fn top_weight(holdings: &[Holding]) -> Option<ExactDecimal> {
     sum.map(arithmetic::percent)
 }
 
-/// Sums of weights by name, largest first; unnamed positions are left out.
+/// Total weights by name, largest first. Holdings without a name are left out.
 fn weights<'a>(
     holdings: &'a [Holding],
     name: impl Fn(&'a Holding) -> &'a Option<String>,

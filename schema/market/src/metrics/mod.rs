@@ -1,11 +1,10 @@
-//! Metric rules: pure functions from a security's facts and the market date to the figures that are served.
+//! Metric rules: pure functions that compute the served figures from a security's facts and the market date.
 //!
-//! [`derive`](fn@derive) runs four stages. `merge` selects the events that count, `computed` calculates all
-//! metrics unrounded, `rows` rounds once. [`explain`](fn@explain) documents the same computation.
+//! [`derive`](fn@derive) runs four stages. `merge` selects the events that count, `computed` calculates all metrics
+//! unrounded, `rows` rounds them once. [`explain`](fn@explain) documents the same computation.
 //!
-//! Invariants: no clock and no I/O; no binary float; the result depends on the set of observations, never on
-//! their order; facts declared or traded after the as-of date have no effect (R33); no input makes a
-//! derivation fail.
+//! Invariants: no clock and no I/O; no binary float; the result depends on the set of observations, never on their
+//! order; facts declared or traded after the as-of date have no effect (R33); a derivation cannot fail for any input.
 
 /// A decimal literal in tests.
 #[cfg(test)]

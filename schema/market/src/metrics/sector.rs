@@ -1,10 +1,9 @@
 //! Sector statistics over the active listed stocks of a sector (R25).
 //!
-//! Funds and members with a suspect yield are excluded. Median (the headline) and mean yield cover payers.
-//! The weighted yield is Σ cap x yield / Σ cap over members with a market cap, non-payers at 0, as in
-//! published aggregates. Price changes are weighted likewise. Top payers are ordered by yield, market cap and
-//! symbol. An empty sector has nulls and zero counts.
-//! Source: the aggregate yield of the S&P indices.
+//! Funds and members with a suspect yield are excluded. Median (the headline) and mean yield cover payers. The weighted
+//! yield is Σ cap x yield / Σ cap over members with a market cap. Non-payers count with a yield of 0, as in published
+//! aggregates. Price changes are weighted likewise. Top payers are ordered by yield, market cap and symbol. An empty
+//! sector has nulls and zero counts. Source: the aggregate yield of the S&P indices.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -57,7 +56,7 @@ pub struct SectorMember {
 }
 
 impl SectorMember {
-    /// Builds a member from its rows. Only a declared next ex-date counts, not a projected one.
+    /// Builds a member from its rows. A projected next ex-date is left out.
     pub fn from_rows(stock: &Stock, metrics: Option<&Metrics>) -> Self {
         let decimal = |value: Option<ExactDecimal>| value.map(|value| value.0);
         let declared = metrics.and_then(|metrics| metrics.next.0.as_ref());
@@ -88,7 +87,7 @@ impl SectorMember {
         self.is_active && self.security_type.is_stock() && !self.yield_suspect
     }
 
-    /// Yield for the sector's aggregate: 0 for non-payers, `None` for unknown dividends or yields.
+    /// Yield that counts in the sector's weighted yield: 0 for non-payers, `None` for unknown dividends or yields.
     fn yield_at_zero(&self) -> Option<Decimal> {
         if self.pays_dividend? { self.payer_yield() } else { Some(Decimal::ZERO) }
     }
@@ -98,7 +97,7 @@ impl SectorMember {
     }
 }
 
-/// Rows of all sectors of the members, by slug.
+/// Rows of all sectors that have members, by slug.
 pub fn sector_rows<'a>(
     members: impl IntoIterator<Item = &'a SectorMember>,
     as_of: NaiveDate,
@@ -159,7 +158,7 @@ pub fn sector_row(sector: &str, members: &[&SectorMember], as_of: NaiveDate) -> 
     }
 }
 
-/// Slug of a sector name: lower case, with one hyphen for each run of other characters.
+/// Slug of a sector name, in lower case. One hyphen replaces each run of characters that are not letters or digits.
 pub fn slug(sector: &str) -> String {
     let words = sector.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect::<Vec<String>>().join("-")
@@ -183,7 +182,7 @@ fn industries(members: &[&SectorMember]) -> Vec<Industry> {
         .collect()
 }
 
-/// Members with the highest yields, in descending order.
+/// Members with the highest yields, highest first.
 pub fn top_payers<'a>(members: &[&'a SectorMember], count: usize) -> Vec<&'a SectorMember> {
     let mut payers: Vec<&SectorMember> =
         members.iter().copied().filter(|m| m.is_counted() && m.payer_yield().is_some()).collect();
@@ -195,7 +194,7 @@ pub fn top_payers<'a>(members: &[&'a SectorMember], count: usize) -> Vec<&'a Sec
     payers
 }
 
-/// Mean of a figure, weighted by market cap: Σ cap x figure / Σ cap over the members that have both.
+/// Mean of a figure, weighted by market cap: Σ cap x figure / Σ cap. Only members with both numbers count.
 fn weighted(members: &[&SectorMember], figure: fn(&SectorMember) -> Option<Decimal>) -> Option<Decimal> {
     let (mut sum, mut caps) = (Decimal::ZERO, Decimal::ZERO);
     for member in members {

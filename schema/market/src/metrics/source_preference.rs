@@ -1,12 +1,12 @@
 //! Preference among feeds under a source policy, by kind and date range (R32).
 //!
-//! Dividends and splits of a date range come from one source only. Two vendors with ex-dates a day apart must
-//! not both count. Prices and reference data use the same order but may fall back per day. Ranges are divided
+//! Dividends and splits of a date range come from one source only. Two vendors with ex-dates a day apart must not both
+//! count. Prices and reference data use the same order, but each day may have another source. A range begins and ends
 //! at the bounds of the policy's rules for the kind.
 //!
-//! The lowest rank among the rules of the day is preferred. Sources without a rule follow, by newest
-//! observation, then by name. The source `manual` is not a vendor: its records override single records of the
-//! preferred source.
+//! The source with the lowest rank among the rules of the day is preferred. Sources without a rule follow, by newest
+//! observation, then by name. The source `manual` is not a vendor: its records override single records of the preferred
+//! source.
 
 use std::cmp::Reverse;
 
@@ -27,7 +27,7 @@ pub struct SourceCandidate<'a> {
     pub observed_at: DateTime<Utc>,
 }
 
-/// Sort key of a source on a day; the smallest is preferred.
+/// Sort key of a source on a day. The source with the smallest key is preferred.
 pub(crate) fn preference<'a>(
     policy: &SourcePolicy,
     kind: Kind,
@@ -52,8 +52,8 @@ pub(crate) fn preferred<'a>(
     candidates.into_iter().min_by_key(|candidate| preference(policy, kind, *candidate, day))
 }
 
-/// First days of the date ranges into which the rules of a kind divide time, ascending. The first range has no
-/// beginning.
+/// First days of the date ranges into which the rules of a kind divide time, ascending. The first range begins before
+/// all dates.
 pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> {
     let after = |day: NaiveDate| day.succ_opt().unwrap_or(NaiveDate::MAX);
     let bounds = rules(policy, kind).flat_map(|rule| [rule.from, rule.to.map(after)]).flatten();

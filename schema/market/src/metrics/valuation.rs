@@ -1,8 +1,8 @@
 //! Market capitalisation and ratios of price to per-share figures (R24).
 //!
-//! Shares outstanding are converted to the as-of date through the splits since `shares_as_of`; per-share
-//! figures likewise. P/E is null if earnings are 0 or less, or in another currency than the price.
-//! Source: the usual definitions.
+//! Shares outstanding and per-share figures are converted to the as-of date by the splits since the date of the figure.
+//! P/E is null if earnings are 0 or less, or if earnings and price are in different currencies. Source: the usual
+//! definitions.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -35,7 +35,7 @@ pub fn market_cap(price: Option<Decimal>, shares_outstanding: Option<Decimal>) -
     price?.checked_mul(shares_outstanding?)
 }
 
-/// Price over a per-share figure; `None` unless the figure is positive.
+/// Price over a per-share figure; `None` if the figure is not positive.
 pub fn price_to(price: Option<Decimal>, per_share: Option<Decimal>) -> Option<Decimal> {
     quotient(price?, keep_positive(per_share)?)
 }

@@ -1,7 +1,7 @@
 //! Cumulative adjustment factors: raw prices to adjusted prices, fast and exact (R10, R11).
 //!
-//! A price is multiplied by a fixed-point factor with 64 fraction bits. If the result is so close to a
-//! rounding boundary that the factor's error could matter, exact decimal arithmetic decides.
+//! A price is multiplied by a fixed-point factor with 64 fraction bits. Near a rounding boundary, the error of the
+//! factor could change the rounded price. Exact decimal arithmetic is then used.
 //!
 //! Invariant: every result equals the decimal result, rounded once, half away from zero.
 
@@ -12,35 +12,35 @@ use crate::metrics::prices::adjustment::{AdjustmentStep, Ratio, cumulative_steps
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-/// Price in millionths: prices have six places.
+/// Price in millionths. Prices in answers have six places.
 pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
-/// Distance from a rounding boundary below which exact arithmetic decides, beyond the price's own error. Unit:
-/// 2^-64 millionths.
+/// Distance from a rounding boundary below which exact arithmetic is used, in units of 2^-64 millionths. The error of
+/// the price is added.
 const DOUBT: u128 = 1 << 27;
 
-/// Basis of prices in an answer: the adjustments that earlier prices contain.
+/// Basis of prices in an answer: the adjustments that are applied to earlier prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PriceBasis {
-    /// Changes of the share count; volumes are then on today's shares.
+    /// Changes of the share count. Volumes are then on today's share basis.
     pub split: bool,
-    /// Price-only actions, such as spin-offs given as a ratio (R35).
+    /// Price-only actions, such as spin-offs with a ratio (R35).
     pub spin_off: bool,
-    /// Cash and spin-off values.
+    /// Cash dividends and the values of spin-offs.
     pub dividend: bool,
 }
 
 impl PriceBasis {
-    /// As traded.
+    /// Prices as traded.
     pub const RAW: Self = Self { split: false, spin_off: false, dividend: false };
-    /// Comparable along a chart: splits and price-only actions.
+    /// Prices that are comparable along a chart: adjusted for splits and price-only actions.
     pub const SPLIT: Self = Self { split: true, spin_off: true, dividend: false };
-    /// All adjustments.
+    /// Prices with all adjustments.
     pub const ALL: Self = Self { split: true, spin_off: true, dividend: true };
 
-    /// Basis with the adjustments of both.
+    /// Basis with the adjustments of both bases.
     pub fn and(self, other: Self) -> Self {
         Self {
             split: self.split || other.split,
@@ -50,7 +50,7 @@ impl PriceBasis {
     }
 }
 
-/// Product of all adjustments that come after a run of days.
+/// Cumulative factor of a run of days: the product of all adjustments after it.
 #[derive(Debug, Clone)]
 pub struct CumulativeFactor {
     /// First day after the run.
@@ -61,7 +61,7 @@ pub struct CumulativeFactor {
 }
 
 impl CumulativeFactor {
-    /// Converts a raw value to a basis, before rounding to places.
+    /// Converts a raw value to a basis, without rounding.
     pub fn exact(&self, value: Decimal, basis: PriceBasis) -> Decimal {
         let (ratio, dividend) = self.multipliers(basis);
         let value = ratio.apply(value).saturating_mul(dividend);
@@ -76,7 +76,7 @@ impl CumulativeFactor {
         (ratio, if basis.dividend { self.dividend } else { Decimal::ONE })
     }
 
-    /// Factor with twelve places.
+    /// Factor rounded to twelve places.
     pub fn factor(&self, basis: PriceBasis) -> Decimal {
         round(self.exact(Decimal::ONE, basis), 12)
     }
@@ -96,7 +96,7 @@ impl CumulativeFactor {
 pub struct CumulativeFactors(Vec<CumulativeFactor>);
 
 impl CumulativeFactors {
-    /// Accumulates the factors up to the as-of date. Later factors do not affect prices yet.
+    /// Multiplies the factors up to the as-of date. Later factors do not affect prices yet.
     pub fn new(factors: &[AdjustmentFactor], as_of: Option<NaiveDate>) -> Self {
         let happened = |factor: &&AdjustmentFactor| as_of.is_none_or(|as_of| factor.ex_date <= as_of);
         let mut factors: Vec<AdjustmentFactor> = factors.iter().filter(happened).cloned().collect();
@@ -112,12 +112,12 @@ impl CumulativeFactors {
         Self(cumulative_steps(&factors).into_iter().map(step).chain([none]).collect())
     }
 
-    /// Position of the factor of a day.
+    /// Index of the cumulative factor of a day.
     pub fn position(&self, day: i32) -> usize {
         self.0.partition_point(|step| step.before <= day).min(self.0.len() - 1)
     }
 
-    /// Factor at a position.
+    /// Cumulative factor at an index.
     pub fn at(&self, position: usize) -> &CumulativeFactor {
         &self.0[position]
     }
@@ -132,7 +132,7 @@ impl CumulativeFactors {
 /// One cumulative factor as a fixed-point number, for one basis and for prices of one scale.
 #[derive(Debug, Clone)]
 pub struct PriceMultiplier {
-    /// Millionths per unit of the price's last place, times 2^64; `None` if it does not fit.
+    /// Millionths per unit of the price's last place, times 2^64; `None` if the number does not fit.
     fixed: Option<u128>,
     scale: u32,
     basis: PriceBasis,
@@ -144,7 +144,7 @@ impl PriceMultiplier {
         Self { fixed: fixed_point(step, basis, scale), scale, basis }
     }
 
-    /// Converts a raw price, an integer of the scale, to millionths on the basis.
+    /// Converts a raw price, an integer on the scale, to millionths on the basis.
     pub fn micros(&self, step: &CumulativeFactor, mantissa: i64) -> Micros {
         self.fast(mantissa)
             .unwrap_or_else(|| micros(step.exact(Decimal::new(mantissa, self.scale), self.basis)))
@@ -175,7 +175,7 @@ fn fixed_point(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Option
     if whole >> 32 == 0 { Some((whole << 64) + fraction) } else { None }
 }
 
-/// Decimal in millionths, rounded half away from zero.
+/// Converts a decimal to millionths, rounded half away from zero.
 pub fn micros(value: Decimal) -> Micros {
     let mut rounded = round(value, PLACES);
     rounded.rescale(PLACES);

@@ -11,11 +11,11 @@ text_enum! {
     pub enum Interval { Daily = "daily", Weekly = "weekly", Monthly = "monthly", Quarterly = "quarterly", Yearly = "yearly" }
 }
 
-/// Sessions `from..to` of one price point.
+/// Sessions of one price point, from `start` to before `end`.
 pub type SessionRange = Range<usize>;
 
 impl Interval {
-    /// Number of the period that contains a day; weeks run from Monday to Sunday.
+    /// Number of the period that contains a day. A week begins on Monday.
     fn number(self, day: i32) -> i32 {
         let date = date_of(day);
         let month = date.year() * 12 + date.month0().cast_signed();

@@ -1,4 +1,4 @@
-//! Price point in exact decimals: served by `latest`, and the reference for the fast encoder.
+//! Price point in exact decimals. `latest` serves it, and tests compare the fast encoder with it.
 
 use crate::bars::MISSING;
 use crate::day::date_of;
@@ -13,9 +13,9 @@ use super::period::SessionRange;
 use super::raw::RawBars;
 
 table_row! {
-    /// A price bar. open, high, low, close, volume, vwap and change are on the requested basis.
+    /// A price bar. Open, high, low, close, volume, vwap and change are on the requested basis.
     pub struct PricePoint {
-        /// Session; the last one of the period.
+        /// Session, or last session of the period.
         "date" date: NaiveDate,
         /// First price of the period.
         "open" open: Option<ExactDecimal>,
@@ -23,7 +23,7 @@ table_row! {
         "high" high: Option<ExactDecimal>,
         /// Lowest price.
         "low" low: Option<ExactDecimal>,
-        /// Last price.
+        /// Last price of the period.
         "close" close: ExactDecimal,
         /// Shares traded.
         "volume" volume: Option<i64>,
@@ -31,21 +31,21 @@ table_row! {
         "vwap" vwap: Option<ExactDecimal>,
         /// Number of trades.
         "trade_count" trade_count: Option<i64>,
-        /// Last price as traded.
+        /// Last price of the period as traded.
         "raw_close" raw_close: ExactDecimal,
-        /// Last price adjusted for splits and dividends (R11).
+        /// Last price of the period, adjusted for splits and dividends (R11).
         "adj_close" adj_close: ExactDecimal,
         /// Multiplier of a raw price for the splits and spin-offs up to today.
         "split_factor" split_factor: ExactDecimal,
-        /// Multiplier of the raw close that gives adj_close.
+        /// Multiplier that converts raw_close to adj_close.
         "total_factor" total_factor: ExactDecimal,
         /// Cash per share with an ex-date in the period, as declared.
         "dividend" dividend: Option<ExactDecimal>,
-        /// New shares per old share in the period.
+        /// New shares per old share for the splits of the period.
         "split_ratio" split_ratio: Option<ExactDecimal>,
-        /// Change of the close against the session before the period.
+        /// Change of the close since the last session before the period.
         "change" change: Option<ExactDecimal>,
-        /// Change of the close against the session before the period, percent.
+        /// Change of the close since the last session before the period, percent.
         "change_percent" change_percent: Option<ExactDecimal>,
     }
 }
@@ -97,7 +97,7 @@ impl AdjustedBars<'_> {
         step.adjusted_volume(volume)
     }
 
-    /// Volume-weighted mean of the sessions' average prices; `None` if the average price of a session is unknown.
+    /// Mean of the sessions' average prices, weighted by volume; `None` if the average price of a session is unknown.
     pub fn vwap(&self, period: &SessionRange) -> Option<Decimal> {
         if period.len() == 1 {
             return self.exact(period.start, self.bars.vwap[period.start], self.basis);
@@ -112,7 +112,7 @@ impl AdjustedBars<'_> {
         value.checked_div(shares).map(|mean| round(mean, 18))
     }
 
-    /// Cash per share and new shares per old share of a period.
+    /// Cash per share, and new shares per old share, of a period.
     pub fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         // An ex-date without a session appears on the next session.
         let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);
@@ -130,7 +130,7 @@ impl AdjustedBars<'_> {
         ((!cash.is_zero()).then_some(cash), (ratio != Decimal::ONE).then(|| round(round(ratio, 18), 12)))
     }
 
-    /// Change of the close against the session before, unrounded, with the change in percent.
+    /// Change of the close since the session before the period, unrounded, and the change in percent.
     pub fn change(&self, period: &SessionRange) -> Option<(Decimal, Option<Decimal>)> {
         let (last, before) = (period.end - 1, period.start.checked_sub(1)?);
         let close = self.exact(last, self.bars.close[last], self.basis)?;
@@ -140,7 +140,7 @@ impl AdjustedBars<'_> {
         Some((change, percent.map(|percent| round(percent, 18))))
     }
 
-    /// Price point of a period, by decimal arithmetic only.
+    /// Price point of a period, computed with decimal arithmetic only.
     pub fn point(&self, period: &SessionRange) -> PricePoint {
         let last = period.end - 1;
         let price = |session: usize, column: &[i64]| {

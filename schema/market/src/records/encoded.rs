@@ -1,4 +1,5 @@
-//! Encoding of a record as bytes: its fields in the order of its layout. Each field follows its length.
+//! Encoding of a record as bytes. The fields are in the order of the record's layout, and the length of a field comes
+//! before the field.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -6,9 +7,9 @@ use smallvec::SmallVec;
 use super::error::PackedRecordsError;
 use super::field::{Field, take_part, write_bytes, write_part};
 
-/// Sufficient length of most encoded records, in bytes.
+/// Initial capacity for an encoded record, in bytes. Sufficient for most records.
 const USUAL_BYTES: usize = 64;
-/// Sufficient number of present fields for most records.
+/// Initial capacity for the present fields of a record. Sufficient for most records.
 const USUAL_FIELDS: usize = 12;
 
 /// Record whose fields are stored in a fixed order.
@@ -26,7 +27,7 @@ pub trait RecordLayout: Sized {
     fn read(fields: &mut FieldReader<'_>) -> Result<Self, PackedRecordsError>;
 }
 
-/// Encoded record. Equal records have equal bytes, because absent fields at the end are left out.
+/// Encoded record. Absent fields at the end are left out, so that equal records have equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EncodedRecord(Box<[u8]>);
 
@@ -85,7 +86,7 @@ impl FieldWriter {
     }
 }
 
-/// Fields of a row: a mask of the present fields, and the ordinal of each among the distinct values of the set.
+/// Fields of a row: a mask of the present fields, and for each present field the index of its value in the set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RowFields {
     /// Bit mask of the present fields. The lowest bit is the first field.
@@ -94,7 +95,7 @@ pub(super) struct RowFields {
 }
 
 impl RowFields {
-    /// Fields of a record. `ordinal` gives the ordinal of a field's bytes among the values of the set.
+    /// Fields of a record. `ordinal` returns the index of a field's bytes among the values of the set.
     pub(super) fn from_record<'a>(
         record: &'a EncodedRecord,
         mut ordinal: impl FnMut(&'a [u8]) -> Result<u32, PackedRecordsError>,
@@ -112,7 +113,7 @@ impl RowFields {
         Ok(fields)
     }
 
-    /// Encoded fields, looked up by ordinal in the values of the set.
+    /// Encoded fields. Their bytes are looked up by index in the values of the set.
     pub(super) fn values<'a>(&'a self, values: &'a [&'a [u8]]) -> Fields<'a> {
         Fields { values, present: self.present, ordinals: self.ordinals.iter() }
     }
@@ -174,7 +175,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Reads the next field. It is absent if the record was written before the field existed.
+    /// Reads the next field. A record that was written before the field existed lacks the field.
     ///
     /// # Errors
     /// Bytes that no such field has.
@@ -190,7 +191,7 @@ impl<'a> FieldReader<'a> {
     }
 }
 
-/// Value at an ordinal; an error if the ordinal is too large.
+/// Value at an index; an error if the index is too large.
 pub(super) fn value<T: Copy>(values: &[T], ordinal: u32) -> Result<T, PackedRecordsError> {
     let value = usize::try_from(ordinal).ok().and_then(|ordinal| values.get(ordinal));
     value.copied().ok_or(PackedRecordsError::Damaged("a row names what is not there"))

@@ -1,7 +1,7 @@
 //! Encoding of field values as bytes.
 //!
-//! An absent value has no bytes. A record that was written before a field existed therefore reads as a record
-//! without that field.
+//! An absent value has no bytes. A record that was written before a field existed is therefore read as a record without
+//! that field.
 
 use chrono::{Datelike, NaiveDate};
 use compact_str::CompactString;
@@ -11,7 +11,7 @@ use super::error::PackedRecordsError;
 use crate::event::{DecisionVerdict, DividendType, Frequency, Kind, ListingStatus, SecurityType, ShareBasis};
 use crate::symbol::Symbol;
 
-/// Encoding of the empty text. No UTF-8 text contains this byte.
+/// Encoding of the empty text: a byte that occurs in no UTF-8 text.
 const EMPTY_TEXT: &[u8] = &[0xff];
 
 /// Value of a record's field, encoded as bytes.
@@ -54,7 +54,7 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// Largest length that is encoded in one byte.
+/// Largest length whose encoding is one byte.
 const SHORT: usize = 0x7f;
 /// Maximum length of an encoded number, in bytes.
 const NUMBER: usize = 24;
@@ -81,7 +81,7 @@ pub(super) fn write_bytes(part: &[u8], bytes: &mut Vec<u8>) -> Result<(), Packed
     Ok(())
 }
 
-/// Removes the next encoded value from the front and returns it; `None` at the end.
+/// Removes the first encoded value from the bytes and returns it; `None` at the end.
 pub(super) fn take_part<'a>(bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, PackedRecordsError> {
     if bytes.is_empty() {
         return Ok(None);
@@ -147,7 +147,7 @@ texts! {
     DecisionVerdict: as_str, word::<DecisionVerdict>;
 }
 
-/// Implements the encoding for numbers. Postcard's encoding must end with the last byte.
+/// Implements the encoding for numbers. A number must fill all its bytes in postcard's encoding.
 macro_rules! numbers {
     ($($name:ty as $number:ty: $write:expr, $read:expr;)*) => {
         $(impl Field for $name {

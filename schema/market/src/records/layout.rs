@@ -1,6 +1,6 @@
 //! Fields of every kind of record, in the order in which they are stored.
 //!
-//! Stored rows are read forever, so the order never changes. A new field is optional and comes last.
+//! Stored rows must always stay readable, so the order never changes. A new field is optional and comes last.
 
 use super::encoded::{FieldReader, FieldWriter, RecordLayout};
 use super::error::PackedRecordsError;
@@ -58,7 +58,7 @@ layouts! {
     DecidedRow { kind, source, row_id, date, value }
 }
 
-/// Implements the encoding for records within records: one field that contains an encoded record.
+/// Implements the encoding for a record that is a field of another record.
 macro_rules! nested {
     ($($record:ident),*) => {
         $(impl Field for $record {

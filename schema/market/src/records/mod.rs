@@ -1,8 +1,7 @@
 //! Set of the observations of one symbol, kind and source, and its packed form. The set only grows.
 //!
-//! Records stay encoded here; their content is not interpreted. They are decoded when a security is derived.
-//! Merging is set union. Duplicates, order and the division into batches therefore do not matter. Equal sets
-//! have equal bytes.
+//! The records in a set stay encoded. They are decoded when a security is derived. Two sets are merged by set union.
+//! Duplicates, order and the division into batches therefore do not matter. Equal sets have equal bytes.
 
 mod encoded;
 mod error;

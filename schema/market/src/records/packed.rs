@@ -1,5 +1,5 @@
-//! Packed form of a set of observations, in postcard's encoding. The distinct values of all rows come first.
-//! The rows follow as ordinals of these values.
+//! Packed form of a set of observations, in postcard's encoding. The distinct values of all rows come first. The rows
+//! follow, with an index into these values for each field.
 //!
 //! The first byte is the version of the format.
 
@@ -20,7 +20,7 @@ use crate::observation::Observation;
 /// Version of the format.
 const VERSION: u8 = 1;
 
-/// Packed set of observations. Numbers in the rows are ordinals in the other lists.
+/// Packed set of observations. A number in a row is an index into one of the lists.
 #[derive(Serialize, Deserialize)]
 struct Packed<'a> {
     frames: Vec<[u8; 16]>,

@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use super::encoded::EncodedRecord;
 use crate::event::Kind;
 
-/// One row of a feed with its record as bytes.
+/// One row of a feed, with its record as bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawObservation {
     /// Vendor's own record id.
     pub id: Option<String>,
     /// Vendor's permanent id of the security.
     pub security_ref: Option<String>,
-    /// The vendor's revision.
+    /// Vendor's revision.
     pub revision: i64,
     /// True if the row retracts the record.
     pub retracted: bool,
@@ -20,15 +20,15 @@ pub struct RawObservation {
     pub observed_at: i64,
     /// Line in the feed's file.
     pub line: u64,
-    /// Id of the frame in the log.
+    /// Id of the record batch in the log.
     pub frame: [u8; 16],
     /// The encoded record.
     pub record: EncodedRecord,
 }
 
 impl RawObservation {
-    /// Compares the content of two rows. Equal rows are one observation. A security without an id is identified
-    /// by the vendor's permanent reference, so a reused ticker stays two securities.
+    /// Compares the content of two rows. Rows with equal content are one observation. A security without an id is
+    /// identified by the vendor's permanent reference, so that a reused ticker means two securities.
     pub(super) fn compare_content(&self, other: &Self, kind: Kind) -> Ordering {
         let reference = |o: &Self| match kind {
             Kind::Security if o.id.is_none() => o.security_ref.clone(),
@@ -42,7 +42,7 @@ impl RawObservation {
             .then_with(|| reference(self).cmp(&reference(other)))
     }
 
-    /// Observation time, line and frame of the row.
+    /// Observation time, line and record batch of the row.
     pub(super) fn provenance(&self) -> (i64, u64, [u8; 16]) {
         (self.observed_at, self.line, self.frame)
     }

@@ -17,7 +17,7 @@ pub struct RecordSet {
 }
 
 impl RecordSet {
-    /// Builds the set of these observations. The last occurrence of a repeated observation wins.
+    /// Builds a set from observations. Of equal observations, the last one is kept.
     pub fn new(kind: Kind, mut observations: Vec<RawObservation>) -> Self {
         let newest_first = |a: &RawObservation, b: &RawObservation| {
             a.compare_content(b, kind)
@@ -51,7 +51,7 @@ impl RecordSet {
     }
 }
 
-/// Newest session among the observations of one source. Retracted sessions do not count.
+/// Newest session among the observations of one source, without retracted sessions.
 pub fn newest_session(observations: &[Observation<MarketSession>]) -> Option<NaiveDate> {
     let mut newest: BTreeMap<NaiveDate, VersionRank<'_>> = BTreeMap::new();
     for session in observations {

@@ -1,4 +1,4 @@
-//! Countries: ISO 3166-1 codes, English names, and look-up by the names that people and vendors use.
+//! Countries: ISO 3166-1 codes, English names, and look-up by other names in use.
 
 use super::spelling::plain;
 
@@ -13,7 +13,7 @@ pub struct Country {
     pub name: &'static str,
 }
 
-/// Further names in normalised letters, with their codes.
+/// Further names in lower case without blanks and punctuation, with their codes.
 static ALIASES: [(&str, &str); 24] = [
     ("unitedstatesofamerica", "US"),
     ("uk", "GB"),
@@ -43,7 +43,7 @@ static ALIASES: [(&str, &str); 24] = [
 
 macro_rules! countries {
     ($($code:literal $alpha3:literal $name:literal;)*) => {
-        /// Countries of the standard by name.
+        /// Countries of the standard, sorted by name.
         static ALL: &[Country] = &[$(Country { code: $code, alpha3: $alpha3, name: $name }),*];
     };
 }
@@ -301,7 +301,7 @@ countries! {
 }
 
 impl Country {
-    /// All countries.
+    /// All countries of the standard.
     pub fn all() -> &'static [Self] {
         ALL
     }

@@ -9,13 +9,13 @@ pub struct Exchange {
     pub mic: &'static str,
     /// Name of the exchange.
     pub name: &'static str,
-    /// Further names in normalised letters.
+    /// Further names in lower case without blanks and punctuation.
     aliases: &'static [&'static str],
 }
 
 macro_rules! exchanges {
     ($($mic:literal $name:literal [$($alias:literal)*];)*) => {
-        /// Known exchanges, those of the United States first.
+        /// Known exchanges. The exchanges of the United States come first.
         static ALL: &[Exchange] = &[$(Exchange { mic: $mic, name: $name, aliases: &[$($alias),*] }),*];
     };
 }

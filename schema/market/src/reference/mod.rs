@@ -1,6 +1,6 @@
-//! Reference data under one spelling: sectors, exchanges and countries, looked up by vendors' names.
+//! Reference data in one spelling: sectors, exchanges and countries, found by the names that vendors use.
 //!
-//! Unknown names are left to the caller, which keeps them unchanged.
+//! A name without an entry is unknown. Callers then keep the vendor's name.
 
 mod country;
 mod exchange;

@@ -1,4 +1,4 @@
-//! Sectors: the eleven of the Global Industry Classification Standard, with look-up by vendors' names.
+//! The eleven sectors of the Global Industry Classification Standard, with look-up by vendors' names.
 
 use super::spelling::plain;
 use crate::metrics::sector::slug;
@@ -8,7 +8,7 @@ use crate::metrics::sector::slug;
 pub struct Sector {
     /// Name served in answers, for example `Health Care`.
     pub name: &'static str,
-    /// Further names in normalised letters.
+    /// Further names in lower case without blanks and punctuation.
     aliases: &'static [&'static str],
 }
 
@@ -62,7 +62,7 @@ impl Sector {
         ALL.iter().find(|sector| plain(sector.name) == name || sector.aliases.contains(&name.as_str()))
     }
 
-    /// Slug for addresses, for example `health-care`.
+    /// Slug for URL paths, for example `health-care`.
     pub fn slug(&self) -> String {
         slug(self.name)
     }

@@ -17,15 +17,17 @@ text_enum! {
 }
 
 text_enum! {
-    /// Reading of a regular row by the payment schedule (R34). The amount of the row is served unchanged.
+    /// Reading of a regular row by the payment schedule (R34). The reading does not change the served amount of the
+    /// row.
     pub enum AmountReading {
         /// The whole amount is regular.
         Regular = "regular",
-        /// The whole amount is special: an extra row in a slot that another row takes.
+        /// The whole amount is special: the row is extra, because another row has its slot of the schedule.
         Special = "special",
-        /// The amount contains a special, `special_amount`.
+        /// The amount contains a special part, `special_amount`.
         Combined = "combined",
-        /// The amount is below both neighbours; growth and streak use the smaller neighbour's amount.
+        /// The amount is below both neighbouring amounts. Growth and streak use the smaller of the neighbouring
+        /// amounts.
         Dip = "dip",
     }
 }
@@ -33,11 +35,11 @@ text_enum! {
 table_row! {
     /// A dividend record.
     pub struct DividendRow {
-        /// Id of the record, unique in the service and stable; null for projected records.
+        /// Id of the record, unique in the whole service and stable over rebuilds; null for projected records.
         "id" id: Option<String>,
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// First day on which a buyer does not receive it.
+        /// First day on which a buyer of the share does not receive the dividend.
         "ex_date" ex_date: NaiveDate,
         /// Payment date; an estimate for projected records.
         "payment_date" payment_date: Option<NaiveDate>,
@@ -55,7 +57,8 @@ table_row! {
         "currency" currency: String,
         /// Type as declared.
         "type" r#type: DividendType,
-        /// Reading by the payment schedule; null for other types, cancelled and projected records.
+        /// Reading by the payment schedule; null for dividends that are not regular, and for cancelled and projected
+        /// records.
         "reading" reading: Option<AmountReading>,
         /// Special part of `amount`, per share; null without a special part.
         "special_amount" special_amount: Option<ExactDecimal>,
@@ -67,11 +70,11 @@ table_row! {
         "status" status: DividendStatus,
         /// adjusted_amount / amount.
         "split_factor" split_factor: ExactDecimal,
-        /// Multiplier of prices before ex_date; null if the dividend has no price factor.
+        /// Multiplier of prices before ex_date; null if the dividend does not adjust prices.
         "price_factor" price_factor: Option<ExactDecimal>,
         /// Regular part of amount x payments_per_year / close before the ex-date, percent.
         "yield_at_ex" yield_at_ex: Option<ExactDecimal>,
-        /// Change of the regular part since the previous regular payment, split-adjusted, percent.
+        /// Change of the regular part against the previous regular payment, split-adjusted, percent.
         "change_percent" change_percent: Option<ExactDecimal>,
         /// Feed of the record.
         "source" source: String,

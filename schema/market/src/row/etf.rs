@@ -1,4 +1,4 @@
-//! `etfs` and `holdings`: rows of fund data and positions.
+//! `etfs` and `holdings`: rows of fund data and holdings.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct CountryWeight {
 }
 
 table_row! {
-    /// ETF details: the stock row, then fund data. Percents in points.
+    /// ETF details: the stock row, then fund data. Percents are percent points.
     pub struct EtfRow {
         ..listed: StockRow,
         /// Issuer of the fund.
@@ -52,9 +52,9 @@ table_row! {
         "nav" nav: Option<ExactDecimal>,
         /// Date of the net asset value.
         "nav_date" nav_date: Option<NaiveDate>,
-        /// Close over net asset value of the same day, less one, percent.
+        /// Close / net asset value of the same day - 1, percent.
         "premium_discount" premium_discount: Option<ExactDecimal>,
-        /// Regular distributions of 12 months over price, percent.
+        /// Regular distributions of 12 months / price, percent.
         "distribution_yield_ttm" distribution_yield_ttm: Option<ExactDecimal>,
         /// SEC 30-day yield, percent.
         "sec_yield_30d" sec_yield_30d: Option<ExactDecimal>,
@@ -66,11 +66,11 @@ table_row! {
         "leverage_factor" leverage_factor: Option<ExactDecimal>,
         /// Underlying security of a single-stock fund.
         "related_symbol" related_symbol: Option<String>,
-        /// Number of positions in the newest snapshot.
+        /// Number of holdings in the newest snapshot.
         "holdings_count" holdings_count: Option<i32>,
         /// Date of the newest snapshot.
         "holdings_as_of" holdings_as_of: Option<NaiveDate>,
-        /// Weight of the ten largest positions, percent.
+        /// Weight of the ten largest holdings, percent.
         "top_10_weight" top_10_weight: Option<ExactDecimal>,
         /// Turnover, percent a year.
         "turnover" turnover: Option<ExactDecimal>,
@@ -84,13 +84,13 @@ table_row! {
 }
 
 table_row! {
-    /// Table row of `holdings`: one position of one snapshot.
+    /// Table row of `holdings`: one holding of one snapshot.
     pub struct HoldingRow {
         /// Canonical ticker of the fund.
         "etf_symbol" etf_symbol: String,
         /// Rank by weight within the snapshot, from 1.
         "rank" rank: i32,
-        /// Canonical ticker of the position, if it has one.
+        /// Canonical ticker of the holding; null without a ticker.
         "symbol" symbol: Option<String>,
         /// Name of the holding.
         "name" name: String,
@@ -100,7 +100,7 @@ table_row! {
         "weight" weight: ExactDecimal,
         /// Number of shares.
         "shares" shares: Option<ExactDecimal>,
-        /// Market value of the position.
+        /// Market value of the holding.
         "market_value" market_value: Option<ExactDecimal>,
         /// ISO 4217 currency.
         "currency" currency: Option<String>,
@@ -112,7 +112,7 @@ table_row! {
         "figi" figi: Option<String>,
         /// Sector name.
         "sector" sector: Option<String>,
-        /// Country.
+        /// Country code, or the vendor's text.
         "country" country: Option<String>,
         /// Date of the snapshot.
         "as_of" as_of: NaiveDate,

@@ -7,21 +7,20 @@ use crate::text_enum;
 text_enum! {
     /// Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
     pub enum Flag {
-        /// The amounts before a split are probably on the shares after it. Growth and streak across it are null
+        /// The amounts before a split are probably already per new share. Growth and streak across the split are null
         /// (R37).
         AmountBasisSuspect = "amount_basis_suspect",
-        /// The newest regular amount is quarantined until the next one confirms or refutes it (R28).
+        /// The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
         AmountHeld = "amount_held",
-        /// The amount of a row is below both neighbours. Growth and streak use the smaller neighbour's amount
-        /// (R34).
+        /// The amount of a row is below both neighbouring amounts. Growth and streak use the smaller of them (R34).
         AmountDip = "amount_dip",
-        /// A payment was counted in the year before or after its ex-date (R34).
+        /// A payment counts in the year before or after the year of its ex-date (R34).
         BoundaryShift = "boundary_shift",
         /// Rows of one payment had different amounts; the later one counts (R29).
         ConflictingDuplicate = "conflicting_duplicate",
-        /// Dividends and prices are in different currencies, so no yield exists (R4).
+        /// Dividends and prices are in different currencies, so that yields are null (R4).
         CurrencyMismatch = "currency_mismatch",
-        /// A dividend has a declaration date after its ex-date; it counts from its ex-date on (R39).
+        /// A dividend has a declaration date after its ex-date. It counts from its ex-date on (R39).
         DeclaredAfterEx = "declared_after_ex",
         /// Adjusted closes of a price file show dividends for which no dividend row exists (R38).
         DividendsMissing = "dividends_missing",
@@ -30,23 +29,23 @@ text_enum! {
         DuplicateCollapsed = "duplicate_collapsed",
         /// An ex-date was derived from its record date (R1).
         ExDateDerived = "ex_date_derived",
-        /// An ex-date differs from the ex-date that its record date implies (R1).
+        /// The vendor's ex-date differs from the ex-date that follows from the record date (R1).
         ExDateUnexpected = "ex_date_unexpected",
-        /// A distribution has no price factor, because it is at least the close before it or in another
-        /// currency (R11).
+        /// A distribution does not adjust prices, because it is at least the close before it or in another currency
+        /// (R11).
         FactorSkipped = "factor_skipped",
-        /// The frequency inferred from ex-dates overruled the vendor's (R5).
+        /// The frequency inferred from ex-dates overruled the vendor's frequency (R5).
         FrequencyConflict = "frequency_conflict",
-        /// A row, or a part of it, counts as special by the payment schedule (R34).
+        /// The payment schedule counts a row, or a part of a row, as special (R34).
         InferredSpecial = "inferred_special",
-        /// The latest amount is at least 3 times the median before it and unconfirmed. The forward dividend
-        /// uses the payment before it (R8).
+        /// The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward
+        /// dividend uses the payment before it (R8).
         LatestAmountUnusual = "latest_amount_unusual",
-        /// Two rows with ex-dates days apart are one payment, which counts once (R34).
+        /// Two rows with ex-dates a few days apart are one payment, which counts once (R34).
         NearDuplicate = "near_duplicate",
-        /// No source that covers the security carries dividends, so that its dividends are unknown (R38).
+        /// No source that covers the security carries dividends. Its dividends are therefore unknown (R38).
         NoDividendFeed = "no_dividend_feed",
-        /// A distribution has no close before it and therefore no price factor (R11).
+        /// A distribution does not adjust prices, because no close before it is known (R11).
         NoPrevClose = "no_prev_close",
         /// The expected ex-date passed without a declaration (R19).
         Overdue = "overdue",
@@ -54,23 +53,23 @@ text_enum! {
         PaymentGap = "payment_gap",
         /// A payment is listed in two currencies; the row in the prices' currency counts (R39).
         PaymentTranslated = "payment_translated",
-        /// A price moved by a known split ratio without a split (R30).
+        /// A price moved by a known split ratio, but no split is known (R30).
         PriceJumpWithoutSplit = "price_jump_without_split",
-        /// A price rose or fell by a factor of more than 3 and stayed there, without a known event (R36).
+        /// A price rose or fell by a factor of more than 3 and did not return, without a known event (R36).
         PriceLevelBreak = "price_level_break",
-        /// The security has no reference record and is known only by rows with its symbol.
+        /// The security has no reference record. Only rows with its symbol are known.
         Provisional = "provisional",
-        /// A large regular amount contains a special, as the price proves (R28).
+        /// A large regular amount contains a special part, as the price fall proves (R28).
         SpecialByPrice = "special_by_price",
         /// The streak spans a spin-off, which neither counts nor breaks it (R14, R35).
         SpinOffReview = "spin_off_review",
-        /// The price contradicts a split: it did not move, or it moved on another session or by another factor
+        /// The price contradicts a split: the price did not move, or moved on another session or by another factor
         /// (R36).
         SplitNotInPrice = "split_not_in_price",
-        /// The increase streak contains years of an operator's seed; the payment streak counts the data only
+        /// The increase streak contains years of an operator's seed. The payment streak counts only years in the data
         /// (R14).
         StreakSeeded = "streak_seeded",
-        /// The trailing year is only partly covered (R7).
+        /// The data cover only a part of the trailing year (R7).
         TtmIncomplete = "ttm_incomplete",
         /// The number of payments in the trailing year differs from the frequency (R7).
         TtmPaymentCountUnusual = "ttm_payment_count_unusual",
@@ -84,18 +83,17 @@ text_enum! {
 text_enum! {
     /// Reason for the exclusion (quarantine) of a row from all figures (R28, R30).
     pub enum QuarantineReason as "HoldReason" {
-        /// Cash of at least the close before its ex-date.
+        /// Cash that is at least the close before its ex-date.
         AmountExceedsPrice = "amount_exceeds_price",
-        /// Regular amount of about 10, 100 or 1,000 times the surrounding rate, or a tenth, hundredth or
-        /// thousandth of it.
+        /// Regular amount of about 10, 100 or 1,000 times the surrounding rate, or of that fraction of it.
         AmountOutlier = "amount_outlier",
-        /// Confirmed to be wrong by a review decision; it stays excluded even if its neighbours change.
+        /// Row that a review decision confirmed to be wrong. It stays excluded even if its neighbours change.
         Confirmed = "confirmed",
         /// Ex-date more than 400 days after the newest session.
         FarFutureExDate = "far_future_ex_date",
-        /// High below the low.
+        /// High that is below the low.
         HighBelowLow = "high_below_low",
-        /// Close that differs by a factor of more than 3 from the closes on both sides, which agree.
+        /// Close that differs by a factor of more than 3 from the closes on both sides. Those two closes agree.
         IsolatedPrice = "isolated_price",
         /// Negative open, high, low or average price.
         NegativePrice = "negative_price",
@@ -109,14 +107,14 @@ text_enum! {
         NonPositiveAmount = "non_positive_amount",
         /// Close of 0 or less.
         NonPositiveClose = "non_positive_close",
-        /// Split of or into 0 shares or less.
+        /// Split with 0 or fewer old or new shares.
         NonPositiveRatio = "non_positive_ratio",
-        /// Prices of about 100 or 1,000 times the sessions around them, or a hundredth or thousandth of them.
+        /// Prices of about 100 or 1,000 times the prices of the surrounding sessions, or of that fraction of them.
         PriceUnitError = "price_unit_error",
-        /// Split that the price denies.
+        /// Split that the price contradicts.
         SplitDenied = "split_denied",
-        /// Newest close that differs by a factor of more than 3 from the close before, until a session or a
-        /// source confirms it.
+        /// Newest close that differs by a factor of more than 3 from the close before it. The next session or another
+        /// source may confirm the close.
         UnconfirmedPrice = "unconfirmed_price",
     }
 }

@@ -6,7 +6,7 @@ use crate::decimal::ExactDecimal;
 use crate::table_row;
 
 table_row! {
-    /// Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent.
+    /// Fundamentals. Money is in `reported_currency`, ratios are plain numbers, margins and payouts are in percent.
     pub struct FundamentalsRow {
         /// Canonical ticker.
         "symbol" symbol: String,
@@ -36,7 +36,7 @@ table_row! {
         "pe_ratio" pe_ratio: Option<ExactDecimal>,
         /// Price over expected EPS.
         "forward_pe" forward_pe: Option<ExactDecimal>,
-        /// P/E over growth.
+        /// P/E over earnings growth.
         "peg_ratio" peg_ratio: Option<ExactDecimal>,
         /// Price over book value.
         "pb_ratio" pb_ratio: Option<ExactDecimal>,
@@ -80,11 +80,11 @@ table_row! {
         "beta" beta: Option<ExactDecimal>,
         /// End of the newest fiscal period.
         "fiscal_period_end" fiscal_period_end: Option<NaiveDate>,
-        /// ISO 4217 currency of the money.
+        /// ISO 4217 currency of the money figures.
         "reported_currency" reported_currency: Option<String>,
         /// Date of the figures.
         "as_of" as_of: Option<NaiveDate>,
-        /// Observation time of the newest fact behind the row.
+        /// Observation time of the newest fact from which the row is computed.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }

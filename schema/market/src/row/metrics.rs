@@ -31,24 +31,24 @@ text_enum! {
     pub enum ListTier { Champion = "champion", Contender = "contender", Challenger = "challenger" }
 }
 text_enum! {
-    /// Safety label; thresholds in the documentation, not advice (R18).
+    /// Safety label. The documentation has its thresholds. The label is not advice (R18).
     pub enum Safety { Safe = "safe", Borderline = "borderline", Unsafe = "unsafe" }
 }
 text_enum! {
-    /// Origin of the next ex-date: announced, or projected from the pattern (R19).
+    /// Origin of the next ex-date: declared, or projected from the payment pattern (R19).
     pub enum NextStatus { Declared = "declared", Projected = "projected" }
 }
 
 /// The next ex-dividend date.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NextDividend {
-    /// First day on which a buyer does not receive it.
+    /// First day on which a buyer of the share does not receive the dividend.
     pub ex_date: NaiveDate,
-    /// Payment date, if known; an estimate for a projected date.
+    /// Payment date, if known; an estimate for a projected ex-date.
     pub payment_date: Option<NaiveDate>,
-    /// Amount per share as declared; an estimate for a projected date.
+    /// Amount per share as declared; an estimate for a projected ex-date.
     pub amount: Option<ExactDecimal>,
-    /// Status: for `declared` the amount and payment date are declared, otherwise estimated.
+    /// Status of the ex-date. For `declared`, amount and payment date are declared too; otherwise they are estimates.
     pub status: NextStatus,
 }
 
@@ -59,12 +59,12 @@ pub struct AnnualTotal {
     pub year: i32,
     /// Sum of the year per share, on today's share basis, in the row's currency.
     pub amount: ExactDecimal,
-    /// False for the running year.
+    /// True if the year is over; false for the running year.
     pub complete: bool,
 }
 
 impl Metrics {
-    /// Limits the row to days from `first` on: leaves out years that begin earlier, and earlier quarantined rows.
+    /// Limits the row to days from `first` on. Years that begin earlier and earlier quarantined rows are left out.
     pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
         let begins = |year: i32| NaiveDate::from_yo_opt(year, 1);
         self.annual_totals.0.retain(|total| begins(total.year).is_some_and(|begin| begin >= first));
@@ -74,18 +74,18 @@ impl Metrics {
 }
 
 table_row! {
-    /// Dividend metrics as of a market date. Amounts per share in `currency`, percents in points.
+    /// Dividend metrics as of a market date. Amounts are per share in `currency`, percents are percent points.
     pub struct Metrics {
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// ISO 4217 currency of the dividends and all figures computed from them.
+        /// ISO 4217 currency of the dividends and of all figures computed from them.
         "currency" currency: String,
-        /// ISO 4217 currency of `price`. If the dividends have another currency, no yield exists
+        /// ISO 4217 currency of `price`. If the dividends have another currency, all yields are null
         /// (`currency_mismatch`).
         "price_currency" price_currency: String,
         /// Market date of the metrics.
         "as_of" as_of: NaiveDate,
-        /// Latest raw close in `price_currency`, carried through splits since.
+        /// Latest raw close in `price_currency`, adjusted for the splits since its session.
         "price" price: Option<ExactDecimal>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
@@ -93,7 +93,7 @@ table_row! {
         "dividend_status" dividend_status: DividendState,
         /// Regular dividends with an ex-date in the last 12 months (R7).
         "dps_ttm" dps_ttm: Option<ExactDecimal>,
-        /// Regular and special dividends, capital gains included, with an ex-date in the last 12 months.
+        /// Regular and special dividends, including capital gains, with an ex-date in the last 12 months.
         "dps_ttm_total" dps_ttm_total: Option<ExactDecimal>,
         /// Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
         /// delisted securities.
@@ -118,14 +118,15 @@ table_row! {
         "yield_5y_low" yield_5y_low: Option<ExactDecimal>,
         /// Number of regular ex-dates in the TTM window.
         "ttm_payment_count" ttm_payment_count: i32,
-        /// True if the data cover the whole TTM window. False if the security is listed, or its data begin,
-        /// less than 12 months ago. Nothing is annualised.
+        /// True if the data cover the whole TTM window. False if the listing or the data began less than 12 months ago.
+        /// Incomplete figures are not annualised.
         "ttm_complete" ttm_complete: bool,
         /// Payment frequency (R5).
         "frequency" frequency: Frequency,
         /// Payments a year; null when irregular, none or unknown.
         "payments_per_year" payments_per_year: Option<i32>,
-        /// TTM regular dividends over TTM diluted EPS (FFO for real estate), percent (R17).
+        /// Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate, funds from
+        /// operations replace earnings.
         "payout_ratio" payout_ratio: Option<ExactDecimal>,
         /// Dividends paid over free cash flow, percent (R17).
         "fcf_payout_ratio" fcf_payout_ratio: Option<ExactDecimal>,
@@ -141,11 +142,11 @@ table_row! {
         "growth_10y" growth_10y: Option<ExactDecimal>,
         /// Consecutive years of increases (R14).
         "increase_streak_years" increase_streak_years: i32,
-        /// True if the streak may be longer than the data.
+        /// True if the streak may be longer than the data show.
         "streak_lower_bound" streak_lower_bound: bool,
         /// True if the forward dividend is below the total of the last complete year.
         "streak_at_risk" streak_at_risk: bool,
-        /// Consecutive years with a regular payment in the data. It may be less than a seeded increase streak
+        /// Consecutive years with a regular payment in the data. The number can be less than a seeded increase streak
         /// (`streak_seeded`).
         "payment_streak_years" payment_streak_years: i32,
         /// First year of the increase streak.
@@ -158,26 +159,26 @@ table_row! {
         "last_cut_date" last_cut_date: Option<NaiveDate>,
         /// Number of cuts of the regular rate in ten years.
         "cuts_10y" cuts_10y: i32,
-        /// First regular ex-date known.
+        /// First known regular ex-date.
         "first_payment_date" first_payment_date: Option<NaiveDate>,
         /// Number of known regular ex-dates up to the as-of date.
         "payment_count" payment_count: i32,
-        /// S&P Dividend Aristocrat by rule (R15).
+        /// True if the security meets the rules for an S&P Dividend Aristocrat (R15).
         "is_dividend_aristocrat" is_dividend_aristocrat: bool,
-        /// Dividend King: 50 years or more.
+        /// True for a Dividend King: an increase streak of 50 years or more.
         "is_dividend_king" is_dividend_king: bool,
-        /// champion 25+, contender 10-24, challenger 5-9 years.
+        /// Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years.
         "tier" tier: Option<ListTier>,
         /// The next ex-dividend date (R19).
         #[schema(value_type = Option<NextDividend>)]
         "next" next: JsonColumn<Option<NextDividend>>,
         /// Forward yield plus five-year growth (R16).
         "chowder_number" chowder_number: Option<ExactDecimal>,
-        /// True if the Chowder number passes its threshold.
+        /// True if the Chowder number reaches its threshold.
         "chowder_pass" chowder_pass: Option<bool>,
         /// Safety label (R18).
         "safety" safety: Option<Safety>,
-        /// True if the yield looks like a trap (R18).
+        /// True if the yield is probably a trap (R18).
         "yield_trap_risk" yield_trap_risk: Option<bool>,
         /// Total return of one year, percent (R12).
         "total_return_1y" total_return_1y: Option<ExactDecimal>,
@@ -187,7 +188,7 @@ table_row! {
         "volatility_1y" volatility_1y: Option<ExactDecimal>,
         /// Beta of 60 monthly returns against the benchmark (R23).
         "beta_5y" beta_5y: Option<ExactDecimal>,
-        /// Split-adjusted regular dividends by calendar year. Years that begin before the history of the tier
+        /// Split-adjusted regular dividends by calendar year. Years that begin before the history of the caller's tier
         /// are left out.
         #[schema(value_type = Vec<AnnualTotal>)]
         "annual_totals" annual_totals: JsonColumn<Vec<AnnualTotal>>,
@@ -195,7 +196,8 @@ table_row! {
         /// id.
         #[schema(value_type = Vec<String>)]
         "flags" flags: JsonColumn<Vec<String>>,
-        /// Rows excluded from the figures (quarantined), with the reason, within the tier's depth.
+        /// Rows excluded from the figures (quarantined), with the reason. Rows before the history of the caller's tier
+        /// are left out.
         #[schema(value_type = Vec<Quarantined>)]
         "quarantined" quarantined: JsonColumn<Vec<Quarantined>>,
         /// Version of the rules.

@@ -6,12 +6,12 @@ use super::flag::QuarantineReason;
 use crate::table_row;
 
 table_row! {
-    /// A quarantined row. It returns to the figures when its neighbouring rows no longer contradict it.
+    /// A quarantined row, which no figure uses. It is used again when its neighbouring rows no longer contradict it.
     #[derive(serde::Deserialize)]
     pub struct Quarantined {
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// Kind of row: price, dividend or split.
+        /// Kind of the row: price, dividend or split.
         "kind" kind: String,
         /// Ex-date or session of the row.
         "date" date: Option<NaiveDate>,

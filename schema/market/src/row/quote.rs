@@ -23,7 +23,7 @@ table_row! {
         "sector" sector: Option<String>,
         /// ISO 4217 currency.
         "currency" currency: String,
-        /// Latest close, carried through splits since; null without a price.
+        /// Latest close, adjusted for the splits since its session; null without a price.
         "price" price: Option<ExactDecimal>,
         /// Open of the latest session.
         "open" open: Option<ExactDecimal>,
@@ -31,7 +31,7 @@ table_row! {
         "day_high" day_high: Option<ExactDecimal>,
         /// Low of the latest session.
         "day_low" day_low: Option<ExactDecimal>,
-        /// Close of the previous session, on the latest session's share basis.
+        /// Close of the previous session, on the share basis of the latest session.
         "previous_close" previous_close: Option<ExactDecimal>,
         /// price - previous_close.
         "change" change: Option<ExactDecimal>,
@@ -41,9 +41,9 @@ table_row! {
         "volume" volume: Option<i64>,
         /// Mean split-adjusted volume of the newest 30 sessions, shares.
         "avg_volume_30d" avg_volume_30d: Option<i64>,
-        /// Mean split-adjusted close of the newest 50 sessions; null with fewer.
+        /// Mean split-adjusted close of the newest 50 sessions; null with fewer sessions.
         "sma_50" sma_50: Option<ExactDecimal>,
-        /// Mean split-adjusted close of the newest 200 sessions; null with fewer.
+        /// Mean split-adjusted close of the newest 200 sessions; null with fewer sessions.
         "sma_200" sma_200: Option<ExactDecimal>,
         /// Highest split-adjusted intraday price of the last 12 months (R22).
         "year_high" year_high: Option<ExactDecimal>,
@@ -57,7 +57,7 @@ table_row! {
         "market_cap" market_cap: Option<i64>,
         /// Shares outstanding, adjusted for splits.
         "shares_outstanding" shares_outstanding: Option<i64>,
-        /// Price over split-adjusted diluted EPS of twelve months; null when EPS <= 0.
+        /// Price over split-adjusted diluted EPS of twelve months; null if EPS is 0 or less.
         "pe_ratio" pe_ratio: Option<ExactDecimal>,
         /// Diluted earnings per share of twelve months, split-adjusted.
         "eps_ttm" eps_ttm: Option<ExactDecimal>,
@@ -71,7 +71,7 @@ table_row! {
         "price_date" price_date: Option<NaiveDate>,
         /// Data source of the quote, always `eod`.
         "source" source: QuoteSource,
-        /// Observation time of the newest fact behind the row.
+        /// Observation time of the newest fact from which the row is computed.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }

@@ -13,9 +13,9 @@ use crate::table_row;
 pub struct Industry {
     /// Industry name.
     pub industry: String,
-    /// Active listed stocks.
+    /// Number of active listed stocks.
     pub stock_count: i32,
-    /// Median headline yield of its payers, percent.
+    /// Median headline yield of the payers of the industry, percent.
     pub median_yield: Option<ExactDecimal>,
 }
 
@@ -24,21 +24,21 @@ table_row! {
     pub struct SectorRow {
         /// Name of the sector.
         "sector" sector: String,
-        /// Slug for paths: lower case, hyphens.
+        /// Slug for URL paths: lower case, with hyphens.
         "slug" slug: String,
-        /// Active listed stocks.
+        /// Number of active listed stocks.
         "stock_count" stock_count: i32,
         /// Number of stocks with a headline yield above zero.
         "payer_count" payer_count: i32,
-        /// Active ETFs of the sector.
+        /// Number of active ETFs of the sector.
         "etf_count" etf_count: i32,
-        /// Sum of market capitalisations, whole units.
+        /// Sum of market capitalisations, whole currency units.
         "market_cap" market_cap: Option<i64>,
-        /// Mean headline yield over payers.
+        /// Mean headline yield of the payers.
         "avg_yield" avg_yield: Option<ExactDecimal>,
-        /// Median headline yield over payers.
+        /// Median headline yield of the payers.
         "median_yield" median_yield: Option<ExactDecimal>,
-        /// Yield weighted by market capitalisation over all members, non-payers at zero.
+        /// Yield weighted by market capitalisation over all members. Non-payers count with a yield of 0.
         "weighted_yield" weighted_yield: Option<ExactDecimal>,
         /// Highest headline yield.
         "max_yield" max_yield: Option<ExactDecimal>,
@@ -48,15 +48,15 @@ table_row! {
         "median_growth_5y" median_growth_5y: Option<ExactDecimal>,
         /// Median price over earnings.
         "median_pe" median_pe: Option<ExactDecimal>,
-        /// Dividend Aristocrats.
+        /// Number of Dividend Aristocrats.
         "aristocrat_count" aristocrat_count: i32,
-        /// Dividend Kings.
+        /// Number of Dividend Kings.
         "king_count" king_count: i32,
-        /// Change of the latest session weighted by market capitalisation, percent.
+        /// Change in the latest session, weighted by market capitalisation, percent.
         "change_percent_1d" change_percent_1d: Option<ExactDecimal>,
-        /// Change of the year weighted by market capitalisation, percent.
+        /// Change since the last session of the previous year, weighted by market capitalisation, percent.
         "change_percent_ytd" change_percent_ytd: Option<ExactDecimal>,
-        /// Declared ex-dates from the as-of date to 30 days later.
+        /// Number of declared ex-dates from the as-of date to 30 days later.
         "ex_dates_next_30d" ex_dates_next_30d: i32,
         /// Market date of the statistics.
         "as_of" as_of: NaiveDate,

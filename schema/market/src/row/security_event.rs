@@ -9,7 +9,7 @@ use crate::{table_row, text_enum};
 text_enum! {
     /// Type of a security event.
     pub enum SecurityEventType {
-        /// New ticker.
+        /// Change of the ticker.
         Rename = "rename",
         /// Merger into a successor.
         Merger = "merger",
@@ -17,7 +17,7 @@ text_enum! {
         Delisting = "delisting",
         /// Change of the share count: split, reverse split or stock dividend.
         Split = "split",
-        /// Distribution of a subsidiary, as a ratio or as a value per share.
+        /// Distribution of a subsidiary's shares, as a ratio or as a value per share.
         SpinOff = "spin_off",
         /// Subscription rights.
         Rights = "rights",
@@ -33,7 +33,7 @@ table_row! {
     pub struct SecurityEvent {
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// First session with the change; of a delisting or merger the last trading day.
+        /// First session after the change. For a delisting or merger, the last trading day.
         "date" date: NaiveDate,
         /// Type of the event.
         "type" r#type: SecurityEventType,
@@ -43,9 +43,9 @@ table_row! {
         "id" id: Option<String>,
         /// Ticker before a rename.
         "from_symbol" from_symbol: Option<String>,
-        /// Ticker after a rename, or the successor's after a merger.
+        /// Ticker after a rename, or ticker of the successor after a merger.
         "to_symbol" to_symbol: Option<String>,
-        /// New shares per old share; of a merger, shares of the successor per share.
+        /// New shares per old share. For a merger, shares of the successor per share.
         "ratio" ratio: Option<ExactDecimal>,
         /// Multiplier of earlier prices.
         "price_factor" price_factor: Option<ExactDecimal>,

@@ -24,7 +24,7 @@ text_enum! {
 }
 
 impl SplitType {
-    /// True if the action moves prices and leaves the share count.
+    /// True if the action changes prices but not the share count.
     pub fn is_price_only(self) -> bool {
         matches!(self, Self::SpinOff | Self::Rights | Self::ClassDistribution)
     }
@@ -48,19 +48,19 @@ table_row! {
         "declaration_date" declaration_date: Option<NaiveDate>,
         /// Delivery date of the new shares.
         "payable_date" payable_date: Option<NaiveDate>,
-        /// Old shares; of a price-only action, the denominator of its ratio.
+        /// Number of old shares. For a price-only action, the denominator of its ratio.
         "from_shares" from_shares: ExactDecimal,
-        /// New shares; of a price-only action, the numerator of its ratio.
+        /// Number of new shares. For a price-only action, the numerator of its ratio.
         "to_shares" to_shares: ExactDecimal,
-        /// to / from: 4 for 4:1.
+        /// to_shares / from_shares: 4 for a 4:1 split.
         "ratio" ratio: ExactDecimal,
-        /// to:from as text, for example 4:1.
+        /// to_shares:from_shares as text, for example 4:1.
         "text" text: String,
-        /// Type of the split. Price-only types move earlier prices, but no shares, volumes or amounts.
+        /// Type of the split. Price-only types change earlier prices, but no share counts, volumes or amounts.
         "type" r#type: SplitType,
-        /// from / to: the multiplier of earlier prices.
+        /// from_shares / to_shares: the multiplier of earlier prices.
         "price_factor" price_factor: ExactDecimal,
-        /// Price factor of this split and all later effective splits.
+        /// Product of the price factors of this split and all later effective splits.
         "cumulative_price_factor" cumulative_price_factor: ExactDecimal,
         /// Status of the split.
         "status" status: SplitStatus,

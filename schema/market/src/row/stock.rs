@@ -27,13 +27,13 @@ table_row! {
         "industry" industry: Option<String>,
         /// Country of domicile.
         "country" country: Option<String>,
-        /// ISO 4217 currency of prices and all money figures except `annual_dividend`.
+        /// ISO 4217 currency of prices and of all money figures except `annual_dividend`.
         "currency" currency: String,
         /// True if the security still trades.
         "is_active" is_active: bool,
         /// Last trading day of a delisted security.
         "delisted_on" delisted_on: Option<NaiveDate>,
-        /// Latest raw close, carried through splits since.
+        /// Latest raw close, adjusted for the splits since its session.
         "price" price: Option<ExactDecimal>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
@@ -45,20 +45,20 @@ table_row! {
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
         /// Basis of the headline yield.
         "yield_basis" yield_basis: Option<YieldBasis>,
-        /// Annual dividend per share behind the headline yield, in `dividend_currency`.
+        /// Annual dividend per share from which the headline yield is computed, in `dividend_currency`.
         "annual_dividend" annual_dividend: Option<ExactDecimal>,
-        /// ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
-        /// exists.
+        /// ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all yields are null.
         "dividend_currency" dividend_currency: Option<String>,
-        /// Payment frequency: `none` for non-payers, `unknown` if it cannot be determined.
+        /// Payment frequency. `none` is for non-payers, `unknown` for a frequency that cannot be determined.
         "frequency" frequency: Option<Frequency>,
         /// Next ex-dividend date, declared or projected (R19).
         "next_ex_date" next_ex_date: Option<NaiveDate>,
         /// Consecutive years of dividend increases (R14).
         "increase_streak_years" increase_streak_years: Option<i32>,
-        /// Number of rows excluded from the figures because neighbours contradict them; `metrics` lists them.
+        /// Number of rows excluded from the figures because neighbouring rows contradict them. `metrics` lists these
+        /// rows.
         "held_rows" held_rows: i32,
-        /// Observation time of the newest fact behind the row.
+        /// Observation time of the newest fact from which the row is computed.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }
@@ -88,23 +88,22 @@ table_row! {
         "beta" beta: Option<ExactDecimal>,
         /// Shares traded in the latest session.
         "volume" volume: Option<i64>,
-        /// Dividend Aristocrat (R15).
+        /// True for a Dividend Aristocrat (R15).
         "is_dividend_aristocrat" is_dividend_aristocrat: bool,
-        /// Dividend King (R15).
+        /// True for a Dividend King (R15).
         "is_dividend_king" is_dividend_king: bool,
     }
 }
 
 table_row! {
-    /// Figures for filters and sorting of lists: first the screener's figures, then figures that no list shows.
+    /// Figures by which lists are filtered and sorted: the screener's figures, then figures that no list shows.
     pub struct StockFigures {
         ..screened: ScreenerFigures,
-        /// Sessions since the latest close (staleness, R18, R21).
+        /// Sessions since the latest close (R18, R21).
         "price_age_sessions" price_age_sessions: Option<i32>,
-        /// True if the headline yield is above 25 percent, which excludes it from the high-yield screen
-        /// (R18).
+        /// True if the headline yield is above 25 percent. The high-yield screen excludes such a security (R18).
         "yield_suspect" yield_suspect: bool,
-        /// Change of the latest session, percent.
+        /// Change in the latest session, percent.
         "change_percent" change_percent: Option<ExactDecimal>,
         /// Price change since the last close of the previous year, split-adjusted, percent.
         "change_percent_ytd" change_percent_ytd: Option<ExactDecimal>,
@@ -115,7 +114,7 @@ table_row! {
 }
 
 table_row! {
-    /// Table row of `stocks`: the stock row, the figures for lists, then the snapshot parts.
+    /// Table row of `stocks`: the stock row, the figures for lists, then the parts of the snapshot.
     pub struct Stock {
         ..listed: StockRow,
         ..figures: StockFigures,
@@ -171,7 +170,7 @@ pub struct Company {
 /// Price fields of the quote in a snapshot, in the row's currency.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Pricing {
-    /// Latest raw close, carried through splits since, in the row's currency.
+    /// Latest raw close, adjusted for the splits since its session, in the row's currency.
     pub price: Option<ExactDecimal>,
     /// Open of the latest session.
     pub open: Option<ExactDecimal>,
@@ -179,11 +178,11 @@ pub struct Pricing {
     pub day_high: Option<ExactDecimal>,
     /// Low of the latest session.
     pub day_low: Option<ExactDecimal>,
-    /// Close of the previous session, on the latest session's share basis.
+    /// Close of the previous session, on the share basis of the latest session.
     pub previous_close: Option<ExactDecimal>,
     /// price - previous_close.
     pub change: Option<ExactDecimal>,
-    /// Change, percent.
+    /// change / previous_close, percent.
     pub change_percent: Option<ExactDecimal>,
     /// Shares traded in the latest session.
     pub volume: Option<i64>,
@@ -205,10 +204,10 @@ pub struct Pricing {
     pub price_date: Option<NaiveDate>,
 }
 
-/// The newest regular or special distribution whose ex-date is not in the future.
+/// The newest regular or special distribution with an ex-date that is not in the future.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LastDividend {
-    /// First day on which a buyer did not receive it.
+    /// First day on which a buyer of the share did not receive the distribution.
     pub ex_date: NaiveDate,
     /// Payment date, if known.
     pub payment_date: Option<NaiveDate>,
@@ -238,7 +237,7 @@ pub struct StockDividends {
     pub growth_5y: Option<ExactDecimal>,
     /// The next ex-dividend date (R19).
     pub next: Option<NextDividend>,
-    /// The newest distribution whose ex-date is not in the future.
+    /// The newest distribution with an ex-date that is not in the future.
     pub last: Option<LastDividend>,
 }
 

@@ -1,4 +1,4 @@
-//! Row traits and the `table_row!` macro: columns in order, read by name, written by position.
+//! Traits of rows, and the `table_row!` macro. Columns are in order, read by name and written by position.
 
 use postgres_types::{FromSql, ToSql, Type};
 
@@ -10,7 +10,7 @@ pub trait ColumnReader {
     fn column<'a, T: FromSql<'a>>(&'a self, name: &str) -> Result<T, Self::Error>;
 }
 
-/// Struct that is a table row: columns in order, read by name, written by position.
+/// Struct that is a table row. Its columns are in order, read by name and written by position.
 pub trait TableRow: Sized {
     /// Column names, in field order.
     const COLUMNS: &'static [&'static str];
@@ -22,8 +22,8 @@ pub trait TableRow: Sized {
     fn values(&self) -> Vec<&(dyn ToSql + Sync)>;
 }
 
-/// Declares a row struct. Keywords are written raw (`r#type`); the column and JSON key drop the prefix. A row
-/// that begins with the columns of other rows lists them first: `..listed: StockRow`.
+/// Declares a row struct. A keyword is written raw (`r#type`), and its column and JSON key have no prefix. If the row
+/// begins with the columns of other rows, these rows come first: `..listed: StockRow`.
 #[macro_export]
 macro_rules! table_row {
     ($(#[$meta:meta])* pub struct $name:ident {
@@ -73,7 +73,7 @@ macro_rules! table_row {
     };
 }
 
-/// Total number of columns of the parts of a row.
+/// Total number of columns in the parts of a row.
 pub const fn count_columns(parts: &[&[&str]]) -> usize {
     let (mut length, mut at) = (0, 0);
     while at < parts.len() {
@@ -83,7 +83,7 @@ pub const fn count_columns(parts: &[&[&str]]) -> usize {
     length
 }
 
-/// Columns of the parts of a row, in order; `N` is their [`count_columns`].
+/// Columns in the parts of a row, in order. `N` is the result of [`count_columns`].
 pub const fn join_columns<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] {
     let (mut joined, mut filled, mut part) = ([""; N], 0, 0);
     while part < parts.len() {

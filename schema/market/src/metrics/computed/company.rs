@@ -21,7 +21,7 @@ pub(crate) struct CompanyFigures {
     pub book_value_per_share: Option<Decimal>,
     pub free_cash_flow: Option<Decimal>,
     pub pe_ratio: Option<Decimal>,
-    /// True if the reported currency of the figures differs from the currency of the price.
+    /// True if the reported currency of the figures differs from the currency of the prices.
     pub foreign: bool,
 }
 

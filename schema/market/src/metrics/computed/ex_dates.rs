@@ -11,7 +11,7 @@ use crate::metrics::prices::adjustment::{AdjustmentFactor, Ratio};
 use crate::metrics::prices::series::PriceSeries;
 use crate::row::{Flag, Flags};
 
-/// Distributions and splits of one ex-date that is not in the future.
+/// Distributions and splits of one ex-date on or before the as-of date.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ExDateEvents {
     pub ex_date: NaiveDate,
@@ -22,16 +22,16 @@ pub(crate) struct ExDateEvents {
     pub cash: Decimal,
     /// Cash and spin-off value per share, on the day's share basis.
     pub value: Decimal,
-    /// Last raw close before the day, on the day's share basis. Read only if a distribution was paid.
+    /// Last raw close before the day, on the day's share basis. It is read only if a distribution was paid.
     pub close_before: Option<Decimal>,
-    /// 1 - value / close before; `None` if no factor applies.
+    /// 1 - value / close before; `None` if the distributions have no price factor.
     pub dividend_factor: Option<Decimal>,
-    /// True if some of the distributions were paid in a currency other than that of the prices.
+    /// True if a distribution of the day was paid in another currency than the prices.
     pub foreign: bool,
 }
 
 impl ExDateEvents {
-    /// Dividend factor for earlier prices, 1 if none applies.
+    /// Dividend factor for earlier prices; 1 without a factor.
     pub(crate) fn factor(&self) -> Decimal {
         self.dividend_factor.unwrap_or(Decimal::ONE)
     }
@@ -52,7 +52,8 @@ impl From<&ExDateEvents> for AdjustmentFactor {
 
 /// Ex-dates up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the prices' currency.
 ///
-/// A spin-off may be given twice on a day: as a value and as a price-only ratio. It then counts once, by its ratio.
+/// A spin-off may have two records on a day: a value and a price-only ratio. The ratio then counts and the value does
+/// not.
 pub(crate) fn ex_days(
     payments: &[Payment<'_>],
     series: &PriceSeries<'_>,

@@ -64,7 +64,7 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
     }
 }
 
-/// Years with a quarantined regular amount: a payment was made in them.
+/// Years with a quarantined regular amount. The payer paid in these years.
 fn unproven_years(inputs: &MetricInputs<'_>) -> Vec<i32> {
     let gone_ex = inputs.ex_dates.iter().filter(|date| **date <= inputs.as_of);
     let unproven =
@@ -72,7 +72,7 @@ fn unproven_years(inputs: &MetricInputs<'_>) -> Vec<i32> {
     unproven.map(NaiveDate::year).collect()
 }
 
-/// Years with a spin-off, whose streak needs a review.
+/// Years with a spin-off. A streak over such a year needs a review.
 fn spin_off_years(inputs: &MetricInputs<'_>) -> Vec<i32> {
     let spin_offs = inputs
         .payments()

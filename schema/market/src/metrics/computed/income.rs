@@ -23,7 +23,7 @@ pub(crate) struct IncomeMetrics {
     pub status: DividendState,
     /// True if dividends and prices are in different currencies.
     pub mismatch: bool,
-    /// True if the trailing year was paid in several currencies.
+    /// True if the dividends of the trailing year were paid in several currencies.
     pub mixed: bool,
     pub dps_ttm: Option<Decimal>,
     pub dps_ttm_total: Option<Decimal>,
@@ -99,7 +99,7 @@ fn last_declared(inputs: &MetricInputs<'_>) -> Option<NaiveDate> {
     regular.map(|payment| payment.declared_by()).max()
 }
 
-/// True if the last 12 months have an ex-date whose payments are all in another currency.
+/// True if all payments of an ex-date in the last 12 months are in another currency.
 fn mixes_currencies(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
     let recent = inputs.payments().iter().rev().take_while(|payment| payment.ex_date > window);
@@ -109,7 +109,7 @@ fn mixes_currencies(inputs: &MetricInputs<'_>) -> bool {
     })
 }
 
-/// Regular and special cash of the last 12 months. `None` if one of the payments was in another currency.
+/// Regular and special cash of the last 12 months. `None` if a payment was in another currency.
 fn total_paid(payments: &[Payment<'_>], as_of: NaiveDate, currency: &str) -> Option<Decimal> {
     let start = months_before(as_of, 12);
     let recent = payments.iter().rev().take_while(|payment| payment.ex_date > start);
@@ -149,10 +149,10 @@ fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Fl
     }
 }
 
-/// True if the trailing year is only partly covered: the listing or the data begin later.
+/// True if the data cover only a part of the trailing year: the listing or the data begin later.
 ///
-/// A first bar proves the listing only if no ex-date precedes it. Data that begin with a dividend may begin
-/// up to one period into the window.
+/// A first bar proves the date of the listing only if no ex-date precedes it. Data that begin with a dividend may begin
+/// up to one payment period after the window's start.
 fn is_partial_year(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
     if let Some(listed) = inputs.security().and_then(|security| security.ipo_date) {

@@ -23,10 +23,10 @@ use crate::row::{AmountReading, Flag, Flags};
 /// Latest close.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Price {
-    /// Position of the bar.
+    /// Index of the bar.
     pub index: usize,
     pub date: NaiveDate,
-    /// Close carried through the splits since its session.
+    /// Close, adjusted for the splits since its session.
     pub close: Decimal,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct MetricInputs<'a> {
     pub is_listed: bool,
     pub price: Option<Price>,
     pub ex_days: Vec<ExDateEvents>,
-    /// Readings of the regular rows in the dividend currency, declared future rows included.
+    /// Payment schedule of the regular rows in the dividend currency, including declared future rows.
     pub schedule: Schedule,
     /// Regular parts of the rows in `schedule`, by ex-date.
     pub rates: Vec<DividendRate>,
@@ -57,7 +57,7 @@ pub(crate) struct MetricInputs<'a> {
 }
 
 impl<'a> MetricInputs<'a> {
-    /// Merges the facts of a security and sets flags for unusual ones.
+    /// Merges the facts of a security, and sets flags for unusual facts.
     pub(crate) fn new(history: &'a History, context: &DerivationContext<'a>, flags: &mut Flags) -> Self {
         let as_of = context.as_of;
         let mut merged = merge(history, context);
@@ -100,7 +100,7 @@ impl<'a> MetricInputs<'a> {
         }
     }
 
-    /// Merged bars with the known splits.
+    /// Merged bars with the splits known on the as-of date.
     pub(crate) fn series(&self) -> PriceSeries<'_> {
         PriceSeries::new(&self.merged.prices.bars, &self.merged.split_table)
     }
@@ -110,7 +110,7 @@ impl<'a> MetricInputs<'a> {
         &self.merged.dividends.payments
     }
 
-    /// Reading of a payment that was declared as regular, in the dividend currency.
+    /// Reading of a payment that was declared as regular in the dividend currency.
     pub(crate) fn reading(&self, payment: &Payment<'_>) -> Option<&Reading> {
         let record = &payment.observation.record;
         let is_read =
@@ -118,8 +118,8 @@ impl<'a> MetricInputs<'a> {
         if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
-    /// Regular part of a payment on the as-of date's share basis. A special is in the largest payment of its
-    /// ex-date.
+    /// Regular part of a payment on the as-of date's share basis. The special part of an ex-date is subtracted from a
+    /// payment that exceeds it.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
         match self.reading(payment) {
             Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
@@ -141,7 +141,7 @@ impl<'a> MetricInputs<'a> {
         self.security().map_or_else(|| self.history.symbol.to_string(), |security| security.name.clone())
     }
 
-    /// Latest close, carried through the splits since.
+    /// Latest close, adjusted for the splits since its session.
     pub(crate) fn close(&self) -> Option<Decimal> {
         self.price.map(|price| price.close)
     }
@@ -151,12 +151,12 @@ impl<'a> MetricInputs<'a> {
         self.rhythm.payments_per_year()
     }
 
-    /// True for funds, which have no forward figure and no payout.
+    /// True for funds. A fund has no forward figure and no payout.
     pub(crate) fn is_fund(&self) -> bool {
         self.security_type == SecurityType::Etf
     }
 
-    /// True if real-estate rules apply to payouts.
+    /// True if the payout rules for real estate apply.
     pub(crate) fn is_real_estate(&self) -> bool {
         let sector = self.security().and_then(|security| security.sector.as_deref());
         self.security_type == SecurityType::Reit
@@ -174,8 +174,8 @@ fn latest_price(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<Price> {
     Some(Price { index, date: series.date(index), close: series.close_on_basis(index, as_of) })
 }
 
-/// Currency of the payments on the newest regular ex-date. If they have several currencies, that of the prices
-/// is preferred.
+/// Currency of the payments on the newest regular ex-date. Of several currencies, the currency of the prices is
+/// preferred.
 fn dividend_currency(payments: &[Payment<'_>], price_currency: &str) -> String {
     let regular = |payment: &&Payment<'_>| payment.class.is_regular();
     let Some(newest) = payments.iter().rev().find(regular) else { return price_currency.to_owned() };
@@ -195,7 +195,7 @@ fn regular<'p, 'a>(payments: &'p [Payment<'a>], currency: &'p str) -> impl Itera
         .filter(move |payment| payment.class.is_regular() && payment.observation.record.currency == currency)
 }
 
-/// Reads the regular payments in a currency by ex-date.
+/// Payment schedule of the regular payments in one currency, by ex-date.
 fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
     let mut rows: Vec<ScheduleRow> = Vec::with_capacity(merged.dividends.payments.len());
     for payment in regular(&merged.dividends.payments, currency) {
@@ -212,7 +212,7 @@ fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
     Schedule::read(&rows, rules)
 }
 
-/// Classifies the payments of extra rows as specials. Sets flags for readings that differ from the face value.
+/// Classifies the payments of extra rows as specials. Sets flags for readings that differ from the declared amounts.
 fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &str, flags: &mut Flags) {
     let (mut special, mut dip) = (false, false);
     for reading in &schedule.readings {

@@ -43,7 +43,7 @@ pub(crate) struct ComputedMetrics<'a> {
     pub classification: Classification,
     pub upcoming: UpcomingPayments,
     pub flags: Flags,
-    /// Observation time of the newest fact behind the metrics.
+    /// Observation time of the newest fact from which the metrics are computed.
     pub updated_at: DateTime<Utc>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn benchmark_returns(history: &History, context: &DerivationContext<'
     month_ends(&series, &factors, context.as_of)
 }
 
-/// Observation time of the newest fact behind the rows.
+/// Observation time of the newest fact from which the rows are computed.
 fn updated_at(history: &History, merged: &Merged<'_>) -> DateTime<Utc> {
     let dividends = merged
         .dividends

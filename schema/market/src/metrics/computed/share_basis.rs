@@ -1,10 +1,10 @@
 //! Share basis of the amounts before a split (R37).
 //!
-//! Amounts are expected as declared. If the amount on today's shares steps at a split by its inverse ratio,
-//! within `share_basis.tolerance`, and the yield at the ex-dates steps with it, the rows before the split are
-//! already on the new shares. The flag is `amount_basis_suspect`. Growth and rate changes across the split are
-//! null, and the streak begins after it. Splits below `share_basis.least_ratio` prove nothing: companies often
-//! keep the amount at a 5 for 4. No row is rescaled.
+//! Feeds should give amounts as declared. At a split, the amount on today's shares may jump by the inverse ratio of the
+//! split, within `share_basis.tolerance`. If the yield at the ex-dates jumps too, the rows before the split are already
+//! on the new shares. The flag is `amount_basis_suspect`. Growth and rate changes across the split are null, and the
+//! streak begins after it. Splits below `share_basis.least_ratio` are ignored: companies often keep the amount per
+//! share at a 5 for 4 split. No row is rescaled.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
@@ -18,7 +18,7 @@ use crate::metrics::merge::has_moved_with;
 use crate::metrics::prices::adjustment::SplitEvent;
 use crate::row::{Flag, Flags};
 
-/// Split with amounts before it that are already on the new shares.
+/// Split for which the amounts before it are already on the new shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SuspectSplit {
     ex_date: NaiveDate,
@@ -26,7 +26,7 @@ struct SuspectSplit {
     next_payment: NaiveDate,
 }
 
-/// Flags suspect splits, and withdraws growth, streak and rate changes across them.
+/// Flags suspect splits. Removes growth, rate changes and streak years that span such a split.
 pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, flags: &mut Flags) {
     let suspects: Vec<SuspectSplit> = inputs
         .merged
@@ -51,7 +51,7 @@ pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics
     limit_streak(inputs, growth, newest.ex_date.year());
 }
 
-/// Shortens a streak to the years whose totals are all after the split's year.
+/// Limits a streak to increases for which both years are after the year of the split.
 fn limit_streak(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, split_year: i32) {
     let streak = &mut growth.streak;
     let seed = inputs.security().and_then(|security| security.streak_seed_through);
@@ -90,13 +90,13 @@ fn is_exactly(event: &SplitEvent, ratio: Decimal) -> bool {
     small.checked_mul(ratio) == Some(large)
 }
 
-/// True if the rows of an ex-date claim to be as declared.
+/// True if every row of an ex-date has the share basis `raw` (as declared).
 fn is_declared(inputs: &MetricInputs<'_>, rate: &DividendRate) -> bool {
     let mut rows = inputs.payments().iter().filter(|payment| payment.ex_date == rate.ex_date);
     rows.all(|payment| payment.observation.record.amount_basis == ShareBasis::Raw)
 }
 
-/// Amount over the close before its ex-date, both on today's shares.
+/// Amount divided by the close before its ex-date, both on today's shares.
 fn yield_at(inputs: &MetricInputs<'_>, rate: &DividendRate) -> Option<Decimal> {
     let series = inputs.series();
     let close = series.close_on_share_basis(series.before(rate.ex_date)?, inputs.as_of);

@@ -15,23 +15,23 @@ use crate::row::{DividendState, Flag, Flags};
 /// Next declared payment and projected payments.
 #[derive(Debug, Default)]
 pub(crate) struct UpcomingPayments {
-    /// Position of the next declared payment among the merged payments.
+    /// Index of the next declared payment among the merged payments.
     pub declared: Option<usize>,
-    /// Projected payments after the last known payment, from the as-of date on.
+    /// Projected payments after the last known payment, starting at the as-of date.
     pub projections: Vec<ProjectedPayment>,
 }
 
-/// Expected payment that is not declared.
+/// Expected payment without a declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProjectedPayment {
     pub ex_date: NaiveDate,
-    /// Ex-date plus the days from ex-date to payment of the repeated payment; `None` if no payment date is known.
+    /// Payment date; `None` if no payment date is known. The days after the ex-date are those of the repeated payment.
     pub payment_date: Option<NaiveDate>,
     /// Amount per share on the as-of date's share basis.
     pub amount: Decimal,
 }
 
-/// Projects upcoming payments; flags a projected ex-date that passed without a declaration.
+/// Projects upcoming payments. Sets a flag if a projected ex-date passed without a declaration.
 pub(crate) fn upcoming(
     inputs: &MetricInputs<'_>,
     income: &IncomeMetrics,
@@ -70,7 +70,7 @@ fn projection(
 
 /// Projected amount per share. The amounts of a year add up to the forward dividend.
 ///
-/// Funds have no forward dividend and repeat the amount of the same slot last year.
+/// A fund has no forward dividend. It repeats the amount of the same slot in the last year.
 fn amount(
     inputs: &MetricInputs<'_>,
     forward: &ForwardDividend,
@@ -88,8 +88,9 @@ fn amount(
     }
 }
 
-/// Expected payment date: the ex-date plus a lag, moved to the next session if it is none. The lag is the days
-/// from ex-date to payment of the repeated payment, or else of the newest payment with a known payment date.
+/// Expected payment date: the ex-date plus a lag. If this day has no session, the next session is used. The lag is the
+/// days from ex-date to payment of the repeated payment. Without it, the newest payment with a payment date gives the
+/// lag.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {

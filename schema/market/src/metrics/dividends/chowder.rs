@@ -1,8 +1,7 @@
 //! Chowder number (R16): forward yield plus five-year dividend growth, both in percent.
 //!
-//! A company passes from 12 with a yield of 3 % or more, from 15 with a lower yield. Utilities pass from 8.
-//! All bounds are inclusive. The number is null without a five-year growth or a forward yield. Source: the
-//! rule's author.
+//! The threshold is 12 for a yield of 3 % or more, and 15 for a lower yield. It is 8 for utilities. All bounds are
+//! inclusive. The number is null without a five-year growth or a forward yield. Source: the author of the rule.
 
 use rust_decimal::Decimal;
 

@@ -1,4 +1,4 @@
-//! Class of a distribution: regular, special, spin-off or stock; it decides which metrics count the payment
+//! Class of a distribution: regular, special, spin-off or stock. The class decides in which metrics the payment counts
 //! (R3).
 //!
 //! | class | TTM | TTM total | forward, growth, streak, payout | price factor |
@@ -19,7 +19,7 @@ use crate::event::{DividendType, Frequency, SecurityType};
 pub enum DividendClass {
     /// Recurring cash.
     Regular,
-    /// One-off cash.
+    /// One-time cash.
     Special,
     /// Shares of another company.
     SpinOff,
@@ -43,7 +43,7 @@ impl DividendClass {
 }
 
 impl DividendType {
-    /// Class of this type under the frequency that the vendor gives.
+    /// Class of this type for the vendor's payment frequency.
     pub fn class(self, frequency: Option<Frequency>) -> DividendClass {
         match self {
             Self::Regular | Self::Irregular | Self::Unknown => DividendClass::Regular,
@@ -61,7 +61,7 @@ impl DividendType {
 }
 
 impl SecurityType {
-    /// True for the types that screens and sectors count as stocks. Funds and preferred shares are excluded.
+    /// True for the types that count as stocks in screens and sectors. Funds and preferred shares do not count.
     pub fn is_stock(self) -> bool {
         matches!(self, Self::Stock | Self::Adr | Self::Reit | Self::Mlp)
     }

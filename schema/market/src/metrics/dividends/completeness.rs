@@ -1,10 +1,11 @@
 //! Completeness of a security's dividends: whether its sources carry dividends, and which payments are missing (R38,
 //! R40).
 //!
-//! A source carries dividends if its file has a dividend column, or if it brought a dividend of any security within a
-//! year of its prices of this one. A source covers the security with prices, dividends or its reference record.
+//! A source carries dividends if its file has a dividend column. It also does if it has a dividend of any security
+//! within a year of its prices of this security. A source covers a security if it has prices, dividends or a reference
+//! record of the security.
 //!
-//! A step of a feed's adjusted closes without a payment around it is a missing payment. Steps below 0.05 % are noise of
+//! A step of a feed's adjusted closes without a payment around it is a missing payment. Steps below 0.05 % come from
 //! rounding.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,12 +21,12 @@ use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::merge::{AdjustedStep, Merged, agrees};
 use crate::metrics::rules::{AbsenceRules, Rules};
 
-/// Comparison of a feed's adjusted closes with our dividend factors, as numbers of ex-dates (R40).
+/// Comparison of a feed's adjusted closes with the computed dividend factors, as numbers of ex-dates (R40).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FactorAgreement {
-    /// Ex-dates with a step of the feed's adjusted closes or a dividend factor of ours.
+    /// Number of ex-dates with a step of the feed's adjusted closes or a computed dividend factor.
     pub ex_dates: u64,
-    /// Ex-dates on which the step and our dividend factor agree.
+    /// Number of ex-dates on which the step and the computed dividend factor agree.
     pub agreeing: u64,
 }
 
@@ -34,7 +35,7 @@ pub struct FactorAgreement {
 pub(crate) struct DividendCompleteness<'a> {
     /// True if a source that covers the security carries dividends.
     pub carries_dividends: bool,
-    /// Steps of adjusted closes without a payment.
+    /// Steps of adjusted closes without a matching payment.
     pub missing: Vec<AdjustedStep<'a>>,
 }
 
@@ -68,8 +69,8 @@ impl<'a> DividendCompleteness<'a> {
         by_source
     }
 
-    /// True if the sources show all dividends: one that covers the security carries dividends, and no payment
-    /// is missing.
+    /// True if the dividends are complete: a source that covers the security carries dividends, and no payment is
+    /// missing.
     pub(crate) fn is_covered(&self) -> bool {
         self.carries_dividends && self.missing.is_empty()
     }
@@ -99,7 +100,7 @@ fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) 
     has_dividend_column(&history.evidence, as_of) || priced() || referenced() || paid()
 }
 
-/// True if the newest evidence of a source says that its file has a dividend column up to the day.
+/// True if a source's newest evidence says that its file has a dividend column up to the day.
 fn has_dividend_column(evidence: &[Observation<Evidence>], as_of: NaiveDate) -> bool {
     evidence.iter().any(|row| {
         let is_version =

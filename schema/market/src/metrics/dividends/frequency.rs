@@ -1,21 +1,21 @@
 //! Payment frequency of a payer (R5), inferred from the gaps between regular ex-dates and from vendors' tags.
 //!
-//! The inference uses the newest seven regular ex-dates (six gaps) since the last gap over 550 days. Ex-dates
-//! of one day count once. The first matching rule decides:
+//! The inference uses the newest seven regular ex-dates (six gaps) since the last gap over 550 days. Several ex-dates
+//! on one day count once. The first matching rule decides:
 //! 1. Four-weekly: six gaps of 26–30 days that sum to 165–171 days.
 //! 2. Semi-annual: at least 3 gaps, and 60 % of adjacent gap pairs sum to 330–400 days.
 //! 3. The class of the median gap: weekly 5–10 days, monthly 20–45, quarterly 60–135, semi-annual 136–250,
 //!    annual 251–450. With at least 3 gaps, 60 % of them must lie in the class.
 //! 4. Irregular.
 //!
-//! The inference overrules the vendor's tag when it has at least 4 gaps and 75 % of them agree
-//! (`frequency_conflict` if they differ). Otherwise the latest tag decides, and without a tag the weak
-//! inference.
+//! The inference overrules the vendor's tag if it has at least 4 gaps and 75 % of them agree. A different tag then sets
+//! the flag `frequency_conflict`. Otherwise the latest tag decides. Without a tag, the inference decides with fewer
+//! gaps too.
 //!
-//! Frequencies without a gap class (3, 6, 24 or 26 payments a year) stay as tagged while the median gap is
-//! within 15 % of them (R31). A four-weekly tag stays while fewer than six gaps all match it.
-//! Source: bounds and thresholds are this service's own, chosen against reported misreadings; they are the
-//! defaults of the parameters `frequency.…`.
+//! Frequencies without a gap class (3, 6, 24 or 26 payments a year) stay as tagged while the median gap is within 15 %
+//! of them (R31). A four-weekly tag stays while there are fewer than six gaps and all match four weeks. Source: this
+//! service chose the bounds and thresholds to prevent reported errors. They are the defaults of the parameters
+//! `frequency.…`.
 
 use chrono::NaiveDate;
 
@@ -95,7 +95,7 @@ pub fn estimate_frequency(dates: &[TaggedDate], rules: &Rules) -> FrequencyEstim
     }
 }
 
-/// Frequency inferred from gaps, with the number of gaps that agree.
+/// Frequency inferred from gaps, with the number of gaps that support it.
 struct GapInference {
     frequency: Frequency,
     agreeing: i64,
@@ -110,7 +110,7 @@ impl GapInference {
     }
 }
 
-/// True if the gap between two ex-dates is a restart of payments.
+/// True if payments restarted after the gap between two ex-dates.
 pub(crate) fn is_restart(from: NaiveDate, to: NaiveDate, rules: &Rules) -> bool {
     (to - from).num_days() > rules.frequency.restart_days
 }
@@ -160,7 +160,7 @@ fn counted<T>(items: impl Iterator<Item = T>) -> i64 {
     items.fold(0, |count, _| count + 1)
 }
 
-/// True if all gaps are about four weeks: 165 to 171 days in six gaps.
+/// True if all gaps are about four weeks: six gaps that sum to 165 to 171 days.
 fn is_four_weekly(gaps: &[i64]) -> bool {
     let (count, days) = gaps.iter().fold((0, 0), |(count, days), gap| (count + 1, days + gap));
     gaps.iter().all(|gap| (26..=30).contains(gap)) && (165 * count..=171 * count).contains(&(6 * days))
@@ -178,7 +178,7 @@ fn class_of(twice_days: i64, rules: &rules::FrequencyRules) -> Option<(Frequency
     .find(|(_, from, to)| (2 * from..=2 * to).contains(&twice_days))
 }
 
-/// Twice the median gap, in days. The doubled mean of two middle gaps is an integer.
+/// Twice the median gap, in days. The doubling makes the mean of two middle gaps an integer.
 fn twice_median(gaps: &[i64]) -> i64 {
     let mut sorted = gaps.to_vec();
     sorted.sort_unstable();
@@ -186,7 +186,7 @@ fn twice_median(gaps: &[i64]) -> i64 {
     if sorted.len() % 2 == 1 { 2 * sorted[middle] } else { sorted[middle - 1] + sorted[middle] }
 }
 
-/// True if the tag is a frequency without a gap class and the median gap is near it.
+/// True if the tag is a frequency without a gap class, and the median gap is near the tag's period.
 fn fits_unclassed(tag: Frequency, gaps: &[i64], rules: &rules::FrequencyRules) -> bool {
     if tag == Frequency::FourWeekly {
         return is_four_weekly(gaps);

@@ -1,10 +1,10 @@
 //! Membership in the lists of dividend growers: Aristocrats, Kings and tiers (R15).
 //!
-//! Aristocrat: a paying S&P 500 member with a streak of 25 years that is not at risk. It also needs a float
-//! market cap of 3 bn and an average daily value of 5 m over three months. A missing input means no.
-//! King: a streak of 50 years, any listing. Tiers: champion 25+, contender 10–24, challenger 5–9.
-//! The bounds are the parameters `lists.…`. The index's minimum of 40 names, sector cap and one share class
-//! per issuer are not modelled. Source: index methodology.
+//! Aristocrat: a paying S&P 500 member with a streak of 25 years that is not at risk. The float market cap must be at
+//! least 3 bn. The average daily traded value of three months must be at least 5 m. With a missing input, a security is
+//! not a member. King: a streak of 50 years, without further conditions. Tiers: champion 25+, contender 10–24,
+//! challenger 5–9. The bounds are the parameters `lists.…`. The index's minimum of 40 names, sector cap and one share
+//! class per issuer are not modelled. Source: index methodology.
 
 use rust_decimal::Decimal;
 
@@ -16,7 +16,7 @@ use crate::row::{DividendState, ListTier};
 pub struct GrowerListInput {
     /// Consecutive years of increases (R14).
     pub streak_years: i32,
-    /// True if the forward dividend would end the streak.
+    /// True if the forward dividend is too low to continue the streak.
     pub streak_at_risk: bool,
     /// Dividend status of the payer.
     pub status: DividendState,

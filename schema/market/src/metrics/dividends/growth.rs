@@ -1,12 +1,12 @@
 //! Annual dividend totals and compound dividend growth (R13).
 //!
 //! `D[y]` is the sum of split-adjusted regular dividends of a dividend year: n consecutive slots of the payment
-//! schedule (R34), or the calendar year of irregular and frequent payers. A dip and a missing slot count the
-//! smaller neighbour's amount. Y0 is the last complete year; the running year is never an end point. Growth over
-//! n years is `(D[Y0] / D[Y0-n])^(1/n) - 1`. It is null when the base is missing or 0, or when any year of the
-//! span is 0 or unknown. It is also null when the base is a partial first year, with fewer payments than the
-//! next. A year in which the frequency changed has the total of its mean annual rate.
-//! Source: calendar-year practice of published dividend champions lists.
+//! schedule (R34), or the calendar year of irregular and frequent payers. A dip or a missing slot counts with the
+//! smaller amount of its neighbours. Y0 is the last complete year; the running year is never an end point. Growth over
+//! n years is `(D[Y0] / D[Y0-n])^(1/n) - 1`. Growth is null if the base is missing or 0, or if any year of the span is
+//! 0 or unknown. It is also null if the base is a partial first year, with fewer payments than the next year. The total
+//! of a year with a change of the frequency is its mean annual rate. Source: the calendar years of published lists of
+//! dividend champions.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
@@ -14,7 +14,7 @@ use rust_decimal::Decimal;
 use super::schedule::{Reading, Schedule};
 use crate::metrics::arithmetic::{HUNDRED, quotient, remove_division_error, root};
 
-/// Months of a year. One payment of a schedule covers this number divided by n.
+/// Months of a year. One of n payments a year covers 12 / n months.
 const YEAR: i32 = 12;
 
 /// Dividend total of one year.
@@ -28,7 +28,7 @@ pub struct YearTotal {
     pub payments: i32,
     /// True if payments of unknown amount are missing.
     pub is_unknown: bool,
-    /// Twelfths of the year that its payments and assumed payments cover; `None` without a schedule.
+    /// Number of months of the year that its payments and assumed payments cover; `None` without a schedule.
     coverage: Option<i32>,
 }
 
@@ -37,14 +37,14 @@ pub struct YearTotal {
 pub struct AnnualTotals {
     /// One entry per year, ascending, without gaps.
     pub years: Vec<YearTotal>,
-    /// Years with a payment whose ex-date is in another calendar year.
+    /// Dividend years that contain a payment with an ex-date in another calendar year.
     pub shifted: Vec<i32>,
-    /// Dividend years in which the schedule lacks a payment.
+    /// Dividend years with a missing payment in the schedule.
     pub gaps: Vec<i32>,
 }
 
 impl AnnualTotals {
-    /// Sums a schedule by year up to the year of `as_of`.
+    /// Sums the payments of a schedule by year, up to the year of `as_of`.
     pub fn new(schedule: &Schedule, as_of: NaiveDate) -> Self {
         let running = as_of.year();
         let in_range = |year: i32| year <= running;
@@ -134,7 +134,7 @@ impl AnnualTotals {
         self.total(year).is_some_and(|total| total.is_unknown)
     }
 
-    /// Compound growth over the `span` years up to `last`, percent a year.
+    /// Compound growth over the `span` years that end with `last`, percent a year.
     pub fn growth(&self, last: i32, span: i32) -> Option<Decimal> {
         let base = self.total(last - span)?;
         if (last - span..=last).any(|year| self.amount(year) <= Decimal::ZERO || self.is_unknown(year)) {

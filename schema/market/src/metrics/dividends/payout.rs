@@ -1,13 +1,12 @@
 //! Payout ratio, dividend cover base and free-cash-flow payout (R17).
 //!
-//! Payout is trailing regular dividends over trailing diluted earnings per share, in percent. Real estate
-//! uses funds from operations per share where given. Earnings of 0 or less give null with
-//! `negative_earnings`, never a negative ratio. Values above 100 are valid.
+//! Payout is trailing regular dividends over trailing diluted earnings per share, in percent. For real estate, funds
+//! from operations per share replace earnings if a vendor gives them. With earnings of 0 or less the ratio is null and
+//! the status `negative_earnings`. Values above 100 are valid.
 //!
-//! Free-cash-flow payout is dividends paid over operating cash flow less capital expenditure. It is null when
-//! that is 0 or less. Outflows may have either sign. Funds have no payout.
-//! Source: payout ratios as brokers define them; funds from operations as real estate investment trusts
-//! report them.
+//! Free-cash-flow payout is dividends paid over operating cash flow less capital expenditure. It is null if this free
+//! cash flow is 0 or less. Outflows may have either sign. Funds have no payout. Source: payout ratios as brokers define
+//! them; funds from operations as real estate investment trusts report them.
 
 use rust_decimal::Decimal;
 
@@ -90,12 +89,13 @@ pub fn payout_ratio(input: &PayoutInput) -> (Result<Decimal, NoPayoutReason>, Pa
     (ratio, basis)
 }
 
-/// Free cash flow: operating cash flow less capital expenditure. Vendors give the expenditure with either sign.
+/// Free cash flow: operating cash flow less capital expenditure. The sign of the expenditure is ignored, because
+/// vendors differ.
 pub fn free_cash_flow(operating: Option<Decimal>, capital_expenditure: Option<Decimal>) -> Option<Decimal> {
     operating?.checked_sub(capital_expenditure?.abs())
 }
 
-/// Dividends paid over free cash flow, percent; `None` unless the cash flow is positive.
+/// Dividends paid over free cash flow, percent; `None` if the cash flow is not positive.
 pub fn fcf_payout(dividends_paid: Option<Decimal>, free_cash_flow: Option<Decimal>) -> Option<Decimal> {
     percent_of(dividends_paid?.abs(), keep_positive(free_cash_flow)?)
 }

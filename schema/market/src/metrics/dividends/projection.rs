@@ -1,14 +1,13 @@
 //! Expected ex-dates of the next 366 days, projected from past payments (R19).
 //!
-//! The earliest declared ex-date from the as-of date on is the next one. Without it, dates are projected for
-//! active payers of known frequency. The slots of the last year (its n newest ex-dates) repeat after 12
-//! months, rolled forward to a session. Weekly rhythms repeat after a number of days. With fewer ex-dates
-//! than a year has, one period follows another from the last ex-date.
+//! The next ex-date is the earliest declared ex-date on or after the as-of date. Without it, dates are projected for
+//! active payers of known frequency. The slots of the last year (the n newest ex-dates) repeat after 12 months. A day
+//! without a session moves to the next session. Weekly and similar frequencies repeat after a number of days. If fewer
+//! than n ex-dates are known, one period after another is added to the last ex-date.
 //!
-//! All ex-dates of 366 days are projected, so that a year's income can be added up. A projected date that
-//! passed sets `overdue` and is not served. Calendars contain declared events only, unless projections are
-//! requested.
-//! Source: the slot rule is this service's own; vendors served the last ex-date as the next one.
+//! All ex-dates of 366 days are projected, so that a year's income can be added up. A projected date in the past sets
+//! the flag `overdue` and is not served. Calendars contain declared events only, unless projections are requested.
+//! Source: the slot rule is this service's own.
 
 use chrono::{Days, Months, NaiveDate};
 
@@ -17,19 +16,19 @@ use crate::metrics::calendar::session_on_or_after;
 /// Projection horizon, days.
 const HORIZON: u64 = 366;
 
-/// Expected ex-date, not declared.
+/// Expected ex-date without a declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedExDate {
     /// Projected ex-date.
     pub ex_date: NaiveDate,
-    /// Known ex-date that the projection repeats: that of the same slot a year before, or the last ex-date of a
-    /// shorter history.
+    /// Known ex-date that the projection repeats. It is the same slot a year before, or the last ex-date of a shorter
+    /// history.
     pub repeats: NaiveDate,
 }
 
 /// Expected ex-dates after the last known ex-date, ascending. Expected dates that have passed are included.
 ///
-/// `ex_dates` are the regular ex-dates in order, one per day, with declared future ones.
+/// `ex_dates` are the regular ex-dates in order, one per day, including declared future ex-dates.
 pub fn project_ex_dates(
     ex_dates: &[NaiveDate],
     payments_per_year: i32,
@@ -53,7 +52,7 @@ pub fn project_ex_dates(
     expected
 }
 
-/// Days between payments of week-based frequencies.
+/// Days between two payments, for frequencies that are multiples of a week.
 fn step(payments_per_year: u32) -> Option<u32> {
     match payments_per_year {
         52 => Some(7),
@@ -72,8 +71,8 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
     }
 }
 
-/// Projects one payment period after another. `after` gives the date after a number of periods; the repeated
-/// ex-dates are taken from `slots` in turn.
+/// Projects one payment period after another. `after` returns the date after a number of periods. The projections
+/// repeat the ex-dates of `slots` in turn.
 fn every(
     slots: &[NaiveDate],
     until: NaiveDate,
@@ -87,7 +86,7 @@ fn every(
         .collect()
 }
 
-/// Projects the slots of the last year by whole years.
+/// Projects the slots of the last year, each a whole number of years later.
 fn again(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<ExpectedExDate> {
     let later = |slot: NaiveDate, years: u32| {
         slot.checked_add_months(Months::new(12 * years)).map(session_on_or_after)

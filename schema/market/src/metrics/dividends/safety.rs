@@ -1,12 +1,11 @@
 //! High-yield screen, yield-trap warning and safety label (R18).
 //!
-//! Screen: a listed, paying stock with a headline yield from the minimum (4 %) up to 25 % (above:
-//! `yield_suspect`). Its price is at most 5 sessions old, and dividends and price share one currency.
-//! Trap: a payout above 100 %, a forward dividend more than 10 % below the trailing one, or a price fall of
-//! more than 40 % in 12 months.
-//! Safety: `unsafe` if not paying, at risk or with a payout above 100 %; `borderline` at 75–100 % (real
-//! estate 90–100 %); else `safe`. It is null for funds, for non-payers and without a payout ratio.
-//! Source: thresholds are this service's own (the parameters `safety.…`) and not advice.
+//! Screen: a listed, paying stock with a headline yield from the minimum (4 %) up to 25 %. A higher yield is
+//! `yield_suspect`. The price is at most 5 sessions old, and dividends and price are in one currency. Trap: a payout
+//! above 100 %, a forward dividend more than 10 % below the trailing one, or a price fall of more than 40 % in 12
+//! months. Safety: `unsafe` if not paying, at risk or with a payout above 100 %; `borderline` at 75–100 % (real estate
+//! 90–100 %); else `safe`. It is null for funds, for non-payers and without a payout ratio. Source: the thresholds are
+//! this service's own (the parameters `safety.…`). They are not advice.
 
 use rust_decimal::Decimal;
 
@@ -25,7 +24,7 @@ pub fn is_suspect(dividend_yield: Option<Decimal>, rules: &SafetyRules) -> bool 
     dividend_yield.is_some_and(|value| value > rules.suspect_yield)
 }
 
-/// True if a price of this age, in sessions, passes the high-yield screen. An unknown age does not pass.
+/// True if the high-yield screen accepts a price of this age, in sessions. An unknown age is not accepted.
 fn is_fresh(price_age_sessions: Option<i32>) -> bool {
     price_age_sessions.is_some_and(|age| age <= FRESH_SESSIONS)
 }
@@ -59,7 +58,7 @@ pub struct HighYieldScreen<'a> {
 }
 
 impl HighYieldScreen<'_> {
-    /// True if a security passes the screen.
+    /// True if the screen contains the security.
     pub fn passes(&self, input: &HighYieldScreenInput) -> bool {
         let has_type = match self.types {
             Some(types) => types.contains(&input.security_type),
@@ -75,7 +74,7 @@ impl HighYieldScreen<'_> {
     }
 }
 
-/// Inputs of the trap warning and the safety label; percents in points.
+/// Inputs of the trap warning and the safety label. Percents are percent points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SafetyInput {
     /// True for funds.
@@ -116,7 +115,7 @@ pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool>
     signs.into_iter().flatten().reduce(|a, b| a || b)
 }
 
-/// Safety label; `None` for funds, non-payers, unknown dividends and without a payout ratio.
+/// Safety label. `None` for funds, non-payers and unknown dividends, and without a payout ratio.
 pub fn safety_label(input: &SafetyInput, rules: &SafetyRules) -> Option<Safety> {
     if input.is_fund || matches!(input.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;

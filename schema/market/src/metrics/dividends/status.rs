@@ -8,11 +8,11 @@
 //! - `lapsed`: all others.
 //! - `unknown`: instead of `non_payer`, if no source that covers the security carries dividends (R38).
 //!
-//! The minimums exist because bond funds go ex twice in December and not in January, and weekly payers skip a
-//! holiday week. A quarantined regular amount (R28) still proves by its ex-date that the payer pays.
+//! The minimums exist because bond funds go ex twice in December and not in January, and weekly payers skip a holiday
+//! week. The ex-date of a quarantined regular amount (R28) still proves that the payer pays.
 //!
-//! Suspended and lapsed payers have a forward dividend and headline yield of 0 and no projection.
-//! Source: 1.5 periods and the numbers of days are this service's own, the parameters `status.…`.
+//! Suspended and lapsed payers have a forward dividend and headline yield of 0 and no projection. Source: this service
+//! chose 1.5 periods and the numbers of days. They are the parameters `status.…`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -25,16 +25,16 @@ use crate::row::DividendState;
 pub struct StatusInput {
     /// As-of date.
     pub as_of: NaiveDate,
-    /// Newest regular ex-date. Declared future ex-dates and ex-dates of quarantined amounts count.
+    /// Newest regular ex-date, including declared future ex-dates and ex-dates of quarantined amounts.
     pub last_ex_date: Option<NaiveDate>,
-    /// Newest declaration date of a regular dividend. The ex-date replaces a missing declaration date.
+    /// Newest declaration date of a regular dividend. Without a declaration date, the ex-date is used.
     pub last_declared: Option<NaiveDate>,
     /// Payments a year, if known.
     pub payments_per_year: Option<i32>,
     /// Date of a suspension notice.
     pub suspended_on: Option<NaiveDate>,
-    /// True if a missing dividend means that none was paid, because a source that covers the security carries
-    /// dividends.
+    /// True if a source that covers the security carries dividends. A missing dividend then means that nothing was
+    /// paid.
     pub is_covered: bool,
 }
 
@@ -58,7 +58,7 @@ pub fn dividend_status(input: &StatusInput, rules: &rules::StatusRules) -> Divid
     if paying { DividendState::Active } else { DividendState::Lapsed }
 }
 
-/// Number of days without an ex-date that never make a frequent payer lapse.
+/// Number of days without an ex-date that a frequent payer may always have without lapsing.
 fn least_days(payments_per_year: i32, rules: &rules::StatusRules) -> i64 {
     match payments_per_year {
         12 | 13 => rules.monthly_least_days,

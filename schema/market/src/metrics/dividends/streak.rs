@@ -1,20 +1,20 @@
 //! Increase streak and payment streak of a payer, in years (R14).
 //!
-//! The increase streak counts consecutive years, back from the last complete year (Y0), with a total more
-//! than 0.05 % above the year before. The tolerance absorbs split rounding. An equal total ends the streak. A
-//! partial first year cannot be a base, as for growth (R13). The running year counts early once its declared
-//! total exceeds Y0's. Specials never count.
+//! The increase streak is the number of consecutive years with a total more than 0.05 % above the year before. It is
+//! counted back from the last complete year (Y0). The tolerance absorbs split rounding. An equal total ends the streak.
+//! A partial first year cannot be a base, as for growth (R13). The running year counts as soon as its declared total
+//! exceeds the total of Y0. Specials never count.
 //!
-//! A cut declared this year keeps the number until year-end but puts the streak at risk: the forward dividend
-//! is then below `D[Y0]` by more than the tolerance. A spin-off year without an increase neither counts nor
-//! ends the streak; it is flagged for review. Flat years are skipped in the same way, at most
+//! A cut declared this year does not change the number before the end of the year, but the streak is at risk. The
+//! forward dividend is then below `D[Y0]` by more than the tolerance. A spin-off year without an increase neither
+//! counts nor ends the streak; it is flagged for review. Flat years are skipped in the same way, at most
 //! `streak.tolerated_flat_years` in a row (default 0).
 //!
-//! A year with payments of unknown amount cannot be compared: the streak ends there as a lower bound (R34). A
-//! streak that reaches the first total may be longer (`lower_bound`). This does not apply if the company
-//! was listed in that year or later. An operator's seed (`years` through `through_year`) covers earlier
-//! years: if every later year is an increase, the seed's years are added.
-//! Source: calendar-year practice of published dividend champions lists; the tolerance is this service's own.
+//! A year with payments of unknown amount cannot be compared. The streak ends there, and its number is a lower bound
+//! (R34). A streak that reaches the first total may be longer too (`lower_bound`), unless the company was listed in
+//! that year or later. An operator's seed (`years` through `through_year`) covers earlier years: if every later year is
+//! an increase, the seed's years are added. Source: the calendar years of published lists of dividend champions. The
+//! tolerance is this service's own.
 
 use rust_decimal::Decimal;
 
@@ -22,10 +22,10 @@ use super::growth::AnnualTotals;
 use crate::metrics::arithmetic::{keep_positive, length_to_i32, percent_to_fraction};
 use crate::metrics::rules::StreakRules;
 
-/// Operator's count of increases before the data begin.
+/// Operator's number of years of increases before the data begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreakSeed {
-    /// Years of increases covered by the seed.
+    /// Number of years of increases in the seed.
     pub years: i32,
     /// Last year of the seed.
     pub through_year: i32,
@@ -36,9 +36,9 @@ pub struct StreakSeed {
 pub struct Streak {
     /// Consecutive years of increases.
     pub years: i32,
-    /// True if the data may begin too late to contain the whole streak.
+    /// True if the real streak may be longer, because the data begin too late.
     pub lower_bound: bool,
-    /// First year of the streak.
+    /// True if the streak includes years of an operator's seed.
     pub started: Option<i32>,
     /// True if the streak contains an operator's seed.
     pub seeded: bool,
@@ -61,7 +61,7 @@ pub struct StreakInput<'a> {
     pub running: i32,
     /// Operator's seed.
     pub seed: Option<StreakSeed>,
-    /// Year of listing, if known.
+    /// Year of the listing, if known.
     pub listed: Option<i32>,
     /// Years with a spin-off.
     pub spin_offs: &'a [i32],
@@ -110,10 +110,10 @@ fn is_kept(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
     !is_cut(new, old, rules)
 }
 
-/// Effect of one year on a streak.
+/// Kind of a year in a streak.
 enum StreakYear {
     Increased,
-    /// Spin-off year: neither counts nor ends the streak.
+    /// Spin-off year, which neither counts nor ends the streak.
     Excused,
     Flat,
     /// Payments of unknown amount are missing in this year or in the year before.
@@ -121,17 +121,17 @@ enum StreakYear {
     Broken,
 }
 
-/// Result of walking back through the years of a streak.
+/// Result of going back through the years of a streak.
 #[derive(Debug, Default)]
 struct StreakWalk {
-    /// Year of the oldest increase; 0 without one.
+    /// Year of the oldest increase; 0 without an increase.
     started: i32,
     counted: i32,
-    /// Oldest year used as a base of comparison.
+    /// Oldest year with which another year was compared.
     base: i32,
     /// Skipped years with an unchanged total.
     flat: Vec<i32>,
-    /// True if the walk ends at a year that cannot be compared.
+    /// True if the streak ends at a year that cannot be compared.
     reaches_unknown: bool,
 }
 
@@ -162,7 +162,7 @@ impl StreakWalk {
         }
     }
 
-    /// Streak including the seed's years; `None` if a year since the seed broke it.
+    /// Streak including the years of the seed; `None` if a year after the seed ended the streak.
     fn seeded(&self, seed: StreakSeed, last: i32, last_complete: i32) -> Option<Streak> {
         let unbroken = self.base <= seed.through_year;
         let vouched = seed.through_year >= last_complete;
@@ -187,9 +187,9 @@ pub fn is_at_risk(
     forward.zip(total).is_some_and(|(forward, total)| is_cut(forward, total, rules))
 }
 
-/// Consecutive years with a regular payment, back from the running year or the year before.
+/// Consecutive years with a regular payment, counted back from the running year or from the year before.
 ///
-/// `unproven` are years with a quarantined amount: the amount is unknown, but a payment was made.
+/// `unproven` are years with a quarantined amount. The payer paid in these years, but the amount is unknown.
 pub fn payment_years(totals: &AnnualTotals, unproven: &[i32], running: i32) -> i32 {
     let paid = |year: i32| totals.amount(year) > Decimal::ZERO || unproven.contains(&year);
     let last = if paid(running) { running } else { running - 1 };

@@ -4,23 +4,23 @@
 //! basis. Pay dates have no effect.
 //!
 //! Forward: the latest regular amount declared by `as_of`, times the payments a year n (R31). For n = 2 with
-//! an alternating interim and final dividend, the last two amounts are added instead. They alternate if each
-//! of the four newest steps exceeds 10 % and reverses the step before. With fewer than five amounts, a
+//! alternating interim and final dividends, the last two amounts are added instead. Amounts alternate if each of the
+//! four newest steps exceeds 10 % and has the opposite direction of the step before. With fewer than five amounts, a
 //! difference of more than 10 % between the last two is enough.
 //!
-//! An amount of at least three times the median of the four before it is probably an untyped special. It must
-//! also differ from the last of them by more than a factor of 1.5. The forward figure then uses the payment
-//! before it until the next one confirms it (`latest_amount_unusual`). Amounts are not compared across a
-//! pause of more than 550 days.
+//! A latest amount is probably an untyped special if it is at least three times the median of the four amounts before
+//! it. It must also differ from the amount before it by more than a factor of 1.5. The forward figure then uses the
+//! payment before it, until the next payment confirms the amount (`latest_amount_unusual`). Amounts are not compared
+//! across a pause of more than 550 days.
 //!
 //! Funds, delisted securities and irregular payers have no forward figure. Suspended and lapsed payers have
 //! 0.
 //!
-//! The headline yield is the forward yield if a forward figure exists, else the trailing yield, on the latest
-//! raw close carried through splits. Non-payers, suspended and lapsed payers have 0. It is null without a
-//! price, with unknown dividends, or if dividends and prices are in different currencies.
-//! Source: the usual trailing twelve months and indicated annual dividend. The bounds, 10 %, the factors and
-//! 550 days are this service's own: the parameters `forward.…` and `frequency.restart_days`.
+//! The headline yield is the forward yield if a forward figure exists, else the trailing yield. Its price is the latest
+//! raw close, adjusted for the splits since its session. Non-payers, suspended and lapsed payers have 0. It is null
+//! without a price, with unknown dividends, or if dividends and prices are in different currencies. Source: the usual
+//! trailing twelve months and indicated annual dividend. This service chose the bounds, 10 %, the factors and 550 days.
+//! They are the parameters `forward.…` and `frequency.restart_days`.
 
 use chrono::NaiveDate;
 
@@ -44,7 +44,7 @@ pub struct DividendRate {
     pub amount: Decimal,
 }
 
-/// Rates in the 12 months up to a day: left bound open, right bound closed.
+/// Rates of the 12 months up to a day. The first day of the window is excluded, the last day included.
 pub fn trailing_rates(rates: &[DividendRate], as_of: NaiveDate) -> &[DividendRate] {
     let start = months_before(as_of, 12);
     let from = rates.partition_point(|rate| rate.ex_date <= start);
@@ -57,9 +57,9 @@ pub fn sum(rates: &[DividendRate]) -> Decimal {
     remove_division_error(rates.iter().map(|rate| rate.amount).sum())
 }
 
-/// True if the trailing count differs from the payments a year.
+/// True if the number of payments in the trailing year differs from the payments a year.
 ///
-/// Above 12 payments a year a difference of one is normal, since weeks do not divide years.
+/// Above 12 payments a year, a difference of one is normal, because a year is not a whole number of weeks.
 pub fn is_unusual_count(count: i32, payments_per_year: i32) -> bool {
     (count - payments_per_year).abs() > i32::from(payments_per_year > 12)
 }
@@ -71,8 +71,8 @@ pub struct ForwardDividend {
     pub amount: Option<Decimal>,
     /// Method behind the amount.
     pub basis: ForwardBasis,
-    /// True if the latest payment is unusually large and unconfirmed. `amount` is then computed from the
-    /// payment before it.
+    /// True if the latest payment is unusually large and not confirmed. `amount` is then computed from the payment
+    /// before it.
     pub latest_unusual: bool,
 }
 
@@ -81,7 +81,7 @@ impl ForwardDividend {
     pub const NONE: Self = Self { amount: None, basis: ForwardBasis::None, latest_unusual: false };
 }
 
-/// Computes the forward dividend of the next 12 months. `rates` contain every declared payment, in order.
+/// Computes the forward dividend of the next 12 months. `rates` contains every declared payment, in order.
 pub fn forward_dividend(
     rates: &[DividendRate],
     payments_per_year: Option<i32>,
@@ -110,7 +110,7 @@ pub fn forward_dividend(
     ForwardDividend { amount: Some(remove_division_error(amount)), basis, latest_unusual }
 }
 
-/// True if the latest amount is far above the earlier amounts and unconfirmed.
+/// True if the latest amount is far above the earlier amounts and not confirmed.
 fn is_latest_unusual(rates: &[DividendRate], rules: &Rules) -> bool {
     let Some(newest @ [before @ .., previous, latest]) = rates.last_chunk::<5>() else { return false };
     let without_pause = newest.windows(2).all(|pair| !is_restart(pair[0].ex_date, pair[1].ex_date, rules));
@@ -148,7 +148,7 @@ pub struct HeadlineInput {
     pub yield_forward: Option<Decimal>,
     /// Trailing yield, percent.
     pub yield_ttm: Option<Decimal>,
-    /// True if a forward figure exists, even if its yield cannot be computed.
+    /// True if a forward figure exists, even if it has no yield.
     pub has_forward: bool,
     /// True if dividends and prices are in different currencies.
     pub mismatch: bool,
@@ -183,7 +183,8 @@ pub struct YieldRange {
 const RANGE_MONTHS: i32 = 60;
 const RANGE_MINIMUM: usize = 12;
 
-/// Range of trailing yields at the last 60 month ends with 12 months of history before them; `None` under 12.
+/// Range of trailing yields at the last 60 month ends. A month end needs 12 months of history. `None` with fewer than
+/// 12 such month ends.
 pub(crate) fn yield_range(
     rates: &[DividendRate],
     series: &PriceSeries<'_>,

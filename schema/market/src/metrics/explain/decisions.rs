@@ -9,10 +9,10 @@ use crate::event::{Action, DecisionVerdict};
 use crate::history::History;
 use crate::metrics::merge::newest_decisions;
 
-/// Decision about one row, with the content that the row had at the time.
+/// Decision about one row, with the content of the row at the time of the decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedDecision {
-    /// The decision.
+    /// Verdict: release or confirm.
     pub verdict: DecisionVerdict,
     /// Kind of the row: price, dividend or split.
     pub kind: String,
@@ -22,11 +22,11 @@ pub struct ExplainedDecision {
     pub id: Option<String>,
     /// Feed of the row.
     pub source: String,
-    /// Value of the row at the time of the decision: amount a share, close, or new shares of a split.
+    /// Value of the row at the time of the decision: amount per share, close, or number of new shares of a split.
     pub value: ExactDecimal,
     /// Reason code of the quarantine.
     pub reason: String,
-    /// Explanation given for the decision.
+    /// Reason that the operator gave for the decision.
     pub note: String,
     /// Time of the decision or of its revocation.
     pub decided_at: DateTime<Utc>,

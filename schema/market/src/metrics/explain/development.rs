@@ -14,7 +14,7 @@ pub(crate) fn explain_development(computed: &ComputedMetrics<'_>) -> Vec<Explain
     [growth(computed), streaks(computed), changes(computed), counts(computed)].concat()
 }
 
-/// `D[year]` as text.
+/// Dividend total `D[year]` as text.
 fn total(computed: &ComputedMetrics<'_>, year: i32) -> String {
     let total = computed.growth.totals.total(year);
     total.map_or_else(|| "none".to_owned(), |total| number(Some(total.amount)))
@@ -43,7 +43,7 @@ fn growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     entries
 }
 
-/// Years that are not the plain sum of their ex-dates (R34).
+/// Years whose total is not the plain sum of their payments (R34), with the reason.
 fn peculiar_years(computed: &ComputedMetrics<'_>) -> String {
     let totals = &computed.growth.totals;
     let list = |what: &str, years: &[i32]| {

@@ -25,7 +25,7 @@ pub struct ExplainedMetric {
     pub rounding: String,
     /// Observations that determine the value.
     pub observations: Vec<ExplainedObservation>,
-    /// Number of further observations that are not listed because they are older.
+    /// Number of older observations that are not listed.
     pub older_observations: usize,
 }
 
@@ -74,7 +74,7 @@ impl Rounding {
     }
 }
 
-/// Builds the entry of a metric; its value is filled in from the row.
+/// Builds the entry of a metric. The value comes from the row.
 pub(crate) fn entry(
     metric: &str,
     rule: &str,
@@ -103,7 +103,7 @@ pub(crate) fn date(value: Option<NaiveDate>) -> String {
     value.map_or_else(|| "none".to_owned(), |value| value.to_string())
 }
 
-/// Trailing window as (exclusive start, inclusive end).
+/// Trailing window: first day (exclusive) and last day (inclusive).
 pub(crate) fn window(computed: &ComputedMetrics<'_>) -> (NaiveDate, NaiveDate) {
     (months_before(computed.inputs.as_of, 12), computed.inputs.as_of)
 }

@@ -1,6 +1,6 @@
 //! Explanation of metrics: the formula with its values, the observations used and the observations rejected.
 //!
-//! It reads the same computation as the rows; no figure is calculated twice.
+//! Explanations and rows use the same computed metrics; no figure is calculated twice.
 
 mod decisions;
 mod development;
@@ -45,7 +45,7 @@ pub struct Explanation {
     pub metrics: Vec<ExplainedMetric>,
     /// Observations without effect, each with the reason.
     pub unused: Vec<ExplainedObservation>,
-    /// Number of further unused observations that are not listed because they are older.
+    /// Number of older unused observations that are not listed.
     pub older_unused: usize,
     /// Rows excluded from the figures (quarantined), with the reason.
     pub quarantined: Vec<Quarantined>,
@@ -54,8 +54,8 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Limits the explanation to days from `first` on. Older observations are only counted, and older
-    /// quarantined rows are left out.
+    /// Limits the explanation to days from `first` on. Older observations are counted but not listed. Older quarantined
+    /// rows are left out.
     pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
         for metric in &mut self.metrics {
             metric.older_observations = leave_out(&mut metric.observations, first);
@@ -94,7 +94,7 @@ pub fn explain(history: &History, context: &DerivationContext<'_>) -> Explanatio
     }
 }
 
-/// Explains the close of one session: the source used, and the closes of the other sources.
+/// Explains the close of one session: its source, and the closes of the other sources.
 pub fn explain_session(
     history: &History,
     context: &DerivationContext<'_>,

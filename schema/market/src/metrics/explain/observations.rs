@@ -14,7 +14,7 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{AdjustedStep, ObservationStatus, Payment};
 use crate::row::AmountReading;
 
-/// Payment that counts. Its reading is added if it differs from the face value.
+/// Observation of a payment that counts. The reading is added if it differs from the declared amount.
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
     let reading = reading_text(computed, payment);
@@ -25,7 +25,7 @@ pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) 
     }
 }
 
-/// Reading of a row by the payment schedule; empty at face value.
+/// Text of the payment schedule's reading of a row; empty if the declared amount is regular.
 fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String {
     let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
     let regular = number(Some(reading.regular));
@@ -45,8 +45,8 @@ fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String
     }
 }
 
-/// Payments with an ex-date in (after, through] whose class satisfies `counts`. Later splits are added, since
-/// they change the share basis of the payments.
+/// Payments with an ex-date after `after`, up to and including `through`, if `counts` is true for their class. Later
+/// splits are added, because they change the share basis of the payments.
 pub(crate) fn of_dividends(
     computed: &ComputedMetrics<'_>,
     after: NaiveDate,
@@ -62,7 +62,7 @@ pub(crate) fn of_dividends(
     used
 }
 
-/// Splits that count, in (after, as-of date].
+/// Splits that count, with an ex-date after `after`, up to and including the as-of date.
 fn of_splits(computed: &ComputedMetrics<'_>, after: NaiveDate) -> impl Iterator<Item = ExplainedObservation> {
     let splits = computed.inputs.merged.splits.splits.iter();
     let passed = splits.filter(move |split| {
@@ -85,7 +85,7 @@ pub(crate) fn of_bar(computed: &ComputedMetrics<'_>, index: usize) -> Vec<Explai
     of_day(computed, computed.inputs.series().bars.day[index])
 }
 
-/// Closes of all sources on a day. The close that is used comes first.
+/// Closes of all sources on a day. The used close comes first.
 pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedObservation> {
     let (series, basis) = (computed.inputs.series(), &computed.inputs);
     let counted = series.bars.day.binary_search(&day).ok();
@@ -181,7 +181,7 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
     unused
 }
 
-/// Payment that a feed's adjusted closes show and no row has, with the amount that the step is worth.
+/// Payment that a feed's adjusted closes show but no row has. The amount is computed from the step of the closes.
 fn of_missing(computed: &ComputedMetrics<'_>, step: &AdjustedStep<'_>) -> ExplainedObservation {
     let close = computed.inputs.series().close_before(step.ex_date);
     let amount = close.and_then(|close| close.checked_mul(Decimal::ONE - step.factor));

@@ -1,9 +1,9 @@
-//! Steps of a feed's adjusted closes: evidence of the dividends that the feed knows of (R40).
+//! Steps of a feed's adjusted closes, which are evidence of the feed's own dividends (R40).
 //!
-//! A step is the factor by which a feed adjusts its prices before a session. Without the splits of the session it is
-//! 1 - ΣD / C of the feed's own dividends. Steps confirm, contradict and name payments; they never make one.
+//! A step is the factor by which a feed adjusts its prices before a session. Without the splits of the session, a step
+//! is 1 - ΣD / C of the feed's own dividends. Steps confirm or contradict payments. They never add a payment.
 //!
-//! Of several versions of a step, the newest of each source counts.
+//! Of several versions of a step, the newest version of each source counts.
 
 use std::collections::BTreeMap;
 
@@ -29,18 +29,18 @@ pub(crate) struct AdjustedStep<'a> {
 }
 
 impl AdjustedStep<'_> {
-    /// True if an ex-date lies after the session before the step, up to the session after the step.
+    /// True if an ex-date lies in the step: after its last session before, and not after its first session.
     pub(crate) fn contains(&self, ex_date: NaiveDate) -> bool {
         self.previous < ex_date && ex_date <= self.ex_date
     }
 }
 
-/// True if two dividend factors differ so little that they come from the same payment.
+/// True if two dividend factors are so close that they come from the same payment.
 pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
     (a - b).abs() <= percent_to_fraction(rules.agreement)
 }
 
-/// Steps of all sources, by session and source.
+/// Steps of all sources, sorted by session and source.
 #[derive(Debug, Default)]
 pub(crate) struct AdjustedSteps<'a>(Vec<AdjustedStep<'a>>);
 
@@ -74,8 +74,8 @@ impl<'a> AdjustedSteps<'a> {
         &self.0
     }
 
-    /// Dividend factor by which a feed adjusts its prices before an ex-date. `None` if no feed has a step
-    /// there. If several sources have a step, the newest observation counts.
+    /// Dividend factor by which a feed adjusts its prices before an ex-date. `None` if no feed has a step there. Of
+    /// several sources with a step, the newest observation is used.
     pub(crate) fn factor(&self, ex_date: NaiveDate) -> Option<Decimal> {
         let from = self.0.partition_point(|step| step.ex_date < ex_date);
         let around = self.0[from..].iter().take_while(|step| step.ex_date == self.0[from].ex_date);

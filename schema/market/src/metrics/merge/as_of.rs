@@ -1,16 +1,14 @@
-//! As-of view: which facts had happened or been declared by a day (R8, R33).
+//! As-of view: visibility of a fact on a day, by its effective date and its declaration date (R8, R33).
 //!
-//! A row is visible from its effective day on, and a row with a declaration date from that day on. A row without one was visible when its feed was
-//! taken, so the current market date sees it however far ahead it lies. A look back would otherwise reveal
-//! the future of such feeds. There, an undated row is visible 30 days before it takes effect, about as early
-//! as boards declare.
+//! A row is visible from its declaration date on, and at the latest from its effective day on. On the current market
+//! date, a row without a declaration date is always visible, because its feed already contains it. In a look back, such
+//! a row becomes visible 30 days before its effective day. Boards declare about that early.
 
 use chrono::{Days, NaiveDate};
 
 use crate::metrics::context::DerivationContext;
 
-/// Number of days before its effective day on which a row without a declaration date becomes visible in a look
-/// back.
+/// Number of days before its effective day at which a row without a declaration date becomes visible in a look back.
 const DECLARED_AHEAD: u64 = 30;
 
 /// Visibility of facts on a market date.
@@ -27,7 +25,7 @@ impl AsOfView {
         Self { as_of, undated_through: if as_of < context.newest { ahead } else { NaiveDate::MAX } }
     }
 
-    /// True if a fact is visible, given its declaration date (if any) and its effective date.
+    /// True if a fact with this declaration date and this effective date is visible.
     pub(crate) fn is_visible(&self, declared: Option<NaiveDate>, effective: NaiveDate) -> bool {
         effective <= self.as_of
             || match declared {

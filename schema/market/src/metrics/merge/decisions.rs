@@ -26,23 +26,23 @@ impl<'a> DecisionIndex<'a> {
         Self { rows: standing.map(|newest| (newest.record.row.clone(), &newest.record)).collect() }
     }
 
-    /// True if any decision concerns a price.
+    /// True if at least one decision concerns a price.
     pub(crate) fn has_prices(&self) -> bool {
         self.rows.keys().any(|row| row.kind == Kind::Price)
     }
 
-    /// Decision about the bar of a source and day. It applies only to the same close.
+    /// Decision about the bar of a source and day. A decision applies only to the close for which it was made.
     pub(crate) fn find_for_bar(&self, source: &str, day: NaiveDate, close: Decimal) -> Option<&'a Decision> {
         self.get(|| row(Kind::Price, source, None, Some(day), close))
     }
 
-    /// True if a decision releases a dividend in spite of contradicting rows.
+    /// True if a decision releases a dividend although other rows contradict it.
     pub(crate) fn releases(&self, dividend: &Observation<Dividend>) -> bool {
         self.get(|| dividend_row(dividend))
             .is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
     }
 
-    /// True if a decision releases a split in spite of the price.
+    /// True if a decision releases a split although the price contradicts it.
     pub(crate) fn releases_split(&self, split: &Observation<Split>) -> bool {
         self.get(|| split_row(split)).is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
     }
@@ -72,7 +72,7 @@ impl<'a> DecisionIndex<'a> {
     }
 }
 
-/// Newest decision about each row, revoked decisions included.
+/// Newest decision about each row, including revoked decisions.
 pub(crate) fn newest(decisions: &[Observation<Decision>]) -> BTreeMap<&DecidedRow, &Observation<Decision>> {
     let mut newest: BTreeMap<&DecidedRow, &Observation<Decision>> = BTreeMap::new();
     for decision in decisions {
@@ -91,14 +91,14 @@ pub(crate) fn confirmed(decision: &Decision) -> Option<RowFault> {
     })
 }
 
-/// Decision key of a dividend.
+/// Key by which decisions identify a dividend.
 pub(crate) fn dividend_row(dividend: &Observation<Dividend>) -> DecidedRow {
     let record = &dividend.record;
     let date = record.ex_date.or(record.record_date);
     row(Kind::Dividend, &dividend.source, dividend.id.as_deref(), date, record.amount)
 }
 
-/// Decision key of a split.
+/// Key by which decisions identify a split.
 pub(crate) fn split_row(split: &Observation<Split>) -> DecidedRow {
     row(Kind::Split, &split.source, split.id.as_deref(), Some(split.record.ex_date), split.record.to)
 }

@@ -30,7 +30,7 @@ use crate::row::{Flag, Flags, QuarantineReason};
 /// Maximum distance of an ex-date after the newest session, days.
 const DAYS_AHEAD: i64 = 400;
 
-/// Winners of the preferred sources, before amounts and neighbours are checked.
+/// Winners of the preferred sources, before the check of their amounts and neighbours.
 #[derive(Debug)]
 pub(crate) struct DividendWinners {
     pub winners: Vec<WinningVersion>,
@@ -43,9 +43,9 @@ pub(crate) struct DividendWinners {
 pub(crate) struct MergedDividends<'a> {
     /// Payments that count, by ex-date.
     pub payments: Vec<Payment<'a>>,
-    /// Quarantined regular outliers by ex-date: their amounts do not count, but their ex-dates do (R28).
+    /// Quarantined regular outliers by ex-date. Their ex-dates count, their amounts do not (R28).
     pub unproven: Vec<Payment<'a>>,
-    /// Ex-dates of regular amounts that are far above the rate before them and unconfirmed by later payments (R28).
+    /// Ex-dates of regular amounts that are far above the rate before them and that no later payment confirms (R28).
     pub unconfirmed: Vec<NaiveDate>,
     /// Withdrawn payments by ex-date.
     pub cancelled: Vec<Payment<'a>>,
@@ -53,7 +53,7 @@ pub(crate) struct MergedDividends<'a> {
     pub quarantined: Vec<QuarantinedRow>,
 }
 
-/// First stage of the merge: picks the winner of each key, and keeps the winners of the preferred sources.
+/// First stage of the merge: finds the winner of each key, and keeps the winners of the preferred sources.
 pub(crate) fn dividend_winners(
     history: &History,
     policy: &SourcePolicy,
@@ -81,7 +81,7 @@ pub(crate) fn dividend_winners(
     result
 }
 
-/// Live stock dividends as (ex-date, new shares per old share). With `known`, only the dividends that are
+/// Stock dividends that are not withdrawn, as (ex-date, new shares per old share). With `known`, only the dividends
 /// visible in that view.
 pub(crate) fn stock_dividends(
     history: &History,
@@ -99,8 +99,8 @@ pub(crate) fn stock_dividends(
         .collect()
 }
 
-/// Sum of the live payments with an ex-date in (after, through]. The amounts are those of the rows, without
-/// adjustment.
+/// Sum of the payments with an ex-date after `after`, up to and including `through`. The amounts are those of the rows,
+/// without adjustment.
 pub(crate) fn paid_between(
     history: &History,
     winners: &DividendWinners,
@@ -165,7 +165,7 @@ pub(crate) fn merge_dividends<'a>(
     MergedDividends { payments, unproven, unconfirmed, cancelled, statuses, quarantined }
 }
 
-/// Fault that a payment has by itself, whatever its neighbours are.
+/// Fault of a payment that does not depend on its neighbours.
 fn intrinsic_fault(
     payment: &Payment<'_>,
     winner: &WinningVersion,
@@ -179,7 +179,7 @@ fn intrinsic_fault(
     confirmed.or_else(|| too_far_ahead(payment, validation.known.as_of()))
 }
 
-/// Fault of an ex-date more than 400 days ahead, a mistyped year: boards never declare that early.
+/// Fault of an ex-date more than 400 days ahead. Boards never declare that early, so the year is mistyped.
 fn too_far_ahead(payment: &Payment<'_>, as_of: NaiveDate) -> Option<RowFault> {
     let days = (payment.ex_date - as_of).num_days();
     (days > DAYS_AHEAD).then(|| {
@@ -243,7 +243,7 @@ fn payment<'a>(
     })
 }
 
-/// True if a vendor's ex-date is neither the ordinary ex-date nor that of a large distribution after its payment.
+/// True if a vendor's ex-date is neither the ordinary ex-date nor the later ex-date of a large distribution.
 fn is_unexpected(
     record: &Dividend,
     ex_date: NaiveDate,
@@ -258,7 +258,7 @@ fn is_unexpected(
     }
 }
 
-/// Orders by ex-date, type and currency, then by version time, so that the last of an event is the latest.
+/// Orders by ex-date, type and currency, then by version time. The last row of an event is then the newest.
 fn compare_events(a: &Payment<'_>, b: &Payment<'_>) -> Ordering {
     a.event_key()
         .cmp(&b.event_key())
@@ -302,8 +302,8 @@ fn one_per_payment<'a>(
     kept
 }
 
-/// Groups the rows of a day by payment, newest first; each group begins with the row that decides the amount.
-/// Manual records come first.
+/// Groups the rows of a day by payment, newest first. The first row of a group decides the amount. Manual records come
+/// first.
 fn payments_of_day<'a>(
     rows: &[Payment<'a>],
     same_day_payments: &SameDayPayments<'_>,
@@ -323,7 +323,7 @@ fn payments_of_day<'a>(
     day
 }
 
-/// Row with the most complete dates among the rows with the latest amount.
+/// Row with the most complete dates among the rows with the newest amount.
 fn best_of<'a>(versions: &[Payment<'a>]) -> Payment<'a> {
     let latest = versions[0];
     let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());

@@ -1,8 +1,8 @@
 //! Merge of company figures: from all observations to the figures of a date (R32).
 //!
-//! The newest record up to the as-of date wins as a whole; of equal dates the preferred source wins. A
-//! missing figure comes from the newest earlier record of the same source, with that record's date as its
-//! share basis. Manual records then override the figures they contain, unless they are older than the winner.
+//! The newest record up to the as-of date is used as a whole. Of several records of a date, the preferred source is
+//! used. A missing figure comes from the newest earlier record of the same source. The date of that record is then its
+//! share basis. Manual records then replace the figures that they contain, unless they are older than the used record.
 
 use std::cmp::Reverse;
 
@@ -16,15 +16,16 @@ use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference};
 /// Merged figures, with the share basis of each per-share figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MergedFundamentals {
-    /// Merged figures. `eps_as_of` and `shares_as_of` are set whenever the figure of each is set.
+    /// Merged figures. `eps_as_of` is set whenever `eps_ttm` is set, `shares_as_of` whenever `shares_outstanding` is
+    /// set.
     pub figures: Fundamentals,
-    /// Share basis of `book_value_per_share`.
+    /// Date of the share basis of `book_value_per_share`.
     pub book_value_as_of: NaiveDate,
-    /// Share basis of `ffo_per_share_ttm`.
+    /// Date of the share basis of `ffo_per_share_ttm`.
     pub ffo_as_of: NaiveDate,
-    /// Share basis of `float_shares`.
+    /// Date of the share basis of `float_shares`.
     pub float_as_of: NaiveDate,
-    /// Positions of the records that provide figures. The winner comes first.
+    /// Indexes of the records that provide figures. The record that is used as a whole comes first.
     pub used: Vec<usize>,
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn merge_fundamentals(
     Some(merged)
 }
 
-/// Greatest version per source and key, without withdrawn records.
+/// Greatest version of each source and key, without withdrawn records.
 fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..observations.len()).collect();
     let key = |index: &usize| {

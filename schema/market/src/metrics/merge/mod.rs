@@ -1,7 +1,7 @@
-//! Merge: from observations of all sources to clean events (R28–R30, R32).
+//! Merge of the observations of all sources to one set of valid events (R28–R30, R32).
 //!
-//! It picks a winner per key, chooses the source, merges duplicates, un-adjusts amounts and prices, and
-//! quarantines faulty rows.
+//! The merge finds the winning version of each key, chooses the source and merges duplicates. It converts amounts and
+//! prices to raw values, and quarantines faulty rows.
 //!
 //! Invariant: the result depends on the set of observations only, never on their order.
 

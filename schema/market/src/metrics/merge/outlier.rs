@@ -1,18 +1,18 @@
 //! Detection of regular amounts that contradict the rates around them: wrong units (pence as pounds) and
 //! amounts that no later payment confirms (R28).
 //!
-//! The input is the annual rate of one currency per ex-date, quarantined rows included. Otherwise a quarantine
-//! would change the comparison of later amounts, and a restored dividend would never be accepted.
+//! The input is the annual rate of one currency per ex-date, including quarantined rows. Without these rows, a
+//! quarantine would change the comparison of later amounts, and a restored dividend would never be accepted.
 //!
-//! A rate is large if it is at least 10 times the median of the four before it, without a pause over 550 days.
-//! Adjacent large rates within a factor of 3 form a run. A run is a new level if the next rate is within 3 of
-//! its last. It is also one if it has two or more rates and no return to the old level follows.
+//! A rate is large if it is at least 10 times the median of the four rates before it. There must be no pause over 550
+//! days between them. Adjacent large rates within a factor of 3 form a run. A run is a new level if the next rate is
+//! within a factor of 3 of the last rate of the run. A run of two or more rates is also a new level if no return to the
+//! old level follows.
 //!
-//! A large rate that is not a new level is a wrong unit if it is about 10, 100 or 1,000 times both the rate
-//! before it and the rate after it, and no other row has it. So is a rate of about a tenth, hundredth or
-//! thousandth. Others are unconfirmed.
-//! Source: the factors and days are this service's own, chosen against reported unit errors and restored
-//! dividends: the parameters `outlier.…`.
+//! A large rate that is not a new level may be in a wrong unit. It then is about 10, 100 or 1,000 times both the rate
+//! before it and the rate after it, and no other row has the rate. A rate of about a tenth, hundredth or thousandth is
+//! in a wrong unit too. Other large rates are unconfirmed. Source: this service chose the factors and days by
+//! comparison with reported unit errors and restored dividends. They are the parameters `outlier.…`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -33,11 +33,11 @@ pub(crate) struct ExDateRate {
 /// Rate that contradicts the rates around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outlier {
-    /// Position of the rate.
+    /// Index of the rate.
     pub position: usize,
-    /// Median of the four rates before the outlier, or before the run that it belongs to.
+    /// Median of the four rates before the outlier, or before its run of large rates.
     pub level: Decimal,
-    /// True if the rate differs by a power of ten, as in a wrong unit.
+    /// True if the rate differs by a power of ten, as an amount in a wrong unit does.
     pub is_unit_error: bool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
     outliers
 }
 
-/// Median of the rates before a position. `None` if there are too few rates, or a pause between them.
+/// Median of the rates before an index. `None` if there are too few rates, or if a pause separates them.
 fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<Decimal> {
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
     let compared = rates.get(position.checked_sub(before)?..=position)?;
@@ -97,7 +97,8 @@ fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<
     median(before.iter().map(|rate| rate.rate).collect())
 }
 
-/// True if a rate is about a power of ten of the rates before and after its run, and no other row has it.
+/// True if a rate is about 10, 100 or 1,000 times the rates before and after its run, or that fraction of them, and no
+/// other row has the rate.
 fn is_unit_error(
     rates: &[ExDateRate],
     position: usize,

@@ -2,13 +2,13 @@
 //!
 //! - `amount_exceeds_price`: cash of at least the close before the ex-date, except liquidations and
 //!   spin-offs.
-//! - `amount_outlier`: a regular amount that is probably in a wrong unit, unless the price proves it. The price
-//!   proves an amount of at least 5 % of the close before, if the first close within five sessions fell by 0.6
-//!   to 1.4 times the amount.
+//! - `amount_outlier`: a regular amount that is probably in a wrong unit, unless the price proves the amount. The
+//!   price can prove an amount of at least 5 % of the close before the ex-date. The first close within five sessions
+//!   must then have fallen by 0.6 to 1.4 times the amount.
 //!
-//! A large amount that no later payment confirms stays; the payment schedule reads a special in it. A decision
-//! may release a quarantined row. The ex-date of a quarantined outlier still proves a payment. While the newest
-//! one has no successor, the security has the flag `amount_held`.
+//! A large amount that no later payment confirms is not quarantined. The payment schedule treats a part of it as a
+//! special. A decision may release a quarantined row. The ex-date of a quarantined outlier still proves a payment. If
+//! the newest amount is quarantined and no later one exists, the security has the flag `amount_held`.
 
 use std::collections::BTreeMap;
 
@@ -24,10 +24,10 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::schedule::{ScheduleRow, local_frequencies};
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Regular payments that contradict their neighbours.
+/// Regular payments with amounts that contradict their neighbours.
 #[derive(Debug, Default)]
 pub(crate) struct Outliers<'a> {
-    /// Quarantined payments, whose ex-dates still count.
+    /// Quarantined payments. Their ex-dates still count.
     pub unproven: Vec<Payment<'a>>,
     /// Ex-dates of large amounts that no later payment confirms.
     pub unconfirmed: Vec<NaiveDate>,
@@ -35,9 +35,9 @@ pub(crate) struct Outliers<'a> {
 
 /// Interpretation of an outlier.
 enum OutlierKind {
-    /// Large amount without a confirmation.
+    /// Large amount that no later payment confirms.
     Unconfirmed,
-    /// Wrong unit, with the annual rate before it and the local payments a year.
+    /// Amount in a wrong unit, with the annual rate before it and the local payments a year.
     UnitError { level: Decimal, per_year: Option<i32> },
 }
 
@@ -112,7 +112,7 @@ fn outlier_fault(payment: &Payment<'_>, level: Decimal, per_year: Option<i32>) -
     (QuarantineReason::AmountOutlier, message)
 }
 
-/// Outliers by position among payments in order.
+/// Outliers by index, among payments in order.
 fn outliers(
     payments: &[Payment<'_>],
     validation: &ValidationContext<'_>,
@@ -163,7 +163,7 @@ fn row_of_day(payments: &[Payment<'_>], day: &[usize]) -> ScheduleRow {
     }
 }
 
-/// Annual rates; rows without a local frequency have that of the row before them.
+/// Annual rates of the rows. A row without a local frequency has the rate of the row before it.
 fn annual_rates(rows: &[ScheduleRow], frequencies: &[Option<i32>]) -> Vec<ExDateRate> {
     let mut last = frequencies.iter().find_map(|per_year| *per_year).unwrap_or(1);
     let rate = |(row, per_year): (&ScheduleRow, &Option<i32>)| {

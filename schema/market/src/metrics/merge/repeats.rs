@@ -6,7 +6,7 @@ use crate::metrics::dividends::ex_date::ex_date_from_record_date;
 use crate::metrics::dividends::schedule::{RepeatedPayment, ScheduleRow, find_repeats};
 use crate::row::{Flag, Flags};
 
-/// Removes the worse row of each pair from payments in order.
+/// Removes the worse row of each pair of near duplicates. `payments` are in order.
 pub(crate) fn merge_repeats(
     payments: &mut Vec<Payment<'_>>,
     statuses: &mut [ObservationStatus],
@@ -50,7 +50,7 @@ fn candidate<'a>(payment: &Payment<'a>, validation: &ValidationContext<'_>) -> R
     }
 }
 
-/// Positions of regular payments by currency, without ex-dates of several payments.
+/// Indexes of regular payments by currency. Ex-dates with several payments are left out.
 fn by_currency(payments: &[Payment<'_>]) -> Vec<Vec<usize>> {
     let mut currencies: Vec<(&str, Vec<usize>)> = Vec::new();
     for (position, payment) in payments.iter().enumerate() {

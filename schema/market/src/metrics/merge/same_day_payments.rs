@@ -1,8 +1,8 @@
 //! Distinction of several payments on one ex-date from versions of one payment (R29).
 //!
-//! An income and a capital gain may go ex on one day with one type, and a vendor's correction looks the same.
-//! A file with both lists them as siblings. One such observation is enough, so that loading the file again,
-//! alone or in other parts, changes nothing.
+//! An income and a capital gain may have the same ex-date and type. A vendor's correction looks the same. If a file
+//! contains both, its rows list each other as siblings. One such row is enough. Loading the file again, alone or in
+//! other parts, therefore changes nothing.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ use rust_decimal::Decimal;
 use crate::event::{Dividend, DividendType};
 use crate::history::Observation;
 
-/// Natural key: dates, type and currency, which identify records without an id.
+/// Natural key: dates, type and currency. It identifies records without an id.
 type NaturalKey<'a> = (Option<NaiveDate>, Option<NaiveDate>, DividendType, &'a str);
 
-/// Pairs of amounts that a file listed as two payments of one day, by natural key.
+/// Pairs of amounts that a file lists as two payments of one day, by natural key.
 #[derive(Debug, Default)]
 pub(crate) struct SameDayPayments<'a> {
     pairs: BTreeSet<(NaturalKey<'a>, Decimal, Decimal)>,
 }
 
 impl<'a> SameDayPayments<'a> {
-    /// Collects the siblings that any observation of a security lists.
+    /// Collects the sibling amounts of all observations of a security.
     pub(crate) fn collect(observations: &'a [Observation<Dividend>]) -> Self {
         let mut pairs = BTreeSet::new();
         for record in observations.iter().map(|observation| &observation.record) {
@@ -42,7 +42,7 @@ impl<'a> SameDayPayments<'a> {
     }
 }
 
-/// Natural key of a record, with the record date in place of a missing ex-date.
+/// Natural key of a record. The record date replaces a missing ex-date.
 pub(crate) fn natural_key(record: &Dividend) -> NaturalKey<'_> {
     (record.ex_date, record.record_date.filter(|_| record.ex_date.is_none()), record.r#type, &record.currency)
 }

@@ -1,4 +1,4 @@
-//! Choice of one source per date range, with manual records on top (R32).
+//! Choice of one source per date range. Manual records override the chosen source (R32).
 
 use std::collections::BTreeMap;
 
@@ -85,8 +85,8 @@ pub(crate) fn newest_observations<T>(observations: &[Observation<T>]) -> BTreeMa
     newest
 }
 
-/// Applies a manual record: it replaces the vendor's record of the same id or natural key. A manual
-/// retraction withdraws that record.
+/// Applies a manual record: it replaces the vendor's record with the same id or natural key. A manual retraction
+/// withdraws the vendor's record.
 fn apply_manual_record<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut Vec<WinningVersion>,
@@ -115,8 +115,7 @@ fn is_same_payment<T: MergeRecord>(manual: &T, vendor: &T, same_day_payments: &S
     manual.compare_natural(vendor).is_eq() && !manual.is_distinct_payment(vendor, same_day_payments)
 }
 
-/// Applies manual retractions of records that have no manual put. They withdraw a vendor's record although they
-/// have no winner.
+/// Applies manual retractions without a manual put of the same record. They withdraw a vendor's record.
 pub(crate) fn withdraw_by_manual<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut [WinningVersion],

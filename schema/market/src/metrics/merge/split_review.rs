@@ -1,15 +1,16 @@
 //! Review of splits against the price (R36).
 //!
-//! The move of the raw close over the ex-date is compared with the ratios of the splits and price-only actions
-//! between the two bars. Only ratios from 3 for 2 are visible in a price, and only between bars at most
-//! `level.adjacent_days` apart. The price denies a ratio if the rest of the move is more than
-//! `level.denied_share` of the ratio's logarithm, or of 1 for a larger logarithm. Any denied ratio sets the flag
-//! `split_not_in_price`. Of a denied split
+//! The move of the raw close over the ex-date is compared with the splits and price-only actions between the two bars.
+//! Only ratios from 3 for 2 are visible in a price, and only between bars at most `level.adjacent_days`
+//! apart. The rest is the part of the move that the ratio does not explain. The price denies a ratio if the logarithm
+//! of the rest is more than `level.denied_share` of the ratio's logarithm. A logarithm above 1 counts as 1. Any denied
+//! ratio sets the flag `split_not_in_price`. A denied split is
 //!
-//! - an equal one within five sessions that the price shows makes it a repetition, which is excluded;
-//! - a matching move in one of the next `level.early_sessions` sessions makes it early: it is effective there;
-//! - a rest of more than `level.excluded_share` of the logarithm excludes it (`split_denied`), unless the
-//!   amounts paid or the reported share count moved with it.
+//! - a repetition, if the price shows an equal split within five sessions. The repetition is excluded;
+//! - early, if the price has a matching move in one of the next `level.early_sessions` sessions. The split is
+//!   effective at that session;
+//! - excluded (`split_denied`), if the rest is more than `level.excluded_share` of the logarithm. The split stays if the
+//!   paid amounts or the reported share count changed with it.
 //!
 //! Manual records and splits that a decision released are never excluded.
 
@@ -33,10 +34,10 @@ use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Maximum distance of two equal splits of which one is a repetition, days; five sessions.
+/// Maximum distance of two equal splits that are the same split, in days: five sessions.
 const REPEATED_WITHIN: i64 = 7;
 
-/// Facts other than prices that confirm a split.
+/// Facts that may confirm a split, other than prices.
 pub(crate) struct SplitEvidence<'a> {
     pub history: &'a History,
     pub winners: &'a DividendWinners,
@@ -47,14 +48,14 @@ pub(crate) struct SplitEvidence<'a> {
 
 /// Effect of the price on a split.
 enum SplitVerdict {
-    /// Effective at a later session.
+    /// The split is effective at a later session.
     Early(NaiveDate),
-    /// Excluded, with the reason as a sentence.
+    /// The split is excluded, with the reason as a sentence.
     Excluded(String),
 }
 
-/// Reviews the splits of `series`, and excludes or moves those that the price denies. Returns true if a split
-/// changed.
+/// Reviews the splits of `series` against the price: splits that the price denies are excluded or moved. Returns true
+/// if a split changed.
 pub(crate) fn review_splits(
     splits: &mut MergedSplits,
     series: &PriceSeries<'_>,
@@ -157,7 +158,7 @@ fn verdict(
     })
 }
 
-/// Ex-date of an equal split within five sessions that the price shows, so that this split repeats it. If both
+/// Ex-date of an equal split within five sessions that the price shows, so that this split repeats it. If both ex-dates
 /// lie between the same bars, the later split counts.
 fn repeated(
     split: &MergedSplit,
@@ -183,8 +184,8 @@ fn repeated(
     shown.next()
 }
 
-/// Session after an early split in which the price moves by the ratio of the split. `None` unless there is
-/// exactly one such session.
+/// Session after an early split at which the price moves by the ratio of the split. `None` unless there is exactly one
+/// such session.
 fn early(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option<NaiveDate> {
     let first = series.at_or_after(split.ex_date)?;
     let sessions = usize::try_from(rules.level.early_sessions).unwrap_or_default();
@@ -203,8 +204,8 @@ fn early(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option
     only.map(|index| series.date(index))
 }
 
-/// True if the price denies the splits of an ex-date, where the ratio `removed` is left out. `None` if no two
-/// bars around the ex-date are adjacent.
+/// True if the price denies the splits of an ex-date without the ratio `removed`. `None` if no two adjacent bars
+/// surround the ex-date.
 fn is_denied_by(series: &PriceSeries<'_>, ex_date: NaiveDate, removed: Ratio, rules: &Rules) -> Option<bool> {
     let (before, after) = bars_around(series, ex_date, rules)?;
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
@@ -213,15 +214,15 @@ fn is_denied_by(series: &PriceSeries<'_>, ex_date: NaiveDate, removed: Ratio, ru
     Some(is_denied(rest, ratio, rules.level.denied_share, LogarithmLimit::One))
 }
 
-/// Bars before and from an ex-date on, if they are adjacent.
+/// Last bar before an ex-date and first bar from it on; `None` if they are not adjacent.
 fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> Option<(usize, usize)> {
     let (before, after) = series.before(ex_date).zip(series.at_or_after(ex_date))?;
     let apart = i64::from(series.bars.day[after] - series.bars.day[before]);
     (apart <= rules.level.adjacent_days).then_some((before, after))
 }
 
-/// Factor of the close's move between two bars that the splits between them do not explain; 1 if they explain
-/// all of it. The ratio `removed` is left out.
+/// Factor of the close's move between two bars that the splits between them do not explain; 1 if they explain the whole
+/// move. The ratio `removed` is not used.
 fn rest_of(series: &PriceSeries<'_>, before: usize, after: usize, removed: Ratio) -> Option<Decimal> {
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     let expected = between.then(removed.inverse()).apply(series.close(before));
@@ -232,7 +233,7 @@ fn is_equal(a: Ratio, b: Ratio) -> bool {
     a.then(b.inverse()).is_one()
 }
 
-/// True if the declared amount stepped with the split.
+/// True if the declared amount changed with the split.
 fn has_amount_moved(split: &MergedSplit, evidence: &SplitEvidence<'_>) -> bool {
     let near = evidence.rules.frequency.restart_days;
     let live = evidence.winners.winners.iter().filter(|winner| !winner.cancelled);

@@ -1,17 +1,17 @@
 //! Types of splits: changes of the share count and price-only actions, such as spin-offs (R35).
 //!
-//! The feed's own type decides. Without one, the ratio does: spin-offs are published as ratios that no board
-//! would choose for a split, such as 1281:1000. A ratio is read as a spin-off if
+//! The feed's own type decides. Without a type, the ratio decides: spin-offs are published with ratios that no board
+//! chooses for a split, such as 1281:1000. A ratio is a spin-off under these conditions:
 //!
-//! - it is at most `spin_off.largest_ratio`, in either direction,
-//! - both lowest terms exceed `spin_off.least_term`, and the old shares are at least
-//!   `spin_off.least_old_shares`,
-//! - it is not the rounded decimal of a small ratio (1.333333 is 4:3),
-//! - the security does not repeat it later, as a yearly stock dividend of 103:100 is repeated,
-//! - and the reported share count did not move with it.
+//! - The ratio is at most `spin_off.largest_ratio`, in either direction.
+//! - In lowest terms, both numbers exceed `spin_off.least_term`, and the old shares are at least
+//!   `spin_off.least_old_shares`.
+//! - The ratio is not the rounded decimal of a small ratio (1.333333 is 4:3).
+//! - The security has no later split of the same ratio, as with a yearly stock dividend of 103:100.
+//! - The reported share count did not change with the ratio.
 //!
-//! Where another action of the same source is a spin-off, terms above `spin_off.least_term_of_sibling`
-//! suffice (26:25). That condition is this service's own.
+//! If another action of the same source is a spin-off, terms above `spin_off.least_term_of_sibling` are enough (26:25).
+//! That condition is this service's own.
 
 use rust_decimal::Decimal;
 
@@ -79,7 +79,7 @@ fn source_of<'a>(splits: &[MergedSplit], history: &'a History, place: usize) -> 
     &history.splits[splits[place].index].source
 }
 
-/// Split type that a vendor's word determines; `None` for a word that determines none.
+/// Split type of a vendor's word; `None` for a word without a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeclaredType {
     Shares,
@@ -100,7 +100,7 @@ fn declared_type(word: Option<&str>) -> Option<DeclaredType> {
     })
 }
 
-/// True if the ratio has terms that no board chooses for a split.
+/// True if the terms of the ratio are too odd for a split that a board chooses.
 fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOffRules) -> bool {
     let Some((from, to)) = lowest_terms(ratio) else { return false };
     within_factor(ratio.from, ratio.to, rules.largest_ratio)
@@ -109,7 +109,7 @@ fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOf
         && !is_rounded(from, to)
 }
 
-/// True if to/from is within half a unit of its last digit of a ratio of small numbers.
+/// True if to/from is the rounded decimal of a ratio of small numbers, within half a unit of its last digit.
 fn is_rounded(from: i128, to: i128) -> bool {
     (1..=ROUNDED_TERM).any(|term| {
         let near = |a: i128, b: i128| {
@@ -121,7 +121,7 @@ fn is_rounded(from: i128, to: i128) -> bool {
     })
 }
 
-/// True if another split of the security, at least `spin_off.repeat_days` away, has the ratio.
+/// True if another split of the security with the same ratio is at least `spin_off.repeat_days` away.
 fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize, rules: &SpinOffRules) -> bool {
     let split = &splits[place];
     readable.iter().filter(|other| **other != place).map(|other| &splits[*other]).any(|other| {
@@ -130,7 +130,7 @@ fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize, rules: 
     })
 }
 
-/// True if the reported share count moved by about the ratio: more than half of it, on a ratio scale.
+/// True if the reported share count changed by about the ratio: by more than half of it, on a logarithmic scale.
 pub(crate) fn has_share_count_moved(history: &History, split: &MergedSplit, known: &AsOfView) -> bool {
     let counts = history.fundamentals.iter().filter(|row| row.action == Action::Put).filter_map(|row| {
         let date = row.record.shares_as_of.unwrap_or(row.record.as_of);
@@ -148,7 +148,7 @@ pub(crate) fn has_share_count_moved(history: &History, split: &MergedSplit, know
     has_moved_with(moved, split.ratio.inverse().factor())
 }
 
-/// True if a value moved by about the expected factor: its logarithm is 0.5 to 1.5 times the expected logarithm.
+/// True if a value changed by about the expected factor: its logarithm is 0.5 to 1.5 times the expected logarithm.
 pub(crate) fn has_moved_with(moved: Decimal, expected: Decimal) -> bool {
     let inverse = |value: Decimal| quotient(Decimal::ONE, value);
     let upward = if expected >= Decimal::ONE {

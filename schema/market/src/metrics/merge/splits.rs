@@ -1,8 +1,8 @@
-//! Merge of splits: from all observations to the splits that count (R29, R32).
+//! Merge of all observations of splits to the splits that count (R29, R32).
 //!
-//! Two ids on one ex-date are one split. Of equal ratios the better dated record wins; of different ratios
-//! the later one, with the flag `conflicting_duplicate`. A stock dividend is a split of 1 to 1 + amount
-//! unless a split has its date. A price-only action (R35) is in the table, but moves prices only.
+//! Two ids on one ex-date are one split. If their ratios are equal, the record with more complete dates is used. If
+//! their ratios differ, the later record is used, with the flag `conflicting_duplicate`. A stock dividend is a split of
+//! 1 to 1 + amount, unless a split has its date. A price-only action (R35) is in the table, but changes prices only.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -19,18 +19,18 @@ use crate::history::{History, Observation, SourcePolicy};
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 use crate::row::{Flag, Flags, SplitType};
 
-/// Split that won its key.
+/// Winning version of a split.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MergedSplit {
-    /// Position in the history's splits.
+    /// Index in the splits of the history.
     pub index: usize,
-    /// Position of the observation whose id the split has.
+    /// Index of the observation that gives the split its id.
     pub named: usize,
     pub ex_date: NaiveDate,
-    /// Session at which the price moves. It is the ex-date, except for an early split (R36).
+    /// Session at which the price moves: the ex-date, or a later session for an early split (R36).
     pub effective: NaiveDate,
     pub ratio: Ratio,
-    /// Type by direction, until [`classify`](super::split_type::classify) finds a price-only action.
+    /// Type by the direction of the ratio, until [`classify`](super::split_type::classify) detects a price-only action.
     pub r#type: SplitType,
     pub cancelled: bool,
 }
@@ -147,13 +147,13 @@ fn one_per_date(
     chosen
 }
 
-/// Split table of all live splits and stock dividends, including those announced later. Vendors adjust their
-/// figures by these splits.
+/// Split table of all splits and stock dividends that are not withdrawn, including those announced later. Vendors
+/// adjust their figures by these splits.
 pub(crate) fn table_of_all(splits: &[MergedSplit], stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
     table(splits.iter().filter(|split| !split.cancelled).map(MergedSplit::event), stock_dividends)
 }
 
-/// Split table of the live splits that are effective or announced.
+/// Split table of the splits that are effective or announced.
 pub(crate) fn table_of_known(
     observations: &[Observation<Split>],
     splits: &[MergedSplit],
@@ -180,13 +180,13 @@ fn table(splits: impl Iterator<Item = SplitEvent>, stock_dividends: &[(NaiveDate
     Splits::new(events)
 }
 
-/// Split ratio of a stock dividend: 0.05 new shares per old share is 100 to 105.
+/// Split ratio of a stock dividend. For example, 0.05 new shares per old share is 100 to 105.
 pub(crate) fn stock_dividend_ratio(shares: Decimal) -> Ratio {
     Ratio { from: Decimal::ONE, to: Decimal::ONE + shares }
 }
 
-/// Type of a change of the share count: forward or reverse by direction. Below 1.25 new shares per old share,
-/// or if declared so, it is a stock dividend.
+/// Type of a change of the share count. With fewer shares, it is a reverse split. With more shares, it is a stock
+/// dividend below 1.25 new shares per old share or if the vendor says so, otherwise a forward split.
 pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
     let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
     let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);

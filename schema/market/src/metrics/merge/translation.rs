@@ -7,7 +7,8 @@ use super::payment::Payment;
 use super::winner::ObservationStatus;
 use crate::row::{Flag, Flags};
 
-/// Drops the translations of payments. `payments` are sorted by ex-date and type; `currency` is the prices' currency.
+/// Drops rows that repeat a payment in another currency. `payments` are sorted by ex-date and type; `currency` is the
+/// currency of the prices.
 pub(crate) fn drop_translations(
     payments: &mut Vec<Payment<'_>>,
     currency: &str,

@@ -1,4 +1,4 @@
-//! Validation of single rows: the rules by which ingest rejects and the merge quarantines (R28, R30).
+//! Validation of single rows. Ingest rejects and the merge quarantines by the same rules (R28, R30).
 //!
 //! Each rule has a stable reason code and a message that says what to correct. Retractions need only their
 //! key.
@@ -82,7 +82,7 @@ pub struct PriceValues {
 }
 
 impl PriceValues {
-    /// Values of a packed bar on `scale`.
+    /// Values of an encoded bar, as decimals on `scale`.
     pub fn from_bar(bar: &Bar, scale: u32) -> Self {
         let price = |value: i64| (value != MISSING).then(|| Decimal::new(value, scale));
         Self {
@@ -96,7 +96,7 @@ impl PriceValues {
     }
 }
 
-/// Latest valid date of a price or session: tomorrow in New York, given today's date there.
+/// Latest valid date of a price or session: the day after `today`, both in New York.
 pub fn latest_session_date(today: NaiveDate) -> NaiveDate {
     today.succ_opt().unwrap_or(today)
 }

@@ -1,14 +1,14 @@
 //! Winning version per source and key, from all revisions of a record (R29).
 //!
-//! The key is the vendor's id, or the natural key if there is no id. Each sibling amount of a natural key has a
-//! key of its own. The greatest version wins, in this order: revision, preference, observation time,
-//! retraction, line, frame. The order is total, so any permutation of the observations gives the same winners.
+//! The key is the vendor's id, or the natural key if there is no id. Each sibling amount of a natural key has its own
+//! key. The greatest version wins. Versions are compared in this order: revision, preference, observation time,
+//! retraction, line, record batch. The order is total, so any permutation of the observations gives the same winners.
 //!
-//! Preference applies to rows with an id: first an ex-date that matches the record date, then the number of
-//! dates. A retraction has the highest preference, so that a put of the same revision never resurrects it.
+//! Preference applies to rows with an id: first an ex-date that matches the record date, then the number of dates. A
+//! retraction has the highest preference, so that a put of the same revision never restores the record.
 //!
-//! A retraction without an id also withdraws rows with an id of the same natural key and source, unless they
-//! are newer. Without an amount it withdraws all payments of the day; with an amount it spares the siblings.
+//! A retraction without an id also withdraws rows with an id of the same natural key and source, unless they are newer.
+//! Without an amount it withdraws all payments of the day. With an amount it does not withdraw the sibling amounts.
 
 use std::cmp::Ordering;
 
@@ -24,23 +24,23 @@ use crate::observation::VersionRank;
 use crate::row::QuarantineReason;
 use crate::symbol::Symbol;
 
-/// Record with the properties that merging needs.
+/// Record that can be merged.
 pub(crate) trait MergeRecord {
     /// Compares natural keys (dates, type, currency).
     fn compare_natural(&self, other: &Self) -> Ordering;
-    /// Rank by completeness of dates. It decides between rows of the same id and revision.
+    /// Rank by completeness of dates. Among rows with the same id and revision, the highest rank is used.
     fn preference(&self) -> u32;
-    /// Effective day, if the row alone determines it.
+    /// Effective day; `None` if the row alone does not determine it.
     fn date(&self) -> Option<NaiveDate>;
-    /// Fault of the row for a put or a retraction.
+    /// Fault of the row as a put or as a retraction.
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
     /// Symbol of the row.
     fn symbol(&self) -> &Symbol;
     /// True if this record and a record of the same natural key are two payments, not two versions of one payment.
     fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool;
-    /// Compares payments of one day.
+    /// Orders the payments of one day.
     fn compare_same_day(&self, other: &Self) -> Ordering;
-    /// True if a field that both records give differs, the symbol excepted.
+    /// True if a field other than the symbol has different values in both records.
     fn contradicts(&self, other: &Self) -> bool;
 }
 
@@ -131,15 +131,16 @@ impl MergeRecord for Split {
 pub enum ObservationStatus {
     /// The observation is used in the figures.
     Used,
-    /// Replaced by a greater version with the same key, at this position in the history.
+    /// Replaced by a greater version with the same key, which has this index in the history.
     Superseded(usize),
-    /// Its record was withdrawn.
+    /// The record was withdrawn.
     Cancelled,
-    /// Duplicate of the row at this position, which has another id and the same ex-date, type and currency.
+    /// Duplicate of the row with this index in the history, which has another id and the same ex-date, type and
+    /// currency.
     Duplicate(usize),
-    /// Translation of the row at this position, which has the same payment in the currency of the prices.
+    /// Translation of the row with this index in the history, which has the payment in the currency of the prices.
     Translation(usize),
-    /// Another source is preferred for its date range.
+    /// Another source is preferred in the date range of the row.
     OtherSource,
     /// Replaced by a manual record.
     Overridden,
@@ -154,7 +155,7 @@ pub enum ObservationStatus {
 /// Row that is unusable or quarantined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantinedRow {
-    /// Position among the history's observations of the kind.
+    /// Index among the history's observations of the kind.
     pub index: usize,
     /// Reason code.
     pub reason: QuarantineReason,
@@ -165,7 +166,7 @@ pub struct QuarantinedRow {
 /// Winner of one source and key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WinningVersion {
-    /// Position of the observation with the record to show: the greatest put, even if it was withdrawn.
+    /// Index of the observation with the record to show: the greatest put, even if the record was withdrawn.
     pub index: usize,
     /// True if the record was withdrawn.
     pub cancelled: bool,
@@ -173,17 +174,17 @@ pub(crate) struct WinningVersion {
     pub conflict: bool,
     /// True if a dropped row has the same id and revision but other values (R29).
     pub collapsed: bool,
-    /// Position of the version under the earliest symbol of the security, which gives the id.
+    /// Index of the version under the security's earliest symbol. This version gives the id.
     pub named: usize,
     /// Number of the payment among the payments of its day that differ only in their amounts.
     pub part: usize,
 }
 
-/// Position of a symbol in the security's history of symbols, earliest first; `None` for other securities'
-/// symbols.
+/// Function that returns the index of a symbol among the security's symbols, earliest first. `None` for symbols of
+/// other securities.
 pub(crate) type SymbolOrder<'a> = &'a dyn Fn(&Symbol) -> Option<usize>;
 
-/// Picks the winners, sorted by source, and sets the status of all other observations.
+/// Finds the winning versions, sorted by source, and sets the status of all other observations.
 pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
     observations: &[Observation<T>],
     symbols: SymbolOrder<'_>,
@@ -245,8 +246,8 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
     winners
 }
 
-/// Put under the earliest symbol of the security. The ids of records then stay the same when a vendor files the
-/// past again under a new ticker.
+/// Put under the earliest symbol of the security. Record ids then stay the same if a vendor reports the past again
+/// under a new ticker.
 fn named<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -265,9 +266,9 @@ type PaymentVersions = SmallVec<[usize; 2]>;
 
 /// Groups the versions of one key by payment of the day, smallest amount first.
 ///
-/// From the greatest version down, an amount is a payment of its own if it is a sibling of all payments
-/// before. Other puts are earlier versions of the first payment that they are not siblings of. A retraction
-/// withdraws every payment that it is not a sibling of.
+/// Versions are read from the greatest down. An amount is another payment if it is a sibling of all payments so far.
+/// Any other put is an earlier version of the first payment of which it is not a sibling. A retraction withdraws every
+/// payment of which it is not a sibling.
 fn payments<T: MergeRecord + SameContent>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -301,7 +302,7 @@ fn payments<T: MergeRecord + SameContent>(
     places.into_iter().map(of).collect()
 }
 
-/// Equality of amounts or ratios.
+/// Comparison of amounts or ratios.
 pub(crate) trait SameContent {
     fn same_content(&self, other: &Self) -> bool;
 }
@@ -322,8 +323,8 @@ fn is_put<T>(observation: &Observation<T>) -> bool {
     observation.action == Action::Put
 }
 
-/// Orders rows of one source by key. Two rows compare as equal if they have the same id. Rows without ids
-/// compare as equal if their natural keys are equal.
+/// Orders rows of one source by key. Rows with the same id are equal. Rows without ids are equal if their natural keys
+/// are equal.
 fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
     a.id.cmp(&b.id).then_with(|| match a.id {
         Some(_) => Ordering::Equal,
@@ -331,7 +332,7 @@ fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> 
     })
 }
 
-/// Version rank of R29, with the preference of rows with an id.
+/// Version rank (R29), including the preference of rows with an id.
 fn version<T: MergeRecord>(observation: &Observation<T>) -> VersionRank<'_> {
     observation.version(preference(observation))
 }
@@ -344,7 +345,7 @@ fn preference<T: MergeRecord>(observation: &Observation<T>) -> u32 {
     }
 }
 
-/// Retractions without an id. They may withdraw rows that have an id.
+/// Retractions without an id, which may withdraw rows with an id.
 fn withdrawals<'a, T>(observations: &'a [Observation<T>], order: &[usize]) -> Vec<&'a Observation<T>> {
     order.iter().map(|index| &observations[*index]).filter(|row| row.id.is_none() && !is_put(row)).collect()
 }
@@ -375,8 +376,8 @@ fn moved_away<T: MergeRecord>(
         && symbols(symbol(last)).is_none()
 }
 
-/// True if a row without an id has the winner's revision and another amount. It is unknown which of the two is
-/// the correction.
+/// True if a row without an id has the winner's revision but another amount. It is then unknown which row is the
+/// correction.
 fn conflicts<T: MergeRecord + SameContent>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -389,8 +390,8 @@ fn conflicts<T: MergeRecord + SameContent>(
         })
 }
 
-/// True if a put with the winner's id and revision has another value in some field. Another symbol or missing
-/// fields do not count.
+/// True if a put with the winner's id and revision has a different value in a field. The symbol and missing fields are
+/// not compared.
 fn has_contradiction<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -408,13 +409,13 @@ fn differ<V: PartialEq>(a: &Option<V>, b: &Option<V>) -> bool {
     a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a != b)
 }
 
-/// Version time, the part of a version that is comparable between keys.
+/// Version time. It can be compared between versions of different keys.
 pub(crate) fn version_time<T>(observation: &Observation<T>) -> (DateTime<Utc>, u64, &[u8; 16]) {
     (observation.observed_at, observation.line, &observation.frame)
 }
 
-/// Rank of a dividend by completeness of dates. Between two rows of one id and revision, the greater rank wins
-/// (R29).
+/// Rank of a dividend by completeness of dates. Of two rows with one id and revision, the row with the higher rank is
+/// used (R29).
 pub fn dividend_preference(dividend: &Dividend) -> u32 {
     dividend.preference()
 }

@@ -1,16 +1,16 @@
 //! Share bases and adjustment factors: splits and dividends as multipliers of earlier prices (R10, R11).
 //!
-//! A value of day d is converted to the share basis of day t by the product of from/to over the splits with d
-//! < ex-date <= t. Share counts and volumes use the inverse. A dividend on a split's own ex-date is already
-//! per new share. Numerators and denominators are multiplied separately and divided last.
+//! A value of day d is converted to the share basis of day t by the product of from/to over the splits with d < ex-date
+//! <= t. Share counts and volumes use the inverse. A dividend on the ex-date of a split is already per new share.
+//! Numerators and denominators are multiplied separately and divided at the end.
 //!
 //! A price-only action (R35), such as a spin-off, multiplies earlier prices in the same way. Shares, volumes
 //! and amounts per share keep their basis.
 //!
-//! A dividend multiplies earlier prices by 1 - ΣD / C. ΣD is all cash and spin-off value of the ex-date; C is
-//! the last raw close before it on the ex-date's basis. The factor is 1 without C (`no_prev_close`), and also
-//! if ΣD >= C or ΣD is in another currency (`factor_skipped`). Factors are not rounded.
-//! Source: CRSP's factor to adjust prices; the published example of 46.99 becoming 23.419696.
+//! A dividend multiplies earlier prices by 1 - ΣD / C. ΣD is all cash and spin-off value of the ex-date; C is the last
+//! raw close before it on the ex-date's basis. The factor is 1 without C (`no_prev_close`). It is also 1 if ΣD >= C, or
+//! if ΣD is in another currency (`factor_skipped`). Factors are not rounded. Source: CRSP's factor to adjust prices;
+//! the published example of 46.99 becoming 23.419696.
 
 use std::hash::Hasher;
 
@@ -24,14 +24,14 @@ use crate::row::Fingerprint;
 /// Split ratio: `from` old shares become `to` new shares. Prices are multiplied by from/to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// Shares before.
+    /// Number of old shares.
     pub from: Decimal,
-    /// Shares after.
+    /// Number of new shares.
     pub to: Decimal,
 }
 
 impl Ratio {
-    /// Ratio without effect.
+    /// Ratio that changes nothing.
     pub const ONE: Self = Self { from: Decimal::ONE, to: Decimal::ONE };
 
     /// True if the ratio is 1 and changes nothing.
@@ -59,7 +59,7 @@ impl Ratio {
         }
     }
 
-    /// `value` x from / to, divided last.
+    /// `value` x from / to. The division comes last.
     pub fn apply(self, value: Decimal) -> Decimal {
         if self.is_one() {
             return value;
@@ -89,7 +89,7 @@ impl Ratio {
     }
 }
 
-/// Ratio as integers without a common divisor; `None` beyond 128 bits or for a number of 0 or less.
+/// Ratio as integers without a common divisor. `None` if a number exceeds 128 bits, or is 0 or less.
 pub(crate) fn lowest_terms(ratio: Ratio) -> Option<(i128, i128)> {
     let (from, to) = (ratio.from.normalize(), ratio.to.normalize());
     let scale = from.scale().max(to.scale());
@@ -115,16 +115,16 @@ impl Default for Ratio {
 /// Split or price-only action of a security on its ex-date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitEvent {
-    /// First session on the new basis.
+    /// First session on the new share basis.
     pub ex_date: NaiveDate,
     /// Shares before and after; prices are multiplied by from/to.
     pub ratio: Ratio,
-    /// True if the action moves prices and leaves the share count (R35).
+    /// True if the action changes prices but not the share count (R35).
     pub is_price_only: bool,
 }
 
 impl SplitEvent {
-    /// Change of the share count.
+    /// Split that changes the share count.
     pub fn of_shares(ex_date: NaiveDate, ratio: Ratio) -> Self {
         Self { ex_date, ratio, is_price_only: false }
     }
@@ -146,18 +146,20 @@ impl Splits {
         &self.0
     }
 
-    /// Product of from/to over the changes of the share count with `after` < ex-date <= `through`.
+    /// Product of from/to over the changes of the share count with an ex-date after `after`, up to and including
+    /// `through`.
     pub fn share_ratio_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
         self.product(after, through, |event| !event.is_price_only)
     }
 
-    /// Product of from/to over the splits and price-only actions with `after` < ex-date <= `through`.
+    /// Product of from/to over the splits and price-only actions with an ex-date after `after`, up to and including
+    /// `through`.
     pub fn price_ratio_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
         self.product(after, through, |_| true)
     }
 
-    /// Ratio that converts an amount per share from the share basis of `date` to that of `basis`, which may
-    /// be earlier. Share counts and volumes use the inverse.
+    /// Ratio that converts an amount per share from the share basis of `date` to the share basis of `basis`. `basis`
+    /// may be the earlier day. Share counts and volumes use the inverse.
     pub fn ratio_to_basis(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
         if date <= basis {
             self.share_ratio_between(date, basis)
@@ -166,7 +168,8 @@ impl Splits {
         }
     }
 
-    /// Ratio that converts a price from the basis of `date` to that of `basis`, which may be earlier.
+    /// Ratio that converts a price from the price basis of `date` to the price basis of `basis`. `basis` may be the
+    /// earlier day.
     pub fn price_ratio_to_basis(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
         if date <= basis {
             self.price_ratio_between(date, basis)
@@ -189,7 +192,7 @@ pub struct AdjustmentFactor {
     pub ex_date: NaiveDate,
     /// Split of the day as old and new shares; 1 and 1 without a split.
     pub split: Ratio,
-    /// 1 - ΣD / C, unrounded; 1 without cash or if no factor applies.
+    /// 1 - ΣD / C, unrounded; 1 without cash or without a price factor.
     pub dividend_factor: Decimal,
     /// Cash per share on the day's share basis, specials included and spin-off values excluded; 0 without
     /// cash.
@@ -198,14 +201,14 @@ pub struct AdjustmentFactor {
     /// of the distributions were paid in a currency other than that of the prices.
     #[serde(default)]
     pub value: Option<Decimal>,
-    /// Price-only actions of the day as from and to; absent in JSON without one. Earlier prices are
-    /// multiplied by from/to; volumes stay (R35).
+    /// Price-only actions of the day as from and to; absent in JSON without such an action. Earlier prices are
+    /// multiplied by from/to; volumes are not (R35).
     #[serde(default, skip_serializing_if = "Ratio::is_one")]
     pub price_only: Ratio,
 }
 
 impl AdjustmentFactor {
-    /// Multiplier of earlier prices without dividends: the split and the price-only actions.
+    /// Multiplier of earlier prices for the split and the price-only actions, without dividends.
     pub fn price_ratio(&self) -> Ratio {
         self.split.then(self.price_only)
     }
@@ -222,7 +225,7 @@ impl Fingerprint for AdjustmentFactor {
     }
 }
 
-/// Cumulative adjustment of the days from the previous step up to the day before `before`.
+/// Cumulative adjustment of all days before `before` that are not in an earlier step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AdjustmentStep {
     /// First day after the step.
@@ -235,9 +238,9 @@ pub(crate) struct AdjustmentStep {
     pub dividend: Decimal,
 }
 
-/// Cumulative products of factors, oldest first. A price belongs to the first step with a later `before`.
+/// Cumulative products of factors, oldest first. A price belongs to the first step whose `before` is after its day.
 ///
-/// Days from the last step's `before` on are not adjusted. Factors must be sorted by ex-date.
+/// Days on or after the last `before` are not adjusted. Factors must be sorted by ex-date.
 pub(crate) fn cumulative_steps(factors: &[AdjustmentFactor]) -> Vec<AdjustmentStep> {
     let mut steps = Vec::with_capacity(factors.len());
     let (mut split, mut price_only, mut dividend) = (Ratio::ONE, Ratio::ONE, Decimal::ONE);

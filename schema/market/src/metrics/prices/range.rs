@@ -1,10 +1,9 @@
 //! 52-week range, moving averages and average volume, on the as-of date's share basis (R22).
 //!
-//! The 52-week range is the highest and lowest intraday price of the sessions in (as_of - 12 months, as_of].
-//! It is adjusted for splits but not for dividends. The close replaces a missing high or low. Averages use
-//! the newest 50 or 200 closes and are null with fewer. Average volume uses the sessions with a volume among
-//! the newest 30 sessions. Source: the usual 52-week range; its basis (intraday, split-adjusted) is this
-//! service's own choice.
+//! The 52-week range is the highest and lowest intraday price of the 12 months up to the as-of date. It is adjusted for
+//! splits but not for dividends. The close replaces a missing high or low. Averages use the newest 50 or 200 closes,
+//! and are null with fewer closes. Average volume uses the sessions with a volume among the newest 30 sessions. Source:
+//! the usual 52-week range; its basis (intraday, split-adjusted) is this service's own choice.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -15,7 +14,7 @@ use crate::bars::MISSING;
 use crate::metrics::arithmetic::{clamp_to_limit, quotient, round_to_integer};
 use crate::metrics::calendar::months_before;
 
-/// Sessions of the average volume. Older sessions, beyond the last 12 months, need only their close.
+/// Number of sessions in the average volume. Older sessions before the last 12 months need only their close.
 pub(crate) const VOLUME_SESSIONS: usize = 30;
 
 /// Highest or lowest price with its session.
@@ -56,12 +55,12 @@ pub(crate) fn year_range(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<(
     range
 }
 
-/// High or low of a bar. Vendors write 0 for an unknown value; the close replaces it.
+/// High or low of a bar. A vendor's 0 is an unknown value, which the close replaces.
 fn present(value: i64, close: i64) -> i64 {
     if value == MISSING || value <= 0 { close } else { value }
 }
 
-/// Mean close of the newest `count` bars; `None` with fewer.
+/// Mean close of the newest `count` bars; `None` with fewer bars.
 pub(crate) fn average_close(series: &PriceSeries<'_>, count: usize, as_of: NaiveDate) -> Option<Decimal> {
     let from = series.bars.len().checked_sub(count)?;
     let mut sum = Decimal::ZERO;
@@ -73,7 +72,7 @@ pub(crate) fn average_close(series: &PriceSeries<'_>, count: usize, as_of: Naive
     quotient(sum, Decimal::from(count))
 }
 
-/// Mean volume of the newest `count` bars, in shares. Bars without a volume do not count.
+/// Mean volume of the newest `count` bars, in shares. Bars without a volume are left out.
 pub(crate) fn average_volume(series: &PriceSeries<'_>, count: usize, as_of: NaiveDate) -> Option<i64> {
     let from = series.bars.len().saturating_sub(count);
     let (mut sum, mut days) = (Decimal::ZERO, 0usize);
@@ -89,17 +88,17 @@ pub(crate) fn average_volume(series: &PriceSeries<'_>, count: usize, as_of: Naiv
     quotient(sum, Decimal::from(days)).and_then(round_to_integer)
 }
 
-/// Bars `start..end` between two splits or price-only actions.
+/// Consecutive bars `start..end` without a split or price-only action between them.
 struct BasisRun {
     start: usize,
     end: usize,
-    /// Ratio of prices to the as-of basis.
+    /// Ratio that converts prices to the basis of the as-of date.
     prices: Ratio,
-    /// Ratio of amounts per share to the as-of basis; the inverse converts volumes.
+    /// Ratio that converts amounts per share to the basis of the as-of date. Its inverse converts volumes.
     shares: Ratio,
 }
 
-/// Runs of bars with one share basis, from the position `from` on.
+/// Runs of bars with one share basis, from the index `from` on.
 fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<BasisRun> {
     let mut runs = Vec::with_capacity(1);
     let mut start = from;

@@ -1,13 +1,11 @@
 //! Volatility and beta of a security (R23), on fixed-point returns of the adjusted close.
 //!
-//! Volatility: sample standard deviation (n - 1) of the newest 252 daily returns x sqrt(252) x 100; null
-//! under 60 returns. Beta: covariance over variance of month-end returns against the benchmark's over 60
-//! months; null under 24 pairs. A month counts once its last session has passed. A return needs both month
-//! ends.
+//! Volatility: sample standard deviation (n - 1) of the newest 252 daily returns x sqrt(252) x 100. It is null under 60
+//! returns. Beta: covariance with the benchmark's month-end returns over their variance, over 60 months. It is null
+//! under 24 pairs. A month counts after its last session. A return needs both month ends.
 //!
-//! Returns are integers of 10^-15, eleven digits more than answers show.
-//! Source: `empyrical`'s annual volatility and beta; the minimum of 24 pairs is this service's own, the
-//! parameter `risk.beta_least_pairs`.
+//! Returns are integers in units of 10^-15, eleven digits more than answers show. Source: `empyrical`'s annual
+//! volatility and beta; the minimum of 24 pairs is this service's own, the parameter `risk.beta_least_pairs`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -22,11 +20,12 @@ use crate::metrics::rules::RiskRules;
 /// Month-end returns of a security's adjusted close.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MonthlyReturns {
-    /// Month (year x 12 + month - 1) and return since the month before in 10^-15, ascending.
+    /// Pairs of month and return, ascending by month. The month is year x 12 + month - 1. The return since the month
+    /// before is in units of 10^-15.
     returns: Vec<(i32, i128)>,
 }
 
-/// 1 in the fixed point of returns.
+/// The number 1 in the unit of returns.
 const ONE: i128 = 1_000_000_000_000_000;
 /// Maximum number of daily returns in a volatility.
 pub(crate) const DAILY_RETURNS: usize = 252;
@@ -61,7 +60,7 @@ pub(crate) fn volatility(series: &PriceSeries<'_>, factors: &[AdjustmentFactor])
     root(variance, 2)?.checked_mul(HUNDRED)
 }
 
-/// Converts a sum of squared returns (10^-30) to a decimal with the largest possible scale.
+/// Converts a sum of squared returns, in units of 10^-30, to a decimal with the largest possible scale.
 fn squared_decimal(mut squares: i128) -> Option<Decimal> {
     let mut scale = 30u32;
     while Decimal::try_from_i128_with_scale(squares, scale).is_err() {
@@ -71,7 +70,7 @@ fn squared_decimal(mut squares: i128) -> Option<Decimal> {
     Decimal::try_from_i128_with_scale(squares, scale).ok()
 }
 
-/// Beta against a benchmark; `None` under the minimum number of pairs.
+/// Beta against a benchmark; `None` with too few pairs.
 pub(crate) fn beta(own: &MonthlyReturns, benchmark: &MonthlyReturns, rules: &RiskRules) -> Option<Decimal> {
     let mut pairs: Vec<(i128, i128)> = Vec::with_capacity(own.returns.len());
     let mut others = benchmark.returns.iter().peekable();
@@ -98,7 +97,7 @@ pub(crate) fn beta(own: &MonthlyReturns, benchmark: &MonthlyReturns, rules: &Ris
     ratio(covariance, variance)
 }
 
-/// Quotient of two large integers, after cutting both to 27 digits.
+/// Quotient of two large integers, each cut to 27 digits.
 fn ratio(mut a: i128, mut b: i128) -> Option<Decimal> {
     const LIMIT: i128 = 1_000_000_000_000_000_000_000_000_000;
     while a.abs() > LIMIT || b.abs() > LIMIT {
@@ -107,7 +106,7 @@ fn ratio(mut a: i128, mut b: i128) -> Option<Decimal> {
     quotient(Decimal::try_from_i128_with_scale(a, 0).ok()?, Decimal::try_from_i128_with_scale(b, 0).ok()?)
 }
 
-/// Month-end returns of the 60 months up to the last month that ended by `as_of`.
+/// Month-end returns of the last 60 months that ended by `as_of`.
 pub(crate) fn month_ends(
     series: &PriceSeries<'_>,
     factors: &[AdjustmentFactor],
@@ -126,12 +125,12 @@ pub(crate) fn month_ends(
     MonthlyReturns { returns: returns.collect() }
 }
 
-/// Last calendar month with all sessions passed, as year x 12 + month - 1.
+/// Last calendar month whose sessions have all passed, as year x 12 + month - 1.
 pub(crate) fn last_month(as_of: NaiveDate) -> i32 {
     month_number(as_of) - i32::from(!ends_month(as_of))
 }
 
-/// Cursor over adjustment factors, moved forward together with a walk through bars.
+/// Position in the adjustment factors, which advances with the bars.
 struct Events<'a> {
     ahead: &'a [AdjustmentFactor],
 }

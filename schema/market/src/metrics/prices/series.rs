@@ -19,17 +19,17 @@ impl<'a> PriceSeries<'a> {
         Self { bars, splits }
     }
 
-    /// Position of the newest bar on or before a day.
+    /// Index of the newest bar on or before a day.
     pub(crate) fn at_or_before(&self, day: NaiveDate) -> Option<usize> {
         position_on_or_after(&self.bars.day, day_number(day).saturating_add(1)).checked_sub(1)
     }
 
-    /// Position of the newest bar before a day.
+    /// Index of the newest bar before a day.
     pub(crate) fn before(&self, day: NaiveDate) -> Option<usize> {
         position_on_or_after(&self.bars.day, day_number(day)).checked_sub(1)
     }
 
-    /// Position of the first bar on or after a day.
+    /// Index of the first bar on or after a day.
     pub(crate) fn at_or_after(&self, day: NaiveDate) -> Option<usize> {
         let index = position_on_or_after(&self.bars.day, day_number(day));
         (index < self.bars.len()).then_some(index)
@@ -45,7 +45,7 @@ impl<'a> PriceSeries<'a> {
         Decimal::new(self.bars.close[index], self.bars.scale)
     }
 
-    /// Close of a bar on the price basis of a day: adjusted for splits and price-only actions between them.
+    /// Close of a bar on the price basis of a day: adjusted for the splits and price-only actions since the bar.
     pub(crate) fn close_on_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
         if self.splits.events().is_empty() {
             return self.close(index);
@@ -53,19 +53,19 @@ impl<'a> PriceSeries<'a> {
         self.splits.price_ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }
 
-    /// Close of a bar on the share basis of a day, without price-only actions. It is comparable with amounts
-    /// per share of the bar's time.
+    /// Close of a bar on the share basis of a day, without price-only actions. It can be compared with amounts per
+    /// share of the bar's time.
     pub(crate) fn close_on_share_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
         self.splits.ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }
 
-    /// Last raw close before a day, on that day's price basis.
+    /// Last raw close before a day, on the price basis of the day.
     pub(crate) fn close_before(&self, day: NaiveDate) -> Option<Decimal> {
         self.before(day).map(|index| self.close_on_basis(index, day))
     }
 
-    /// Month and position of the newest bar of each of the `months` calendar months up to `last` (year x 12 +
-    /// month - 1). Oldest first; months without a bar are left out.
+    /// Month and index of the newest bar of each of the `months` calendar months up to `last`, oldest first. A month is
+    /// year x 12 + month - 1. Months without a bar are left out.
     pub(crate) fn month_ends(&self, last: i32, months: i32) -> Vec<(i32, usize)> {
         let mut ends = Vec::with_capacity(usize::try_from(months).unwrap_or_default());
         for month in last - months + 1..=last {

@@ -1,12 +1,11 @@
 //! Consistency of prices and splits (R30, R36).
 //!
-//! `price_jump_without_split`: closes at most 7 days apart differ by a known split ratio, within 3 %, without
-//! a split between them. Known ratios are 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their
-//! inverses, and those of the security's own splits from 3 for 2. A move that a distribution explains is not a
-//! jump.
+//! `price_jump_without_split`: two closes at most 7 days apart differ by a known split ratio, within 3 %, but no split
+//! is between them. Known ratios are 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their inverses. The ratios
+//! of the security's own splits are known too, from 3 for 2 on. A move that a distribution explains is not a jump.
 //!
-//! A price denies a ratio if the rest of the move is too large a share of the ratio's logarithm. Powers are
-//! compared in place of logarithms: ln a > p/q ln b exactly if a^q > b^p.
+//! A price denies a ratio if the logarithm of the unexplained move is too large a share of the ratio's logarithm.
+//! Powers replace the logarithms: ln a > p/q ln b exactly if a^q > b^p.
 
 use rust_decimal::Decimal;
 
@@ -18,14 +17,14 @@ use crate::row::{Flag, Flags};
 
 const RATIOS: [i128; 14] = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100];
 const DAYS_APART: i32 = 7;
-/// Scale of closes after distributions: six places.
+/// Scale of closes after adjustment for distributions: six places.
 const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 /// Base of natural logarithms, to eight places.
 const E: Decimal = Decimal::from_parts(271_828_183, 0, 0, false, 8);
-/// Lower bound of all known ratios less 3 %, in hundredths. Smaller moves need no division.
+/// Smallest known ratio less 3 %, in hundredths. Smaller moves need no division.
 const LEAST_JUMP: i128 = 145;
 
-/// Flags a jump. A calm series has no close that moves by three eighths, so it needs no search.
+/// Flags a jump. A calm series is not searched, because no close moves by three eighths.
 pub(crate) fn flag_jumps(
     series: &PriceSeries<'_>,
     ex_days: &[ExDateEvents],
@@ -50,7 +49,7 @@ fn has_jump(series: &PriceSeries<'_>, ex_days: &[ExDateEvents]) -> bool {
     })
 }
 
-/// True if the distributions since the bar before explain a jump: after their factor, no jump is left.
+/// True if the distributions since the bar before explain a jump: after their factors, no jump remains.
 fn is_explained(series: &PriceSeries<'_>, ex_days: &[ExDateEvents], index: usize, own: &[Decimal]) -> bool {
     let (from, to) = (series.date(index - 1), series.date(index));
     let between = ex_days.iter().filter(|day| from < day.ex_date && day.ex_date <= to);
@@ -83,14 +82,14 @@ fn is_known_ratio(large: i64, small: i64, own: &[Decimal]) -> bool {
         })
 }
 
-/// Factor by which a split changes prices, at least 1; `None` under 3 for 2, which is not detectable.
+/// Factor by which a split changes prices, at least 1. `None` for ratios below 3 for 2, which cannot be detected.
 pub(crate) fn detectable_factor(ratio: Ratio) -> Option<Decimal> {
     let (more, fewer) = (ratio.from.max(ratio.to), ratio.from.min(ratio.to));
     quotient(more, fewer).filter(|size| *size >= Decimal::new(15, 1))
 }
 
-/// True if the unexplained rest of a move is more than `share` percent of the ratio's logarithm, of which at
-/// most `limit` counts. The rest is 1 if the price moved by the ratio.
+/// True if the logarithm of the unexplained move is more than `share` percent of the ratio's logarithm. `limit` bounds
+/// the ratio's logarithm. `rest` is the unexplained factor: 1 if the price moved by the ratio.
 pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: LogarithmLimit) -> bool {
     let Some(size) = quotient(ratio.from.max(ratio.to), ratio.from.min(ratio.to)) else { return false };
     let base = match limit {
@@ -110,10 +109,10 @@ pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: Logarith
     }
 }
 
-/// Upper limit of the logarithm that a share refers to.
+/// Upper limit of the ratio's logarithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogarithmLimit {
-    /// Logarithm of the whole ratio.
+    /// No limit: logarithm of the whole ratio.
     None,
     /// At most 1, the logarithm of 2.718. Larger ratios count as 2.718.
     One,

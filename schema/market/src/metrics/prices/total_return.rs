@@ -1,11 +1,10 @@
 //! Total return (R12): dividends reinvested at the close of their ex-date, splits included, as CRSP defines
 //! it.
 //!
-//! It is the product over bars of (P_t + D_t) x s_t / P_(t-1), less 1, with s_t = to/from of a split on t.
-//! Closes cancel between ex-dates, so only the first, the last and those of ex-dates are read. A distribution
-//! without a bar on its ex-date is reinvested at the next bar. The ratio of adjusted closes would differ. The
-//! result is null if a distribution is in another currency.
-//! Source: CRSP's definition of holding-period returns.
+//! It is the product over bars of (P_t + D_t) x s_t / P_(t-1), less 1, with s_t = to/from of a split on t. Closes
+//! cancel between ex-dates, so only the first, the last and those of ex-dates are read. A distribution without a bar on
+//! its ex-date is reinvested at the next bar. The ratio of adjusted closes would give another number. The result is
+//! null if a distribution is in another currency. Source: CRSP's definition of holding-period returns.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -16,7 +15,7 @@ use crate::day::{date_of, day_number, position_on_or_after};
 use crate::metrics::arithmetic::{HUNDRED, quotient};
 use crate::metrics::calendar::months_before;
 
-/// Maximum distance of the start price from the start of the window, calendar days.
+/// Maximum distance between the session of the start price and the start of the window, in calendar days.
 const START_TOLERANCE: i64 = 10;
 
 /// Raw closes of sorted sessions, with the adjustment factors between them.
@@ -36,7 +35,7 @@ impl std::fmt::Debug for CloseSeries<'_> {
     }
 }
 
-/// Total return in percent between the sessions at two positions.
+/// Total return in percent between the sessions at two indexes.
 pub fn total_return(closes: &CloseSeries<'_>, from: usize, to: usize) -> Option<Decimal> {
     let (start, end) = (date_of(*closes.days.get(from)?), date_of(*closes.days.get(to)?));
     let first = closes.factors.partition_point(|day| day.ex_date <= start);
@@ -51,19 +50,19 @@ pub fn total_return(closes: &CloseSeries<'_>, from: usize, to: usize) -> Option<
 }
 
 impl CloseSeries<'_> {
-    /// Position of the session at which a distribution is reinvested.
+    /// Index of the session at which a distribution is reinvested.
     fn session(&self, day: &AdjustmentFactor) -> usize {
         position_on_or_after(self.days, day_number(day.ex_date))
     }
 }
 
-/// Product of the splits and price-only actions. It reinvests the value of a spin-off.
+/// Product of the splits and price-only actions, which reinvests the value of spin-offs.
 fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
     days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
 }
 
-/// (P + D) / P of the session at which the distributions of these ex-dates are reinvested. Amounts are on the
-/// session's share basis.
+/// (P + D) / P of the session at which the distributions of these ex-dates are reinvested. Amounts are on the share
+/// basis of the session.
 fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Decimal> {
     let close = (closes.close)(closes.session(days.first()?));
     let mut value = Decimal::ZERO;
@@ -74,8 +73,7 @@ fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Dec
     if value.is_zero() { Some(Decimal::ONE) } else { quotient(close.checked_add(value)?, close) }
 }
 
-/// Start of the window of `months` months: newest bar on or before its first day, and at most ten days older
-/// than that day.
+/// First bar of the window of `months` months: the newest bar on or before the first day, at most ten days older.
 pub(crate) fn start_bar(series: &PriceSeries<'_>, as_of: NaiveDate, months: u32) -> Option<usize> {
     let start = months_before(as_of, months);
     series.at_or_before(start).filter(|index| (start - series.date(*index)).num_days() <= START_TOLERANCE)

@@ -1,4 +1,4 @@
-//! Derived rows: everything that is served about one security.
+//! Derived rows: all rows that are served about one security.
 
 use crate::bars::Bars;
 use crate::metrics::prices::adjustment::AdjustmentFactor;
@@ -30,8 +30,8 @@ pub struct DerivedRows {
 }
 
 impl DerivedRows {
-    /// True if the security has any live row, quarantined rows included. A security with only withdrawn rows
-    /// is not listed.
+    /// True if the security has a row that is not withdrawn, including quarantined rows. A security with only withdrawn
+    /// rows is not listed.
     pub fn has_live_rows(&self) -> bool {
         !self.bars.is_empty()
             || self.fundamentals.is_some()

@@ -38,7 +38,7 @@ pub(crate) fn fingerprints(computed: &ComputedMetrics<'_>, hashes: &impl BuildHa
 
 /// Fields of a dividend row before rounding, without the symbol.
 struct DividendRecord<'m> {
-    /// Payment that provides the id; `None` for projections.
+    /// Payment that gives the id; `None` for projections.
     named: Option<&'m Payment<'m>>,
     ex_date: NaiveDate,
     payment_date: Option<NaiveDate>,
@@ -57,13 +57,13 @@ struct DividendRecord<'m> {
     status: DividendStatus,
     split: Ratio,
     price_factor: Option<Decimal>,
-    /// Payments a year at this rate; `None` if the rate cannot be compared with the price.
+    /// Payments a year at the rate of the payment; `None` if the rate cannot be compared with the price.
     per_year: Option<i32>,
-    /// Close before the ex-date; `None` if there is no rate to compare with it.
+    /// Close before the ex-date; `None` without a rate to compare with the close.
     close_before: Option<Decimal>,
-    /// Adjusted regular part.
+    /// Regular part of the amount, on the as-of date's share basis.
     regular_adjusted: Decimal,
-    /// Adjusted regular part of the previous regular payment.
+    /// Regular part of the previous regular payment, on the as-of date's share basis.
     previous: Option<Decimal>,
     source: &'m str,
     revision: i64,
@@ -150,7 +150,7 @@ impl Fingerprint for DividendRecord<'_> {
     }
 }
 
-/// All records: first live payments by ex-date, then cancelled payments, then projections.
+/// All records: payments that count by ex-date, then cancelled payments, then projections.
 fn records<'m>(computed: &'m ComputedMetrics<'_>) -> impl Iterator<Item = DividendRecord<'m>> {
     let merged = &computed.inputs.merged.dividends;
     let mut previous: Option<&Payment<'_>> = None;
@@ -247,13 +247,13 @@ fn special_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>, regular: 
     quotient(special.checked_mul(payment.amount)?, payment.adjusted)
 }
 
-/// Paid from the payment date on, or from the ex-date if no payment date is known.
+/// Status of a payment. It is paid from the payment date on, or from the ex-date on if no payment date is known.
 fn status(payment: &Payment<'_>, as_of: NaiveDate) -> DividendStatus {
     let due = payment.observation.record.payment_date.unwrap_or(payment.ex_date);
     if due <= as_of { DividendStatus::Paid } else { DividendStatus::Declared }
 }
 
-/// Events of the payment's ex-date, if it has passed.
+/// Events of the payment's ex-date; `None` for a future ex-date.
 fn ex_day<'m>(computed: &'m ComputedMetrics<'_>, payment: &Payment<'_>) -> Option<&'m ExDateEvents> {
     let days = &computed.inputs.ex_days;
     days.binary_search_by_key(&payment.ex_date, |day| day.ex_date).ok().map(|position| &days[position])

@@ -1,13 +1,13 @@
 //! Record ids, unique in the whole service and stable over rebuilds.
 //!
-//! An id is `symbol/source/kind/vendor's id`, or `symbol/source/kind@date.type.currency` without a vendor's
-//! id. A corrected date then makes another record, and the record at the old date is cancelled. The symbol is
-//! that of the filing, so that later ticker changes keep ids. Of several filings, the one with the security's
-//! earliest symbol counts.
+//! An id is `symbol/source/kind/vendor's id`, or `symbol/source/kind@date.type.currency` without a vendor's id. Without
+//! a vendor's id, a corrected date gives another record, and the record at the old date is cancelled. The symbol is the
+//! symbol of the row, so that ids do not change with the ticker. Of several rows, the row with the security's earliest
+//! symbol counts.
 //!
-//! Several payments of a day without vendor's id are numbered by amount: the second ends in `.2`, the third
-//! in `.3`. Once a file names all of them, no other file or order changes their ids. Symbols and source names
-//! contain no `/` and no `@`.
+//! Several payments of a day without vendor's id are numbered by amount: the second ends in `.2`, the third in `.3`. If
+//! a file contains all of them, no other file or order changes their ids. Symbols and source names contain no `/` and
+//! no `@`.
 
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
@@ -24,7 +24,7 @@ pub(crate) fn dividend_id(payment: &Payment<'_>) -> String {
     of_payment(payment, "dividend")
 }
 
-/// Hashes everything that the id of a dividend record consists of.
+/// Hashes all parts of the id of a dividend record.
 pub(crate) fn hash_dividend_id(payment: &Payment<'_>, state: &mut impl Hasher) {
     let Observation { id, source, record, .. } = payment.observation;
     let Dividend { ex_date, record_date, r#type, currency, .. } = record;
@@ -34,7 +34,7 @@ pub(crate) fn hash_dividend_id(payment: &Payment<'_>, state: &mut impl Hasher) {
     }
 }
 
-/// Id of a stock dividend among the splits.
+/// Id of a stock dividend in the list of splits.
 pub(crate) fn stock_dividend_id(payment: &Payment<'_>) -> String {
     of_payment(payment, "stock_dividend")
 }
@@ -59,7 +59,7 @@ fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
     id(payment.observation, payment.named.record.symbol.as_str(), kind, said)
 }
 
-/// Id of a record. If the vendor gives no id, `said` writes the identifying fields.
+/// Id of a record. Without a vendor's id, `said` writes the identifying fields.
 fn id<T>(
     observation: &Observation<T>,
     symbol: &str,

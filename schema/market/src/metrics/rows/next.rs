@@ -1,4 +1,4 @@
-//! Next ex-dividend date and amount, as in all rows.
+//! Next ex-dividend date and amount, identical in all rows.
 
 use rust_decimal::Decimal;
 
@@ -7,13 +7,13 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::row::{Flag, NextDividend, NextStatus};
 
-/// Projected amount on the share basis of its own ex-date. An announced split before that date changes the basis.
+/// Projected amount on the share basis of its own ex-date, which an announced split may change.
 pub(crate) fn declared(computed: &ComputedMetrics<'_>, projection: &ProjectedPayment) -> Decimal {
     let splits = &computed.inputs.merged.split_table;
     splits.ratio_to_basis(computed.inputs.as_of, projection.ex_date).apply(projection.amount)
 }
 
-/// Next ex-dividend date: the earliest declared date, or the first projected date if none is declared.
+/// Next ex-dividend date: the earliest declared date. Without a declared date, the first projected date.
 pub(crate) fn next_dividend(computed: &ComputedMetrics<'_>) -> Option<NextDividend> {
     if let Some(index) = computed.upcoming.declared {
         let payment = computed.inputs.payments()[index];

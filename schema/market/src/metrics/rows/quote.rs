@@ -10,7 +10,7 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::prices::range::{VOLUME_SESSIONS, average_close, average_volume, year_range};
 use crate::row::{DividendState, Quote, QuoteSource};
 
-/// Builds the quote. Prices of the latest session are carried through the splits since.
+/// Builds the quote. Prices of the latest session are adjusted for the splits since the session.
 pub(crate) fn quote(computed: &ComputedMetrics<'_>) -> Quote {
     let series = computed.inputs.series();
     let bars = series.bars;
@@ -68,7 +68,7 @@ pub(crate) fn quote(computed: &ComputedMetrics<'_>) -> Quote {
     }
 }
 
-/// Annual dividend per share behind the headline yield, in the dividend currency.
+/// Annual dividend per share from which the headline yield is computed, in the dividend currency.
 pub(crate) fn annual_dividend(computed: &ComputedMetrics<'_>) -> Option<ExactDecimal> {
     amount(computed.income.forward.amount.or(computed.income.dps_ttm))
 }

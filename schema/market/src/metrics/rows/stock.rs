@@ -88,7 +88,7 @@ fn figures(computed: &ComputedMetrics<'_>, quote: &Quote) -> StockFigures {
     }
 }
 
-/// Change since the last close of the previous year, on one share basis.
+/// Price change since the last close of the previous year, on one share basis.
 fn change_this_year(computed: &ComputedMetrics<'_>) -> Option<Decimal> {
     let series = computed.inputs.series();
     let new_year = chrono::NaiveDate::from_ymd_opt(chrono::Datelike::year(&computed.inputs.as_of), 1, 1)?;

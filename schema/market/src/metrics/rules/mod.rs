@@ -1,8 +1,7 @@
-//! Rule parameters: the service's own numbers in the rules, with name, default, unit, range and meaning.
+//! Rule parameters: the numbers in the rules that this service chose, with name, default, unit, range and meaning.
 //!
-//! Rules receive them as plain values, so other values are derived by the same code. Numbers set by a source,
-//! such as the Chowder thresholds, are not parameters. Numbers that a caller chooses, such as the minimum of
-//! a screen, are not either.
+//! Rules receive the parameters as plain values. A number that the source of a rule sets, such as a Chowder threshold,
+//! is not a parameter. A number that the caller chooses, such as the minimum of a screen, is not a parameter either.
 
 mod parameter;
 mod table;
@@ -14,11 +13,11 @@ use rust_decimal::Decimal;
 pub use parameter::{ParameterDeviation, RuleError, RuleParameter};
 pub use table::*;
 
-/// Version of the rules; increases whenever the same facts give another number.
+/// Version of the rules. It increases whenever the same facts give a different figure.
 pub const METHOD_VERSION: &str = "2026.6";
 
 impl Rules {
-    /// Parses parameters given as `NAME=VALUE`. Parameters that are not given keep their defaults.
+    /// Parses parameters of the form `NAME=VALUE`. All other parameters keep their defaults.
     pub fn parse<T: AsRef<str>>(given: &[T]) -> Result<Self, RuleError> {
         let mut chosen = BTreeMap::new();
         for text in given.iter().map(AsRef::as_ref) {

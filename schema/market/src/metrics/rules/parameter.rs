@@ -18,7 +18,7 @@ pub struct RuleParameter {
     pub least: Decimal,
     /// Largest valid value.
     pub most: Decimal,
-    /// True if only integers are valid.
+    /// True if only whole numbers are valid.
     pub whole: bool,
     /// Effect of the parameter.
     pub meaning: &'static str,
@@ -56,7 +56,7 @@ pub enum RuleError {
 }
 
 impl RuleParameter {
-    /// Validates a value against range and type.
+    /// Validates a value by range and type.
     pub(crate) fn validate(&self, value: Decimal) -> Result<Decimal, RuleError> {
         let Self { name, unit, least, most, .. } = *self;
         if value < least || most < value {
@@ -68,7 +68,7 @@ impl RuleParameter {
         Ok(value.normalize())
     }
 
-    /// Finds a parameter by name; the error suggests the nearest name.
+    /// Finds a parameter by name. The error suggests the most similar name.
     pub(crate) fn find(name: &str, among: &'static [Self]) -> Result<&'static Self, RuleError> {
         let distance = |parameter: &&Self| strsim::damerau_levenshtein(name, parameter.name);
         match among.iter().min_by_key(distance) {

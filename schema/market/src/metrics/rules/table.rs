@@ -83,7 +83,7 @@ macro_rules! rules {
                 vec![$($(Decimal::from(self.$group.$field),)*)*]
             }
 
-            /// Sets a parameter; `None` if the value does not fit its type.
+            /// Sets a parameter. `None` if the value does not fit the type of the parameter.
             pub(crate) fn set(&mut self, name: &str, value: Decimal) -> Option<()> {
                 $($(if name == concat!(stringify!($group), ".", stringify!($field)) {
                     self.$group.$field = admitted!($type, value);
@@ -97,24 +97,24 @@ macro_rules! rules {
 rules! {
     /// Payment frequency from the gaps between ex-dates.
     frequency: FrequencyRules, "R5" {
-        /// Gap between ex-dates above which payments restart; ex-dates before the gap are ignored. Also for R8
+        /// Gap between ex-dates above which payments have restarted. Ex-dates before the gap are ignored. Also for R8
         /// and R28.
         restart_days: i64 = 550, 366..=3650, "days";
         /// Number of newest ex-dates in the inference.
         newest_ex_dates: i64 = 7, 4..=25, "ex-dates";
-        /// Minimum share of adjacent gap pairs that sum to a year, for semi-annual.
+        /// Minimum share of adjacent gap pairs that sum to a year, for the semi-annual frequency.
         yearly_pairs: i64 = 60, 1..=100, "percent";
-        /// Minimum sum of two gaps that make a year.
+        /// Minimum sum of two gaps that make up a year.
         year_least_days: i64 = 330, 300..=365, "days";
-        /// Maximum sum of two gaps that make a year.
+        /// Maximum sum of two gaps that make up a year.
         year_most_days: i64 = 400, 365..=430, "days";
         /// Minimum share of gaps in the class of the median gap.
         class_agreement: i64 = 60, 1..=100, "percent";
-        /// Minimum number of gaps that overrule a vendor's tag.
+        /// Minimum number of gaps at which the inference overrules a vendor's tag.
         overruling_gaps: i64 = 4, 1..=24, "gaps";
-        /// Minimum share of gaps that agree to overrule a vendor's tag.
+        /// Minimum share of agreeing gaps at which the inference overrules a vendor's tag.
         overruling_agreement: i64 = 75, 1..=100, "percent";
-        /// Maximum distance of the median gap from a tagged frequency without a gap class.
+        /// Maximum deviation of the median gap from a tagged frequency without a gap class.
         tag_tolerance: i64 = 15, 0..=50, "percent";
         /// Shortest weekly gap.
         weekly_least_days: i64 = 5, 1..=7, "days";
@@ -141,18 +141,18 @@ rules! {
     status: StatusRules, "R6" {
         /// Periods of 365/n days without an ex-date after which a payer has lapsed.
         lapse_periods: Decimal = 1.5, 1..=5, "periods";
-        /// Days without an ex-date that 12 or 13 payments a year always allow.
+        /// Days without an ex-date that a payer of 12 or 13 payments a year may always have.
         monthly_least_days: i64 = 75, 31..=366, "days";
-        /// Days without an ex-date that 24 or more payments a year always allow.
+        /// Days without an ex-date that a payer of 24 or more payments a year may always have.
         weekly_least_days: i64 = 21, 7..=366, "days";
         /// Days without an ex-date after which an irregular payer has lapsed.
         irregular_days: i64 = 450, 31..=3650, "days";
     }
     /// Forward dividend.
     forward: ForwardRules, "R8" {
-        /// Factor over the median of the four amounts before, from which an amount needs a confirmation.
+        /// Minimum factor over the median of the four amounts before it at which an amount needs a confirmation.
         unusual_factor: Decimal = 3, 1.01..=100, "times";
-        /// Factor within which the next amount confirms an unusual one.
+        /// Maximum factor between an unusual amount and the next amount that confirms it.
         confirming_factor: Decimal = 1.5, 1..=100, "times";
         /// Difference between half-yearly amounts above which they are an interim and a final dividend.
         unequal_halves: Decimal = 10, 0..=100, "percent";
@@ -161,7 +161,7 @@ rules! {
     schedule: ScheduleRules, "R34" {
         /// Maximum number of days between two rows of one payment. 0: no rows are merged.
         duplicate_days: i64 = 20, 0..=60, "days";
-        /// Difference up to which two rows of one payment have equal amounts.
+        /// Maximum difference of the amounts of two rows of one payment.
         equal_tolerance: Decimal = 2, 0..=20, "percent";
         /// Minimum distance of two slots, as a share of a period. A closer row is extra. 0: no row is extra.
         slot_share: i64 = 60, 0..=90, "percent";
@@ -171,18 +171,18 @@ rules! {
         return_least: Decimal = 0.8, 0..=1, "times";
         /// Maximum rate after a row that contains a special, as a factor of the rate before the row.
         return_most: Decimal = 1.5, 1..=10, "times";
-        /// Factor of both neighbours below which a row is a dip. 0: no row is a dip.
+        /// Factor of both neighbours below which an amount is a dip. 0: no amount is a dip.
         dip_share: Decimal = 0.98, 0..=1, "times";
-        /// Minimum share of steps that are not downward around a row that is read in parts.
+        /// Minimum share of steps around a row that are not downward. Below it, the declared amount is regular.
         steady_share: Decimal = 80, 0..=100, "percent";
-        /// Missing slots in a row for which growth and streak assume an amount.
+        /// Maximum number of consecutive missing slots for which growth and streak assume an amount.
         assumed_slots: i64 = 1, 0..=2, "slots";
     }
     /// Increase streaks.
     streak: StreakRules, "R14" {
-        /// Difference up to which totals or rates are equal. Also for changes of the rate (R13).
+        /// Maximum difference at which totals or rates are equal. Also for changes of the rate (R13).
         tolerance: Decimal = 0.05, 0..=10, "percent";
-        /// Consecutive years with an equal total that neither count nor end a streak.
+        /// Maximum number of consecutive years with an equal total that neither count nor end a streak.
         tolerated_flat_years: i64 = 0, 0..=10, "years";
     }
     /// Lists of dividend growers.
@@ -191,7 +191,7 @@ rules! {
         aristocrat_years: i64 = 25, 1..=100, "years";
         /// Minimum market value of an Aristocrat's freely traded shares.
         aristocrat_float_cap: Decimal = 3_000_000_000, 0..=1_000_000_000_000, "US dollars";
-        /// Minimum value of an Aristocrat's daily trade.
+        /// Minimum daily traded value of an Aristocrat.
         aristocrat_daily_value: Decimal = 5_000_000, 0..=1_000_000_000_000, "US dollars";
         /// Minimum streak of a Dividend King.
         king_years: i64 = 50, 1..=100, "years";
@@ -204,7 +204,7 @@ rules! {
     }
     /// Suspect yields, yield traps and the safety label.
     safety: SafetyRules, "R18" {
-        /// Headline yield above which the yield is suspected to be an error or a liquidation.
+        /// Headline yield above which the yield is probably an error or a liquidation.
         suspect_yield: Decimal = 25, 1..=1000, "percent";
         /// Payout above which a dividend is unsafe and a trap.
         payout_limit: Decimal = 100, 10..=1000, "percent";
@@ -222,16 +222,15 @@ rules! {
         /// Minimum number of monthly return pairs of a beta.
         beta_least_pairs: i64 = 24, 2..=60, "pairs";
     }
-    /// Spin-offs that a feed gives as a ratio without a type.
+    /// Spin-offs that a feed publishes as a ratio without a type.
     spin_off: SpinOffRules, "R35" {
         /// Largest ratio of a spin-off, in either direction.
         largest_ratio: Decimal = 2.5, 1.01..=10, "times";
-        /// Number that both lowest terms of a spin-off's ratio exceed.
+        /// Number that both terms of a spin-off's ratio must exceed, in lowest terms.
         least_term: i64 = 50, 1..=10000, "shares";
-        /// Minimum old shares in the lowest terms of a spin-off's ratio.
+        /// Minimum number of old shares in a spin-off's ratio, in lowest terms.
         least_old_shares: i64 = 100, 1..=10000, "shares";
-        /// Number that both lowest terms of a spin-off's ratio exceed if another action of the same source is a
-        /// spin-off.
+        /// Number that both terms must exceed if another action of the same source is a spin-off, in lowest terms.
         least_term_of_sibling: i64 = 20, 1..=10000, "shares";
         /// Minimum distance between two splits of equal ratio that are both stock dividends.
         repeat_days: i64 = 180, 1..=3650, "days";
@@ -242,22 +241,22 @@ rules! {
         factor: Decimal = 3, 1.5..=100, "times";
         /// Maximum distance of adjacent bars.
         adjacent_days: i64 = 7, 1..=31, "days";
-        /// Difference up to which the closes around a bar agree.
+        /// Maximum difference of the closes around a bar at which they agree.
         agreement: Decimal = 50, 0..=200, "percent";
-        /// Distance from a factor of 100 or 1,000 up to which a move is a change of unit.
+        /// Maximum deviation of a move from the factor 100 or 1,000 at which it is a change of unit.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
-        /// Maximum length of a newest run in a wrong unit. A longer run is a lasting move.
+        /// Maximum length of a run of newest bars in a wrong unit. A longer run is a lasting move.
         unit_run_sessions: i64 = 60, 1..=1000, "sessions";
-        /// Share of a split's logarithm, of at most 1, above which the price denies it.
+        /// Share of a split's logarithm above which the price denies the split. A logarithm above 1 counts as 1.
         denied_share: i64 = 40, 5..=60, "percent";
         /// Share of a split's logarithm above which a denied split is excluded.
         excluded_share: i64 = 80, 50..=100, "percent";
-        /// Number of sessions after the ex-date of an early split in which the price move is searched.
+        /// Number of sessions after the ex-date in which the price move of an early split is searched.
         early_sessions: i64 = 3, 0..=10, "sessions";
     }
     /// Share basis of the amounts before a split.
     share_basis: ShareBasisRules, "R37" {
-        /// Difference between two amounts around a split up to which they are equal.
+        /// Maximum difference of two amounts around a split at which they are equal.
         tolerance: Decimal = 2, 0..=20, "percent";
         /// Minimum ratio of a split, in either direction, at which equal amounts are suspect.
         least_ratio: Decimal = 2, 1.01..=100, "times";
@@ -266,33 +265,33 @@ rules! {
     outlier: OutlierRules, "R28" {
         /// Number of earlier rates with which a new rate is compared.
         compared_sums: i64 = 4, 2..=20, "sums";
-        /// Factor over the median of the earlier rates from which a new rate needs a confirmation.
+        /// Minimum factor over the median of the earlier rates at which a new rate needs a confirmation.
         factor: Decimal = 10, 2..=1000, "times";
-        /// Distance from 10, 100 or 1,000 times the surrounding rate within which a unit is probably wrong.
+        /// Maximum deviation from 10, 100 or 1,000 times the surrounding rate at which a unit is probably wrong.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
-        /// Factor within which two rates confirm each other.
+        /// Maximum factor between two rates that confirm each other.
         near_factor: Decimal = 3, 1..=100, "times";
         /// Minimum number of days between yearly extra payments.
         yearly_least_days: i64 = 335, 300..=365, "days";
         /// Maximum number of days between yearly extra payments.
         yearly_most_days: i64 = 395, 365..=430, "days";
-        /// Minimum amount, as a share of the close before it, that is visible in the price.
+        /// Minimum amount, as a share of the close before the ex-date, that is visible in the price.
         special_share: Decimal = 5, 0.1..=100, "percent";
         /// Minimum price fall on the ex-date that proves a special.
         special_least_fall: Decimal = 0.6, 0..=1, "times the amount";
         /// Maximum price fall on the ex-date that proves a special.
         special_most_fall: Decimal = 1.4, 1..=10, "times the amount";
     }
-    /// Knowledge of the absence of dividends.
+    /// Conditions under which a missing dividend means that none was paid.
     absence: AbsenceRules, "R38" {
-        /// Maximum number of calendar years between a source's price and its nearest dividend of any security
-        /// for a source that carries dividends.
+        /// Maximum number of calendar years between a source's price and its nearest dividend of any security. A source
+        /// within this number carries dividends.
         feed_years: i64 = 1, 0..=100, "years";
         /// Smallest step of a feed's adjusted closes that shows a payment. Also for R40.
         least_step: Decimal = 0.05, 0.0001..=10, "percent";
-        /// Largest difference at which a feed's dividend factor agrees with ours. Also for R28.
+        /// Maximum difference at which a feed's dividend factor agrees with the computed factor. Also for R28.
         agreement: Decimal = 0.05, 0.0001..=10, "percent";
-        /// Days around a step within which a payment explains it.
+        /// Maximum number of days between a step and a payment that explains it.
         step_days: i64 = 7, 0..=90, "days";
     }
 }

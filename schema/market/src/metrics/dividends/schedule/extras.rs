@@ -1,4 +1,4 @@
-//! Extra rows: two rows share one slot of the schedule, so that one of them is special (R34.2).
+//! Extra rows (R34.2). If two rows have the same slot of the schedule, one of them is a special.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -9,9 +9,9 @@ use crate::metrics::arithmetic::median;
 use crate::metrics::rules::ScheduleRules;
 use crate::row::AmountReading;
 
-/// Number of rows on either side from which the usual amount is computed.
+/// Number of rows before and after a row from which its usual amount is computed.
 const NEAREST: usize = 4;
-/// Difference of amounts, in percent, from which the newest row counts as extra without a later row as proof.
+/// Minimum difference of two amounts, in percent, at which one of the newest two rows is extra without a later row.
 const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
 
 /// Marks extra rows as special; returns their ex-dates.
@@ -38,7 +38,7 @@ pub(crate) fn mark_extras(
     extras
 }
 
-/// Position of the extra row among two neighbours; `None` if each has a slot of its own.
+/// Index of the extra row among two neighbours; `None` if each row has its own slot.
 fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &ScheduleRules) -> Option<usize> {
     let at = |position: usize| kept.get(position).map(|index| &readings[*index]);
     let (first, second) = (at(position)?, at(position + 1)?);
@@ -66,8 +66,8 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     Some(position + usize::from(second_is_extra))
 }
 
-/// True if two rows in the middle of four dates share a slot: they are closer than 0.6 periods, and without
-/// one of them the schedule goes on. Without a later row, a different amount (`differs`) is extra too.
+/// True if the two middle rows of four dates have the same slot: they are closer than 0.6 periods, and without one of
+/// them the dates are regular. Without a later row, different amounts (`differs`) prove it too.
 pub(crate) fn shares_slot(
     [before, first, second, after]: [Option<NaiveDate>; 4],
     per_year: i32,

@@ -1,9 +1,9 @@
 //! Local payment frequency of each row: the cheapest sequence of frequencies that explains the gaps (R34).
 //!
-//! A gap within 0.6 to 1.4 periods of a frequency costs nothing, a shorter one (an extra row) less than a longer
-//! one (a missing row). A change of the frequency costs more than two extra rows and one missing row. A vendor's
-//! tag of another frequency costs half of an extra row. Uneven halves (an interim and a final dividend) are
-//! semi-annual if two gaps sum to a year, as in R5.
+//! A gap of 0.6 to 1.4 periods of a frequency has no cost. A shorter gap (an extra row) costs less than a longer gap (a
+//! missing row). A change of the frequency costs more than two extra rows and one missing row. A vendor's tag of
+//! another frequency costs half of an extra row. Uneven halves (an interim and a final dividend) are semi-annual if two
+//! gaps sum to a year, as in R5.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -12,8 +12,8 @@ use super::reading::ScheduleRow;
 use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules::Rules;
 
-/// Frequencies of a schedule, most usual first. The irregular state is first, so that it wins against states of
-/// equal cost.
+/// Frequencies of a schedule, the most usual first. The irregular state comes first of all, so that it wins against
+/// states of equal cost.
 const STATES: [State; 8] = [
     State::Irregular,
     State::PerYear(4),
@@ -26,7 +26,7 @@ const STATES: [State; 8] = [
 ];
 /// Longest gap of weekly and biweekly payers, days.
 const FREQUENT_DAYS: i64 = 17;
-/// Longest mean gap of a four-weekly payer, hundredths of a day, and the gaps it takes to know.
+/// Longest mean gap of a four-weekly payer, in hundredths of a day, and the minimum number of gaps.
 const FOUR_WEEKLY_HUNDREDTHS: i64 = 2870;
 const FOUR_WEEKLY_GAPS: i64 = 6;
 
@@ -45,12 +45,12 @@ enum State {
     Irregular,
 }
 
-/// Length of a span in thousandths of the period of n payments a year.
+/// Length of a time span, in thousandths of the period of n payments a year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Periods(pub i64);
 
 impl Periods {
-    /// Periods in a number of days.
+    /// Length of a number of days.
     pub(crate) fn in_days(days: i64, per_year: i32) -> Self {
         Self(days * i64::from(per_year) * 100_000 / 36_525)
     }
@@ -61,7 +61,7 @@ impl Periods {
     }
 }
 
-/// Payments a year around each row; `None` for irregular and for frequent payers.
+/// Payments a year around each row; `None` for irregular payers and for weekly and biweekly payers.
 pub(crate) fn local_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Option<i32>> {
     let mut frequencies = Vec::with_capacity(rows.len());
     let mut start = 0;
@@ -80,7 +80,7 @@ fn days_between(a: NaiveDate, b: NaiveDate) -> i64 {
     (b - a).num_days()
 }
 
-/// Cheapest state of each gap of a segment.
+/// State of each gap of a segment, on the cheapest sequence of states.
 fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
     let gaps: Vec<i64> = rows.windows(2).map(|pair| days_between(pair[0].ex_date, pair[1].ex_date)).collect();
     let year = rules.frequency.year_least_days..=rules.frequency.year_most_days;
@@ -163,8 +163,8 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64]) {
     }
 }
 
-/// Frequency of a row, taken from the gaps before and after it. If the two differ, the row has the frequency of
-/// the side whose rate is nearer.
+/// Frequency of a row, taken from the gaps before and after it. If they differ, the row has the frequency of the side
+/// with the nearer rate.
 fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
     let scheduled = |state: &State| match state {
         State::PerYear(per_year) => Some(*per_year),

@@ -1,19 +1,19 @@
-//! Payment schedule: the reading of a payer's rows as slots with a regular and a special part (R34).
+//! Payment schedule: slots of a payer's rows, each with a regular and a special part (R34).
 //!
 //! Rows of a real feed contain untyped specials, repeated payments, missing payments and single wrong amounts.
 //! A row is never changed. Its [`Reading`] says which part of it is regular, which part is special, which
 //! amount counts in growth and streak, and to which year it belongs.
 //!
 //! Rows have a local frequency n and a period P of 365.25/n days (`frequency`). Amounts are compared as annual
-//! rates, so a change of n does not look like a jump. Payers of 13 and more payments a year and irregular
-//! payers are read at face value, by calendar year.
+//! rates, so that a change of n is not a jump. For irregular payers and for 13 and more payments a year, declared amounts are
+//! regular, and years are calendar years.
 //! 1. An extra row in a slot that another row takes is special (`extras`).
 //! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special.
 //! 3. A row below both neighbours is a dip: the smaller neighbour's amount counts in growth and streak.
 //! 4. A year is n consecutive slots (`slots`). One missing slot counts the smaller neighbour's amount in growth
-//!    and streak. Two or more, up to half a year, leave the year unknown.
+//!    and streak. With two or more missing slots, up to half a year, the year is unknown.
 //!
-//! Source: the thresholds are this service's own, chosen against public dividend histories: the parameters
+//! Source: this service chose the thresholds by comparison with public dividend histories. They are the parameters
 //! `schedule.…`.
 
 mod extras;
@@ -46,7 +46,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Reads rows in ascending order of their ex-dates, one per ex-date.
+    /// Classifies rows in ascending order of their ex-dates, one per ex-date.
     pub fn read(rows: &[ScheduleRow], rules: &Rules) -> Self {
         let frequencies = local_frequencies(rows, rules);
         let mut schedule = Self { readings: face_values(rows, &frequencies), ..Self::default() };
@@ -70,19 +70,19 @@ impl Schedule {
         slots::assign_years(&mut regular, &mut self.missing, &mut self.changed, &rules.schedule);
     }
 
-    /// Rows that have a slot, with their regular parts.
+    /// Rows with a slot, with their regular parts.
     pub fn rates(&self) -> impl Iterator<Item = DividendRate> {
         let regular = self.regular();
         regular.map(|reading| DividendRate { ex_date: reading.ex_date, amount: reading.regular })
     }
 
-    /// Rows that have a slot, with the amounts of growth and streak.
+    /// Rows with a slot, with the amounts that count in growth and streak.
     pub fn sustained_rates(&self) -> impl Iterator<Item = DividendRate> {
         let regular = self.regular();
         regular.map(|reading| DividendRate { ex_date: reading.ex_date, amount: reading.sustained })
     }
 
-    /// Readings of rows that have a slot.
+    /// Readings of rows with a slot.
     pub fn regular(&self) -> impl Iterator<Item = &Reading> {
         self.readings.iter().filter(|reading| reading.kind != AmountReading::Special)
     }

@@ -1,8 +1,8 @@
 //! Regular and special part of a row, and dips, by comparison with the rows around it (R34.3, R34.4, R8).
 //!
-//! Amounts are compared only where the payer is steady: at least four of five steps between the eight
-//! nearest rows are not downward. Variable payers, payers in a foreign currency and interim and final dividends
-//! are not steady, so their rows are read at face value.
+//! Amounts are compared only where the payer is steady: at least four fifths of the steps between the eight nearest
+//! rows are not downward. Variable payers, payers in a foreign currency, and interim and final dividends are not
+//! steady. Their amounts are regular as declared.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -11,11 +11,12 @@ use super::reading::{Reading, ScheduleRow};
 use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
-/// Number of rows on either side that decide if the payer is steady.
+/// Number of rows before and after a row that decide if the payer is steady.
 const NEAREST: usize = 4;
 /// Minimum number of steps between the nearest rows for a payer to be steady.
 const FEWEST_STEPS: u64 = 3;
-/// Fall that is not a downward step: rounding of an amount adjusted for splits.
+/// Minimum ratio of a rate to the rate before it in a step that is not downward. A smaller fall comes from rounding
+/// after a split adjustment.
 const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
 
 /// Reads combined rows and dips. `extras` are the ex-dates of extra rows.
@@ -60,19 +61,19 @@ struct Rates<'r, 'a> {
 }
 
 impl Rates<'_, '_> {
-    /// Annual rate at face value; `None` outside of the schedule.
+    /// Annual rate of the declared amount; `None` for a row without a local frequency.
     fn face(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.amount.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Annual rate of a row with the readings made so far.
+    /// Annual rate of a row, with the readings of earlier rows.
     fn sustained(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Reading of a row, with its regular part or its amount in growth; `None` if the row is read at face value.
+    /// Reading of a row, with its regular part or its amount in growth. `None` if the declared amount is regular.
     fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
         let ScheduleRules { combined_factor, return_least, return_most, dip_share, .. } = rules.schedule;
         let (rate, previous) = (self.face(index)?, self.sustained(index - 1)?);
@@ -94,7 +95,7 @@ impl Rates<'_, '_> {
         is_dip.then(|| (AmountReading::Dip, self.of_rate(previous.min(next))))
     }
 
-    /// Combined reading: the larger neighbour's amount is regular.
+    /// Combined reading: the larger of the neighbours' amounts is regular.
     fn combined(&self, index: usize, per_year: i32) -> (AmountReading, Decimal) {
         let own = self.readings[index].amount;
         let previous = self.sustained(index - 1).unwrap_or(own);
@@ -103,13 +104,13 @@ impl Rates<'_, '_> {
         (AmountReading::Combined, self.of_rate(larger).min(own))
     }
 
-    /// Amount of one payment at an annual rate.
+    /// Amount of one payment for an annual rate.
     fn of_rate(&self, rate: Decimal) -> Decimal {
         rate.checked_div(Decimal::from(self.per_year)).unwrap_or(rate)
     }
 
-    /// True if there are enough steps between the nearest rows, and few of them are downward. The row itself is
-    /// left out.
+    /// True if there are enough steps between the nearest rows, and few of them are downward. The row itself is not
+    /// compared.
     fn is_steady(&self, index: usize, rules: &ScheduleRules) -> bool {
         let others = (index.saturating_sub(NEAREST)..index).chain(index + 1..index + 1 + NEAREST);
         let rates: Vec<Decimal> = others.filter_map(|other| self.sustained(other)).collect();

@@ -7,7 +7,7 @@ use crate::event::Frequency;
 use crate::metrics::dividends::yields::DividendRate;
 use crate::row::AmountReading;
 
-/// Regular rows of one ex-date in one currency.
+/// Sum of the regular rows of one ex-date in one currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScheduleRow {
     /// Ex-date.
@@ -16,7 +16,7 @@ pub struct ScheduleRow {
     pub amount: Decimal,
     /// Frequency as tagged by the vendor.
     pub tag: Option<Frequency>,
-    /// True if the amount is far above the rows before it and no later row confirms it (R28).
+    /// True if the amount is far above the rows before it, and no later row confirms the amount (R28).
     pub is_unconfirmed: bool,
 }
 
@@ -52,6 +52,6 @@ pub struct MissingSlot {
     pub year: i32,
     /// Local payments a year.
     pub per_year: i32,
-    /// Amount that growth and streak assume for the slot; `None` if the amount is unknown.
+    /// Amount of the slot in growth and streak; `None` if the amount is unknown.
     pub assumed: Option<Decimal>,
 }

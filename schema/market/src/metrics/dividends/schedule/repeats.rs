@@ -1,4 +1,4 @@
-//! Near duplicates: one payment with two ex-dates that are days apart (R34.1).
+//! Near duplicates: two rows of one payment, with ex-dates that are days apart (R34.1).
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -13,9 +13,9 @@ use crate::metrics::rules::Rules;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatedPayment<'a> {
     pub row: ScheduleRow,
-    /// Source and vendor's id. Ids of two sources do not differ.
+    /// Source and vendor's id. Ids of different sources are not compared.
     pub id: Option<(&'a str, &'a str)>,
-    /// Ex-date that the record date implies (R1).
+    /// Ex-date that follows from the record date (R1).
     pub implied: Option<NaiveDate>,
     /// True if the feed's adjusted prices contain the payment on its ex-date (R40).
     pub is_in_price: bool,
@@ -68,7 +68,8 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
     repeats
 }
 
-/// True if two rows may be one payment: days apart, no different ids, and equal amounts or one twice the other.
+/// True if two rows may be one payment: their dates are near, their ids do not differ, and their amounts are equal or
+/// one is twice the other.
 fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &Rules) -> bool {
     let ids_differ = a.id.zip(b.id).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1);
     let days = (b.row.ex_date - a.row.ex_date).num_days();

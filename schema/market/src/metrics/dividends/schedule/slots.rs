@@ -1,8 +1,8 @@
 //! Dividend years: n consecutive slots each; missing slots; changes of the frequency (R34.5 to R34.7).
 //!
-//! Slots are numbered by gaps in periods. Half of each deviation is carried to the next gap, so a row that comes
-//! early and the next that comes on time are two slots, not three. The years begin at the slot with which most
-//! ex-dates are in their calendar year; of equals, with which most of the newest are.
+//! A gap of about n periods advances the slot number by n. Half of each deviation is added to the next gap. An early
+//! row and a punctual row after it are therefore two slots, not three. The first slot of a year is chosen so that most
+//! ex-dates lie in the calendar year of their dividend year. If several choices are equal, the newest ex-dates decide.
 
 use chrono::Datelike;
 use rust_decimal::Decimal;
@@ -11,11 +11,11 @@ use super::frequency::Periods;
 use super::reading::{MissingSlot, Reading};
 use crate::metrics::rules::ScheduleRules;
 
-/// Periods, in thousandths, from which a gap contains a missing slot.
+/// Minimum length of a gap with a missing slot, in thousandths of a period.
 const MISSING_FROM: i64 = 1600;
-/// Minimum number of payments a year for which a missing payment is noticed.
+/// Minimum payments a year at which a missing payment is detected.
 const NOTICED_FROM: i32 = 4;
-/// Minimum rate after missing slots, as a share of the rate before them. Below it the missing slots are a pause.
+/// Minimum ratio of the rate after missing slots to the rate before them. Below it, the missing slots are a pause.
 const NO_LOWER: Decimal = Decimal::from_parts(98, 0, 0, false, 2);
 
 /// Assigns the rows of a segment to dividend years; reports missing slots and years of a changed frequency.
@@ -41,11 +41,11 @@ pub(crate) fn assign_years(
     }
 }
 
-/// Slots of a run of rows with one frequency, and the first year's number and offset.
+/// Slots of consecutive rows with one frequency, and the number and offset of their first year.
 struct RunYears {
     slots: Vec<i64>,
     per_year: i64,
-    /// Slots before the first one in its year.
+    /// Number of slots of the first year before the first row.
     offset: i64,
     /// Year of the first slot.
     first_year: i64,

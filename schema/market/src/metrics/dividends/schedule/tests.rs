@@ -34,7 +34,7 @@ fn read(rows: &[ScheduleRow]) -> Schedule {
     Schedule::read(rows, &Rules::DEFAULT)
 }
 
-/// Readings other than the face value: `2020-11-19 combined 0.14`.
+/// Readings that differ from the declared amount: `2020-11-19 combined 0.14`.
 fn peculiar(rows: &[ScheduleRow]) -> Vec<String> {
     let schedule = read(rows);
     let readings = schedule.readings.iter().filter(|reading| reading.kind != AmountReading::Regular);

@@ -1,6 +1,6 @@
-//! Branch-free scans over whole price columns, vectorised by the compiler.
+//! Scans over whole price columns. They have no branches, so that the compiler vectorises them.
 //!
-//! Sign bits are combined in place of comparisons, so that several values are processed at a time on any
+//! Instead of comparing values, the scans combine their sign bits. Several values are then processed at a time on any
 //! processor.
 
 use rust_decimal::Decimal;
@@ -13,8 +13,8 @@ const SIGN: u64 = 1 << 63;
 /// Upper bound of closes. Below it, no sum in a scan reaches the sign bit.
 const ROOM: u64 = 1 << 61;
 
-/// True if no close is more than three eighths above its neighbour. Such a calm series contains no unit error
-/// and no split of 3 for 2, even with a deviation of 3 %.
+/// True if no close is more than three eighths above a neighbouring close. Such a calm series contains no unit error.
+/// It contains no split of 3 for 2 either, even with a deviation of 3 %.
 pub(crate) fn is_calm(closes: &[i64]) -> bool {
     let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
     if closes.iter().fold(0, |all, close| all | close.cast_unsigned()) >= ROOM {
@@ -31,8 +31,8 @@ pub(crate) fn is_calm(closes: &[i64]) -> bool {
     above & SIGN == 0
 }
 
-/// True if any close may be more than `factor` times its neighbour. Closes must be positive. A fraction of the
-/// factor is ignored, so that the scan finds too many rather than too few.
+/// True if a close may be more than `factor` times a neighbouring close. Closes must be positive. The fraction of the
+/// factor is ignored, so the scan may find moves that are too small.
 pub(crate) fn has_leap(closes: &[i64], factor: Decimal) -> bool {
     let times = factor.trunc().to_u64().unwrap_or(1).max(1);
     let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
@@ -59,7 +59,7 @@ pub(crate) fn has_fault(bars: &Bars) -> bool {
         || has_crossed(&bars.high, &bars.low)
 }
 
-/// True if any value is negative; absent values are not.
+/// True if any value is negative. Absent values are not negative.
 fn has_negative(column: &[i64]) -> bool {
     let found = column.iter().fold(0, |found, value| {
         let value = value.cast_unsigned();

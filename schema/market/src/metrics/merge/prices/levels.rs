@@ -1,14 +1,14 @@
 //! Price levels: bars far from their neighbours, runs in a wrong unit, and lasting breaks (R36).
 //!
-//! A leap is a move between adjacent bars by more than `level.factor` in either direction, before and after
-//! adjustment for the known splits and payments between them. Bars more than `level.adjacent_days` apart are
-//! not adjacent.
+//! A leap is a move between adjacent bars by more than `level.factor` in either direction. It must exceed the factor
+//! both with and without adjustment for the known splits and payments between the bars. Bars more than
+//! `level.adjacent_days` apart are not adjacent.
 //!
 //! - A bar between two leaps is isolated if its neighbours agree within `level.agreement`.
-//! - Bars between two leaps are in a wrong unit if the first leap is about 100 or 1,000 times, or a hundredth
-//!   or thousandth, and the bars around them agree. At the end of the data, a shorter run than the bars before
-//!   it is in a wrong unit for at most `level.unit_run_sessions`. A known split next to the leap explains it.
-//! - Every other leap lasts.
+//! - Bars between two leaps are in a wrong unit if the first leap is about 100 or 1,000 times, or that fraction.
+//!   The bars around them must agree. At the end of the data, only a run of at most `level.unit_run_sessions` can be in
+//!   a wrong unit. It must be shorter than the run of bars before it. A known split next to a leap explains the leap.
+//! - Every other leap is a lasting break.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::metrics::arithmetic::{quotient, within_factor};
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::LevelRules;
 
-/// Factors between units.
+/// Possible factors between two units.
 const UNITS: [i64; 2] = [100, 1000];
 
 /// Closes of sorted sessions.
@@ -38,10 +38,9 @@ pub(crate) struct Closes<'a> {
 /// Fault of a bar among its neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LevelFault {
-    /// Far from both neighbours.
+    /// Far from both neighbouring bars.
     Isolated,
-    /// Wrong by this factor, 100 or 1,000: the bar is about so many times the bars around it, or such a
-    /// fraction of them.
+    /// Wrong by this factor, 100 or 1,000: the bar is about so many times the bars around it, or that fraction of them.
     WrongUnit(i64),
 }
 
@@ -56,7 +55,7 @@ pub(crate) struct LevelCheck<'a> {
 }
 
 impl LevelCheck<'_> {
-    /// Faulty bars by position. A single newest bar is not faulty, because its successor is unknown.
+    /// Faulty bars by index. A single newest bar is not faulty, because the bar after it is unknown.
     pub(crate) fn find_faults(&self, bars: Closes<'_>) -> BTreeMap<usize, LevelFault> {
         let (leaps, count) = (self.find_leaps(bars), bars.closes.len());
         let mut faults = BTreeMap::new();
@@ -86,7 +85,7 @@ impl LevelCheck<'_> {
         faults
     }
 
-    /// Positions of bars that leap from the bar before.
+    /// Indexes of the bars with a leap from the bar before.
     pub(crate) fn find_leaps(&self, bars: Closes<'_>) -> Vec<usize> {
         if !has_leap(bars.closes, self.rules.factor) {
             return Vec::new();
@@ -94,7 +93,7 @@ impl LevelCheck<'_> {
         (1..bars.closes.len()).filter(|index| self.is_leap(bars, index - 1, *index)).collect()
     }
 
-    /// True if two closes of one day agree.
+    /// True if two closes of one day agree within `level.agreement`.
     pub(crate) fn is_near(&self, a: Decimal, b: Decimal) -> bool {
         within_factor(a, b, Decimal::ONE + self.rules.agreement / Decimal::ONE_HUNDRED)
     }
@@ -106,7 +105,8 @@ impl LevelCheck<'_> {
             && self.carried(bars, before, after).is_some_and(|carried| is_far(carried, close(bars, after)))
     }
 
-    /// Close of the bar `before` after the splits and payments up to the bar `after`; `None` if it is 0 or less.
+    /// Close of the bar `before`, adjusted for the splits and payments up to the bar `after`; `None` if it is 0 or
+    /// less.
     fn carried(&self, bars: Closes<'_>, before: usize, after: usize) -> Option<Decimal> {
         let (from, to) = (date_of(bars.days[before]), date_of(bars.days[after]));
         let carried =
@@ -114,13 +114,13 @@ impl LevelCheck<'_> {
         (carried > Decimal::ZERO).then_some(carried)
     }
 
-    /// True if the closes of two bars agree after the splits and payments between them.
+    /// True if the closes of two bars agree after adjustment for the splits and payments between them.
     pub(crate) fn agree(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
         self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
     }
 
-    /// Unit factor, 100 or 1,000, of the leap to a bar. `None` if the leap has another size, or a known split
-    /// next to it explains it.
+    /// Unit factor, 100 or 1,000, of the leap to a bar. `None` if the leap has another size, or if a known split next
+    /// to it explains it.
     fn unit_between(&self, bars: Closes<'_>, after: usize) -> Option<i64> {
         let (old, new) = (self.carried(bars, after - 1, after)?, close(bars, after));
         let times = quotient(old.max(new), old.min(new))?;

@@ -1,9 +1,9 @@
 //! Merge of prices: from the bars of all sources to one raw series (R10, R28, R30, R32).
 //!
-//! The preferred source with a usable bar wins each day. Bars on a later share basis are converted to raw by
-//! the splits between their day and the basis day, at most 10 places. Basis day 0 is the newest day of the
-//! source's data. Bars after the as-of date are ignored. Bars that contradict their neighbours are quarantined
-//! (R36): `isolated_price`, `price_unit_error`, and the newest as `unconfirmed_price`.
+//! On each day, the most preferred source with a usable bar is used. Bars on a later share basis are converted to raw
+//! bars by the splits between their day and the basis day. The results have at most 10 decimal places. Basis day 0 is
+//! the newest day of the source's data. Bars after the as-of date are ignored. Bars that contradict their neighbours
+//! are quarantined (R36) as `isolated_price` or `price_unit_error`, the newest bar as `unconfirmed_price`.
 
 mod column_scan;
 mod levels;
@@ -35,7 +35,7 @@ pub(crate) struct QuarantinedBar {
     pub day: i32,
     pub source: String,
     pub line: u64,
-    /// Close as given by the source; raw for a wrong unit.
+    /// Close as given by the source. For a bar in a wrong unit, it is the raw close.
     pub close: Decimal,
     pub reason: QuarantineReason,
     pub message: String,
@@ -44,17 +44,17 @@ pub(crate) struct QuarantinedBar {
 /// Result of merging prices.
 #[derive(Debug, Default)]
 pub(crate) struct MergedPrices {
-    /// Raw bars, sorted and canonical, without versions.
+    /// Raw bars in the canonical form, without versions.
     pub bars: Bars,
     pub quarantined: Vec<QuarantinedBar>,
-    /// True if no close moves by three eighths against its neighbour: neither a wrong unit nor a split is
+    /// True if no close moves by three eighths from one bar to the next. Then neither a wrong unit nor a split is
     /// visible.
     pub is_calm: bool,
-    /// True if there is only one source and its bars are unchanged.
+    /// True if there is only one source, and its bars are unchanged.
     pub is_plain: bool,
     /// Observation time of the newest bar.
     pub observed_at: Option<DateTime<Utc>>,
-    /// Index of the source of each bar; empty if the first source provides all.
+    /// Index of the source of each bar. Empty if all bars come from the first source.
     origin: Vec<usize>,
 }
 
@@ -65,8 +65,8 @@ impl MergedPrices {
     }
 }
 
-/// Merges the prices of a security up to `as_of`. `levels` contains all live splits, including those announced
-/// later.
+/// Merges the prices of a security up to `as_of`. `levels` contains all splits that are not withdrawn, including those
+/// announced later.
 pub(crate) fn merge_prices(
     history: &History,
     policy: &SourcePolicy,
@@ -116,8 +116,8 @@ pub(crate) fn merge_prices(
     MergedPrices { is_calm: is_calm(&bars.close), is_plain: false, bars, quarantined, observed_at, origin }
 }
 
-/// True if the merge needs only the closes of closes-only years. The bars must come unchanged from one
-/// source, and every bar that a metric reads completely must have been read completely.
+/// True if the closes-only years have all columns that the merge needs. All bars must come from one source unchanged. A
+/// bar whose other columns a metric reads must have all columns.
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
@@ -135,7 +135,7 @@ pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: Na
         && merged.is_plain
 }
 
-/// Additional decimal places of bars quoted in a minor unit (R4).
+/// Number of additional decimal places of bars that are quoted in a minor unit (R4).
 fn minor_places(history: &History) -> u32 {
     let unit = history.security.as_ref().and_then(|security| security.record.quote_unit.as_ref());
     unit.map_or(0, |_| MINOR_UNIT_PLACES)
@@ -159,8 +159,8 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Fast path on integers: bars of one source that are raw, live and faultless are used unchanged. The flag is
-/// true if they are calm.
+/// Fast path on integers: the bars of a single source are used unchanged if they are raw, without retractions and
+/// without faults. The flag is true if the bars are calm.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,
@@ -206,7 +206,7 @@ fn is_faulty(bars: &Bars, index: usize) -> bool {
         || negative(bars.volume[index])
 }
 
-/// Live bars of a source up to the last day, without the faulty bars, which are quarantined.
+/// Bars of a source up to the last day that are neither retracted nor faulty. Faulty bars are quarantined.
 fn usable_bars(
     prices: &SourceBars,
     last_day: i32,
@@ -257,7 +257,7 @@ fn newest_day(prices: &SourceBars, newest_days: &dyn Fn(&str) -> Option<NaiveDat
     own.or_else(|| newest_days(&prices.source)).unwrap_or(NaiveDate::MIN)
 }
 
-/// Merges sorted sources day by day; returns the bars and the source of each.
+/// Merges sorted sources day by day. Returns the bars, and the index of the source of each bar.
 fn pick_by_day(sources: &[Source<'_>], policy: &SourcePolicy) -> (Bars, Vec<usize>) {
     let scale = common_scale(sources);
     let scaled: Vec<Bars> = sources.iter().map(|source| at_scale(&source.bars, scale)).collect();
@@ -292,7 +292,7 @@ fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Ve
     order
 }
 
-/// Finest scale at which every source's prices fit 64 bits.
+/// Largest scale at which every price of every source fits 64 bits.
 fn common_scale(sources: &[Source<'_>]) -> u32 {
     let wanted = sources.iter().map(|source| source.bars.scale).max().unwrap_or_default();
     let fits = |scale: u32| {
@@ -306,7 +306,7 @@ fn common_scale(sources: &[Source<'_>]) -> u32 {
     (0..=wanted).rev().find(|scale| fits(*scale)).unwrap_or_default()
 }
 
-/// Converts bars to a scale, with excess digits rounded half away from zero.
+/// Converts bars to a scale. Excess digits are rounded half away from zero.
 fn at_scale(bars: &Bars, scale: u32) -> Bars {
     let mut bars = bars.clone();
     if bars.scale > scale {
@@ -325,7 +325,7 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
     bars
 }
 
-/// Leaves out bars with a close that was rounded to 0.
+/// Leaves out bars with a close that rounding made 0.
 fn positive(bars: &Bars) -> Bars {
     let mut kept = bars.slice(0..0);
     (0..bars.len())
@@ -410,10 +410,10 @@ fn quarantined_bar(
     QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
 }
 
-/// Quarantines a newest bar that leaps from the bar before, unless another source or a decision confirms the
-/// bar. Returns true if any other leap remains (R36). `levels` has the effective splits, after their review.
+/// Quarantines a newest bar with a leap from the bar before, unless another source or a decision confirms the bar.
+/// Returns true if any other leap remains (R36). `levels` has the effective splits, after their review.
 ///
-/// A newest bar is accepted once the next session is long past, because the security may not trade any more.
+/// A newest bar is accepted once the next session is long past, because the security may have ended trading.
 pub(crate) fn review_levels(
     prices: &mut MergedPrices,
     history: &History,

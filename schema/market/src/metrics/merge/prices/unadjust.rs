@@ -10,7 +10,7 @@ use crate::metrics::prices::adjustment::{Ratio, Splits};
 /// Maximum number of decimal places of an un-adjusted price.
 const PLACES: u32 = 10;
 
-/// Converts bars to the basis of their own days. `newest` is the basis day of bars with basis day 0.
+/// Converts bars to the share basis of their own days. `newest` replaces basis day 0.
 ///
 /// Bars with a close that overflows or rounds to 0 are left out.
 pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
@@ -41,18 +41,18 @@ pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
     raw
 }
 
-/// Consecutive bars on one basis.
+/// Consecutive bars on one share basis.
 struct BasisRun {
     start: usize,
     end: usize,
-    /// Multiplier of prices: splits and price-only actions.
+    /// Multiplier of prices, from splits and price-only actions.
     prices: Ratio,
-    /// Inverse multiplier of volumes: splits only.
+    /// Inverse multiplier of volumes, from splits only.
     shares: Ratio,
 }
 
 impl BasisRun {
-    /// True if every price of the run fits 64 bits at a scale.
+    /// True if every price of the run fits 64 bits at the scale.
     fn fits(&self, bars: &Bars, scale: u32) -> bool {
         let run = self.start..self.end;
         let columns = [&bars.open, &bars.high, &bars.low].map(|column| column.present_values_in(run.clone()));
@@ -63,8 +63,8 @@ impl BasisRun {
     }
 }
 
-/// Divides bars at splits and version changes. Prices are multiplied by to/from over the splits after their
-/// day, through their basis day.
+/// Divides bars at splits and version changes. The multiplier of prices is the product of to/from over the splits after
+/// their day, up to their basis day.
 fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
     let mut runs: Vec<BasisRun> = Vec::new();
     for index in 0..bars.len() {
@@ -94,7 +94,7 @@ fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
     runs
 }
 
-/// Ratio with a decimal shift, as an integer fraction.
+/// Ratio with a decimal shift, as a fraction of two integers.
 struct RatioMultiplier {
     numerator: i128,
     denominator: i128,
@@ -111,7 +111,7 @@ impl RatioMultiplier {
     }
 }
 
-/// `value` x multiplier, half away from zero; [`MISSING`] if absent or on overflow.
+/// `value` x multiplier, rounded half away from zero; [`MISSING`] if `value` is absent or the result overflows.
 fn multiply(value: i64, multiplier: Option<&RatioMultiplier>) -> i64 {
     let Some(multiplier) = multiplier.filter(|_| value != MISSING) else { return MISSING };
     let Some(product) = i128::from(value).checked_mul(multiplier.numerator) else { return MISSING };
