@@ -1,4 +1,4 @@
-//! Errors of the projector. They are in one file, so that no module depends on another one for its error.
+//! Errors of the projector. They share one file, so that no module depends on another module for its error.
 
 use event_log::frame::{FrameError, RecordError};
 use event_log::sequence::SequenceError;
@@ -13,7 +13,7 @@ use store::facts::FactsError;
 use tokio::task::JoinError;
 use tokio_postgres::error::SqlState;
 
-/// Reason the daemon stopped.
+/// Reason for the stop of the daemon.
 #[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -38,7 +38,7 @@ pub enum RunError {
     Metrics(#[from] prometheus::Error),
 }
 
-/// Another instance raised the epoch.
+/// Loss of the lease: another instance raised the epoch.
 #[derive(Debug, thiserror::Error)]
 #[error("lease on fact set {fact_set} lost: another projector acquired it")]
 pub struct LeaseLost {
@@ -46,7 +46,7 @@ pub struct LeaseLost {
     pub fact_set: String,
 }
 
-/// Reason the log cannot be read.
+/// Reason for a failure to read the log.
 #[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum ConsumeError {
@@ -66,7 +66,7 @@ pub enum ConsumeError {
     Sequence(#[from] SequenceError),
 }
 
-/// Reason a batch could not be applied.
+/// Reason for a failure to apply a batch.
 #[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
@@ -88,7 +88,7 @@ pub enum ApplyError {
     Db(#[from] DbError),
 }
 
-/// Reason read tables could not be derived.
+/// Reason for a failure to derive read tables.
 #[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum DeriveError {
@@ -156,7 +156,7 @@ impl RunError {
 }
 
 impl ApplyError {
-    /// Stable code of a dead letter if the refusal is permanent; `None` if a retry may help.
+    /// Stable code of a dead letter, if the refusal is permanent; `None` if a retry may help.
     pub fn dead_letter_code(&self) -> Option<String> {
         let code = match self {
             Self::Db(DbError::Statement(error)) => return data_error_code(error),
@@ -169,8 +169,8 @@ impl ApplyError {
         Some(code.to_owned())
     }
 
-    /// Stable code of a dead letter if the message itself causes the error whenever it is applied; `None` if a server
-    /// causes it. One such error alone proves nothing.
+    /// Stable code of a dead letter, if the message may be the cause of the error; `None` if a server is the cause.
+    /// Only repeated errors prove that the message is the cause.
     pub fn repeated_code(&self) -> Option<String> {
         match self {
             Self::Ended(error) if error.is_panic() => Some("panicked".to_owned()),
@@ -185,10 +185,10 @@ impl ApplyError {
     }
 }
 
-/// Classes of SQL states that a row can cause, for example by a trigger, and that a server seldom causes.
+/// Classes of SQL states that a row can cause, for example through a trigger, but that a server rarely causes.
 const ROW_ERROR_CLASSES: [&str; 6] = ["0A", "2F", "38", "39", "P0", "XX"];
 
-/// Code if Postgres refused the data; `None` if it failed for another reason.
+/// Error code, if Postgres refused the data; `None` for any other reason.
 fn data_error_code(error: &tokio_postgres::Error) -> Option<String> {
     // Errors without an SQL state come from encoding a parameter or from a broken connection.
     let Some(code) = error.code() else {

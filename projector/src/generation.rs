@@ -1,4 +1,4 @@
-//! Generation: one complete set of read tables, in its own schema. One generation is served.
+//! Generation: one complete set of read tables, in its own schema. The API serves one generation.
 
 use std::collections::BTreeMap;
 
@@ -23,15 +23,15 @@ const AS_OF: &str = include_str!("../queries/as_of.sql");
 pub struct Generation {
     /// Number of the generation; part of its schema's name.
     pub id: i32,
-    /// Schema of the facts it is derived from.
+    /// Schema of the facts from which the generation is derived.
     pub fact_set: String,
-    /// Security that beta is measured against.
+    /// Security whose returns are the benchmark of beta.
     pub benchmark: Symbol,
-    /// Market date it is frozen at; `None` follows the newest session.
+    /// Market date at which the generation is frozen; `None` if it follows the newest session.
     pub as_of: Option<NaiveDate>,
-    /// Own source policy; `None` follows the live policy, or the policy before a pending change.
+    /// Own source policy. `None` if the generation follows the live policy, or the policy before a pending change.
     pub policy: Option<SourcePolicy>,
-    /// Rules it is derived with.
+    /// Rules by which the generation is derived.
     pub rules: Rules,
 }
 
@@ -51,8 +51,8 @@ impl Generation {
         })
     }
 
-    /// Loads the generations that follow a fact set with this program's rules. Those with an unknown rule
-    /// parameter are skipped.
+    /// Loads the generations that follow a fact set with the rules of this program. A generation with an unknown rule
+    /// parameter is skipped.
     pub async fn load_tailing(
         transaction: &Transaction<'_>,
         fact_set: &str,
@@ -72,7 +72,7 @@ impl Generation {
         Ok(tailing)
     }
 
-    /// Sets the search path of the transaction: this generation, its facts, control tables.
+    /// Sets the search path of the transaction: this generation, its facts, and the control tables.
     pub async fn set_local_search_path(&self, transaction: &Transaction<'_>) -> Result<(), DeriveError> {
         transaction.execute("select set_config('search_path', $1, true)", &[&self.search_path()]).await?;
         Ok(())
@@ -88,8 +88,8 @@ impl Generation {
         format!("{}, {}, control", generation_schema(self.id), self.fact_set)
     }
 
-    /// Loads the policy of the derivation: the own one, else the one before a pending change, else the live
-    /// one.
+    /// Loads the policy of the derivation: the generation's own policy, else the policy before a pending change, else
+    /// the live policy.
     pub async fn load_source_policy(
         &self,
         transaction: &Transaction<'_>,
@@ -102,7 +102,7 @@ impl Generation {
         })
     }
 
-    /// Loads the market date: the frozen one, else the newest session of the log.
+    /// Loads the market date: the date at which the generation is frozen, else the newest session of the log.
     pub async fn load_market_date(
         &self,
         transaction: &Transaction<'_>,

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - Facts, read tables, dead letters and the checkpoint commit in one transaction.
 //! - Only the holder of the newest epoch writes.
-//! - A message is applied, becomes a dead letter or stops the projector. It is never skipped.
+//! - Every message is applied, becomes a dead letter or stops the projector.
 //! - Derived rows are a function of the set of events. Replaying the log yields identical tables.
 
 pub mod apply;

@@ -11,20 +11,20 @@ const LOG_INTERVAL: Duration = Duration::from_secs(5);
 /// Progress towards a known total.
 #[derive(Debug)]
 pub struct ProgressReport {
-    /// Participle, for example `derived`.
+    /// Action as a participle, for example `derived`.
     action: &'static str,
-    /// Plural noun, for example `securities`.
+    /// Counted things as a plural noun, for example `securities`.
     unit: &'static str,
     done: u64,
     total: u64,
     started: Instant,
     logged: Instant,
-    /// Bar, if stderr is a terminal.
+    /// Progress bar, if stderr is a terminal.
     bar: Option<ProgressBar>,
 }
 
 impl ProgressReport {
-    /// Starts at zero.
+    /// Creates a report with a count of zero.
     pub fn new(action: &'static str, unit: &'static str, total: u64) -> Self {
         let now = Instant::now();
         let bar = std::io::stderr().is_terminal().then(|| new_bar(unit, total));
@@ -63,7 +63,7 @@ fn new_bar(unit: &str, total: u64) -> ProgressBar {
     ProgressBar::new(total).with_style(style)
 }
 
-/// Format: `derived 400 of 1000 securities, 80/s, 8 s left`.
+/// Formats the progress: `derived 400 of 1000 securities, 80/s, 8 s left`.
 fn format_progress(action: &str, unit: &str, done: u64, total: u64, elapsed: Duration) -> String {
     let begun = format!("{action} {done} of {total} {unit}");
     let millis = elapsed.as_millis().max(1);

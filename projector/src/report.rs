@@ -12,7 +12,7 @@ use crate::generations::promote::{GenerationSummary, Switchover};
 use crate::policy::{self, PolicyChange, RuleState};
 use crate::review::audit::{AuditFinding, AuditReport};
 
-/// Largest number of securities in one line.
+/// Maximum number of securities in one line.
 const MAX_NAMED_SECURITIES: usize = 12;
 
 /// Prints a value as JSON.

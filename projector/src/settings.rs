@@ -1,5 +1,5 @@
-//! Settings of the projector, documented by `--help`. Every command has the database settings; some commands
-//! have more.
+//! Settings of the projector, documented by `--help`. Every command has the database settings, and some commands have
+//! further settings.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use tokio_postgres::Config;
 
 use crate::facts::fact_cache::FactCache;
 
-/// Fact set of the live generations.
+/// Fact set that follows the log.
 pub const LIVE_FACTS: &str = "facts";
 
-/// Longest idle time within a transaction of a short command.
+/// Maximum idle time within a transaction of a short command.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Longest idle time within a transaction of a rebuild, which runs no statements while it derives a chunk. A
-/// stopped rebuild blocks the projector for up to this time.
+/// Maximum idle time within a transaction of a rebuild, which runs no statements while it derives a chunk. A stopped
+/// rebuild blocks the projector for at most this time.
 const REBUILD_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connection settings of the database.
 #[derive(Debug, Clone, Args)]
 pub struct DatabaseArgs {
-    /// Connection of the owner. The role's connection is derived from it by default.
+    /// Connection of the owner. By default, the connection of the projector's role is derived from it.
     #[command(flatten)]
     pub owner: DatabaseSettings,
     /// Postgres connection of the projector's role; default: DATABASE_URL with user dds_projector
@@ -32,7 +32,7 @@ pub struct DatabaseArgs {
 }
 
 impl DatabaseArgs {
-    /// Connection settings of the projector's role. The search path is the fact set and the control tables.
+    /// Connection settings of the projector's role. The search path has the fact set and the control tables.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, IDLE_TIMEOUT)
     }
@@ -60,14 +60,14 @@ pub struct ApplyArgs {
     /// Connection to the log.
     #[command(flatten)]
     pub stream: StreamSettings,
-    /// Lease in seconds; a standby may replace a projector that is silent for this time
+    /// Lease in seconds; a standby may replace a projector that does not renew its lease for this time
     #[arg(long, env = "PROJECTOR_LEASE_SECONDS", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub lease_seconds: u64,
-    /// Bytes of log messages per transaction, decompressed
+    /// Log messages per transaction, in bytes after decompression
     #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 12 * 1024 * 1024, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch_bytes: u64,
-    /// Cache of facts per fact set, in bytes. The cache stops growing while the process uses almost this much
-    /// (and more than 128 MiB). Facts that do not fit are read from Postgres every day
+    /// Cache of facts per fact set, in bytes. The cache stops growing while the process uses almost this much memory
+    /// (and more than 128 MiB). Facts that do not fit into the cache are read from Postgres every day
     #[arg(long, env = "PROJECTOR_MEMORY", default_value_t = 512 * 1024 * 1024)]
     pub memory: usize,
 }
@@ -93,7 +93,7 @@ pub struct ProjectorSettings {
     pub database: DatabaseArgs,
     /// Connection to the log.
     pub stream: StreamSettings,
-    /// Bytes of log messages per transaction, decompressed.
+    /// Log messages per transaction, in bytes after decompression.
     pub batch_bytes: u64,
     lease_seconds: u64,
     memory: usize,
@@ -106,12 +106,14 @@ impl ProjectorSettings {
         Self { database, stream, batch_bytes, lease_seconds, memory }
     }
 
-    /// Like [`DatabaseArgs::projector_config`], with the lease as the longest idle time in a transaction.
+    /// Connection settings of [`DatabaseArgs::projector_config`], with the lease as the maximum idle time in a
+    /// transaction.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, self.lease())
     }
 
-    /// Like [`DatabaseArgs::projector_config`], with a longer idle time in a transaction, for deriving a chunk.
+    /// Connection settings of [`DatabaseArgs::projector_config`], with a longer idle time in a transaction for the
+    /// derivation of a chunk.
     pub fn rebuild_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, REBUILD_IDLE_TIMEOUT.max(self.lease()))
     }

@@ -1,7 +1,8 @@
-//! Application of one log batch in one transaction: facts, dead letters, dirty symbols and the checkpoint.
+//! Application of a batch of log messages in one transaction: facts, dead letters, dirty symbols and the checkpoint.
 //!
-//! Savepoints isolate a frame that Postgres refuses. The frame is bisected, then its rows, until one row is
-//! left. That row becomes a dead letter; all other rows are applied.
+//! If Postgres refuses some record batches, a savepoint is rolled back and the batches are applied in halves. A refused
+//! record batch is bisected further, down to the refused row. That row becomes a dead letter; all other rows are
+//! applied.
 
 use std::collections::HashSet;
 
@@ -25,15 +26,16 @@ use crate::facts::records::apply_records;
 struct SequencedBatch {
     sequence: Sequence,
     subject: String,
-    /// Number of the first item within the message, counted from 1. Bisection keeps it.
+    /// Number of the first item within the message, counted from 1. Bisected parts keep the numbers of the whole
+    /// message.
     first_item: usize,
     frame: Frame,
 }
 
 /// Applies the facts of some messages and updates the cache.
 ///
-/// The caller commits the transaction together with the checkpoint. If it rolls back, the cache is stale and
-/// must be discarded. `repeated` makes dead letters of rows with an error that repeats, too.
+/// The caller commits the transaction together with the checkpoint. If it rolls back, the cache is stale and must be
+/// discarded. With `repeated`, rows with a repeated error become dead letters too.
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -51,7 +53,7 @@ pub async fn apply_messages(
     Ok(())
 }
 
-/// Applies one message again and returns the dead letters that remain. Applying a fact twice changes nothing.
+/// Applies one message again, and returns the dead letters that remain. Applying a fact twice changes nothing.
 pub async fn reapply_message(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -66,7 +68,7 @@ pub async fn reapply_message(
     Ok(letters)
 }
 
-/// Applies frames. Refused frames are bisected down to the rows that cannot be applied.
+/// Applies record batches. A refused record batch is bisected down to the rows that cannot be applied.
 async fn apply_frames(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -87,7 +89,8 @@ async fn apply_frames(
     Ok(letters)
 }
 
-/// Applies a group under a savepoint. A permanent refusal is rolled back and returned with its code.
+/// Applies a group under a savepoint. If Postgres refuses the group permanently, the savepoint is rolled back and the
+/// error code is returned.
 async fn apply_or_undo(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -133,7 +136,7 @@ async fn apply_group(
     Ok((records, years))
 }
 
-/// Decodes messages in parallel. A damaged message becomes a dead letter; one from a newer version is an error.
+/// Decodes messages in parallel. A damaged message becomes a dead letter. A message from a newer version is an error.
 fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<DeadLetter>), ApplyError> {
     use rayon::prelude::*;
     let decoded: Vec<(&LogMessage, Result<Vec<Frame>, FrameError>)> = tokio::task::block_in_place(|| {
@@ -185,7 +188,7 @@ fn undecodable_letter(message: &LogMessage, error: &FrameError) -> DeadLetter {
     }
 }
 
-/// Drops frames that an earlier batch, or an earlier message of this batch, applied.
+/// Drops record batches that an earlier batch of messages, or an earlier message of this batch, contained.
 async fn drop_applied(
     transaction: &Transaction<'_>,
     frames: Vec<SequencedBatch>,

@@ -1,5 +1,5 @@
-//! Log reader: one ordered JetStream consumer that reads batches from the checkpoint on and skips no message. A message
-//! that the consumer does not deliver is read by its sequence.
+//! Log reader: one ordered JetStream consumer that reads every message after the checkpoint. A message that the
+//! consumer does not deliver is read by its sequence.
 
 use std::time::{Duration, Instant};
 
@@ -16,15 +16,15 @@ use crate::error::ConsumeError;
 
 /// Largest number of messages in a batch.
 const MAX_MESSAGES: usize = 2_000;
-/// Wait for one more message before a batch is closed.
+/// Maximum wait for one more message before a batch is complete.
 const LINGER: Duration = Duration::from_millis(250);
-/// Time without a delivery after which the server is asked for the next message.
+/// Time without a delivery after which the reader requests the next message by its sequence.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// Time a readable message may stay undelivered before it is read by its sequence.
+/// Time for which a readable message may stay undelivered before it is read by its sequence.
 const STALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// Interval of checks while a batch is awaited.
+/// Interval of the delivery checks during the wait for a batch.
 const DELIVERY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Messages that are read by their sequence before a new consumer is created.
+/// Maximum number of messages that are read by their sequence before a new consumer is created.
 const MAX_BY_SEQUENCE: usize = 256;
 
 /// Consecutive messages of the log.
@@ -34,7 +34,7 @@ pub struct MessageBatch {
     pub messages: Vec<LogMessage>,
     /// Number of log messages after the last one of this batch.
     pub pending: u64,
-    /// `true` while a load is in progress and more of its messages are expected.
+    /// `true` while a load is in progress, so that more messages are expected soon.
     pub unfinished: bool,
 }
 
@@ -49,12 +49,12 @@ impl MessageBatch {
         self.messages.iter().map(|message| unpacked_length(&message.payload)).sum()
     }
 
-    /// `true` if no further message is expected, so deriving read tables now is not wasted.
+    /// `true` if no further message is expected. Read tables are then derived at once.
     pub fn is_last(&self) -> bool {
         self.pending == 0 && !self.unfinished
     }
 
-    /// Drops the messages after `end`. The batch then counts as the last one.
+    /// Drops the messages after `end`. The batch is then the last one.
     pub fn truncate_after(mut self, end: Option<Sequence>) -> Self {
         let Some(end) = end else { return self };
         if self.messages.last().is_some_and(|last| last.sequence >= end) {
@@ -71,7 +71,8 @@ pub struct LogReader {
     stream: Stream,
     /// Consumer; `None` while messages are read by their sequence, and after a gap in its deliveries.
     messages: Option<pull::Ordered>,
-    /// Reading continues by sequence. The message here was delivered instead of the next one, or ended the delivery.
+    /// Sequence of a message that the consumer delivered instead of the next message, or that ended the delivery.
+    /// Reading continues by sequence.
     gap: Option<u64>,
     after: Sequence,
     batch_bytes: u64,
@@ -85,7 +86,7 @@ pub struct LogReader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeliveryState {
-    /// The log has a next message, and no message was delivered yet.
+    /// The log has a next message, but this session has not delivered one yet.
     Pending,
     /// The last message was delivered, or the reader is at the end of the log.
     Current,
@@ -94,7 +95,7 @@ enum DeliveryState {
 }
 
 impl DeliveryState {
-    /// State after a check that found the next message undelivered.
+    /// State after a check found that the next message is undelivered.
     fn after_stalled_check(self, now: Instant) -> Self {
         Self::Stalled { since: if let Self::Stalled { since } = self { since } else { now } }
     }
@@ -106,8 +107,8 @@ impl DeliveryState {
 }
 
 impl LogReader {
-    /// Opens a reader at the message after `after`. Malformed messages there are read by their sequence first, because a
-    /// consumer would end the connection.
+    /// Opens a reader at the message after `after`. Malformed messages at this position are first read by their
+    /// sequence, because a consumer would end the connection.
     pub async fn open(
         context: &Context,
         stream: &Stream,
@@ -155,8 +156,7 @@ impl LogReader {
     /// Waits for the next batch: the available messages up to the size limit, and the rest of a load in
     /// progress.
     ///
-    /// After a batch that ended within a load, the next batch may be empty. Cancel safe: read messages stay
-    /// buffered.
+    /// If a batch ends within a load, the next batch may be empty. Cancel safe: messages that were read stay buffered.
     pub async fn next_batch(&mut self) -> Result<MessageBatch, ConsumeError> {
         while !self.is_batch_full() {
             if self.buffered.messages.is_empty() && !self.buffered.unfinished {
@@ -175,7 +175,7 @@ impl LogReader {
         Ok(MessageBatch { unfinished, ..batch })
     }
 
-    /// Buffers messages for the next batch up to the size limit. Returns only on an error; cancel safe.
+    /// Buffers messages for the next batch, up to the size limit. Returns only on an error. Cancel safe.
     pub async fn read_ahead(&mut self) -> ConsumeError {
         while self.has_room() {
             if let Err(error) = self.buffer_next().await {
@@ -210,10 +210,11 @@ impl LogReader {
         }
     }
 
-    /// Checks that the server still delivers. Reads the next messages by their sequence if the next one is malformed, or
-    /// if it stays undelivered for [`STALL_TIMEOUT`], as with a damaged replica.
+    /// Checks that the server still delivers messages. Reads the next messages by their sequence if the next message is
+    /// malformed. Also reads them if the next message stays undelivered for [`STALL_TIMEOUT`], for example because of a
+    /// damaged replica.
     ///
-    /// Fails if the log has no next message, because the server then stops silently.
+    /// Fails if the next message is missing in the log. The server would then stop its delivery without an error.
     pub async fn check_delivery(&mut self) -> Result<(), ConsumeError> {
         if self.gap.is_none() && self.last_progress.elapsed() < STALL_CHECK_INTERVAL {
             return Ok(());
@@ -256,8 +257,8 @@ impl LogReader {
         fetched.map_err(|error| ConsumeError::Consumer(error.into()))
     }
 
-    /// Buffers a message and the ones after it by their sequences. Then creates a consumer for the rest, unless that
-    /// begins with a malformed message.
+    /// Buffers a message, and the messages after it by their sequences. Then creates a consumer for all later messages,
+    /// unless the next one is malformed.
     async fn read_by_sequence(&mut self, first: LogMessage) -> Result<(), ConsumeError> {
         let last = self.last_sequence().await?;
         let mut next = Some(first);

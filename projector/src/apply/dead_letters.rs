@@ -1,5 +1,5 @@
-//! Dead letters: messages and rows that could not be applied, stored with reason and provenance. They commit
-//! with their batch.
+//! Dead letters: messages and rows that could not be applied, stored with reason and provenance. They commit in the
+//! transaction of their batch.
 
 use event_log::sequence::Sequence;
 use store::copy::copy_into;
@@ -20,15 +20,15 @@ pub struct DeadLetter {
     pub reason: String,
     /// Subject of the message.
     pub subject: String,
-    /// Id of the frame; `None` if the headers lack it.
+    /// Id of the record batch; `None` if the headers do not have it.
     pub frame: Option<String>,
     /// Source of the row; `None` if the message cannot be decoded.
     pub source: Option<String>,
-    /// File the row was loaded from; `None` if the message cannot be decoded.
+    /// File from which the row was loaded; `None` if the message cannot be decoded.
     pub file: Option<String>,
-    /// Line of the row in its file; `None` for a whole message or if unknown.
+    /// Line of the row in its file; `None` for a whole message or an unknown line.
     pub line: Option<i64>,
-    /// The refused content, as [`to_printable`] text.
+    /// Refused content, as text from [`to_printable`].
     pub payload: String,
 }
 
@@ -66,12 +66,12 @@ impl DeadLetter {
     }
 }
 
-/// Largest stored part of a payload.
+/// Maximum stored length of a payload.
 const MAX_PAYLOAD_BYTES: usize = 4096;
 
 const INSERT: &str = include_str!("../../queries/dead_letters_insert.sql");
 
-/// Inserts dead letters. Existing ones stay unchanged.
+/// Inserts dead letters. Existing dead letters stay unchanged.
 pub async fn insert_dead_letters(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -95,7 +95,7 @@ pub fn to_printable(payload: &[u8]) -> String {
 /// Dead letter as `projector dead-letters` prints it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct DeadLetterEntry {
-    /// Fact set the row could not be applied to.
+    /// Fact set to which the row could not be applied.
     pub fact_set: String,
     /// Sequence of the message.
     pub sequence: i64,
@@ -107,24 +107,24 @@ pub struct DeadLetterEntry {
     pub reason: String,
     /// Subject of the message.
     pub subject: String,
-    /// Id of the frame; `None` if the headers lack it.
+    /// Id of the record batch; `None` if the headers do not have it.
     pub frame: Option<String>,
     /// Source of the row, if known.
     pub source: Option<String>,
-    /// File the row was loaded from, if known.
+    /// File from which the row was loaded, if known.
     pub file: Option<String>,
-    /// Line of the row in its file; `None` for a whole message or if unknown.
+    /// Line of the row in its file; `None` for a whole message or an unknown line.
     pub line: Option<i64>,
-    /// `held`, `discarded` or `applied`.
+    /// Status: `held`, `discarded` or `applied`.
     pub status: String,
-    /// The refused content, as [`to_printable`] text.
+    /// Refused content, as text from [`to_printable`].
     pub payload: String,
 }
 
 const LIST: &str = include_str!("../../queries/dead_letters_list.sql");
 const DISCARD: &str = include_str!("../../queries/dead_letters_discard.sql");
 
-/// Dead letters in log order: all with status `held`, or all of one message.
+/// Dead letters in log order: all dead letters with status `held`, or all dead letters of one message.
 pub async fn list_dead_letters(
     client: &tokio_postgres::Client,
     sequence: Option<i64>,

@@ -1,4 +1,4 @@
-//! Loads in progress. Tables derived before a load's last message would be derived again after it.
+//! Loads in progress. Read tables that are derived before the last message of a load must be derived again after it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use event_log::frame::{Body, Envelope};
 use event_log::message::LogMessage;
 use market::event::{Kind, RunState};
 
-/// Time after which a load without messages no longer counts as in progress; it may have been killed.
+/// Time without messages after which a load is not in progress any more. Its process may have been killed.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Runs that started and did not complete, with the time of their latest message.
+/// Runs that started but did not complete, with the time of their latest message.
 #[derive(Debug, Default)]
 pub(crate) struct InFlightLoads(HashMap<String, Instant>);
 

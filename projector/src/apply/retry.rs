@@ -1,4 +1,4 @@
-//! `projector dead-letters retry` and `export`: dead letters are read from the log again.
+//! `projector dead-letters retry` and `export`: the messages of dead letters are read from the log again.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 
 /// Applies the messages of some dead letters again and returns the number of dead letters that were applied.
 ///
-/// The running projector derives the securities that this touches.
+/// The running projector derives the affected securities.
 pub async fn retry_dead_letters(
     database: &DatabaseArgs,
     log: &StreamSettings,
@@ -52,7 +52,7 @@ pub async fn retry_dead_letters(
 
 /// Exports the rows of some dead letters as canonical NDJSON records, for repair and a new load.
 ///
-/// Messages that cannot be decoded have no rows; they are returned separately.
+/// Messages that cannot be decoded have no rows, and are returned separately.
 pub async fn export_rows<'a>(
     log: &StreamSettings,
     letters: &'a [DeadLetterEntry],
@@ -71,7 +71,8 @@ pub async fn export_rows<'a>(
     Ok((records, unreadable))
 }
 
-/// Finds the frame of a message's item and the item's index in it; both count from 0.
+/// Finds the record batch with an item of a message, and the index of the item in the record batch. All numbers start
+/// at 0.
 fn locate_item(frames: &[Frame], item: usize) -> Option<(&Body, usize)> {
     let mut before = 0;
     frames.iter().find_map(|frame| {
@@ -81,7 +82,7 @@ fn locate_item(frames: &[Frame], item: usize) -> Option<(&Body, usize)> {
     })
 }
 
-/// The records of an item: one row, or all bars of one symbol.
+/// Records of an item: one row, or all bars of one symbol.
 fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, FrameError> {
     let kind = body.kind();
     let rows = match body {
@@ -91,7 +92,7 @@ fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, FrameError> {
     Ok(rows.as_array().into_iter().flatten().map(|row| canonical_record(kind.as_str(), row)).collect())
 }
 
-/// Converts a row to the canonical feed format: the record's fields next to the common ones.
+/// Converts a row to the canonical feed format. The fields of the record and the common fields are on one level.
 fn canonical_record(kind: &str, row: &Value) -> Value {
     let mut record = Map::from_iter([("kind".to_owned(), Value::from(kind))]);
     for (name, value) in row.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {

@@ -1,4 +1,4 @@
-//! Records of the log for the operator's lists: applied frames, rejects and runs.
+//! Records of the log in the operator's lists: applied record batches, rejects and runs.
 
 use std::collections::HashSet;
 
@@ -45,7 +45,7 @@ copy_row! {
     }
 }
 
-/// Loads the ids of frames that were applied before.
+/// Loads the ids of record batches that were applied before.
 pub async fn load_applied_frames(
     transaction: &Transaction<'_>,
     ids: &[&[u8]],
@@ -54,7 +54,7 @@ pub async fn load_applied_frames(
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Inserts applied frames with their provenance.
+/// Inserts applied record batches with their provenance.
 pub async fn insert_frames(
     transaction: &Transaction<'_>,
     frames: &[(Sequence, &Frame)],

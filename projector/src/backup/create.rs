@@ -1,4 +1,4 @@
-//! Creation of a backup: one database snapshot, and the log up to that snapshot's checkpoint.
+//! Creation of a backup: one database snapshot, and the log up to the checkpoint of the snapshot.
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,7 +26,7 @@ const POSITION: &str = include_str!("../../queries/backup/position.sql");
 const DISCARDED: &str = include_str!("../../queries/backup/discarded.sql");
 /// Maximum wait until the served tables have reached the checkpoint of the facts.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval of the checks of that.
+/// Interval of the checks of the served tables' position.
 const POSITION_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Summary of a backup.
@@ -40,12 +40,13 @@ pub struct BackupReport {
     pub messages: u64,
     /// Number of rows of accounts, keys, audit, plans and policy.
     pub rows: u64,
-    /// Number of log messages before the start of the backup that are not in it, because they are not applied.
+    /// Number of log messages that were published before the backup started, but are not applied and therefore not in
+    /// the backup.
     pub missing_messages: u64,
 }
 
 impl BackupReport {
-    /// Lines of text.
+    /// Lines of the summary in text form.
     pub fn summary(&self) -> String {
         let Self { folder, sequence, rows, missing_messages, .. } = self;
         let mut text = format!("{folder}: the log up to {sequence}, {rows} rows of accounts and policy");
@@ -126,8 +127,8 @@ async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Strea
     }
 }
 
-/// Begins a snapshot in which the served tables are at the checkpoint of the facts. Returns that position. Waits for a
-/// running projector to apply the log up to `last`.
+/// Begins a snapshot in which the served tables are at the checkpoint of the facts. Returns the position of the
+/// checkpoint. Waits for a running projector to apply the log up to `last`.
 async fn begin_caught_up_snapshot(client: &Client, last: i64) -> Result<Row, BackupError> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {

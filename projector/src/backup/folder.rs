@@ -11,12 +11,12 @@ pub(super) fn log_path(folder: &Path) -> PathBuf {
     folder.join("log.export")
 }
 
-/// Path of a table's file. `name` includes the schema.
+/// Path of a table's file. `name` is the table's name with its schema.
 pub(super) fn table_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{}.copy", name.replace('"', "")))
 }
 
-/// Creates the folder. Fails if it is a link, or exists and is not empty.
+/// Creates the folder. Fails if it is a link, or if it exists and is not empty.
 pub(super) fn create_folder(folder: &Path) -> Result<(), BackupError> {
     if fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink()) {
         return Err(BackupError::Refused(format!(

@@ -1,4 +1,4 @@
-//! Manifest of a backup. It is written last, so a folder without a manifest is incomplete.
+//! Manifest of a backup. The manifest is written last, so that a folder without a manifest is incomplete.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -28,14 +28,14 @@ pub(super) struct BackupManifest {
     pub generation: i32,
     pub benchmark: String,
     pub method_version: String,
-    /// Source policy of the generation, if it has its own, and the policy that it keeps until a pending change
-    /// is applied.
+    /// Own source policy of the generation, and the policy that it keeps until a pending change is applied; `None`
+    /// without an own policy.
     pub own_policy: Option<String>,
     pub held_policy: Option<String>,
     /// Rule parameters that differ from their defaults, and the note of the promotion.
     pub rules: String,
     pub note: Option<String>,
-    /// Market date at which the generation is frozen.
+    /// Market date at which the generation is frozen; `None` if it follows the newest session.
     pub as_of: Option<NaiveDate>,
     /// Tables of accounts and policy, in the order of the import.
     pub tables: Vec<BackupTable>,
@@ -43,11 +43,11 @@ pub(super) struct BackupManifest {
     pub discarded: Vec<(i64, i32)>,
     /// Checksums of the read tables, by name.
     pub read_tables: BTreeMap<String, TableChecksum>,
-    /// Digest of the log's file.
+    /// Digest of the file with the log.
     pub log: Option<String>,
 }
 
-/// Table in a file in the text format of `copy`.
+/// Table in a file, in the text format of `copy`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct BackupTable {
     pub name: String,

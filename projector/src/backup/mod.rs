@@ -1,5 +1,4 @@
-//! `projector backup` and `projector restore`: everything that cannot be derived again, at one position of the
-//! log.
+//! `projector backup` and `projector restore` of all data that cannot be derived again, at one position of the log.
 //!
 //! A backup contains the log, accounts with key hashes, plans and audit, the source policy, and decisions on
 //! dead letters. It contains only the checksums of the read tables. A restore derives the tables again and

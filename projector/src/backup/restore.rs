@@ -1,4 +1,4 @@
-//! Restore of a backup onto empty servers. Every read table is compared with the backup.
+//! Restore of a backup to empty servers. Every read table is compared with the checksums of the backup.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ const END_SESSIONS: &str = "delete from accounts.sessions";
 const END_LINKS: &str = "update accounts.links set used_at = now() where used_at is null";
 const RESTORED: &str = include_str!("../../queries/backup/restored_accounts.sql");
 const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
-/// The generation that a migration creates.
+/// Generation that a migration creates.
 const FIRST_GENERATION: i32 = 1;
 
 /// Summary of a restore.
@@ -39,27 +39,27 @@ pub struct RestoreReport {
     pub sequence: i64,
     /// Read tables that differ from the backup.
     pub differing: Vec<DifferingTable>,
-    /// Rule version of the backup, if this program has another rule version. The tables may then differ.
+    /// Rule version of the backup, if the rule version of this program differs. The tables may then differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
-    /// Accounts, keys and passwords of the backup, which hold again.
+    /// Accounts, keys and passwords of the backup, which are valid again.
     pub accounts: RestoredAccounts,
 }
 
-/// State of the accounts after a restore. Later changes are not in the backup, so only counts are known.
+/// State of the accounts after a restore. Changes after the backup are lost. Only counts are therefore known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoredAccounts {
     /// Time of the backup. Changes after it are lost.
     pub as_of: DateTime<Utc>,
     /// Accounts that are not deleted.
     pub accounts: i64,
-    /// Valid keys; also keys that were deleted or replaced after the backup.
+    /// Valid keys, including keys that were deleted or replaced after the backup.
     pub keys: i64,
-    /// Passwords; also passwords that were changed after the backup.
+    /// Passwords, including passwords that were changed after the backup.
     pub passwords: i64,
-    /// Dashboard sessions of the backup, which were ended.
+    /// Number of dashboard sessions of the backup, all of which were ended.
     pub ended_sessions: u64,
-    /// Unused one-time links of the backup, which were ended.
+    /// Number of unused one-time links of the backup, all of which were ended.
     pub ended_links: u64,
 }
 
@@ -98,7 +98,7 @@ impl RestoreReport {
         self.differing.is_empty()
     }
 
-    /// Lines of text.
+    /// Lines of the summary in text form.
     pub fn summary(&self) -> String {
         let mut text = format!("the log is applied up to {}", self.sequence);
         if let Some(rules) = &self.other_rules {
@@ -184,7 +184,7 @@ async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest
     )))
 }
 
-/// Gives the served generation the number it had in the backup, because API responses contain it.
+/// Gives the served generation its number from the backup, because API responses contain the number.
 async fn renumber_generation(client: &mut Client, manifest: &BackupManifest) -> Result<(), BackupError> {
     let transaction = client.transaction().await?;
     transaction.batch_execute("set local role dds_projector").await?;

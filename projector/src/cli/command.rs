@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 /// Address of the metrics listener of the running projector.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HealthArgs {
-    /// Metrics address of the running projector, where METRICS_LISTEN is another program's
+    /// Metrics address of the running projector, if METRICS_LISTEN belongs to another program
     #[arg(long, env = "PROJECTOR_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_listen_address)]
     pub(crate) address: Option<SocketAddr>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Migrate(BenchmarkArgs),
     /// Follow the log and keep the read tables up to date
     Run {
-        /// Stop when all messages that are in the log now are served
+        /// Stop when all messages that are now in the log are served
         #[arg(long)]
         until_caught_up: bool,
         #[command(flatten)]
@@ -56,26 +56,26 @@ pub(crate) enum Command {
     ///
     /// Exit codes: 0 healthy, 1 unhealthy, 3 no answer.
     Health(HealthArgs),
-    /// Back up everything that cannot be derived again, at one position of the log (needs DATABASE_URL)
+    /// Back up all data that cannot be derived again, at one position of the log (needs DATABASE_URL)
     ///
-    /// The backup contains the log, accounts with key hashes, plans and audit, the source policy, and decisions
-    /// on dead letters. It contains checksums of the read tables. The service keeps running. The folder
-    /// contains customers' addresses: protect it.
+    /// The backup contains the log, accounts with key hashes, plans and audit, the source policy, and decisions on dead
+    /// letters. It contains checksums of the read tables. The service keeps running. Protect the folder, because it
+    /// contains customers' addresses.
     ///
-    /// Exit codes: 0 the log is whole in it up to its start, 4 the projector has not applied the last messages, so they
-    /// are missing.
+    /// Exit codes: 0 the backup has all messages that were in the log when it started, 4 the last messages are missing,
+    /// because the projector has not applied them.
     Backup {
         #[command(flatten)]
         args: BackupArgs,
         #[command(flatten)]
         applying: ApplyArgs,
     },
-    /// Restore a backup onto empty servers, derive the read tables and compare them (needs DATABASE_URL)
+    /// Restore a backup to empty servers, derive the read tables and compare their checksums (needs DATABASE_URL)
     ///
-    /// Ends all dashboard sessions and one-time links of the backup. Keys and passwords hold again as they were.
+    /// Ends all dashboard sessions and one-time links of the backup. Keys and passwords of the backup are valid again.
     ///
-    /// Exit codes: 0 every table is identical, 4 some tables differ; they are named. Passwords of roles belong
-    /// to the Postgres server: set them again.
+    /// Exit codes: 0 every table is identical, 4 some tables differ; their names are printed. Set the passwords of the
+    /// Postgres roles again, because a backup does not contain them.
     Restore {
         #[command(flatten)]
         args: RestoreArgs,
@@ -84,7 +84,7 @@ pub(crate) enum Command {
     },
     /// Print the state of the projector and of the log
     ///
-    /// Exit codes: 0 both servers answered, 3 one did not; the state from the other one is printed.
+    /// Exit codes: 0 both servers answered, 3 one server did not answer; the state from the other server is printed.
     Status {
         #[command(flatten)]
         stream: StreamSettings,
@@ -112,18 +112,18 @@ pub(crate) enum Command {
     Explain {
         #[arg(value_parser = Symbol::parse)]
         symbol: Symbol,
-        /// Field of the metrics, for example increase_streak_years; default: all
+        /// Field of the metrics, for example increase_streak_years; default: all fields
         metric: Option<String>,
-        /// Generation; default: the served one
+        /// Generation; default: the served generation
         #[arg(long, value_name = "N")]
         generation: Option<i32>,
-        /// Session; with the metric price: its close, and the prices of all sources
+        /// Session; with the metric price: the close of the session, and the prices of all sources
         #[arg(long, requires = "metric")]
         date: Option<NaiveDate>,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Check the served market and print findings, each with a next step
+    /// Check the served data and print findings, each with a next step
     ///
     /// Exit codes: 0 no findings, 4 findings.
     Audit(OutputArgs),
@@ -136,9 +136,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Serve the previously served generation again
+    /// Serve the previous generation again
     Rollback {
-        /// Accept tables that are behind the log
+        /// Accept a generation whose tables are behind the log
         #[arg(long)]
         stale_ok: bool,
         #[command(flatten)]
@@ -146,9 +146,9 @@ pub(crate) enum Command {
     },
     /// Remove a generation that is not served
     Drop { generation: i32 },
-    /// Pause the application of the log
+    /// Stop applying the log until `resume`
     Pause,
-    /// Resume the application of the log
+    /// Apply the log again after `pause`
     Resume,
     /// List and change the source policy, which ranks sources
     #[command(subcommand)]
@@ -172,10 +172,10 @@ pub(crate) struct OutputArgs {
 pub(crate) enum PolicyCommand {
     /// List the rules of the policy
     List(OutputArgs),
-    /// Rank a source for a kind and date range; the lowest rank wins
+    /// Set the rank of a source for a kind and date range; the lowest rank is preferred
     ///
-    /// Prints the securities that change. The served tables stay unchanged until the next generation (projector
-    /// rebuild, diff, promote) or --now.
+    /// Prints the securities that change. The served tables change with the next generation (projector rebuild, diff,
+    /// promote), or at once with --now.
     Set {
         #[command(flatten)]
         line: PolicyRuleArgs,
@@ -187,7 +187,7 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         taking: ApplyMode,
     },
-    /// Remove a rule; takes effect with the next generation, or with --now
+    /// Remove a rule; the change takes effect with the next generation, or at once with --now
     Remove {
         #[command(flatten)]
         line: PolicyRuleArgs,
@@ -206,7 +206,7 @@ pub(crate) enum DeadLetterCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Apply dead letters again: those of one message, or all
+    /// Apply dead letters again: the dead letters of one message, or all
     Retry {
         sequence: Option<i64>,
         #[command(flatten)]

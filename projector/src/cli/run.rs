@@ -1,7 +1,7 @@
 //! Execution of the command line: logging, shutdown and exit codes.
 //!
-//! This is part of the library because code of an `async fn` is generated where it is awaited. In `main.rs` the
-//! whole program would be compiled twice.
+//! The command line is part of the library, because code of an `async fn` is generated where it is awaited. In
+//! `main.rs` it would make the compiler build the whole program twice.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -54,8 +54,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs a command. Every command but the daemon ends when Postgres does not answer, because a statement waits forever for a
-/// frozen server.
+/// Runs a command. If Postgres does not answer, every command except the daemon ends, because a statement to a frozen
+/// server waits forever.
 async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let uses_database = match &arguments.command {
         Command::Run { until_caught_up, .. } => *until_caught_up,

@@ -23,7 +23,7 @@ const PART_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Serialize)]
 struct StatusReport {
-    /// Parts from Postgres; absent if it cannot be reached.
+    /// State from Postgres; absent if Postgres cannot be reached.
     #[serde(flatten)]
     facts: Option<FactsStatus>,
     /// Reason why Postgres cannot be reached.
@@ -31,7 +31,7 @@ struct StatusReport {
     postgres_error: Option<String>,
     log_last_sequence: Option<u64>,
     lag_events: Option<u64>,
-    /// Replicas of the log that lag; `None` if the log cannot be read.
+    /// Replicas of the log that are behind; `None` if the log cannot be read.
     lagging_replicas: Option<Vec<LaggingReplica>>,
     /// Reason why the log cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,11 +43,11 @@ struct FactsStatus {
     fact_set: String,
     checkpoint: i64,
     holder: Option<String>,
-    /// True if the holder has the lease. A holder without it retries, or was killed.
+    /// True if the holder has the lease. A holder without the lease retries, or was killed.
     leased: bool,
     halted: Option<String>,
     dead_letters: i64,
-    /// Size of the facts on disk with indexes, in bytes.
+    /// Size of the facts on disk including indexes, in bytes.
     facts_bytes: i64,
     active_generation: i32,
     generations: Vec<GenerationStatus>,
@@ -60,11 +60,11 @@ struct GenerationStatus {
     method_version: String,
     sequence: i64,
     as_of: Option<NaiveDate>,
-    /// Size of the read tables on disk with indexes, in bytes.
+    /// Size of the read tables on disk including indexes, in bytes.
     bytes: i64,
 }
 
-/// Prints the status. Each part says which server could not be reached; the exit code is then 3.
+/// Prints the status. If a server could not be reached, its part contains the error and the exit code is 3.
 pub async fn print_status(
     database: &DatabaseArgs,
     stream: &StreamSettings,

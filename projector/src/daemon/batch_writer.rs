@@ -24,18 +24,19 @@ use crate::monitoring::metrics::ProjectorMetrics;
 
 const ATTENTION: &str = include_str!("../../queries/attention.sql");
 const ADVANCE: &str = include_str!("../../queries/checkpoint_advance.sql");
-/// Refreshes the planner statistics of the facts.
+/// Updates the planner statistics of the facts.
 pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
-/// Smallest change, in bytes of the log, after which the facts may need new statistics. A change needs them
-/// above 1/[`ANALYZE_FRACTION`] of all facts.
+/// Minimum change after which the facts may need new statistics, in bytes of the log. The change must also exceed
+/// 1/[`ANALYZE_FRACTION`] of all facts.
 const ANALYZE_MIN_BYTES: usize = 4 << 20;
 const ANALYZE_FRACTION: i64 = 8;
-/// Longest time without derived tables during a backlog. A backlog that should end within this time is awaited.
+/// Maximum time without a derivation during a backlog. If the backlog will end within this time, the derivation waits
+/// for the end.
 const MAX_DERIVE_DELAY: Duration = Duration::from_secs(60);
-/// Least time between derivations during a backlog, as a multiple of the last derivation's duration.
+/// Minimum time between derivations during a backlog, as a multiple of the duration of the last derivation.
 const DERIVE_COST_FACTOR: u32 = 4;
 
 /// Writer of batches under one lease. Discard it after an error: its caches may contain uncommitted state.
@@ -48,13 +49,13 @@ pub(crate) struct BatchWriter<'a> {
     derived: Instant,
     /// Duration of the last derivation.
     deriving: Duration,
-    /// Messages applied since the last derivation.
+    /// Number of messages applied since the last derivation.
     underived: u64,
-    /// Bytes of the log applied since the last statistics.
+    /// Number of log bytes applied since the last update of the statistics.
     unanalyzed: usize,
     /// Connection that reads committed facts while the transaction writes tables.
     reader: Client,
-    /// Rows of the next batch that fail for any reason of their own become dead letters.
+    /// With `true`, rows of the next batch become dead letters for any error that the row itself causes.
     sets_aside_repeated: bool,
     metrics: &'a ProjectorMetrics,
 }
@@ -87,7 +88,7 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Makes dead letters of the rows of the next batch that fail as before.
+    /// Makes dead letters of the rows in the next batch that fail again.
     pub(crate) fn set_aside_repeated_failures(&mut self) {
         self.sets_aside_repeated = true;
     }
@@ -106,7 +107,7 @@ impl<'a> BatchWriter<'a> {
         Ok(paused)
     }
 
-    /// Completes facts that an older program wrote.
+    /// Completes facts of an older program.
     pub(crate) async fn complete_facts(&self, client: &mut Client) -> Result<(), RunError> {
         let transaction = client.transaction().await?;
         lease::confirm_epoch(&transaction, &self.lease).await?;
@@ -114,7 +115,7 @@ impl<'a> BatchWriter<'a> {
         Ok(transaction.commit().await?)
     }
 
-    /// Applies a batch. Derives the read tables at the end of the log, or after a long backlog.
+    /// Applies a batch. Derives the read tables at the end of the log, or during a long backlog.
     pub(crate) async fn write_batch(
         &mut self,
         client: &mut Client,
@@ -179,7 +180,7 @@ impl<'a> BatchWriter<'a> {
         Ok(())
     }
 
-    /// Refreshes the statistics of the facts after a large change. Autovacuum handles the daily ones.
+    /// Updates the statistics of the facts after a large change. Autovacuum is enough for daily changes.
     async fn analyze_facts(&mut self) -> Result<(), RunError> {
         if self.unanalyzed > ANALYZE_MIN_BYTES {
             let bytes: i64 = self.reader.query_one(FACTS_BYTES, &[]).await?.try_get(0)?;
@@ -191,8 +192,7 @@ impl<'a> BatchWriter<'a> {
         Ok(())
     }
 
-    /// `true` if the read tables waited long for the end of a backlog of `pending` messages and the end is not
-    /// near.
+    /// `true` if a backlog of `pending` messages lasts too long and will not end soon.
     fn is_far_behind(&self, pending: u64) -> bool {
         let waited = self.derived.elapsed();
         let ahead = waited.as_secs_f64() * pending as f64 / self.underived.max(1) as f64;
@@ -200,7 +200,7 @@ impl<'a> BatchWriter<'a> {
             && ahead > MAX_DERIVE_DELAY.as_secs_f64()
     }
 
-    /// Plans the derivation for every generation that follows these facts.
+    /// Plans the derivation for every generation that follows the fact set.
     async fn plan_derivations(
         &self,
         transaction: &Transaction<'_>,

@@ -1,7 +1,7 @@
-//! Writer lease: one projector per fact set writes, the others are on standby.
+//! Writer lease: one projector per fact set writes, and all other projectors are on standby.
 //!
-//! Every acquisition raises the epoch. Every transaction locks the row and compares the epoch. A process that
-//! was paused beyond its lease therefore cannot write.
+//! Every acquisition raises the epoch. Every transaction locks the row of the fact set and compares the epoch. A
+//! process whose lease ended while it was paused therefore cannot write.
 
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ pub struct Lease {
     pub epoch: i64,
     /// Sequence of the last applied message at the acquisition.
     pub checkpoint: Sequence,
-    /// Id of that message; `None` if unknown.
+    /// Id of the message at the checkpoint; `None` if unknown.
     pub message: Option<String>,
-    /// Identity of the stream that the fact set was built from; `None` before the first message.
+    /// Identity of the stream from which the fact set was built; `None` before the first message.
     pub genesis_id: Option<String>,
 }
 
@@ -62,8 +62,8 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
     Ok(())
 }
 
-/// Releases the lease, so that a standby can acquire it at once. `ends` also removes the holder; a process that retries
-/// stays the holder, for `projector status`.
+/// Releases the lease, so that a standby can acquire it at once. With `ends`, the holder is removed too. A process that
+/// retries stays the holder, for `projector status`.
 pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch, &ends]).await?;
     Ok(())

@@ -1,7 +1,7 @@
 //! Daemon of the projector: acquires the lease, checks the identity of the log and applies batches.
 //!
-//! Transient errors, such as a lost connection, are retried with backoff from the last checkpoint. A permanent
-//! error halts the daemon; its reason is stored in the fact set.
+//! Transient errors, such as a lost connection, are retried with backoff from the last checkpoint. A permanent error
+//! halts the daemon, and its reason is stored in the fact set.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -38,14 +38,14 @@ const SERVED: &str = include_str!("../../queries/generation_active.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../../queries/halt.sql");
 
-/// Failures at one position of the log after which its rows become dead letters.
+/// Number of failures at one position of the log after which the rows there become dead letters.
 const MAX_APPLY_ATTEMPTS: u32 = 5;
 /// Interval between checks for pauses and policy changes while the log is idle.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Follows the log for every fact set of a generation with this program's rules, until shutdown.
 ///
-/// With `until_caught_up` it stops when everything that was in the log at the start is served.
+/// With `until_caught_up` it stops when all messages that were in the log at the start are served.
 pub async fn run_projector(
     settings: &ProjectorSettings,
     until_caught_up: bool,
@@ -79,8 +79,8 @@ pub async fn run_projector(
     }
 }
 
-/// Applies the log to a fact set. Stops at the end of the log, or at the last sequence of the fact set
-/// (`until_sequence`) if it has one. Derives nothing.
+/// Applies the log to a fact set without derivation. Stops at the sequence where the fact set is frozen
+/// (`until_sequence`), else at the end of the log.
 pub async fn apply_log(
     settings: &ProjectorSettings,
     fact_set: &str,
@@ -161,7 +161,7 @@ fn retry_delays() -> impl Iterator<Item = Duration> {
         .build()
 }
 
-/// Failures to apply the messages after one position of the log.
+/// Number of failures to apply the messages after one position of the log.
 #[derive(Debug, Default)]
 struct PositionFailures {
     checkpoint: Sequence,
@@ -184,7 +184,7 @@ impl PositionFailures {
         }
     }
 
-    /// True if the message itself is the likely cause. It then becomes a dead letter.
+    /// True if the message is the likely cause of the failures. It then becomes a dead letter.
     fn are_repeated(&self) -> bool {
         self.count >= MAX_APPLY_ATTEMPTS
     }
@@ -330,14 +330,14 @@ async fn apply_batches(
     }
 }
 
-/// Span of a batch, from its facts to the commit of the derived tables.
+/// Tracing span of a batch, from its facts to the commit of the derived tables.
 fn batch_span(batch: &MessageBatch, sequence: Sequence) -> Span {
     // OTLP has no unsigned integers.
     let (sequence, messages) = (sequence.to_i64(), i64::try_from(batch.messages.len()).ok());
     tracing::info_span!(target: SPAN_TARGET, "batch", otel.kind = "consumer", sequence, messages)
 }
 
-/// Writes a batch and buffers the next one at the same time.
+/// Writes a batch, and buffers the next batch at the same time.
 async fn write_and_read_ahead(
     writing: impl Future<Output = Result<(), RunError>>,
     reader: &mut LogReader,
@@ -351,13 +351,13 @@ async fn write_and_read_ahead(
     Err(error.into())
 }
 
-/// End of a fact set that is frozen at a sequence.
+/// Sequence at which a fact set ends; `None` if it follows the log.
 async fn load_end_sequence(client: &Client, fact_set: &str) -> Result<Option<Sequence>, RunError> {
     let until: Option<i64> = client.query_one(UNTIL, &[&fact_set]).await?.try_get(0)?;
     Ok(until.map(Sequence::try_from).transpose()?)
 }
 
-/// Checks that the log is complete and is the one that the facts were built from.
+/// Checks that the log is complete, and that the facts were built from this log.
 fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunError> {
     let state = &stream.cached_info().state;
     let genesis = stream::stream_identity(stream)?;
@@ -393,7 +393,7 @@ fn connect_count(context: &Context) -> u64 {
     context.client().statistics().connects.load(Ordering::Relaxed)
 }
 
-/// Checks that the message at the checkpoint is the one that was applied. A message that cannot be read passes.
+/// Checks that the message at the checkpoint is the applied message. A message that cannot be read is accepted.
 async fn check_position(
     context: &Context,
     settings: &ProjectorSettings,
@@ -411,7 +411,7 @@ async fn check_position(
     }
 }
 
-/// Stores the reason in the fact set, for `projector status`.
+/// Stores the reason of a halt in the fact set, for `projector status`.
 async fn record_halt(settings: &ProjectorSettings, fact_set: &str, reason: &str) {
     tracing::error!(reason, "halted");
     let recorded = async {

@@ -16,7 +16,7 @@ use crate::derive::sectors::SectorMembers;
 use crate::facts::fact_cache::FactCache;
 use crate::write::fingerprints::PublishedFingerprints;
 
-/// Market data and rules that are common to all securities.
+/// Market data and rules that all securities share.
 #[derive(Debug)]
 pub(crate) struct MarketContext {
     pub as_of: NaiveDate,
@@ -29,8 +29,7 @@ pub(crate) struct MarketContext {
 /// Cache of a generation's published rows.
 #[derive(Debug, Default)]
 pub(crate) struct GenerationCache {
-    /// `true` if the generation had no rows when this cache was created. A missing entry then means that the
-    /// security has no rows.
+    /// `true` if the generation had no rows when this cache was created. A security without an entry then has no rows.
     pub is_new: bool,
     pub served: HashMap<Symbol, PublishedFingerprints>,
     pub sectors: SectorMembers,
@@ -42,7 +41,7 @@ pub(crate) struct GenerationCache {
 pub(crate) struct DerivationTarget {
     pub identity: Identity,
     pub served: PublishedFingerprints,
-    /// Years for which the closes are sufficient as long as the published prices are unchanged.
+    /// Years for which closes are sufficient while the published prices do not change.
     pub closes: Range<i32>,
 }
 
@@ -52,8 +51,7 @@ impl DerivationTarget {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }
 
-    /// Caches the facts of the security's symbols. Years for which the closes are sufficient are cached without
-    /// other columns.
+    /// Caches the facts of the security's symbols. For years with sufficient closes, only the closes are cached.
     pub(crate) fn cache_facts(
         &self,
         facts: &mut FactsBySymbol,
@@ -82,7 +80,8 @@ impl DerivationTarget {
 }
 
 impl GenerationCache {
-    /// Years for which the closes may be sufficient, because the security had its own symbol on all their days.
+    /// Years for which the closes may be sufficient. The security must have had its own symbol on all days of the
+    /// years.
     pub(crate) fn close_only_years(&self, identity: &Identity, market: &MarketContext) -> Range<i32> {
         let no_years = 0..0;
         if self.full_bars.contains(&identity.symbol) {
@@ -98,7 +97,7 @@ impl GenerationCache {
 }
 
 impl MarketContext {
-    /// Derivation context of the domain, borrowed from these values.
+    /// Derivation context of the domain, which borrows these values.
     pub(crate) fn derivation_context(&self) -> DerivationContext<'_> {
         DerivationContext {
             as_of: self.as_of,

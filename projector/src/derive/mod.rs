@@ -1,5 +1,5 @@
-//! Module index: dirty securities in `touched.rs`, inputs in `input.rs`, the parallel stages in `pipeline.rs`,
-//! sector statistics in `sectors.rs`.
+//! Module index: dirty securities in `touched.rs`, targets in `input.rs`, the parallel stages in `pipeline.rs`, sector
+//! statistics in `sectors.rs`.
 
 pub(crate) mod input;
 pub(crate) mod pipeline;

@@ -61,8 +61,8 @@ impl<'a> SharedCaches<'a> {
     }
 }
 
-/// Derives and writes securities in the transaction. `reader` sees the same facts, and the read tables as they
-/// were before.
+/// Derives and writes securities in the transaction. `reader` sees the same facts, and the read tables before this
+/// transaction.
 pub(crate) async fn derive_all(
     statements: &PreparedStatements<'_>,
     reader: &impl GenericClient,
@@ -161,7 +161,7 @@ async fn load_facts(
 }
 
 impl DerivedChunk {
-    /// Puts the written fingerprints and facts back into the caches.
+    /// Stores the written fingerprints and facts in the caches.
     fn update_caches(self, caches: &mut Caches<'_>) -> Result<(), DeriveError> {
         let DerivedChunk { built, facts: mut by_symbol } = self;
         let Caches { generation, facts } = caches;
@@ -178,8 +178,8 @@ impl DerivedChunk {
     }
 }
 
-/// Derives a chunk. Securities that need full bars are loaded again. Returns the symbols that always need full
-/// bars.
+/// Derives a chunk. If closes are not sufficient for a security, its facts are loaded again with full bars. Returns the
+/// symbols that always need full bars.
 async fn derive_chunk(
     reader: &impl GenericClient,
     chunk: InputChunk,
@@ -276,7 +276,7 @@ struct DerivedSecurity {
 
 /// Derives one security; `None` if the closes are not sufficient.
 ///
-/// Unchanged dividend rows are skipped. A panic in a metric becomes an error that names the security.
+/// Unchanged dividend rows are skipped. A panic in a metric becomes an error with the symbol of the security.
 fn derive_catching_panics(
     history: &History,
     market: &MarketContext,

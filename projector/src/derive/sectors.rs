@@ -1,6 +1,7 @@
-//! Statistics of the sectors of derived securities, including their former sectors.
+//! Statistics of the present and former sectors of derived securities.
 //!
-//! Every member affects its sector, so all members are loaded once and then updated from derived rows.
+//! All members of a sector affect its statistics. All members are therefore loaded once, and then updated from derived
+//! rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,18 +21,18 @@ const DELETE: &str = "delete from sectors where slug = any ($1)";
 /// Members of all sectors of a generation.
 #[derive(Debug, Default)]
 pub(crate) struct SectorMembers {
-    /// Members by symbol, by the slug of their sector. Sources spell the name of a sector differently.
+    /// Members by slug of the sector, then by symbol. The slug is the same for all spellings of a sector's name.
     sectors: HashMap<String, BTreeMap<String, SectorMember>>,
     /// Slug of each member's sector, by symbol.
     slugs: HashMap<String, String>,
-    /// Slugs of the sectors whose statistics must be computed again.
+    /// Slugs of the sectors with changed members.
     touched: BTreeSet<String>,
     /// `true` once the published members are loaded.
     is_loaded: bool,
 }
 
 impl SectorMembers {
-    /// Loads the published members, once. A new generation has none.
+    /// Loads the published members once. A new generation has no members.
     pub(crate) async fn load_members(
         &mut self,
         transaction: &Transaction<'_>,

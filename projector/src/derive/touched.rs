@@ -1,7 +1,7 @@
-//! Incremental derivation: finds the securities that new facts touch, derives them completely and replaces
+//! Incremental derivation: finds the securities that new facts affect, derives these securities completely and replaces
 //! their rows.
 //!
-//! If the market date or the benchmark changes, every security is touched (R33).
+//! If the market date or the benchmark changes, every security is affected (R33).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -35,22 +35,22 @@ const DIRTY: &str = include_str!("../../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 const ADVANCE: &str = include_str!("../../queries/version_advance.sql");
-/// Asks if the generation was never derived. Every derived security has digests, even without rows.
+/// Selects `true` if the generation was never derived. Every derived security has digests, even if it has no rows.
 const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
 
-/// Derivation state of one generation between batches. The tables contain everything needed to rebuild it.
+/// Derivation state of one generation between batches. It can be rebuilt from the tables.
 #[derive(Debug, Default)]
 pub struct Deriver {
     directory: Option<SecurityDirectory>,
-    /// Input of the directory: all security records, and all symbols that any fact names.
+    /// Input of the directory: all security records, and the symbols of all facts.
     records: Vec<Observation<Security>>,
     known: BTreeSet<Symbol>,
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthlyReturns>,
     policy: SourcePolicy,
     rules: Rules,
-    /// Transaction in which this deriver last wrote `version`. If that row names another transaction, the state
-    /// is stale.
+    /// Transaction in which this deriver last wrote `version`. If `version` has another transaction, this state is
+    /// stale.
     writer: Option<i64>,
     rows: GenerationCache,
 }
@@ -68,9 +68,9 @@ impl Deriver {
     /// Derives the securities that [`Deriver::find_touched`] returned and advances the generation's version to
     /// `sequence`.
     ///
-    /// The `search_path` of `transaction` and `reader` names the generation first. `reader` sees the facts as
-    /// committed, or as the transaction wrote them. On an error the deriver is dropped, because its state may
-    /// be uncommitted.
+    /// The generation must be first in the `search_path` of `transaction` and `reader`. `reader` sees either the
+    /// committed facts or the facts of the transaction. After an error the deriver must be dropped, because its state
+    /// may be uncommitted.
     pub async fn derive(
         mut self,
         transaction: &Transaction<'_>,
@@ -104,7 +104,7 @@ impl Deriver {
         Ok(())
     }
 
-    /// Derives everything that is dirty, in one transaction.
+    /// Derives all dirty securities in one transaction.
     pub async fn derive_dirty(
         transaction: &Transaction<'_>,
         generation: &Generation,
@@ -116,9 +116,9 @@ impl Deriver {
         Ok(())
     }
 
-    /// Loads the inputs of the derivation and stores them in the generation's version. Derives nothing.
+    /// Loads the inputs of the derivation and stores them in the generation's version, without a derivation.
     ///
-    /// Returns the securities, and `true` if market date and policy are unchanged.
+    /// Returns the securities, and `true` if neither market date nor policy changed.
     pub async fn prepare(
         &mut self,
         transaction: &Transaction<'_>,
@@ -141,7 +141,7 @@ impl Deriver {
         Ok((symbols, same))
     }
 
-    /// Derives some securities and deletes those that no longer exist.
+    /// Derives some securities, and deletes the securities among them that no longer exist.
     pub async fn derive_symbols(
         &mut self,
         transaction: &Transaction<'_>,
@@ -182,8 +182,8 @@ impl Deriver {
         Ok(DerivationSummary { securities: identities.len(), changes })
     }
 
-    /// Updates the deriver's inputs and returns the canonical symbols to derive or delete. On an error the
-    /// deriver is dropped.
+    /// Updates the deriver's inputs, and returns the canonical symbols to derive or delete. After an error the deriver
+    /// must be dropped.
     pub async fn find_touched(
         mut self,
         transaction: &Transaction<'_>,
@@ -242,7 +242,7 @@ impl Deriver {
         Ok((self, touched))
     }
 
-    /// Loads the inputs of the last derivation after a start.
+    /// After a start, loads the inputs of the last derivation.
     async fn load_version(
         &mut self,
         transaction: &Transaction<'_>,

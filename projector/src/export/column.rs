@@ -1,4 +1,5 @@
-//! Column of a Parquet file, buffered until the next row group. Every value is optional; decimals are exact.
+//! Column of a Parquet file. Values are buffered until the next row group. Every value is optional, and decimals are
+//! exact.
 
 use std::str;
 
@@ -19,7 +20,7 @@ use super::error::ExportError;
 /// 1970-01-01 as a day number.
 const UNIX_EPOCH_DAY: i32 = 719_163;
 
-/// Column with the values that are not yet in a row group.
+/// Column with the values of the next row group.
 #[derive(Debug)]
 pub(crate) struct ParquetColumn {
     pub(super) name: String,
@@ -36,7 +37,7 @@ enum ColumnValues {
     Flags(Vec<bool>),
     Narrow(Vec<i32>),
     Wide(Vec<i64>),
-    /// Big-endian, sixteen bytes each.
+    /// Decimals as big-endian integers of sixteen bytes.
     Decimals(Vec<u8>),
 }
 
@@ -80,7 +81,7 @@ impl ParquetColumn {
         Ok(())
     }
 
-    /// Decimal in units of its last place.
+    /// Decimal as an integer in units of its last place.
     fn units(&self, value: Decimal, scale: u32) -> Result<i128, ExportError> {
         let value = if value.scale() > scale { value.normalize() } else { value };
         let power = scale.checked_sub(value.scale()).map(|places| 10i128.pow(places));

@@ -6,9 +6,9 @@ use tokio_postgres::types::Type;
 /// Decimal places of a numeric column without a declared scale. Amounts have 6, percentages 4, prices at most
 /// 10, factors 12.
 pub(super) const SCALE: u32 = 12;
-/// Offset that Postgres adds to the type modifier of a numeric.
+/// Number that Postgres adds to the type modifier of a numeric.
 const MODIFIER: i32 = 4;
-/// Bytes of a decimal with 38 digits.
+/// Number of bytes of a decimal with 38 digits.
 pub(super) const DECIMAL_BYTES: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,7 +24,7 @@ pub struct ExportedFile {
     pub path: PathBuf,
     /// Number of rows.
     pub rows: u64,
-    /// Size of the file.
+    /// Size of the file, in bytes.
     pub bytes: u64,
 }
 
@@ -53,7 +53,7 @@ impl ParquetFileWriter {
         Self::open(file, folder, path, columns)
     }
 
-    /// Creates a writer for an empty file. The file is `path` under `folder`.
+    /// Creates a writer for a new file, `path` under `folder`.
     pub(crate) fn open(
         file: File,
         folder: &Path,

@@ -19,7 +19,7 @@ const NAME: &str = "manifest.json";
 pub struct ExportManifest {
     /// Version of the file layout.
     pub format: u32,
-    /// Generation and log sequence of the tables, in the form of API responses.
+    /// Generation and log sequence of the tables, written as in API responses.
     pub data_version: String,
     /// Number of the generation.
     pub generation: i32,
@@ -42,9 +42,9 @@ pub struct ExportManifest {
 pub struct TableManifest {
     /// Name of the table and of its folder.
     pub name: &'static str,
-    /// Name of the value that divides the table into folders, such as `year` for `year=…`.
+    /// Value by which the table is divided into folders; `year` for folders `year=…`.
     pub partitioned_by: Option<&'static str>,
-    /// Columns in the order of the files.
+    /// Columns, in the order of the files.
     pub columns: Vec<ColumnManifest>,
     /// Number of rows in all files.
     pub rows: u64,

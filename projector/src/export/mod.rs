@@ -1,7 +1,7 @@
 //! `projector export --parquet DIR`: a generation as Parquet files.
 //!
-//! One snapshot is read and written to a temporary folder. The folder gets its final name when all files are on
-//! disk. A folder with the final name is therefore complete and has one data version.
+//! One database snapshot is written to a temporary folder. The folder gets its final name when all files are on disk. A
+//! folder with the final name is therefore complete and has one data version.
 
 mod column;
 mod column_type;
@@ -44,10 +44,10 @@ const SET_SEARCH_PATH: &str = "select set_config('search_path', $1, false)";
 /// Arguments of `projector export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
-    /// Folder to create; it must be absent or empty
+    /// Folder to create; an existing folder must be empty
     #[arg(long, value_name = "DIR")]
     pub parquet: PathBuf,
-    /// Generation; default: the served one
+    /// Generation; default: the served generation
     #[arg(long, value_name = "N")]
     pub generation: Option<i32>,
     /// Print the manifest as JSON
@@ -130,7 +130,7 @@ async fn write_tables(
     Ok(manifest)
 }
 
-/// Loads the manifest without tables, and the number of price years.
+/// Loads the manifest without its tables, and the number of price years.
 async fn load_manifest(client: &Client, id: i32) -> Result<(ExportManifest, u64), ExportError> {
     if client.query_opt("select from generations where id = $1", &[&id]).await?.is_none() {
         return Err(ExportError::NoGeneration(id));
@@ -156,7 +156,7 @@ async fn load_manifest(client: &Client, id: i32) -> Result<(ExportManifest, u64)
     Ok((manifest, years.unsigned_abs()))
 }
 
-/// Opens a connection with the same snapshot that reads packed prices.
+/// Opens a connection that reads packed prices in the same snapshot.
 async fn connect_reader(database: &DatabaseArgs, id: i32, snapshot: &str) -> Result<Client, ExportError> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     // The name of a snapshot cannot be a parameter.

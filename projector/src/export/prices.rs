@@ -34,8 +34,8 @@ pub(super) fn price_columns() -> Vec<ParquetColumn> {
     .into()
 }
 
-/// Writes the share of the years that belongs to the reader with this number, of `readers` readers. Calls
-/// `wrote` after each year of a security.
+/// Writes the years of one of `readers` parallel readers. `reader` is its number. Calls `wrote` after each year of a
+/// security.
 pub(super) async fn write_prices(
     client: &Client,
     (reader, readers): (i32, i32),

@@ -13,7 +13,7 @@ use super::error::ExportError;
 use super::file_writer::{ExportedFile, ParquetFileWriter};
 use super::manifest::TableManifest;
 
-/// Table and its query. If its first column is `partition`, that column is the year of the file's folder.
+/// Table and its query. If the first column is named `partition`, it has the year of the file's folder.
 pub(super) struct TableQuery {
     name: &'static str,
     statement: &'static str,

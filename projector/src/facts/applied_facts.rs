@@ -1,4 +1,4 @@
-//! Rows of facts that a batch wrote. The cache takes them over.
+//! Rows of facts that a batch wrote, with which the cache is updated.
 
 use market::bars::PackedBars;
 use market::event::Kind;
@@ -6,7 +6,7 @@ use market::event::Kind;
 /// Key of a row of `records`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordsKey {
-    /// Symbol; empty for the whole market.
+    /// Symbol; empty for facts of the whole market.
     pub symbol: String,
     /// Kind of all observations in the row.
     pub kind: Kind,

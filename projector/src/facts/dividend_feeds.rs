@@ -1,6 +1,7 @@
-//! Years of the sources' dividends. They distinguish a non-payer from a security with unknown dividends (R38).
+//! Years in which each source has dividends. They distinguish a non-payer from a security with unknown dividends (R38).
 //!
-//! They are a function of the dividend rows in the log and only grow. A new year touches every symbol of its source.
+//! The years depend only on the dividend rows in the log, and no year is ever removed. A new year affects every symbol
+//! of its source.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -17,14 +18,14 @@ use crate::error::ApplyError;
 
 const INSERT: &str = include_str!("../../queries/dividend_feeds_insert.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/dividend_feeds_mark_dirty.sql");
-/// Selects the dividends of a fact set from which the years are computed. Older programs stored no years.
+/// Selects the dividends of a fact set, from which the years are computed. Older programs did not store the years.
 const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
     where kind = 'dividend' and not exists (select from dividend_feeds)";
 
 /// Source and year of a dividend.
 type FeedYears = BTreeSet<(String, i32)>;
 
-/// Stores the years of the frames' dividends, and marks the symbols of sources with a new year dirty.
+/// Stores the years of the dividends in record batches. Marks all symbols of a source with a new year as dirty.
 pub(crate) async fn apply_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -39,7 +40,7 @@ pub(crate) async fn apply_dividend_feeds(
     insert_years(transaction, fact_set, &years).await
 }
 
-/// Fills the years of a fact set that an older program wrote.
+/// Adds the missing years to a fact set of an older program.
 pub(crate) async fn fill_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -57,7 +58,7 @@ pub(crate) async fn fill_dividend_feeds(
     insert_years(transaction, fact_set, &years).await
 }
 
-/// Source and year of a dividend; `None` for a manual record, which is not from a feed.
+/// Source and year of a dividend; `None` for a manual record, because it does not come from a feed.
 fn feed_year(source: &str, dividend: &Dividend) -> Option<(String, i32)> {
     let date = dividend.date().filter(|_| source != MANUAL)?;
     Some((source.to_owned(), date.year()))

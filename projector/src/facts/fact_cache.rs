@@ -1,9 +1,9 @@
 //! In-memory cache of facts between batches, packed as in Postgres, with a memory budget.
 //!
-//! The cache equals the tables as of this projector's last statement. Other writers of facts take over the
-//! lease first, and a projector that loses its lease drops its cache. A day visits every symbol in the same
-//! order, so entries are never evicted: the oldest entry would be needed next. The size of entries is
-//! estimated. If the process exceeds the budget, the cache stops growing.
+//! The cache equals the tables after this projector's last statement. Any other writer of facts must have the lease,
+//! and a projector without a lease drops its cache. Every day, all symbols are read in the same order. Entries are
+//! therefore never evicted: the oldest entry would be needed next. The size of entries is estimated. If the process
+//! exceeds the budget, the cache stops growing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use store::symbol_facts::{PackedColumns, SymbolFacts};
 
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 
-/// Memory that the process may use with any budget, for connections, fingerprints and chunks.
+/// Minimum limit for the memory of the process, which connections, fingerprints and chunks need. It applies to every
+/// budget.
 const MIN_PROCESS_BYTES: usize = 128 << 20;
 
 /// Facts of some symbols. Each entry contains all facts of its symbol.
@@ -21,7 +22,7 @@ pub struct FactCache {
     symbols: HashMap<String, Arc<SymbolFacts>>,
     bytes: usize,
     budget: usize,
-    /// Current limit in bytes: the budget, or less while the process uses too much memory.
+    /// Current limit in bytes: the budget, or less if the process uses too much memory.
     limit: usize,
 }
 
@@ -53,14 +54,14 @@ impl FactCache {
 
     /// Adjusts the limit to the resident memory of the process, in bytes, if it is known.
     ///
-    /// Near the budget the cache stops growing, since derivation and merging need memory too.
+    /// Derivation and merging need memory too. Near the budget, the cache therefore stops growing.
     pub fn limit_by_resident_bytes(&mut self, resident_bytes: Option<usize>) {
         let is_over = resident_bytes
             .is_some_and(|bytes| bytes > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
     }
 
-    /// Caches the facts of a symbol if there is room. They replace the symbol's older facts.
+    /// Caches the facts of a symbol if there is room. They replace the older facts of the symbol.
     pub fn insert(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
         self.remove(symbol);
         let bytes = symbol.len() + facts.size_bytes();

@@ -1,4 +1,4 @@
-//! Application of price frames: bars are merged per symbol, source and year into one packed row.
+//! Application of prices: the bars of record batches are merged into one packed row per symbol, source and year.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
 
-/// Number of years merged at a time. Unpacked bars are many times as large as packed bars.
+/// Number of years that are merged at the same time. Unpacked bars are many times larger than packed bars.
 const YEARS_PER_BATCH: usize = 1_000;
 
-/// Merges the frames' bars into the stored years, marks changed symbols dirty and returns the changed years.
+/// Merges the bars of record batches into the stored years, marks changed symbols dirty and returns the changed years.
 pub async fn apply_prices(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -56,13 +56,13 @@ pub async fn apply_prices(
     Ok(written)
 }
 
-/// Key of a year, its new bars and its stored bars.
+/// Key of a year, with its new bars and its stored bars.
 type YearMerge = (BarsKey, Vec<Bars>, StoredYear);
 
 enum StoredYear {
     Nothing,
     Read(PackedBars),
-    /// The year is in these cached facts of the symbol.
+    /// The cached facts of the symbol contain the year.
     Cached(Arc<SymbolFacts>),
 }
 
@@ -184,7 +184,7 @@ async fn load_existing(
     Ok(existing)
 }
 
-/// Merged year; `None` if it equals the stored year.
+/// Merges one year. `None` if the result equals the stored year.
 fn merge_year(
     key: BarsKey,
     mut parts: Vec<Bars>,

@@ -1,7 +1,9 @@
-//! Application of records: the observations of one symbol, kind and source are one packed row that only grows.
+//! Application of records. The observations of one symbol, kind and source are one packed row. No observation is ever
+//! removed.
 //!
-//! A vendor may correct the symbol of a record that has an id. All observations of that id are then stored
-//! under every symbol it ever had. Deriving one of those symbols needs no other row, in any order of arrival.
+//! A vendor may correct the symbol of a record with an id. All observations of the id are then stored under every
+//! symbol that the record ever had. The derivation of one symbol therefore needs no rows of another symbol, whatever
+//! the order of arrival.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -22,12 +24,13 @@ const DELETE: &str = include_str!("../../queries/records_delete.sql");
 const MOVED: &str = include_str!("../../queries/record_ids_moved.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/records_mark_dirty.sql");
 
-/// Longest id of a vendor's record, in bytes. Read tables have ids in keys, whose size Postgres limits.
+/// Maximum length of the id of a vendor's record, in bytes. Keys of read tables contain ids, and Postgres limits the
+/// size of keys.
 const MAX_ID_BYTES: usize = 2048;
 
 type ObservationsByRow = BTreeMap<RecordsKey, Vec<RawObservation>>;
 
-/// Merges the frames' records into the stored rows, marks changed symbols dirty and returns the changed rows.
+/// Merges the records of record batches into the stored rows, marks changed symbols dirty and returns the changed rows.
 pub async fn apply_records(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -58,7 +61,7 @@ pub async fn apply_records(
     Ok(changed)
 }
 
-/// Collects the frames' observations and checks that each can be stored.
+/// Collects the observations of record batches, and checks that each observation can be stored.
 fn collect_observations(frames: &[&Frame]) -> Result<ObservationsByRow, ApplyError> {
     let observed = |frame: &&Frame| {
         let observed = frame.body.observations(frame.id)?;
@@ -92,7 +95,7 @@ fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> 
     Ok(())
 }
 
-/// Copies the observations of ids that changed their symbol to every symbol they had.
+/// Copies the observations of ids with a corrected symbol to every symbol that the ids ever had.
 async fn copy_to_moved_symbols(
     transaction: &Transaction<'_>,
     by_row: &mut ObservationsByRow,
@@ -130,7 +133,7 @@ async fn copy_to_moved_symbols(
     Ok(())
 }
 
-/// Rows that may contain observations of an id that changed its symbol.
+/// Rows that may contain observations of an id with a corrected symbol.
 fn rows_of_moved_ids(
     by_row: &ObservationsByRow,
     symbols: &HashMap<i64, Vec<String>>,
@@ -176,7 +179,7 @@ fn key_columns<'a>(keys: impl Iterator<Item = &'a RecordsKey>) -> (Vec<&'a str>,
     (symbols, kinds, sources)
 }
 
-/// Merged row; `None` if it equals the stored row.
+/// Merges one row. `None` if the result equals the stored row.
 fn merge_records(
     key: RecordsKey,
     observations: Vec<RawObservation>,

@@ -1,4 +1,4 @@
-//! Copy of tables from the served generation, for a rebuild of selected tables only.
+//! Copy of tables from the served generation, for a rebuild of selected tables.
 
 use store::db::generation_schema;
 use tokio_postgres::Transaction;

@@ -1,7 +1,7 @@
 //! Check of the disk space that a new generation needs.
 //!
-//! Postgres does not report free space. The check reads the file system if Postgres runs on this machine;
-//! otherwise it only logs the estimate.
+//! Postgres does not report free space. The check reads the file system if Postgres runs on this machine. Otherwise
+//! only the estimate is logged.
 
 use anyhow::bail;
 use rustix::fs::statvfs;
@@ -13,10 +13,9 @@ const ACTIVE: &str = "select generation from active";
 const SCHEMA_BYTES: &str = include_str!("../../queries/schema_bytes.sql");
 const DATA_DIRECTORY: &str = "select control.data_directory()";
 
-/// Logs the estimated size of a new generation and fails if the disk has less space.
+/// Logs the estimated size of a new generation. Fails if the disk has less free space.
 ///
-/// If the generation needs a second copy of a fact set, `second_fact_set` names the present one, whose size is
-/// added.
+/// If the generation needs a second fact set, `second_fact_set` names the present fact set, whose size is added.
 pub(crate) async fn check_disk_space(
     client: &Client,
     config: &Config,

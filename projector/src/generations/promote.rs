@@ -1,7 +1,7 @@
 //! Selection of the served generation: promote, roll back, drop, pause, list.
 //!
-//! One row names the served generation. It changes in the transaction that derives the new generation up to the
-//! log. `pg_notify` informs the API, which switches between two requests.
+//! One row names the served generation. The transaction that derives the new generation up to the log changes this row.
+//! `pg_notify` informs the API, which switches between two requests.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +25,7 @@ use crate::write::read_tables;
 
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
-/// Locks all fact sets. This comes before the lock on the row of the served generation, in the same order as in
-/// the daemon.
+/// Locks all fact sets. As in the daemon, they are locked before the row that names the served generation.
 const STOP_WRITERS: &str = include_str!("../../queries/fact_sets_lock.sql");
 const ACTIVE: &str = "select generation, previous from active for update";
 const FLIP: &str = "update active set generation = $1, previous = $2";
@@ -52,7 +51,8 @@ pub struct PromoteArgs {
     /// Accept rule parameters that differ from the defaults (projector rebuild --rule)
     #[arg(long)]
     pub accept_rules: bool,
-    /// Reason, one line; public: `list` and /openapi.json show it while the generation is served
+    /// Reason for the promotion, one line. The note is public: `list` and /openapi.json show it while the generation is
+    /// served
     #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     pub note: Option<String>,
 }
@@ -68,7 +68,7 @@ fn parse_note(text: &str) -> Result<String, String> {
 /// Change of the served generation.
 #[derive(Debug, Serialize)]
 pub struct Switchover {
-    /// Generation that is served now.
+    /// Generation that is now served.
     pub served: i32,
     /// Generation that was served before.
     pub before: i32,
@@ -81,7 +81,8 @@ async fn load_generation_row(transaction: &Transaction<'_>, id: i32) -> anyhow::
     row.with_context(|| format!("generation {id} does not exist; see projector list"))
 }
 
-/// Serves a generation: derives it up to its facts, checks the review of its differences, and switches.
+/// Serves a generation: derives it up to the position of its facts, checks that its differences were reviewed, and
+/// switches.
 pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<Switchover> {
     let id = args.generation;
     let transaction = client.transaction().await?;
@@ -179,11 +180,10 @@ pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow:
     Ok(Switchover { served: previous, before: active, sequence })
 }
 
-/// Limits the wait for readers of a table. A statement that waits for a table blocks all later readers.
+/// Limits the wait for readers of a table, because a waiting statement blocks all later readers.
 pub(crate) const LOCK_TIMEOUT: &str = "set local lock_timeout = '5s'";
 
-/// Converts the error of a statement that waited too long for the tables of a generation, after
-/// [`LOCK_TIMEOUT`].
+/// Converts the error of a statement that exceeded [`LOCK_TIMEOUT`] on the tables of a generation.
 pub(crate) fn lock_timeout_error(error: tokio_postgres::Error, id: i32) -> anyhow::Error {
     if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return anyhow!(
@@ -223,30 +223,30 @@ pub async fn set_paused(client: &Client, paused: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Line of `projector list`.
+/// Generation in the output of `projector list`.
 #[derive(Debug, Serialize)]
 pub struct GenerationSummary {
     /// Number of the generation.
     pub generation: i32,
-    /// `true` if the API reads it.
+    /// `true` if a rollback would serve this generation.
     pub served: bool,
     /// `true` if a rollback would serve it.
     pub previous: bool,
-    /// `building`, `tailing` (follows the log) or `frozen`.
+    /// State: `building`, `tailing` (follows the log) or `frozen`.
     pub state: String,
-    /// Version of the rules it is derived with.
+    /// Version of the rules by which the generation is derived.
     pub method_version: String,
-    /// Schema of the facts it is derived from.
+    /// Schema of the facts from which the generation is derived.
     pub fact_set: String,
-    /// Last log sequence that its tables contain.
+    /// Last log sequence that the generation's tables contain.
     pub sequence: i64,
-    /// Messages that are applied to its facts and not to its tables.
+    /// Number of messages that are applied to the generation's facts but not to its tables.
     pub lag_events: i64,
-    /// Market date of its tables; `None` until a security is derived.
+    /// Market date of the generation's tables; `None` until a security is derived.
     pub as_of: Option<chrono::NaiveDate>,
     /// Rule parameters that differ from their defaults.
     pub rules: BTreeMap<String, String>,
-    /// Note of its last promotion.
+    /// Note of the generation's last promotion.
     pub note: Option<String>,
 }
 

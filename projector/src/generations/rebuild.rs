@@ -1,8 +1,8 @@
 //! `projector rebuild`: builds a new generation next to the served one.
 //!
-//! A rebuild commits chunk by chunk and stores the last symbol, so an interrupted one can resume. Facts that
-//! change during the build mark their symbols dirty for the new generation too. The last step derives those
-//! symbols and lets the generation follow the log.
+//! A rebuild commits chunk by chunk and stores the last symbol, so that an interrupted rebuild can resume. If facts
+//! change during the build, their symbols are dirty for the new generation too. The last step derives the dirty
+//! symbols, and the generation then follows the log.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -66,10 +66,10 @@ pub struct RebuildArgs {
     /// Input: the current facts, or the whole log applied again
     #[arg(long, value_enum, default_value = "facts")]
     pub from: FactSource,
-    /// Last sequence of the log to apply; the generation is frozen there (implies --from log)
+    /// Last sequence of the log to apply; the generation is frozen at this sequence (implies --from log)
     #[arg(long, value_name = "N", conflicts_with = "until_time")]
     pub until_seq: Option<u64>,
-    /// Last instant of the log to apply, RFC 3339; the generation is frozen there (implies --from log)
+    /// Last instant of the log to apply, RFC 3339; the generation is frozen at this instant (implies --from log)
     #[arg(long, value_name = "TIME")]
     pub until_time: Option<DateTime<Utc>>,
     /// Market date; default: the newest session
@@ -87,7 +87,7 @@ pub struct RebuildArgs {
     /// Skip the check of free space on Postgres's disk
     #[arg(long)]
     pub without_room: bool,
-    /// Securities per commit; an interrupted rebuild repeats at most one commit
+    /// Number of securities per commit; an interrupted rebuild repeats at most one commit
     #[arg(long, value_name = "N", default_value = "1000")]
     pub commit_every: NonZeroUsize,
     /// Print one JSON object at the end
@@ -144,8 +144,8 @@ pub async fn rebuild_generation(
     Ok(id)
 }
 
-/// Rules of the new generation. If some tables are copied, the served rules apply, because a generation has one
-/// rule set.
+/// Rules of the new generation. If some tables are copied, the rules of the served generation are used, because a
+/// generation has one set of rules.
 async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
     if args.only.is_empty() {
         return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");
@@ -153,7 +153,7 @@ async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<
     Ok(Generation::from_row(&client.query_one(SERVED, &[]).await?)?.rules)
 }
 
-/// First requested setting that differs from the interrupted generation's.
+/// First requested setting that differs from the setting of the interrupted generation.
 async fn find_conflicting_setting(
     settings: &ProjectorSettings,
     client: &Client,
@@ -258,7 +258,8 @@ pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
     serde_json::from_str(&text).with_context(|| format!("cannot parse {} as a source policy", path.display()))
 }
 
-/// Last sequence published before an instant. Binary search, because times rise with sequences.
+/// Last sequence that was published before an instant. Publication times rise with the sequence, so binary search finds
+/// it.
 async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> anyhow::Result<u64> {
     let context = settings.stream.connect("projector-rebuild").await?;
     let stream = settings.stream.open(&context).await?;
@@ -273,7 +274,7 @@ async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> a
     Ok(low.saturating_sub(1))
 }
 
-/// Derives chunk by chunk from the last stored symbol on.
+/// Derives chunk by chunk, starting after the last stored symbol.
 async fn derive_securities(
     settings: &ProjectorSettings,
     client: &mut Client,

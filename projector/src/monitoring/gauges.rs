@@ -1,6 +1,6 @@
 //! Gauges that are polled from the servers: applied position, quarantined rows, age of every feed.
 //!
-//! Invariant: they describe the servers, so a standby reports the same values.
+//! Invariant: the gauges describe the servers, so that a standby reports the same values.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use prometheus::{
@@ -14,7 +14,7 @@ const REJECT: &str = "reject";
 /// Registered gauges and counters.
 #[derive(Debug)]
 pub(crate) struct Gauges {
-    /// 1 if the server answered the last poll.
+    /// 1 if the server answered the last poll, else 0.
     pub(crate) server_up: IntGaugeVec,
     pub(crate) applied: IntGauge,
     pub(crate) log_last: IntGauge,
@@ -96,7 +96,7 @@ impl Gauges {
     pub(crate) fn set_feed(&self, feed: &FeedFreshness<'_>) {
         let labels = [feed.source, feed.kind];
         let rows = if feed.kind == REJECT { &self.feed_rejects } else { &self.feed_rows };
-        raise_counter(&rows.with_label_values(&labels), feed.rows);
+        set_counter(&rows.with_label_values(&labels), feed.rows);
         // A feed without rejects exports a count of zero.
         self.feed_rejects.with_label_values(&[feed.source, REJECT]).inc_by(0);
         if let Some(loaded) = feed.loaded {
@@ -109,7 +109,7 @@ impl Gauges {
 }
 
 /// Sets a counter to a sum from the database.
-fn raise_counter(counter: &IntCounter, sum: u64) {
+fn set_counter(counter: &IntCounter, sum: u64) {
     if counter.get() > sum {
         counter.reset();
     }

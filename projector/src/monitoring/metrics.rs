@@ -18,7 +18,7 @@ use crate::settings::LIVE_FACTS;
 
 /// Histogram buckets in seconds, for daily batches and for backlogs.
 const DURATION_BUCKETS_S: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0];
-/// Time a fact set may fail before the health check fails.
+/// Time for which a fact set may fail before the health check fails.
 const UNHEALTHY_AFTER: Duration = Duration::from_secs(30);
 /// Time without an answer of Postgres before the health check fails. One poll may take 30 s.
 const UNANSWERED_AFTER: Duration = Duration::from_secs(45);
@@ -27,9 +27,9 @@ const UNANSWERED_AFTER: Duration = Duration::from_secs(45);
 #[derive(Debug)]
 pub struct ProjectorMetrics {
     registry: Registry,
-    /// Duration of applying a batch's facts.
+    /// Duration of the application of a batch's facts.
     pub(crate) apply: Histogram,
-    /// Duration of deriving and writing read tables.
+    /// Duration of the derivation and the writes of read tables.
     pub(crate) derive: Histogram,
     /// Duration of a commit.
     pub(crate) commit: Histogram,
@@ -42,22 +42,22 @@ pub struct ProjectorMetrics {
     progress: Mutex<ServedProgress>,
 }
 
-/// Progress of the served facts, and answers of Postgres.
+/// Progress of the served facts, and answers from Postgres.
 #[derive(Debug)]
 struct ServedProgress {
     fact_set: String,
     checkpoint: i64,
-    /// Messages of the log that are not applied.
+    /// Number of messages of the log that are not applied.
     pending: i64,
-    /// Time at which the checkpoint advanced, or nothing was pending.
+    /// Last time at which the checkpoint advanced or no message was pending.
     at: Instant,
-    /// Batches that are being written.
+    /// Number of batches that are being written.
     writing: u32,
     /// Time of the last answer of Postgres.
     answered: Instant,
 }
 
-/// Batch that is being written. It counts as progress.
+/// Batch that is being written. While it exists, the projector counts as making progress.
 #[derive(Debug)]
 pub(crate) struct WriteInProgress<'a>(&'a ProjectorMetrics, bool);
 
@@ -116,7 +116,7 @@ impl ProjectorMetrics {
         self.lease_held.with_label_values(&[fact_set]).set(i64::from(is_held));
     }
 
-    /// Records that a fact set is followed, or on standby.
+    /// Records that a fact set is followed, or that this projector is on standby.
     pub(crate) fn set_healthy(&self, fact_set: &str) {
         self.failing().remove(fact_set);
     }
@@ -154,7 +154,7 @@ impl ProjectorMetrics {
         }
     }
 
-    /// Records a batch that is being written, until the result is dropped.
+    /// Records that a batch is being written. The write ends when the result is dropped.
     pub(crate) fn begin_write(&self, fact_set: &str) -> WriteInProgress<'_> {
         let mut progress = self.progress();
         let counts = progress.fact_set == fact_set;
@@ -162,7 +162,7 @@ impl ProjectorMetrics {
         WriteInProgress(self, counts)
     }
 
-    /// Reason why the served facts lag without progress, or why that is unknown.
+    /// Reason for a lag of the served facts without progress, or for an unknown state. `None` if all is well.
     fn find_stall(&self) -> Option<String> {
         let progress = self.progress();
         let unanswered = progress.answered.elapsed();

@@ -1,4 +1,4 @@
-//! Poller that reads the gauges from Postgres and the log, each over its own connection. Lost connections are
+//! Poller that reads the gauges from Postgres and from the log, with one connection to each. Lost connections are
 //! opened again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +68,7 @@ async fn poll_postgres_connection(
     Ok(())
 }
 
-/// State of the last poll. It saves queries while nothing has changed.
+/// State of the last poll, which saves queries if nothing has changed.
 #[derive(Debug, Default)]
 struct PollState {
     /// Served generation, its sequence, and the checkpoint of its facts.

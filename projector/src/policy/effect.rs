@@ -1,4 +1,4 @@
-//! Effect of a policy change: securities whose published rows differ when derived with both policies.
+//! Effect of a policy change: securities whose published rows differ between the two policies.
 //!
 //! Only securities with several sources can differ.
 
@@ -27,10 +27,10 @@ const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 const RECORDS: &str = include_str!("../../queries/records_sources.sql");
 const BARS: &str = include_str!("../../queries/bars_sources.sql");
 
-/// Histories in memory at a time.
+/// Maximum number of histories in memory.
 const CHUNK_HISTORIES: usize = 100;
 
-/// Securities whose published rows another policy would change, sorted by symbol.
+/// Securities whose published rows change under another policy, sorted by symbol.
 pub(super) async fn find_changed_securities(
     client: &mut Client,
     after: &SourcePolicy,
@@ -54,7 +54,7 @@ pub(super) async fn find_changed_securities(
         .await
 }
 
-/// Two policies and the market they are compared for.
+/// Two policies, and the market data for their comparison.
 struct PolicyComparison<'a> {
     before: &'a SourcePolicy,
     after: &'a SourcePolicy,
@@ -118,7 +118,7 @@ impl PolicyComparison<'_> {
             .collect()
     }
 
-    /// Securities with several sources for the same kind.
+    /// Securities with several sources for one kind.
     async fn find_contested(
         &self,
         transaction: &Transaction<'_>,
@@ -156,7 +156,7 @@ impl PolicyComparison<'_> {
         Ok([self.before, self.after].map(|policy| Some(months(policy))))
     }
 
-    /// Derives a security with one of the policies.
+    /// Derives a security under one of the policies.
     fn derive_side(
         &self,
         history: &History,

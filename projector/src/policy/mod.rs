@@ -1,7 +1,7 @@
-//! Source policy: ranks the sources. It is not part of the log, so it changes without a new load.
+//! Source policy: ranks of the sources. The policy is not part of the log, so that it can change without a new load.
 //!
-//! Invariant: all rows of a generation follow one policy. A change waits for the next generation, or is applied
-//! at once with `--now`. Then every generation that follows the log is derived again, each in one transaction.
+//! Invariant: all rows of a generation follow one policy. A change takes effect with the next generation, or at once
+//! with `--now`. With `--now`, every generation that follows the log is derived again, each in one transaction.
 
 mod effect;
 mod rule_args;
@@ -35,7 +35,7 @@ const SOURCES: &str = include_str!("../../queries/sources_of_kind.sql");
 /// Time at which a policy change takes effect.
 #[derive(Debug, Clone, Args)]
 pub struct ApplyMode {
-    /// Apply to the served tables too, with all pending changes, in one transaction
+    /// Apply this change and all pending changes to the served tables too, in one transaction
     #[arg(long, conflicts_with = "dry_run")]
     pub now: bool,
     /// Print the securities that would change; change nothing
@@ -49,15 +49,15 @@ pub struct ApplyMode {
 /// Result of a policy change.
 #[derive(Debug, Serialize)]
 pub struct PolicyChange {
-    /// Securities whose published rows change, or would change.
+    /// Securities whose published rows change, or would change in a dry run.
     pub securities: Vec<Symbol>,
-    /// `true` if the served tables follow the change; otherwise the next generation does.
+    /// `true` if the change is applied to the served tables; otherwise it takes effect with the next generation.
     pub applied: bool,
     /// `true` if the policy was left unchanged.
     pub dry_run: bool,
 }
 
-/// Sets the rank of a source; the lowest rank wins. `unknown_ok` accepts a source without loaded rows.
+/// Sets the rank of a source. The lowest rank is preferred. `unknown_ok` accepts a source without loaded rows.
 pub async fn set_rank(
     client: &mut Client,
     line: &PolicyRuleArgs,
@@ -71,7 +71,7 @@ pub async fn set_rank(
     change_policy(client, line, Some(rank), mode).await
 }
 
-/// Removes a rule.
+/// Removes a rule of the policy.
 pub async fn remove_rule(
     client: &mut Client,
     line: &PolicyRuleArgs,

@@ -5,7 +5,7 @@ use clap::Args;
 use market::event::Kind;
 use market::history::{PolicyRule, SourcePolicy};
 
-/// Rule of the policy, without its rank.
+/// Rule of the policy without its rank.
 #[derive(Debug, Clone, Args)]
 pub struct PolicyRuleArgs {
     /// Kind of rows: security, price, dividend, split, fundamentals, etf or holding
@@ -21,7 +21,7 @@ pub struct PolicyRuleArgs {
 }
 
 impl PolicyRuleArgs {
-    /// The policy with this rule at a rank, or without it; `None` if the rule to remove is absent.
+    /// Policy with this rule at a rank, or without this rule. `None` if the rule to remove is absent.
     pub(super) fn change_rule(&self, policy: &SourcePolicy, rank: Option<i32>) -> Option<SourcePolicy> {
         let is_other = |rule: &&PolicyRule| {
             (rule.kind, &rule.source, rule.from, rule.to) != (self.kind, &self.source, self.from, self.to)

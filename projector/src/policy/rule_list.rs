@@ -13,11 +13,11 @@ const SERVED: &str = "select generation from active";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleState {
-    /// The served tables follow it.
+    /// The served tables follow the rule.
     Served,
-    /// The next generation will follow it.
+    /// The next generation will follow the rule.
     Waits,
-    /// It was removed. The served tables follow it until the next generation.
+    /// The rule was removed. The served tables follow it until the next generation.
     Ends,
 }
 

@@ -12,14 +12,14 @@ use market::symbol::Symbol;
 pub enum QuarantineCommand {
     /// List the quarantined rows, which no metric uses
     List(ListQuarantineArgs),
-    /// Release a quarantined row: metrics use it from now on
+    /// Release a quarantined row, so that metrics use it from now on
     ///
-    /// Only rows that conflict with neighbours or a price can be released. Load a correction for a row that is
-    /// impossible by itself. A vendor's correction is a new row and is checked again.
+    /// Only a row that conflicts with other rows or with a price can be released. For a row with impossible values,
+    /// load a correction. A vendor's correction is a new row and is checked again.
     Release(DecideArgs),
-    /// Confirm that a quarantined row is wrong; it stays quarantined when its neighbours change
+    /// Confirm that a quarantined row is wrong; it then stays quarantined even if its neighbours change
     Confirm(DecideArgs),
-    /// Revoke a decision; the rules alone check the row again
+    /// Revoke a decision; afterwards the rules alone decide about the row
     Revoke(RevokeArgs),
 }
 
@@ -57,7 +57,7 @@ pub struct RowSelector {
     /// Vendor's id of the row
     #[arg(long)]
     pub id: Option<String>,
-    /// Select all matching rows, not exactly one
+    /// Select all matching rows; without this flag, exactly one row must match
     #[arg(long)]
     pub all: bool,
 }
@@ -66,7 +66,7 @@ pub struct RowSelector {
 pub struct DecideArgs {
     #[command(flatten)]
     pub which: RowSelector,
-    /// Reason of the decision; stored in the log and shown in explanations, also to clients
+    /// Reason for the decision. It is stored in the log, and clients see it in explanations
     #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     pub note: String,
     #[command(flatten)]

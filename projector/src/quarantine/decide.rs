@@ -114,7 +114,7 @@ fn is_selected(which: &RowSelector, row: &DecidedRow) -> bool {
         && which.id.as_ref().is_none_or(|id| Some(id) == row.row_id.as_ref())
 }
 
-/// Fails unless one row is selected, or several with `--all`.
+/// Fails unless exactly one row is selected, or at least one with `--all`.
 fn check_selection(which: &RowSelector, found: Vec<String>) -> anyhow::Result<()> {
     match found.as_slice() {
         [] => bail!(

@@ -1,4 +1,4 @@
-//! Publication of decisions in one frame, acknowledged once it is on disk.
+//! Publication of decisions in one record batch. The server acknowledges the batch after writing it to disk.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! `projector explain SYMBOL METRIC`: observations of a metric, the chosen source with the reason, and the
 //! formula with values.
 //!
-//! It is computed from the facts with the market date, policy and rule parameters of the generation.
+//! The explanation is computed from the facts, with the market date, policy and rule parameters of the generation.
 
 use anyhow::{Context, bail};
 use chrono::NaiveDate;
@@ -19,9 +19,9 @@ const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 /// Scope of an explanation.
 #[derive(Debug, Clone, Default)]
 pub struct ExplainRequest<'a> {
-    /// One metric; `None` for all.
+    /// Metric to explain; `None` for all metrics.
     pub metric: Option<&'a str>,
-    /// Explain the close of this session instead.
+    /// Session whose close is explained instead of a metric.
     pub session: Option<NaiveDate>,
     /// Generation; `None` for the served one.
     pub generation: Option<i32>,

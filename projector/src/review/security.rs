@@ -47,7 +47,7 @@ impl SecurityContext {
         Ok(Self { history, as_of, benchmark, policy, rules })
     }
 
-    /// Derivation context, borrowed from these values.
+    /// Derivation context, which borrows these values.
     pub(crate) fn market(&self) -> DerivationContext<'_> {
         let benchmark = self.benchmark.as_ref();
         let (policy, rules) = (&self.policy, &self.rules);

@@ -1,4 +1,4 @@
-//! Rows of a security, encoded for COPY, with digests for the detection of changed rows.
+//! Rows of a security, encoded for COPY, with digests that detect changed rows.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -32,11 +32,11 @@ pub(crate) struct EncodedSecurity {
     /// Figures of the security in the sector statistics; `None` if the security has no row.
     pub(crate) member: Option<SectorMember>,
     pub(crate) years: Vec<EncodedYear>,
-    /// Price years that stay as published.
+    /// Price years that do not change.
     unchanged_years: Vec<i32>,
 }
 
-/// Encoded rows and their digest. The rows are empty if they are unchanged.
+/// Encoded rows and their digest. If the rows are unchanged, only the digest is present.
 pub(crate) struct EncodedRows {
     pub(crate) encoded: Bytes,
     pub(crate) digest: i64,
@@ -47,7 +47,7 @@ impl EncodedRows {
         Self { digest: digest([encoded.as_ref()]), encoded }
     }
 
-    /// Encodes rows. If the published rows are unchanged, `served` is their digest and nothing is encoded.
+    /// Encodes rows. If the published rows are unchanged, `served` is their digest, and no rows are encoded.
     fn encode_unless(
         served: Option<i64>,
         encode: impl FnOnce() -> Result<Bytes, EncodeError>,
@@ -69,8 +69,7 @@ pub(crate) struct EncodedYear {
 impl EncodedSecurity {
     /// Encodes the derived rows of a security, except unchanged rows.
     ///
-    /// `dividends` has the hashes of the dividends by year. `unchanged_years` are the price years that stay as
-    /// published.
+    /// `dividends` has the hashes of the dividends by year. `unchanged_years` are the price years that do not change.
     pub(crate) fn encode(
         identity: &Identity,
         (derived, dividends): (&DerivedRows, BTreeMap<i32, u64>),
@@ -128,7 +127,7 @@ impl EncodedSecurity {
         Ok(Self { symbol, tables, dividends, input_hashes, member, years, unchanged_years })
     }
 
-    /// A security without any row.
+    /// Security without any row.
     pub(crate) fn unlisted(identity: &Identity) -> Self {
         let tables = std::array::from_fn(|_| EncodedRows::new(Bytes::new()));
         let (dividends, input_hashes, member, years, unchanged_years) = Default::default();
@@ -143,7 +142,7 @@ impl EncodedSecurity {
         }
     }
 
-    /// Encoded rows of a table. Of dividends, only the years from `first_year` on.
+    /// Encoded rows of a table. For dividends, the years before `first_year` are left out.
     pub(crate) fn rows(&self, table_index: usize, first_year: Option<i32>) -> Vec<Bytes> {
         match first_year {
             Some(year) => self.dividends.range(year..).map(|(_, rows)| rows.clone()).collect(),
@@ -169,7 +168,7 @@ impl EncodedSecurity {
         self.tables.iter().map(|rows| rows.digest).collect()
     }
 
-    /// Fingerprints after this security is written.
+    /// Fingerprints of the security after its rows are written.
     pub(crate) fn into_fingerprints(
         self,
         before: &PublishedFingerprints,

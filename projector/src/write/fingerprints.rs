@@ -28,26 +28,26 @@ pub struct PublishedFingerprints {
     pub tables: Vec<i64>,
     /// Digest of each price year.
     pub years: BTreeMap<i32, i64>,
-    /// Hashes of the security's inputs. `None` until this process has derived the published rows.
+    /// Hashes of the security's inputs. `None` if this process has not derived the published rows.
     pub input_hashes: Option<InputHashes>,
 }
 
-/// Hashes of values before encoding, comparable within one process.
+/// Hashes of values before encoding. They can be compared only within one process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InputHashes {
     /// Hash of the identity.
     pub identity: u64,
     /// Hash of all factors.
     pub factors: u64,
-    /// Hash of each dividend year, by ex-date.
+    /// Hash of each year of dividends, by ex-date.
     pub dividends: BTreeMap<i32, u64>,
-    /// Hash of each bar year that was read with all columns.
+    /// Hash of each year of bars that was read with all columns.
     pub years: BTreeMap<i32, u64>,
 }
 
 impl InputHashes {
-    /// Computes the hashes of derived values. `dividends` contains the hashes of the dividend years; `years`
-    /// contains the range of each bar year.
+    /// Computes the hashes of derived values. `dividends` contains the hash of each year of dividends, `years` the
+    /// range of each year of bars.
     pub fn compute(
         identity: &Identity,
         derived: &DerivedRows,
@@ -83,7 +83,7 @@ impl PublishedFingerprints {
         self.tables.get(digest_index(table)?).copied()
     }
 
-    /// Digest of the dividend rows if their hashes are unchanged.
+    /// Digest of the dividend rows, if their hashes are unchanged.
     pub fn unchanged_dividends(&self, input_hashes: &BTreeMap<i32, u64>) -> Option<i64> {
         self.input_hashes
             .as_ref()
@@ -91,7 +91,7 @@ impl PublishedFingerprints {
             .and_then(|_| self.digest(DIVIDENDS))
     }
 
-    /// `true` if the published bar year has this hash.
+    /// `true` if the published year of bars has this hash.
     pub fn is_year_unchanged(&self, year: i32, hash: Option<&u64>) -> bool {
         let served = self.input_hashes.as_ref().and_then(|input_hashes| input_hashes.years.get(&year));
         served.is_some() && served == hash && self.years.contains_key(&year)
@@ -104,7 +104,7 @@ impl PublishedFingerprints {
     }
 }
 
-/// Loads the fingerprints of some securities. Each of them gets an entry.
+/// Loads the fingerprints of some securities. The result has an entry for each security.
 pub async fn load_fingerprints(
     client: &impl GenericClient,
     symbols: &[Symbol],

@@ -1,4 +1,4 @@
-//! Journal of published rows: lists changed and removed rows for clients that keep a copy.
+//! Journal of published rows: list of changed and removed rows, for clients that keep a copy.
 //!
 //! Invariants:
 //! - Only rows of the served generation are journaled, in the transaction that writes them.
@@ -64,14 +64,14 @@ const COMPARED_TABLES: [JournaledTable; 2] = [
 /// Journal entries of one transaction.
 #[derive(Debug)]
 pub struct Journal {
-    /// Position of these entries, greater than that of every earlier commit.
+    /// Position of these entries in the journal. Every earlier commit has a smaller position.
     position: i64,
     /// `true` if the generation is served. Other generations are not journaled.
     served: bool,
 }
 
 impl Journal {
-    /// Opens the journal in a transaction that writes rows of a generation.
+    /// Opens the journal in a transaction that will write rows of a generation.
     pub async fn open(transaction: &Transaction<'_>, generation: i32) -> Result<Self, DbError> {
         let served = transaction.query_opt(SERVED, &[&generation]).await?.is_some();
         if served {
@@ -85,7 +85,7 @@ impl Journal {
         self.position
     }
 
-    /// Copies the rows that are about to be replaced to a temporary table.
+    /// Copies the rows that will be replaced to a temporary table.
     pub(crate) async fn save_rows(
         &self,
         statements: &PreparedStatements<'_>,
@@ -125,7 +125,7 @@ impl Journal {
 
     /// Records the differences between two generations in a table, for a promotion.
     ///
-    /// The search path names the new generation first. Only `symbols` can differ.
+    /// The new generation must be first in the search path. Only the rows of `symbols` can differ.
     pub(crate) async fn record_promotion(
         &self,
         statements: &PreparedStatements<'_>,
@@ -186,8 +186,8 @@ impl JournaledTable {
         format!("kept_{}", self.name)
     }
 
-    /// Replaces the placeholders of a statement by the names of both tables and of the columns. The order of
-    /// columns may differ between generations.
+    /// Replaces the placeholders of a statement by the names of both tables and of the columns. Generations may have
+    /// the columns in different orders.
     fn statement_text(self, text: &str, before: &str) -> String {
         let of = |side: &str| {
             let columns: Vec<String> = self.columns.iter().map(|column| format!("{side}.{column}")).collect();

@@ -1,6 +1,7 @@
-//! Writes of read tables: the rows of a security and table are deleted and copied again if they changed.
+//! Writes of read tables. If rows of a security in a table changed, all its rows in the table are deleted and copied
+//! again.
 //!
-//! Dividends are replaced from the first changed year on.
+//! Of dividends, only the years from the first changed year on are replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,9 +86,10 @@ pub(crate) async fn replace_securities(
     Ok(changes)
 }
 
-/// Splits securities into two groups: all rows are replaced, or the rows from a year on.
+/// Splits securities into two groups. In the first group all rows are replaced, in the second group the rows from a
+/// year on.
 ///
-/// The year is the earliest of the group, so that one statement looks up every security by key.
+/// The year is the earliest year of the group, so that one statement can look up every security by key.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],
@@ -193,7 +195,7 @@ async fn replace_prices(
     Ok(changes)
 }
 
-/// Securities whose rows in a table differ from those of the generation `before`.
+/// Securities whose rows in a table differ from the rows of the generation `before`.
 pub async fn find_differing(
     transaction: &Transaction<'_>,
     before: i32,
@@ -219,7 +221,7 @@ pub async fn load_identities(
         .collect()
 }
 
-/// Maps every spelling of the touched securities to their canonical symbol.
+/// Replaces the spellings of the affected securities, each with the canonical symbol.
 ///
 /// Unlisted securities have no spellings. Returns the securities whose spellings changed.
 pub async fn replace_symbols(

@@ -1,4 +1,4 @@
-//! Read tables with rows of each security, and the statements that delete and copy those rows.
+//! Read tables with rows per security, and the statements that delete and copy these rows.
 
 use bytes::Bytes;
 use chrono::NaiveDate;
@@ -11,7 +11,7 @@ use crate::write::prepared_statements::PreparedStatements;
 
 const DELETE_SINCE: &str = include_str!("../../queries/delete_since.sql");
 
-/// Table whose rows are compared by year.
+/// Table whose rows are compared year by year.
 pub(crate) const DIVIDENDS: &str = "dividends";
 /// Identity of each security, as JSON.
 pub(crate) const IDENTITIES: &str = "identities";

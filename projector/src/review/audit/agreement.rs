@@ -14,7 +14,7 @@ use tokio_postgres::Transaction;
 use super::finding::AuditContext;
 
 const IDENTITIES: &str = include_str!("../../../queries/audit/evidence_identities.sql");
-/// Histories in memory at a time.
+/// Maximum number of histories in memory.
 const CHUNK_HISTORIES: usize = 100;
 
 /// Agreement of one source.
@@ -22,13 +22,13 @@ const CHUNK_HISTORIES: usize = 100;
 pub struct SourceAgreement {
     /// Feed of the prices.
     pub source: String,
-    /// Ex-dates with a step of the feed's adjusted closes or a dividend factor of ours.
+    /// Number of ex-dates with a step of the feed's adjusted closes or a computed dividend factor.
     pub ex_dates: u64,
-    /// Ex-dates on which the step and our dividend factor agree.
+    /// Number of ex-dates on which the step and the computed dividend factor agree.
     pub agreeing: u64,
 }
 
-/// Compares the steps of all adjusted closes with our factors.
+/// Compares the steps of all adjusted closes with the computed dividend factors.
 pub(super) async fn count_agreements(
     transaction: &Transaction<'_>,
     market: &AuditContext,

@@ -17,7 +17,7 @@ pub struct AuditFinding {
     pub topic: Option<String>,
     /// Title of the check, for people.
     pub title: &'static str,
-    /// Number of all matches; 0 if there are none.
+    /// Number of all matches; 0 if nothing matches.
     pub count: i64,
     /// First ten matches.
     pub first: Vec<FindingExample>,
@@ -34,7 +34,7 @@ pub struct FindingExample {
     pub seen: String,
 }
 
-/// Inputs of the served generation's derivation.
+/// Inputs from which the served generation is derived.
 pub(super) struct AuditContext {
     pub(super) as_of: NaiveDate,
     pub(super) policy: SourcePolicy,

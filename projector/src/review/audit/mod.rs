@@ -1,7 +1,7 @@
 //! `projector audit`: daily checks of the served market.
 //!
-//! An audit reads one snapshot of the served generation and writes nothing. A finding is not an error: it names
-//! securities and a next step.
+//! An audit reads one snapshot of the served generation and writes nothing. A finding names securities and a next step.
+//! It is not an error.
 
 mod agreement;
 mod finding;
@@ -37,20 +37,20 @@ pub struct AuditReport {
     pub method_version: String,
     /// Number of rows in `stocks`.
     pub securities: i64,
-    /// Findings in order of urgency. A check has one finding per topic.
+    /// Findings in order of urgency. A check with several topics has one finding per topic.
     pub findings: Vec<AuditFinding>,
     /// Agreement of the feeds' adjusted closes with the price factors, by source.
     pub adjusted_closes: Vec<SourceAgreement>,
 }
 
 impl AuditReport {
-    /// `true` if no check has matches.
+    /// `true` if no check has a match.
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|finding| finding.count == 0)
     }
 }
 
-/// Check that is one query with the columns topic, symbol, seen and total.
+/// Check that consists of one query with the columns topic, symbol, seen and total.
 struct SqlCheck {
     name: &'static str,
     title: &'static str,

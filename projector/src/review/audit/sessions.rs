@@ -1,7 +1,7 @@
-//! Audit check for days of the last year on which a security has no price and its exchange traded.
+//! Audit check for days of the last year on which a security has no price although its exchange traded.
 //!
-//! An exchange traded on a day if more than half of its securities have a price. Only securities with prices
-//! before and after that day count.
+//! An exchange traded on a day if more than half of its securities have a price. Only securities with prices before and
+//! after the day count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -18,7 +18,7 @@ const DAYS: &str = include_str!("../../../queries/audit/days.sql");
 /// Days with a price, by exchange and symbol.
 type TradingDays = BTreeMap<String, BTreeMap<String, BTreeSet<i32>>>;
 
-/// Finds missing days, longest gaps first.
+/// Finds days without a price. The longest gaps come first.
 pub(super) async fn find_gaps(
     transaction: &Transaction<'_>,
     market: &AuditContext,

@@ -1,4 +1,4 @@
-//! Audit check for dividend payers whose status changed within a month.
+//! Audit check for dividend payers whose dividend status changed within a month.
 
 use anyhow::Context;
 use market::identity::Identity;
@@ -14,11 +14,10 @@ use tokio_postgres::types::ToSql;
 use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES, month_before};
 
 const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.sql");
-/// Histories in memory at a time.
+/// Maximum number of histories in memory.
 const CHUNK_HISTORIES: usize = 100;
 
-/// Finds the payers whose dividend status differs from a month ago. The earlier status is derived for all
-/// candidates.
+/// Finds payers with another dividend status than a month ago. For all candidates, the earlier status is derived.
 pub(super) async fn find_changed(
     transaction: &Transaction<'_>,
     market: &AuditContext,
@@ -66,8 +65,7 @@ pub(super) async fn find_changed(
     })
 }
 
-/// Days without a dividend after which a payer has lapsed: least days of any payer, days of a yearly payer,
-/// days of an irregular payer.
+/// Numbers of days without a dividend after which a payer has lapsed: any payer, a yearly payer, an irregular payer.
 fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
     let status = &rules.status;
     let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;

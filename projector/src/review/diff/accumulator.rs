@@ -1,5 +1,4 @@
-//! Accumulator of a comparison: counts and ranks differences, keeps the first rows and writes all rows to
-//! files.
+//! Accumulator of a comparison. It counts and ranks differences, keeps the first rows, and writes all rows to files.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +18,13 @@ const METRICS: &str = "metrics";
 #[derive(Debug, Default, Serialize)]
 pub struct TableDiff {
     pub table: String,
-    /// Rows of the first generation; for prices, years of a security.
+    /// Number of rows of the first generation. For prices, number of years of securities.
     pub rows_a: u64,
     pub rows_b: u64,
-    /// Sum of the row digests; null if the rows have no digests.
+    /// Sum of the row digests of the first generation; null if the rows have no digests.
     pub checksum_a: Option<String>,
     pub checksum_b: Option<String>,
-    /// Number of differing rows; for prices, number of differing days. `rows` contains the first differing rows.
+    /// Number of differing rows, of which `rows` contains the first. For prices, number of differing days.
     pub differing: u64,
     /// Number of differing rows by column.
     pub columns: BTreeMap<String, u64>,
@@ -34,17 +33,17 @@ pub struct TableDiff {
 
 #[derive(Debug)]
 pub(super) struct DiffAccumulator {
-    /// Largest number of rows kept per table.
+    /// Maximum number of rows kept per table.
     keep: usize,
     pub(super) tables: Vec<TableDiff>,
     ranking: DiffRanking,
-    /// Days with differing prices, by year.
+    /// Number of days with differing prices, by year.
     pub(super) years: BTreeMap<i32, u64>,
     files: Vec<Box<dyn DifferenceSink>>,
 }
 
 impl DiffAccumulator {
-    /// Creates an accumulator that keeps up to `keep` rows per table and topic, and writes all rows to the files.
+    /// Creates an accumulator. It keeps up to `keep` rows per table and topic, and writes all rows to the files.
     pub(super) fn new(keep: usize, files: Vec<Box<dyn DifferenceSink>>) -> Self {
         Self { keep, tables: Vec::new(), ranking: DiffRanking::new(keep), years: BTreeMap::new(), files }
     }

@@ -12,26 +12,26 @@ use super::tables::TABLES;
 /// Scope and output files of a comparison.
 #[derive(Debug, Clone, Args)]
 pub struct DiffArgs {
-    /// Number of the first generation to compare, usually of the served one
+    /// Number of the first generation to compare, usually the served generation
     pub a: i32,
     /// Number of the second generation to compare
     pub b: i32,
-    /// Read table; default: all
+    /// Read table to compare; default: all tables
     #[arg(long, value_name = "TABLE", value_parser = PossibleValuesParser::new(TABLES.iter().map(|table| table.name)))]
     pub table: Option<String>,
-    /// Security; default: all
+    /// Security to compare; default: all securities
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
-    /// First day of prices, dividends, splits, quarantined rows and holdings
+    /// First day to compare of prices, dividends, splits, quarantined rows and holdings
     #[arg(long, value_name = "DATE")]
     pub since: Option<NaiveDate>,
-    /// Differing rows per table and differences per topic
+    /// Maximum number of printed rows per table and of printed differences per topic
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
-    /// Explain each difference of the summary by the observations, policy and rules of both generations
+    /// Explain each difference of the summary by observations, policy and rules of both generations
     #[arg(long)]
     pub why: bool,
-    /// Compare all rows, also rows with equal digests
+    /// Compare all rows, including rows with equal digests
     #[arg(long)]
     pub whole: bool,
     /// CSV file for all differing values, one per line
@@ -50,7 +50,7 @@ pub struct DiffArgs {
 }
 
 impl DiffArgs {
-    /// `true` if no argument limits the comparison, as a promotion requires.
+    /// `true` if all rows are compared, as a promotion requires.
     pub(super) fn is_complete(&self) -> bool {
         self.table.is_none() && self.symbol.is_none() && self.since.is_none()
     }

@@ -14,7 +14,7 @@ pub(super) struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Describes the file at `wanted`. Creates nothing.
+    /// Describes the file at `wanted`, without creating it.
     pub(super) fn new(wanted: &Path) -> anyhow::Result<Self> {
         let name = wanted
             .file_name()

@@ -57,7 +57,7 @@ impl DifferenceSink for CsvSink {
     }
 }
 
-/// Formats a value. Formulas in text are escaped for spreadsheets; numbers keep their sign.
+/// Formats a value. In texts, spreadsheet formulas are escaped. Numbers keep their sign.
 fn csv_cell(cell: &CellValue) -> String {
     match cell {
         CellValue::Text(_) | CellValue::Json(_) => escape_formula(cell.to_string()),

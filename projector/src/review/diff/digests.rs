@@ -1,6 +1,6 @@
 //! Candidates for row-by-row comparison, found by digests.
 //!
-//! Digests were written with the rows. Equal digests mean equal rows, which need no comparison.
+//! Every row was written with its digest. Rows with equal digests are equal and need no comparison.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -21,11 +21,11 @@ const SECTOR_SLUGS: &str = "select slug from sectors order by slug";
 /// Rows to compare.
 #[derive(Debug, Default)]
 pub(super) struct DiffCandidates {
-    /// Owners of rows, by table.
+    /// Owners of the rows to compare, by table. An owner is a security, fund or sector.
     owners: HashMap<&'static str, Vec<String>>,
     /// Symbol and year of packed prices.
     pub(super) years: Vec<(String, i32)>,
-    /// Number of price years in each generation.
+    /// Number of price years in each generation, including equal years.
     pub(super) years_in_all: [u64; 2],
     sums: HashMap<&'static str, [DigestSum; 2]>,
 }
@@ -50,7 +50,8 @@ impl DigestSum {
 impl DiffCandidates {
     /// Finds the candidates among all securities, or among `only`.
     ///
-    /// With `include_equal`, rows with equal digests are candidates too. Price years before `first_price_year` are skipped.
+    /// With `include_equal`, rows with equal digests are candidates too. Price years before `first_price_year` are
+    /// skipped.
     pub(super) async fn find(
         a: &GenerationReader,
         b: &GenerationReader,
@@ -152,7 +153,7 @@ impl DiffCandidates {
     }
 }
 
-/// Merge join of two queries that are sorted by key. Rows are streamed.
+/// Merge join of two queries that are sorted by key. The rows are not collected in memory.
 struct MergeJoin<K, F> {
     rows: [Pin<Box<RowStream>>; 2],
     next: [Option<(K, Row)>; 2],
@@ -176,7 +177,7 @@ impl<K: Ord, F: Fn(&Row) -> Result<K, Error>> MergeJoin<K, F> {
         Ok(pairs)
     }
 
-    /// Next key with the row of each generation.
+    /// Next key, with its row in each generation.
     async fn next(&mut self) -> Result<Option<(K, [Option<Row>; 2])>, Error> {
         let order = match (&self.next[0], &self.next[1]) {
             (None, None) => return Ok(None),

@@ -42,7 +42,7 @@ pub(super) async fn explain_findings(
     Ok(())
 }
 
-/// Number of a generation and its explanation of a security.
+/// Number of a generation, and the generation's explanation of a security.
 type ExplainedGeneration = (i32, Explanation);
 
 fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) -> Vec<String> {
@@ -79,8 +79,8 @@ fn find_metric<'a>(explanation: &'a Explanation, figure: &str) -> Option<&'a Exp
     explanation.metrics.iter().find(|explained| explained.metric == figure)
 }
 
-/// `true` if `others` contains an observation with the same content, from any source. Such an observation
-/// explains no difference.
+/// `true` if `others` has an observation with the same content, from any source. Such an observation cannot explain a
+/// difference.
 fn is_among(seen: &ExplainedObservation, others: &[ExplainedObservation]) -> bool {
     let says =
         |o: &ExplainedObservation| (o.kind.clone(), o.date, o.amount, o.currency.clone(), o.outcome.clone());
@@ -92,7 +92,7 @@ fn is_same(a: &ExplainedObservation, b: &ExplainedObservation) -> bool {
     of(a) == of(b)
 }
 
-/// Format: `dividend 2024-06-14 0.5 USD from a (id d4)`.
+/// Formats an observation: `dividend 2024-06-14 0.5 USD from a (id d4)`.
 fn describe_observation(seen: &ExplainedObservation) -> String {
     let words = [
         Some(seen.kind.clone()),
@@ -106,7 +106,7 @@ fn describe_observation(seen: &ExplainedObservation) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Tables whose rows come from the observations of one day, with the kind of those observations.
+/// Tables whose rows come from the observations of one day, with the kind of the observations.
 const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), ("splits", "split")];
 
 /// Adds explanations to the first `limit` rows of the tables in [`KINDS`]. `client` must not be in a transaction.

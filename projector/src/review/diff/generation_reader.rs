@@ -1,6 +1,6 @@
-//! Reader of one generation in a comparison: a connection whose search path names the generation.
+//! Reader of one generation in a comparison: a connection with the generation in its search path.
 //!
-//! Both readers use one snapshot, so concurrent writes do not matter.
+//! Both readers use one snapshot, so that concurrent writes have no effect.
 
 use anyhow::Context;
 use chrono::NaiveDate;
@@ -96,19 +96,19 @@ impl GenerationReader {
         Ok(Self { client, side })
     }
 
-    /// Loads the canonical symbol of a spelling.
+    /// Loads the canonical symbol for a spelling.
     pub(super) async fn load_canonical_symbol(&self, symbol: &Symbol) -> anyhow::Result<Option<String>> {
         let row = self.client.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
         Ok(row.map(|row| row.try_get(0)).transpose()?)
     }
 
-    /// Prepares the query of a table's rows: owners `$1`, from the day `$2` on.
+    /// Prepares the query of a table's rows. `$1` is the list of owners, `$2` the first day.
     pub(super) async fn prepare_rows(&self, table: &ComparedTable) -> anyhow::Result<Statement> {
         let order = table.tie.map_or_else(String::new, |tie| format!(" order by {tie}"));
         Ok(self.client.prepare(&format!("select * from {}{order}", filter_clause(table))).await?)
     }
 
-    /// Counts the rows of a table, optionally of the owners `only` and from the day `since` on.
+    /// Counts the rows of a table. `only` limits the owners, `since` is the first day.
     pub(super) async fn count_rows(
         &self,
         table: &ComparedTable,
@@ -131,7 +131,7 @@ impl GenerationReader {
     }
 }
 
-/// Selects rows of the owners `$1`, from the day `$2` on if it is given and the rows have a day.
+/// Selects rows of the owners `$1`. If the rows have a day, `$2` is the first day; null selects all days.
 fn filter_clause(table: &ComparedTable) -> String {
     let day = table.day.unwrap_or("$2");
     format!("{} where {} = any ($1) and ($2::date is null or {day} >= $2)", table.name, table.owner)

@@ -18,7 +18,7 @@ use super::text::{shorten_value, topic_title};
 const STYLE: &str = include_str!("../../../assets/diff.css");
 const SORT: &str = include_str!("../../../assets/diff.js");
 
-/// Created file without content.
+/// File that was created and is still empty.
 #[derive(Debug)]
 pub(super) struct HtmlReport {
     created: File,

@@ -1,9 +1,9 @@
 //! `projector diff A B`: differences between two generations, most important first, with explanations.
 //!
-//! Both generations are read in one snapshot. Digests select the securities and price years that can differ.
-//! Only their rows are read, a few hundred securities at a time. Memory is therefore independent of the
-//! market's size, except for symbol spellings. The rule version of metrics rows is a reason, not a metric, and
-//! is not compared.
+//! Both generations are read in one snapshot. Digests select the securities and price years that can differ. Only the
+//! rows of these are read, a few hundred securities at a time. The memory use therefore does not depend on the number
+//! of securities, except for symbol spellings. The rule version of metrics rows is not compared, because it is a reason
+//! for differences and not a metric.
 
 mod accumulator;
 mod args;
@@ -51,13 +51,13 @@ pub use tables::{ComparedTable, TABLES};
 
 const REVIEWED: &str = include_str!("../../../queries/diff_reviewed.sql");
 
-/// Securities compared at a time.
+/// Number of securities that are compared at the same time.
 const SECURITIES_PER_STEP: usize = 250;
-/// Funds whose holdings are compared at a time.
+/// Number of funds whose holdings are compared at the same time.
 const FUNDS_PER_STEP: usize = 4;
-/// Price years compared at a time.
+/// Number of price years that are compared at the same time.
 const YEARS_PER_STEP: usize = 2000;
-/// Rows per table and topic in the HTML report.
+/// Maximum number of rows per table and topic in the HTML report.
 const HTML_ROWS: usize = 500;
 
 /// Compares two generations and records the review. A shutdown also cancels the queries in Postgres.
@@ -128,7 +128,7 @@ async fn compare_readers(
     Ok(found.truncated(args.limit))
 }
 
-/// Creates the files for all differing values.
+/// Creates the output files for all differing values.
 fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>> {
     let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
     if let Some(path) = &args.csv {
@@ -141,7 +141,7 @@ fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>>
     Ok(files)
 }
 
-/// Records a complete review, for promotions in both directions.
+/// Records a complete review. It is valid for a promotion of either generation.
 async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     for [this, other] in [[&found.b, &found.a], [&found.a, &found.b]] {
@@ -152,7 +152,7 @@ async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::R
     Ok(transaction.commit().await?)
 }
 
-/// Canonical symbols of the requested security. A rename can give it another one in each generation.
+/// Canonical symbols of the requested security, one per generation. A rename can make them different.
 async fn canonical_symbols(
     args: &DiffArgs,
     a: &GenerationReader,
@@ -199,7 +199,7 @@ impl DiffRun<'_> {
         Ok(())
     }
 
-    /// Counts the rows of a table and starts it in the accumulator.
+    /// Counts the rows of a table, and begins the table in the accumulator.
     async fn count_table(&mut self, table: &ComparedTable, only: Option<&[String]>) -> anyhow::Result<()> {
         let since = self.args.since;
         let [rows_a, rows_b] = match table.name {

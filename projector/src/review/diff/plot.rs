@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write};
 
-/// Height of a bar with its gap.
+/// Height of a bar including its gap, in pixels.
 const ROW_HEIGHT_PX: usize = 18;
-/// Left end of the bars, and width of the longest one.
+/// Left end of the bars, and width of the longest bar, in pixels.
 const BARS_LEFT_PX: usize = 130;
 const BARS_WIDTH_PX: usize = 240;
 
@@ -32,7 +32,7 @@ pub(super) fn write_bars(page: &mut String, title: &str, counts: &[(String, u64)
     page.write_str("</svg></figure>\n")
 }
 
-/// Width of a bar in pixels; at least one if the count is not zero.
+/// Width of a bar in pixels; at least 1 if the count is not 0.
 fn bar_length(count: u64, most: u64) -> usize {
     let pixels = u128::from(count) * BARS_WIDTH_PX as u128 / u128::from(most.max(1));
     let drawn = usize::try_from(pixels).unwrap_or(BARS_WIDTH_PX);

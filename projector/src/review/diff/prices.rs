@@ -41,7 +41,7 @@ pub(super) struct PriceDifference<'a> {
     scales: [u32; 2],
 }
 
-/// Compares the given years and passes every differing day from `since` on to `note`.
+/// Compares the given years. Calls `note` for every differing day from `since` on.
 pub(super) async fn compare_years(
     a: &GenerationReader,
     b: &GenerationReader,

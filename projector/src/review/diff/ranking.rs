@@ -1,4 +1,5 @@
-//! Ranking of differences: for each security and topic the metric with the largest change, largest first.
+//! Ranking of differences: for each security and topic, the metric with the largest change. The largest changes come
+//! first.
 
 use std::cmp::Reverse;
 
@@ -34,15 +35,14 @@ pub enum DiffTopic {
     Yields,
 }
 
-/// Important metric that differs for a security.
+/// Differing metric that is important for a security.
 #[derive(Debug, Clone, Serialize)]
 pub struct MetricDifference {
     pub symbol: String,
     pub figure: String,
     pub a: CellValue,
     pub b: CellValue,
-    /// Size of the change, in years or percentage points. A changed status or list has the change of the
-    /// dividend yield as its size.
+    /// Size of the change, in years or percentage points. For a status or list, the change of the dividend yield.
     pub size: ExactDecimal,
     /// Explanations, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -15,7 +15,7 @@ pub struct GenerationDiff {
     pub a: ComparedGeneration,
     /// Second compared generation.
     pub b: ComparedGeneration,
-    /// Differing inputs of the derivations.
+    /// Inputs of the derivations that differ, which are the reasons for differing rows.
     pub reasons: Vec<String>,
     /// Summary: the largest differences of each topic.
     #[serde(rename = "summary")]
@@ -26,7 +26,7 @@ pub struct GenerationDiff {
     pub price_days: BTreeMap<i32, u64>,
     /// `true` if no compared row differs.
     pub identical: bool,
-    /// `true` if everything was compared, as a promotion requires.
+    /// `true` if all rows were compared, as a promotion requires.
     pub reviewed: bool,
 }
 

@@ -11,11 +11,11 @@ use super::difference::{ChangeKind, ColumnDifference, RowDifference};
 use super::generation_reader::GenerationReader;
 use super::tables::{ComparedTable, METHOD_VERSION};
 
-/// Table in both generations. One may lack columns of the other.
+/// Table in both generations. One generation may lack columns of the other.
 pub(super) struct TableComparison<'a> {
     table: &'a ComparedTable,
     statements: [Statement; 2],
-    /// Compared columns with their index in each generation.
+    /// Compared columns, with the index of the column in each generation.
     columns: Vec<(String, [Option<usize>; 2])>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> TableComparison<'a> {
         Ok(differences)
     }
 
-    /// Index of rows by the bytes of their key. Rows with equal keys are numbered.
+    /// Index of rows by the bytes of their keys. Rows with equal keys are numbered.
     fn index_by_key(&self, side: usize, rows: Vec<Row>) -> anyhow::Result<HashMap<(Vec<u8>, usize), Row>> {
         let mut found = HashMap::with_capacity(rows.len());
         for row in rows {
@@ -90,7 +90,7 @@ impl<'a> TableComparison<'a> {
         }
     }
 
-    /// Difference of two rows with the same key, if any.
+    /// Difference of two rows with the same key; `None` if they are equal.
     fn compare_rows(&self, rows: [Option<&Row>; 2]) -> anyhow::Result<Option<RowDifference>> {
         let mut columns = Vec::new();
         for (column, places) in &self.columns {
@@ -127,7 +127,7 @@ impl<'a> TableComparison<'a> {
         Ok(Some(RowDifference { table: self.table.name, key, change, columns, why: Vec::new() }))
     }
 
-    /// Decodes the values of one column, each with its own generation's type.
+    /// Decodes the values of one column. Each generation may have another type.
     fn decode_values(
         &self,
         raws: [PostgresCell<'_>; 2],

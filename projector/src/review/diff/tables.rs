@@ -6,7 +6,7 @@ pub struct ComparedTable {
     /// Name in a generation's schema and in commands.
     pub name: &'static str,
     pub(super) key: &'static [&'static str],
-    /// Column of the security, fund or sector of a row.
+    /// Column with the security, fund or sector of a row.
     pub(super) owner: &'static str,
     /// Column of the row's day, if any.
     pub(super) day: Option<&'static str>,
@@ -43,14 +43,14 @@ pub const TABLES: [ComparedTable; 13] = [
     ComparedTable { owner: "slug", ..table(SECTORS, &["slug"]) },
 ];
 
-/// Table of prices. They are compared by day and field, after the packed years are unpacked.
+/// Table of prices. The packed years are unpacked and compared by day and field.
 pub(super) const PRICES: &str = "prices";
-/// Table of symbol spellings. Both generations may assign a spelling to different securities.
+/// Table of symbol spellings. The generations may assign a spelling to different securities.
 pub(super) const SYMBOLS: &str = "symbols";
-/// Table of fund positions, with many rows per owner.
+/// Table of fund holdings, with many rows per owner.
 pub(super) const HOLDINGS: &str = "holdings";
-/// Table of sector statistics, whose rows belong to no security.
+/// Table of sector statistics, whose rows do not belong to a security.
 pub(super) const SECTORS: &str = "sectors";
 
-/// Column of the rule version: a reason for differences, not a metric.
+/// Column of the rule version. It is a reason for differences, not a metric.
 pub(super) const METHOD_VERSION: &str = "method_version";

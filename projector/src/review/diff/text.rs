@@ -8,7 +8,7 @@ use super::difference::{ChangeKind, RowDifference};
 use super::ranking::{DiffTopic, TopicSummary};
 use super::result::GenerationDiff;
 
-/// Longest value in the output, in characters.
+/// Maximum length of a value in the output, in characters.
 const MAX_VALUE_CHARACTERS: usize = 60;
 
 /// Prints a comparison with up to `limit` rows per table.
@@ -79,7 +79,7 @@ fn print_hidden_count(count: u64, shown: usize, place: &str) {
     }
 }
 
-/// Shortens long values, which are JSON. `--json` and `--csv` have them in full.
+/// Shortens long values, which are JSON. `--json` and `--csv` show the full values.
 pub(super) fn shorten_value(cell: &CellValue) -> String {
     let text = cell.to_string();
     match text.char_indices().nth(MAX_VALUE_CHARACTERS) {
