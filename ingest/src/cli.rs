@@ -1,7 +1,7 @@
 //! Command line of the ingest: arguments, logging and exit codes.
 //!
-//! The code is in the library because an `async fn` is compiled where it is awaited. In `main`, the whole program
-//! would be compiled a second time.
+//! The command line is in the library, because an `async fn` is compiled where it is awaited. In `main`, the compiler
+//! would build the whole program a second time.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -111,7 +111,7 @@ async fn run(Cli { stream, command }: Cli) -> ExitCode {
     }
 }
 
-/// Exit code of a command with its own signal handling. Other commands end at the first signal.
+/// Runs a command with its own signal handling, and returns the exit code. All other commands end at the first signal.
 async fn run_interruptible(command: impl Future<Output = std::io::Result<ExitCode>>) -> ExitCode {
     command.await.unwrap_or_else(|error| fail(format_args!("cannot start: {error}"), 2))
 }

@@ -1,4 +1,4 @@
-//! The wall clock, at the precision of the log.
+//! Wall clock, in the time resolution of the log.
 
 use chrono::{DateTime, Utc};
 

@@ -1,4 +1,4 @@
-//! Fuzz targets for the parsers of untrusted bytes. The parsed rows are dropped; a panic is a bug.
+//! Fuzz targets for the parsers of untrusted bytes. Parsed rows are dropped, and a panic is a bug.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::format::{ColumnMap, FileFormat, FileHead, FormatChoice, ReaderOptions
 use crate::source::csv_reader::{CsvReader, LineReader};
 use crate::source::feed_files::{Encoding, FeedFile, Packing};
 
-/// File names that imply an encoding, a kind, a symbol or a date.
+/// File names from which an encoding, a kind, a symbol or a date follows.
 const NAMES: [(&str, Encoding); 5] = [
     ("A.csv", Encoding::Csv),
     ("prices.csv", Encoding::Csv),
@@ -22,7 +22,7 @@ const NAMES: [(&str, Encoding); 5] = [
     ("dividends.ndjson", Encoding::Ndjson),
 ];
 
-/// Reads a file of any format; `choice` selects the format and the file name.
+/// Reads a file of any format. `choice` selects the format and the file name.
 pub fn parse_file(choice: u8, bytes: &[u8]) {
     let choices = FormatChoice::value_variants();
     let choice = usize::from(choice);

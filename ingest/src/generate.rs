@@ -1,8 +1,8 @@
 //! `ingest generate`: a synthetic market in the canonical CSV format, for demonstrations, benchmarks and tests.
 //!
 //! Invariants: the bytes depend only on the arguments, on every platform and with any number of threads. The code
-//! therefore uses neither floats nor unordered maps. All prices and dividends are synthetic. Real tickers are the
-//! benchmark `SPY`, and those of the option for familiar tickers. Only trading days have rows.
+//! therefore uses neither floats nor unordered maps. All prices and dividends are synthetic. The only real tickers are
+//! the benchmark `SPY`, and the tickers of the option for familiar tickers. Only trading days have rows.
 
 mod csv_row;
 mod distributions;

@@ -14,12 +14,12 @@ use telemetry::listener::MetricsSource;
 use crate::load::report::LoadSummary;
 use crate::pull::PullReport;
 
-/// Kind label of rejects, which have no kind.
+/// Label for rejects in place of a kind.
 const REJECT: &str = "reject";
 /// Time without a connection to the log after which the program is unhealthy.
 const UNREACHABLE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Metric handles, and the time of the lost connection.
+/// Metrics, and the time at which the connection to the log was lost.
 #[derive(Debug)]
 pub struct IngestMetrics {
     registry: Registry,

@@ -1,5 +1,5 @@
-//! Spool of a file's record batches until the whole file is accepted. It uses memory up to a limit, then a temporary
-//! file.
+//! Temporary store for a file's record batches until the whole file is accepted. It uses memory up to a limit, then a
+//! temporary file.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,10 +11,11 @@ use market::event::Kind;
 
 use crate::batch::chunk_encoder::EncodedBatch;
 
-/// Maximum size in memory, in bytes.
+/// Maximum size of the batches in memory, in bytes.
 const IN_MEMORY: usize = 32 * 1024 * 1024;
 
-/// Record batches in order: the first ones in memory, the rest in an unnamed file that disappears with the process.
+/// Record batches in order. The first batches are in memory, the others in an unnamed file that disappears with the
+/// process.
 #[derive(Default)]
 pub(crate) struct BatchSpool {
     memory: VecDeque<EncodedBatch>,

@@ -1,4 +1,4 @@
-//! Encoder from accumulated rows to the record batches of one file, numbered by kind.
+//! Encoder that converts accumulated rows to the record batches of one file. Batches are numbered by kind.
 
 use bytes::Bytes;
 use event_log::frame::{Body, Codec, FrameError};
@@ -7,7 +7,7 @@ use market::event::Kind;
 use crate::batch::row_accumulator::RowChunk;
 use crate::price::price_batch::PriceBatch;
 
-/// Encoded record batch, without the id, source, run and file.
+/// Encoded record batch without its id, source, run and file.
 #[derive(Debug, Clone)]
 pub(crate) struct EncodedBatch {
     pub kind: Kind,

@@ -14,7 +14,7 @@ const MAX_SYMBOLS: usize = 200_000;
 /// Maximum number of symbols named in a summary.
 const NAMED: usize = 10;
 
-/// Symbols and dates of accepted rows.
+/// Symbols and dates of the accepted rows.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct LoadCoverage {
     symbols: BTreeSet<Symbol>,
@@ -49,7 +49,7 @@ impl LoadCoverage {
         (*first, *last) = ((*first).min(date), (*last).max(date));
     }
 
-    /// The newest date of each kind.
+    /// Newest date of each kind.
     pub(crate) fn newest_dates(&self) -> BTreeMap<Kind, NaiveDate> {
         self.dates.iter().map(|(kind, (_, last))| (*kind, *last)).collect()
     }
@@ -75,8 +75,8 @@ impl LoadCoverage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlierCoverage {
     pub sources: BTreeSet<String>,
-    /// Symbols, each with the number of its first run. `None` if an older program, which did not record symbols,
-    /// completed a run.
+    /// Symbols, each with the number of its first run. `None` if an older program completed a run, because it recorded
+    /// no symbols.
     symbols: Option<HashMap<Symbol, usize>>,
     /// Number of each source's last run with prices.
     last_priced: BTreeMap<String, usize>,
@@ -105,8 +105,8 @@ impl EarlierCoverage {
         before
     }
 
-    /// Symbols for which a source may have prices: the symbols known at its last load of prices, and the
-    /// symbols of this load. `None` if the symbols are unknown.
+    /// Symbols for which a source may have prices: all symbols at its last load of prices, and the symbols of this
+    /// load. `None` if the symbols are unknown.
     pub(crate) fn symbols_with_prices<'a>(
         &'a self,
         source: &str,
@@ -118,7 +118,7 @@ impl EarlierCoverage {
         Some(earlier.map(|(symbol, _)| symbol).chain(&load.priced))
     }
 
-    /// Symbols without an earlier run; `None` if the symbols are unknown.
+    /// Symbols that no earlier run had; `None` if the symbols are unknown.
     pub(crate) fn new_symbols(&self, coverage: &LoadCoverage) -> Option<Vec<Symbol>> {
         let known = self.symbols.as_ref().filter(|_| !coverage.overflowed)?;
         Some(coverage.symbols.iter().filter(|symbol| !known.contains_key(*symbol)).cloned().collect())
@@ -129,15 +129,15 @@ impl EarlierCoverage {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SymbolSummary {
     pub count: usize,
-    /// True if the load has more symbols than are counted.
+    /// True if the load has more symbols than the program counts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
     /// First symbols in alphabetical order.
     pub first: Vec<Symbol>,
-    /// Number of symbols without an earlier run; absent if the earlier symbols are unknown.
+    /// Number of symbols that no earlier run had; absent if the earlier symbols are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<usize>,
-    /// First symbols without an earlier run.
+    /// First symbols that no earlier run had.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub first_new: Vec<Symbol>,
 }
@@ -150,7 +150,7 @@ pub struct DateSpan {
 }
 
 impl SymbolSummary {
-    /// Symbols of a load; `new` are those without an earlier run.
+    /// Symbols of a load. `new` are the symbols that no earlier run had.
     pub(crate) fn from_coverage(coverage: &LoadCoverage, new: Option<&[Symbol]>) -> Self {
         Self {
             count: coverage.symbols.len(),

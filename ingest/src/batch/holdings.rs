@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use market::event::{Action, EventRow, Holding, HoldingSnapshot};
 use market::symbol::Symbol;
 
-/// Maximum number of positions in a load; they stay in memory until its end.
+/// Maximum number of holdings in a load. They stay in memory until the end of the load.
 pub(crate) const MAX_POSITIONS: usize = 2_000_000;
 
 /// Snapshots by fund, date and action (put or retract).
@@ -35,7 +35,7 @@ impl LoadHoldings {
         self.snapshots.is_empty()
     }
 
-    /// Adds a row; a retraction has no position.
+    /// Adds a row. A retraction has no holding.
     pub(crate) fn add_row(&mut self, etf: Symbol, as_of: NaiveDate, row: EventRow<Option<Holding>>) {
         self.positions += 1;
         let snapshot = self.snapshots.entry((etf, as_of, row.action)).or_insert_with(|| FundSnapshot {

@@ -13,12 +13,12 @@ const EXAMPLES: usize = 10;
 /// Statistics of the records read.
 #[derive(Debug, Default, Clone)]
 pub struct LoadStats {
-    /// Records read, including rejects.
+    /// Number of records read, including rejects.
     pub records: u64,
     pub rows: BTreeMap<Kind, u64>,
     pub rejects: BTreeMap<&'static str, u64>,
     pub rounded: u64,
-    /// Dividends without a currency. Each has the currency of its security.
+    /// Number of dividends without a currency. Each gets the currency of its security.
     pub assumed_currencies: u64,
     pub examples: Vec<Reject>,
     /// Coverage of the accepted rows.

@@ -1,4 +1,4 @@
-//! Rows accumulated into record batches, with statistics, coverage and retraction checks.
+//! Accumulation of rows into record batches, with statistics, coverage and retraction checks.
 
 pub(crate) mod batch_spool;
 pub(crate) mod chunk_encoder;

@@ -1,10 +1,11 @@
 //! Evidence of a price file about dividends: its dividend column, and the steps of its adjusted closes (R38, R40).
 //!
-//! Adjusted close over close is constant between ex-dates. Each row bounds the ratio by the rounding of both numbers. A
-//! run of rows has the intersection of their bounds; the next row outside it begins a new run. A run of one row between
-//! two runs that fit each other is an error in that row.
+//! The ratio of adjusted close to close is constant between ex-dates. Because both numbers are rounded, each row gives
+//! a lower and an upper bound of the ratio. A run of rows has the intersection of the bounds of its rows. The first row
+//! outside the intersection begins a new run. If a run of one row lies between two runs with overlapping bounds, the
+//! row is an error.
 //!
-//! Rows of a symbol are read in the order of their dates, up or down. Other orders give no steps.
+//! The dates of a symbol's rows must rise throughout or fall throughout. Rows in another order give no steps.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +14,16 @@ use market::event::{Evidence, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-/// Relative width by which a row's bounds exceed the rounding. It covers closes that were binary numbers of
-/// seven digits.
+/// Relative amount by which the bounds of a row exceed the rounding. It covers closes that were binary numbers of seven
+/// digits.
 const WIDTH: Decimal = Decimal::from_parts(1, 0, 0, false, 5);
 /// Smallest step that is stored.
 const LEAST_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
-/// Fraction digits of a step.
+/// Number of fraction digits of a step.
 const STEP_PLACES: u32 = 6;
-/// Rows from which a file is long enough to count its runs.
+/// Minimum number of rows at which the number of runs in a file is checked.
 const COUNTED_ROWS: u32 = 20;
-/// Fewest rows per run of a long file; adjusted closes with more steps are not used as evidence.
+/// Minimum number of rows per run in such a file. With more runs, its adjusted closes are not used as evidence.
 const ROWS_PER_RUN: u32 = 3;
 
 /// Adjusted closes and dividend columns of a file, by symbol.
@@ -41,7 +42,7 @@ struct SymbolEvidence {
     runs: Vec<RatioRun>,
     basis: Option<ShareBasis>,
     rows: u32,
-    /// True if the dates of the rows neither rise nor fall throughout.
+    /// True if the dates neither rise throughout nor fall throughout.
     unordered: bool,
 }
 
@@ -61,7 +62,7 @@ struct Bounds {
 }
 
 impl PriceEvidence {
-    /// Records that the row of a day has a dividend column, empty or not.
+    /// Records that the row of a day has a cell in a dividend column, empty or not.
     pub(crate) fn add_dividend_column(&mut self, symbol: &Symbol, date: NaiveDate, line: u64) {
         let evidence = self.evidence_of(symbol, line);
         let year = date.year();
@@ -125,7 +126,7 @@ impl SymbolEvidence {
         self.runs.push(RatioRun { first: date, last: date, rows: 1, bounds });
     }
 
-    /// True if the dates fall, false if they rise; `None` as long as only one date is known.
+    /// True if the dates fall, false if they rise; `None` if only one date is known.
     fn falls(&self) -> Option<bool> {
         let (first, last) = (self.runs.first()?.first, self.runs.last()?.last);
         (first != last).then_some(last < first)
@@ -172,7 +173,7 @@ impl SymbolEvidence {
     }
 }
 
-/// Joins runs that fit each other around a run of one row.
+/// Joins runs with overlapping bounds around a run of one row.
 fn without_outliers(runs: &[RatioRun]) -> Vec<RatioRun> {
     let mut kept: Vec<RatioRun> = Vec::with_capacity(runs.len());
     for run in runs {
@@ -231,7 +232,8 @@ impl Bounds {
     }
 }
 
-/// Half of the last digit's unit. Fewer than two fraction digits are cut zeros.
+/// Half of the unit of the last digit. If there are fewer than two fraction digits, zeros were cut, and two digits are
+/// assumed.
 fn half_unit(value: Decimal) -> Decimal {
     Decimal::new(5, (value.scale().max(2) + 1).min(Decimal::MAX_SCALE))
 }

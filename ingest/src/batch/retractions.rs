@@ -14,7 +14,7 @@ use crate::batch::coverage::{EarlierCoverage, LoadCoverage};
 use crate::log::reader::{Log, LogError};
 use crate::suggest::find_nearest_name;
 
-/// Maximum number of retractions recorded per load, which limits memory. Further ones are not checked.
+/// Maximum number of retractions recorded per load, which limits memory. Further retractions are not checked.
 const MAX_RETRACTIONS: usize = 1000;
 /// Maximum number of retractions named in a summary.
 const NAMED: usize = 10;
@@ -32,13 +32,13 @@ struct Retraction {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Retractions(Vec<Retraction>);
 
-/// Keys of a source's rows in the log, for the kinds with retractions.
+/// Keys of a source's rows in the log, for the kinds that have retractions.
 #[derive(Debug, Default)]
 struct KnownKeys {
     ids: BTreeSet<String>,
     /// Days of each symbol; `None` for records without a date.
     days: BTreeMap<String, BTreeSet<Option<NaiveDate>>>,
-    /// True if the days are unknown. Every day then counts as present.
+    /// True if the days are unknown. Any day then matches.
     any_day: bool,
 }
 
@@ -59,7 +59,7 @@ impl Retractions {
         }
     }
 
-    /// Records the retraction of a day's price.
+    /// Records the retraction of the price of a day.
     pub(crate) fn record_price(&mut self, symbol: Symbol, date: NaiveDate) {
         self.push(Retraction { kind: Kind::Price, id: None, symbol: Some(symbol), date: Some(date) });
     }
@@ -79,8 +79,8 @@ impl Retractions {
         self.0.is_empty()
     }
 
-    /// Finds the retractions without a matching row of their source. The log's rows are read, except prices, which
-    /// are too many. A price retraction matches if the source may have prices of the symbol.
+    /// Finds the retractions without a matching row of their source. The rows of the log are read, except the many
+    /// prices. A price retraction matches if the source may have prices of the symbol.
     pub(crate) async fn find_unmatched(
         &self,
         log: &Log,
@@ -111,7 +111,7 @@ impl Retractions {
         compared.await.map_err(LogError::Task)
     }
 
-    /// Compares the retractions with the known keys. The nearest key is searched only for the examples.
+    /// Compares the retractions with the known keys. For the examples, the nearest key is searched.
     fn compare_with_keys(&self, known_keys: &BTreeMap<Kind, KnownKeys>) -> UnmatchedRetractions {
         let mut unmatched = UnmatchedRetractions::default();
         for retraction in &self.0 {
@@ -134,7 +134,7 @@ impl Retractions {
 }
 
 impl Retraction {
-    /// Symbol of the row; empty for records without one.
+    /// Symbol of the row; empty for records without a symbol.
     fn symbol(&self) -> &str {
         self.symbol.as_ref().map_or("", Symbol::as_str)
     }
@@ -170,7 +170,7 @@ impl KnownKeys {
         }
     }
 
-    /// Keys of symbols whose days are unknown. Every day counts as present.
+    /// Keys of symbols whose days are unknown. Any day then matches.
     fn on_any_day<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) -> Self {
         let days = symbols.into_iter().map(|symbol| (symbol.to_string(), BTreeSet::new())).collect();
         Self { any_day: true, days, ..Self::default() }

@@ -23,15 +23,15 @@ use crate::normalize::{ExchangeZone, RowError, is_absent_value};
 use crate::price::bar_parser::{PriceCells, ScaledBar};
 use crate::price::price_batch::{PriceBatch, RareFields, ScaledPriceRow, SymbolId};
 
-/// Maximum length of a reject's row, in bytes; longer rows are truncated.
+/// Maximum length of the text of a rejected row, in bytes. Longer texts are truncated.
 const REJECT_BYTES: usize = 4096;
-/// Estimated overhead of a JSON row over its source text, in bytes.
+/// Estimated number of bytes by which a JSON row exceeds its source text.
 const ROW_BYTES: usize = 160;
 
 /// Accumulated rows of one file, to be encoded as one or more record batches.
 pub(crate) enum RowChunk {
     Prices(PriceBatch, Vec<Symbol>),
-    /// Rows of another kind than price, and the line of the first row.
+    /// Rows of a kind other than price, and the line of the first row.
     Rows(Body, u64),
 }
 
@@ -54,7 +54,7 @@ impl RowProvenance {
     }
 }
 
-/// Rows of one kind that wait for a full record batch.
+/// Rows of one kind that do not fill a record batch yet.
 struct PendingRows<T> {
     rows: Vec<T>,
     bytes: usize,
@@ -94,7 +94,7 @@ pub(crate) struct RowAccumulator {
     newest_day: i32,
     zone: Option<ExchangeZone>,
     chunk_sender: SyncSender<RowChunk>,
-    /// Price batches that were encoded and are returned for reuse.
+    /// Receiver of price batches that the encoder returns for reuse.
     used_batches: Receiver<PriceBatch>,
     pub stats: LoadStats,
     pub holdings: LoadHoldings,
@@ -111,7 +111,7 @@ pub(crate) struct RowAccumulator {
     fundamentals: PendingRows<EventRow<Fundamentals>>,
     etfs: PendingRows<EventRow<Etf>>,
     sessions: PendingRows<EventRow<MarketSession>>,
-    /// Evidence of the file's prices about dividends; its records follow all rows.
+    /// Evidence of the file's prices about dividends. Its records are sent after all rows.
     pub(crate) evidence: PriceEvidence,
     rejects: PendingRows<Reject>,
 }
@@ -128,7 +128,7 @@ macro_rules! collect {
             }
         })*
 
-        /// Sends the waiting rows of the JSON kinds.
+        /// Sends the pending rows of the JSON kinds.
         fn flush_rows(&mut self) {
             $(if let Some((rows, line)) = self.$field.take() {
                 self.send(RowChunk::Rows(Body::$body(rows), line));
@@ -138,8 +138,8 @@ macro_rules! collect {
 }
 
 impl RowAccumulator {
-    /// Creates an accumulator for the file `label`. Chunks go to `chunk_sender`; used price batches return through
-    /// `used_batches`.
+    /// Creates an accumulator for the file `label`. It sends chunks to `chunk_sender`, and receives used price batches
+    /// from `used_batches`.
     pub(crate) fn new(
         label: &str,
         observed_at: DateTime<Utc>,
@@ -175,36 +175,36 @@ impl RowAccumulator {
         }
     }
 
-    /// Sets the header of the current table, which rejects are stored with.
+    /// Sets the header of the current table. Rejects are stored with the header.
     pub(crate) fn set_table_header(&mut self, header: &str) {
         self.columns = Some(header.to_owned());
     }
 
-    /// Sets the exchange's time zone, in which the file's UTC stamps are midnights.
+    /// Sets the exchange's time zone. In this zone, the UTC times of the file are midnights.
     pub(crate) fn set_zone(&mut self, zone: Option<ExchangeZone>) {
         self.zone = zone;
     }
 
-    /// Exchange's time zone of UTC stamps.
+    /// Exchange's time zone for UTC times.
     pub(crate) fn zone(&self) -> Option<ExchangeZone> {
         self.zone
     }
 
-    /// Default observation time, for rows without one.
+    /// Observation time of rows that have none.
     pub(crate) fn observed_at(&self) -> DateTime<Utc> {
         self.observed_at
     }
 
-    /// Provenance of a row whose format gives no id, revision or observation time.
+    /// Provenance of a row in a format without id, revision or observation time.
     pub(crate) fn default_provenance(&self, line: u64) -> RowProvenance {
         let observed_at = self.observed_at;
         RowProvenance { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
     }
 
     collect! {
-        /// Adds a security. `bytes` is the length of its source text, as for all kinds.
+        /// Adds a security. `bytes` is the length of its source text, as in the functions of all kinds.
         add_security, securities: Security, Security, Securities;
-        /// Adds a dividend whose `sibling_amounts` are set.
+        /// Adds a dividend with `sibling_amounts` already set.
         add_paired_dividend, dividends: Dividend, Dividend, Dividends;
         /// Adds a split.
         add_split, splits: Split, Split, Splits;
@@ -232,7 +232,7 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Adds a position of a fund. Without a holding, retracts all positions of the fund and date.
+    /// Adds a holding of a fund. Without a holding, retracts all holdings of the fund and date.
     pub(crate) fn add_holding_or_retraction(
         &mut self,
         etf: Symbol,
@@ -251,7 +251,7 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Adds a price row. `symbol` is the file's spelling.
+    /// Adds a price row. `symbol` is in the file's spelling.
     pub(crate) fn add_price(
         &mut self,
         symbol: &[u8],
@@ -281,8 +281,8 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Price rows of a file if all of them are still in memory; `None` after the first cut. A file may state
-    /// its share basis only at its end, which then changes all rows.
+    /// Price rows of a file while all of them are in memory; `None` after the first record batch. If a file states its
+    /// share basis only at its end, all rows must be changed.
     pub(crate) fn prices_before_first_cut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }
@@ -371,7 +371,7 @@ impl RowAccumulator {
         }
     }
 
-    /// Sends the waiting rows. Returns the statistics and the holdings, which are collected over the whole load.
+    /// Sends the pending rows. Returns the statistics and the holdings. Holdings are collected over the whole load.
     pub(crate) fn finish(mut self) -> (LoadStats, LoadHoldings) {
         self.flush_prices();
         self.flush_rows();
@@ -385,8 +385,8 @@ impl RowAccumulator {
         (self.stats, self.holdings)
     }
 
-    /// Sends the evidence of the prices about dividends. The evidence is not a row of the file, so no statistic
-    /// counts it.
+    /// Sends the evidence of the prices about dividends. Statistics do not count it, because it is not a row of the
+    /// file.
     fn send_evidence(&mut self) {
         let mut pending = PendingRows::default();
         for (line, record) in std::mem::take(&mut self.evidence).into_records() {
@@ -400,8 +400,8 @@ impl RowAccumulator {
         }
     }
 
-    /// Sends a chunk to the encoder. If the receiver is closed, the load has stopped; the reader notices this
-    /// at its next read.
+    /// Sends a chunk to the encoder. If the receiver is closed, the load has stopped. The reader detects this at its
+    /// next read.
     fn send(&self, chunk: RowChunk) {
         let _ = self.chunk_sender.send(chunk);
     }

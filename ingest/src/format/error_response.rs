@@ -1,15 +1,16 @@
-//! Detection of files with an error response instead of data: web pages, binary files, messages, throttle notices.
+//! Detection of files that contain an error response instead of data: web pages, binary files, messages, throttle
+//! notices.
 
 use super::file_head::{FileHead, normalize_column_name};
 use super::raw_json::RawJson;
 use crate::normalize::abbreviate;
 use crate::source::feed_files::Encoding;
 
-/// Members with the reason for sending no data.
+/// Names of members with the reason why a service sends no data.
 const MESSAGES: [&str; 7] = ["errormessage", "error", "message", "detail", "note", "information", "errors"];
-/// Members that may accompany such a reason.
+/// Names of members that may occur together with such a reason.
 const BESIDE: [&str; 7] = ["status", "code", "requestid", "statuscode", "success", "timestamp", "path"];
-/// Phrases of throttle notices.
+/// Phrases that occur in throttle notices.
 const THROTTLE: [&str; 11] = [
     "rate limit",
     "call frequency",
@@ -24,7 +25,7 @@ const THROTTLE: [&str; 11] = [
     "limit reach",
 ];
 
-/// Reason why a file has no data; `None` if it may have some.
+/// Reason why a file contains no data; `None` if it may contain data.
 pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
     let text = head.text.trim_start_matches('\u{feff}').trim_start();
     let lower = text.get(..text.len().min(15)).unwrap_or_default().to_ascii_lowercase();
@@ -62,7 +63,7 @@ pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
     })
 }
 
-/// The text as a notice, if it is a single line of words: not a table, a list of symbols or JSON.
+/// Message in a text, if the text is a single line of words. A table, a list of symbols or JSON is not a message.
 fn parse_single_line(text: &str) -> Option<ServiceMessage> {
     let line = text.trim();
     let is_sentence = line.contains(' ') && !line.contains(['\n', '\r', ',', ';', '\t', '|', '{', '[']);
@@ -76,11 +77,11 @@ fn title(text: &str) -> String {
     title.map_or_else(String::new, |(title, _)| format!(" ({})", abbreviate(title.trim().as_bytes())))
 }
 
-/// Message of a service that sends no data.
+/// Message that a service sends instead of data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServiceMessage {
     pub(crate) said: String,
-    /// True for a throttle notice; the same request may succeed later.
+    /// True for a throttle notice. The same request may succeed later.
     pub(crate) throttled: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Format of a feed file, its choice on the command line, and the options and errors of the readers.
+//! Format of a feed file: choice on the command line, reader options and reader errors.
 //!
-//! The module is independent of all vendors, so that each vendor's file can be read alone.
+//! The module does not depend on any vendor's module.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::symbol_pattern::SymbolPattern;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::source::feed_files::Encoding;
 
-/// Value of `--format`: the format of all files, or detection.
+/// Value of `--format`: one format for all files, or detection per file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FormatChoice {
     /// Detection of each file's format by its header or JSON shape.
@@ -24,7 +24,7 @@ pub enum FormatChoice {
     Auto,
     /// This project's own CSV or NDJSON.
     Canonical,
-    /// The layout of one vendor's files.
+    /// Layout of one vendor's files.
     Vendor(&'static VendorFormat),
 }
 
@@ -38,7 +38,7 @@ impl FormatChoice {
         }
     }
 
-    /// Vendor of the choice, if it is a vendor's format.
+    /// Vendor of the chosen format; `None` for other choices.
     pub(super) fn vendor(self) -> Option<&'static VendorFormat> {
         match self {
             Self::Vendor(vendor) => Some(vendor),
@@ -47,14 +47,14 @@ impl FormatChoice {
     }
 }
 
-/// Format of one file, and the context that its rows depend on.
+/// Format of one file, and the context that determines its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileFormat {
-    /// Canonical CSV; the file name gives the kind of all rows.
+    /// Canonical CSV. All rows have the kind in the file name.
     CanonicalCsv(Kind),
-    /// Canonical JSON; each record may name its kind.
+    /// Canonical JSON. Each record may contain its kind.
     CanonicalRecords {
-        /// Kind of records that name none, from the file name.
+        /// Kind of records that contain none, from the file name.
         kind: Option<Kind>,
         /// One record per line, or all in one document.
         encoding: Encoding,
@@ -65,9 +65,9 @@ pub enum FileFormat {
         vendor: &'static VendorFormat,
         /// CSV, one record per line, or one document.
         encoding: Encoding,
-        /// Symbol of a file whose rows name none.
+        /// Symbol of a file whose rows contain none.
         symbol: Option<Symbol>,
-        /// Date in the name of a file whose rows name none.
+        /// Date in the file name, for a file whose rows contain no date.
         date: Option<NaiveDate>,
     },
     /// Format described by a map.
@@ -76,9 +76,9 @@ pub enum FileFormat {
         map: Arc<ColumnMap>,
         /// CSV, one record per line, or one document.
         encoding: Encoding,
-        /// Symbol of a file whose rows name none.
+        /// Symbol of a file whose rows contain none.
         symbol: Option<Symbol>,
-        /// True for exported rejects. They are UTF-8 with one header line, independent of the map.
+        /// True for exported rejects. They are UTF-8 with one header line, whatever the map says.
         is_reject_export: bool,
     },
 }
@@ -93,8 +93,8 @@ impl FileFormat {
         }
     }
 
-    /// Context that the rows depend on in addition to the content. It is part of the input's identity, and may be
-    /// empty.
+    /// Context that determines the rows in addition to the content; may be empty. It is part of the identity of an
+    /// input.
     pub fn identity_context(&self) -> String {
         match self {
             Self::CanonicalRecords { kind: None, .. } => String::new(),
@@ -114,18 +114,18 @@ impl FileFormat {
     }
 }
 
-/// Reader options of the command line.
+/// Reader options from the command line.
 #[derive(Debug, Clone)]
 pub struct ReaderOptions {
-    /// Format of the files; ignored if there is a map.
+    /// Format of the files. With a map, it is ignored.
     pub choice: FormatChoice,
     /// Map for every file.
     pub map: Option<Arc<ColumnMap>>,
-    /// Symbol of files whose rows name none. It overrides the file names.
+    /// Symbol of files whose rows contain none. It has precedence over the file names.
     pub symbol: Option<Symbol>,
     /// Pattern for the symbol in file names.
     pub symbol_from: Option<SymbolPattern>,
-    /// Currency of amounts in formats that name none; absent: that of each security.
+    /// Currency of amounts in formats without currencies. If absent, the currency of the security is used.
     pub currency: Option<Currency>,
     /// True to ignore columns and fields with unknown names instead of refusing them.
     pub ignore_unknown: bool,
@@ -139,7 +139,7 @@ pub enum FeedReadError {
     /// The file cannot be read or unpacked.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// The content does not fit the format. The text continues after the file name.
+    /// The content does not fit the format. The text is the rest of a message that begins with the file name.
     #[error("{0}")]
     Refused(String),
 }
@@ -173,11 +173,11 @@ impl Eq for VendorFormat {}
 /// Location of the symbol in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SymbolScope {
-    /// Every row names its symbol.
+    /// Every row contains its symbol.
     Rows,
-    /// All rows have one symbol, which the content does not name.
+    /// All rows have one symbol, which the content does not contain.
     File,
-    /// Every row names its symbol, and the file name gives the date.
+    /// Every row contains its symbol, and the file name contains the date.
     Dated,
 }
 
@@ -185,7 +185,7 @@ pub(super) enum SymbolScope {
 pub(super) struct VendorFile<'a> {
     pub(super) source: &'a mut dyn Read,
     pub(super) encoding: Encoding,
-    /// Symbol of a file whose rows name none.
+    /// Symbol of a file whose rows contain none.
     pub(super) symbol: Option<&'a Symbol>,
     /// Date in the file name.
     pub(super) date: Option<NaiveDate>,
@@ -193,12 +193,12 @@ pub(super) struct VendorFile<'a> {
 }
 
 impl VendorFile<'_> {
-    /// Currency of amounts without one, as a feed spells it.
+    /// Currency of amounts without a currency, in the spelling of a feed.
     pub(super) fn currency(&self) -> Option<String> {
         self.options.currency.as_ref().map(|currency| currency.unit().to_owned())
     }
 
-    /// Symbol of a file whose rows name none; fails if it is unknown.
+    /// Symbol of a file whose rows contain none. Fails if the symbol is unknown.
     pub(super) fn file_symbol(&self) -> Result<&Symbol, FeedReadError> {
         self.symbol.ok_or_else(|| FeedReadError::Refused("names no symbol: add --symbol SYMBOL".to_owned()))
     }

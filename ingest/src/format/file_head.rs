@@ -1,4 +1,4 @@
-//! First lines of a file, used to detect its format.
+//! First lines of a file, from which its format is detected.
 
 use std::io::{self, Read};
 
@@ -9,20 +9,20 @@ use crate::source::feed_files::{Encoding, FeedFile};
 /// Number of bytes read for detection.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// Beginning of a file, as used by format detection.
+/// Beginning of a file, from which its format is detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileHead {
-    /// Encoding of the records: from the bytes, or from the name if these are ambiguous.
+    /// Encoding of the records, detected from the bytes. If the bytes are ambiguous, the file name decides.
     pub encoding: Encoding,
-    /// CSV: columns of the header, unchanged. JSON: keys of the first object.
+    /// CSV: column names of the header, unchanged. JSON: names of the members of the first object.
     pub columns: Vec<String>,
-    /// CSV: the fields of the first row.
+    /// CSV: fields of the first row.
     pub first_row: Vec<String>,
-    /// The first 64 KiB.
+    /// First 64 KiB of the file.
     pub(super) text: String,
 }
 
-/// Column name without case, blanks and punctuation: `Adj. Close` is `adjclose`.
+/// Column name in lower case without blanks and punctuation: `Adj. Close` is `adjclose`.
 pub(crate) fn normalize_column_name(column: &str) -> String {
     column.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -58,8 +58,8 @@ impl FileHead {
         Ok(head)
     }
 
-    /// Keys of the first record of a JSON answer. The record is under `results` or `data`, or is the first object
-    /// itself.
+    /// Names of the members of the first record of a JSON response. The record is under `results` or `data`, or is the
+    /// first object.
     pub(super) fn record_keys(&self) -> Vec<String> {
         let inside = |wrapper: &str| {
             let rest = self.text.split_once(wrapper)?.1.trim_start().strip_prefix(':')?.trim_start();
@@ -68,17 +68,17 @@ impl FileHead {
         inside("\"results\"").or_else(|| inside("\"data\"")).unwrap_or_else(|| self.columns.clone())
     }
 
-    /// Position of the column whose plain name is in `names`.
+    /// Position of the first column whose normalized name is in `names`.
     pub fn position_of(&self, names: &[&str]) -> Option<usize> {
         self.columns.iter().position(|column| names.contains(&normalize_column_name(column).as_str()))
     }
 
-    /// True if a column's plain name is in `names`.
+    /// True if a column's normalized name is in `names`.
     pub fn has_column(&self, names: &[&str]) -> bool {
         self.position_of(names).is_some()
     }
 
-    /// Column that names the symbol of each row, by its name or by its first cell.
+    /// Column with the symbol of each row, detected by its name or by its first cell.
     pub(super) fn symbol_column(&self) -> Option<&str> {
         let keys = if self.encoding == Encoding::Csv { Vec::new() } else { self.record_keys() };
         if let Some(column) = self.columns.iter().find(|name| is_symbol_column(name)) {
@@ -96,17 +96,17 @@ impl FileHead {
         columns.find(|(name, cell)| named(name) && is_ticker(cell)).map(|(name, _)| name.as_str())
     }
 
-    /// Columns, for a message.
+    /// Column names in the form of an error message.
     pub fn display_columns(&self) -> String {
         if self.columns.is_empty() { "none, the file is empty".to_owned() } else { shown_list(&self.columns) }
     }
 
-    /// First characters, for a message.
+    /// First characters in the form of an error message.
     pub fn display_beginning(&self) -> String {
         abbreviate(self.text.trim_start().as_bytes())
     }
 
-    /// Guesses the origin of a file without a known format, with a hint for the user.
+    /// Probable origin of a file without a known format, as a hint for the user.
     pub fn guess_origin(&self) -> Option<String> {
         let dated = self.has_column(&["date", "day", "timestamp", "datetime"]);
         let prices = dated && ["open", "high", "low", "close"].iter().all(|name| self.has_column(&[name]));
@@ -137,8 +137,8 @@ impl FileHead {
         Some(guess.to_owned())
     }
 
-    /// Reason to refuse a yfinance file with several header lines: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`.
-    /// Files with several symbols have such lines, and those of newer versions with one symbol.
+    /// Reason to refuse a yfinance file with several header lines: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`. All
+    /// files with several symbols have such lines. Newer versions write them for one symbol too.
     fn several_lines_of_names(&self) -> Option<&'static str> {
         let names = || self.columns.iter().chain(&self.first_row);
         let has = |name: &str| names().any(|cell| cell == name);
@@ -162,21 +162,21 @@ impl FileHead {
     }
 }
 
-/// Symbol columns of tables with many symbols.
+/// Names of symbol columns in tables with many symbols.
 const TICKERS: [&str; 6] = ["symbol", "ticker", "tic", "name", "actsymbol", "code"];
 
-/// Columns that may have symbols, or words about the rows.
+/// Names of columns that contain either symbols or words about the rows.
 const MAYBE_SYMBOLS: [&str; 10] =
     ["name", "code", "stock", "instrument", "security", "company", "asset", "scrip", "share", "secid"];
 
-/// True if a column's name says that its cells are symbols.
+/// True if the name of a column shows that its cells are symbols.
 pub(crate) fn is_symbol_column(name: &str) -> bool {
     const NAMES: [&str; 9] =
         ["symbol", "symbols", "ticker", "tickers", "tic", "actsymbol", "stocksymbol", "tickersymbol", "ric"];
     NAMES.contains(&normalize_column_name(name).as_str())
 }
 
-/// True if a date has letters for its month: `2-Jan-24`.
+/// True if the month of a date is written in letters: `2-Jan-24`.
 fn has_named_month(date: &str) -> bool {
     date.split('-').nth(1).is_some_and(|month| month.bytes().all(|b| b.is_ascii_alphabetic()))
 }
@@ -187,7 +187,8 @@ fn shown_list(columns: &[String]) -> String {
     listed.join(", ") + more
 }
 
-/// Encoding of a text. An object or a list is JSON; it is NDJSON if a line is a whole object and more lines follow.
+/// Encoding of a text. A text that begins with an object or a list is JSON. If the first line is a complete object and
+/// more lines follow, it is NDJSON.
 fn encoding_of(text: &str, named: Encoding) -> Encoding {
     if text.starts_with('[') {
         return Encoding::Json;
@@ -205,7 +206,7 @@ fn encoding_of(text: &str, named: Encoding) -> Encoding {
     }
 }
 
-/// Keys of the first JSON object, alone or in a list. The text may be truncated.
+/// Names of the members of the first JSON object, alone or in a list. The text may be truncated.
 fn keys(text: &str) -> Vec<String> {
     struct KeyVisitor(Vec<String>);
     impl<'de> serde::de::Visitor<'de> for &mut KeyVisitor {

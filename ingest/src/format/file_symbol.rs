@@ -1,8 +1,8 @@
 //! Symbol from the name of a single-symbol file: `AAPL.csv`, `aapl.us.csv`, `1398-HK-1d-prices.csv`.
 //!
-//! A name gives a symbol only if the whole name is one, or if its other words are known. Known words are a year, an
-//! interval and the archive's name. Every other name is refused with suggestions, so that no false security is
-//! created.
+//! A file name contains a symbol only if the whole name is a symbol, or if all its other words are known. Known words
+//! are a year, an interval and the name of the archive. Every other name is refused with suggestions, so that no false
+//! security is created.
 
 use market::symbol::Symbol;
 
@@ -37,10 +37,10 @@ const NO_SYMBOLS: [&str; 24] = [
     "wiki",
 ];
 
-/// Words that are symbols alone, and describe the file in front of a symbol.
+/// Words that are symbols if they are the whole name, and describe the file if a symbol follows.
 const PREFIXES: [&str; 4] = ["div", "divs", "eod", "px"];
 
-/// Symbol of a file whose rows name none: from the command line, or else from the file name.
+/// Symbol of a file whose rows contain none: from the command line, or else from the file name.
 pub(super) fn resolve_file_symbol(
     file: &FeedFile,
     scope: SymbolScope,
@@ -66,7 +66,7 @@ pub(super) fn resolve_file_symbol(
     named.map(Some).map_err(|_| nameless(file))
 }
 
-/// Reason why a name gives no symbol.
+/// Reason why a file name contains no symbol.
 #[derive(Debug, PartialEq, Eq)]
 enum NameFault {
     NotDaily(String),
@@ -99,7 +99,7 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
     Symbol::parse(home.map_or(text.as_str(), |at| &text[..at])).map_err(|_| NameFault::NoSymbol)
 }
 
-/// Refusal of a name, with possible symbols and the options that set one.
+/// Refusal of a file name, with possible symbols and the options that set a symbol.
 fn nameless(file: &FeedFile) -> String {
     let stem = file.stem();
     let parts = || stem.split(['-', '_', ' ']).filter_map(bare).filter(|part| Symbol::parse(part).is_ok());
@@ -121,7 +121,7 @@ fn nameless(file: &FeedFile) -> String {
     )
 }
 
-/// Part of a word that may be a symbol: `AAPL` of `AAPL.US.div`, none of `daily`.
+/// Part of a word that may be a symbol: `AAPL` in `AAPL.US.div`, nothing in `daily`.
 fn bare(word: &str) -> Option<&str> {
     const EXCHANGES: [&str; 6] = ["amex", "nasdaq", "nyse", "us", "xnas", "xnys"];
     let named = |part: &&str| !is_said(part) && !EXCHANGES.contains(&part.to_ascii_lowercase().as_str());
@@ -152,7 +152,7 @@ fn is_word(text: &str) -> bool {
     NO_SYMBOLS.contains(&text.to_ascii_lowercase().as_str())
 }
 
-/// Exchange or share class: one to three capital letters.
+/// True for an exchange or share class: one to three capital letters.
 fn is_suffix(word: &str) -> bool {
     word.len() <= 3 && word.bytes().all(|b| b.is_ascii_uppercase())
 }
@@ -161,7 +161,7 @@ fn is_year(word: &str) -> bool {
     word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// `Some(is_daily)` for an interval word such as `1d`.
+/// Result for an interval word such as `1d`: `Some(true)` for daily intervals, `Some(false)` for other intervals.
 fn interval(word: &str) -> Option<bool> {
     let unit = word.trim_start_matches(|c: char| c.is_ascii_digit());
     let counted = unit.len() < word.len();

@@ -1,4 +1,4 @@
-//! Tables with a header and records: the reader loop shared by such formats.
+//! Tables with a header and records: the reader loop of all such formats.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use crate::normalize::RowError;
 use crate::price::bar_parser::PriceCells;
 use crate::source::csv_reader::{CsvReader, CsvRecord};
 
-/// Position of a missing column. Its field is empty in every record.
+/// Position of a missing column. The field of such a column is empty in every record.
 pub(super) const NONE: usize = usize::MAX;
 
 /// Table after its header was read.
@@ -45,7 +45,7 @@ impl<R: Read> HeaderedTable<R> {
         self.header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(NONE)
     }
 
-    /// Passes every record to `row`. A record that fails or has another shape is rejected.
+    /// Calls `row` for every record. A record is rejected if `row` fails or if the number of fields is wrong.
     pub(super) fn for_each_record(
         mut self,
         rows: &mut RowAccumulator,
@@ -67,7 +67,7 @@ impl<R: Read> HeaderedTable<R> {
     }
 }
 
-/// Fails if a record has another number of fields than the header. Extra empty fields at its end are ignored.
+/// Fails if a record has another number of fields than the header. Additional empty fields at the end are ignored.
 fn check_shape(columns: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     if record.unclosed {
         return Err(RowError::new(

@@ -1,7 +1,7 @@
-//! Rows whose prices and dividends are adjusted for splits up to the newest day, or not adjusted.
+//! Rows whose prices and dividends are either adjusted for splits up to the newest day, or not adjusted.
 //!
-//! In a file of one symbol, the newest row has that day. In a table of many symbols, whose series may end on
-//! different days, it is the source's newest day of each symbol.
+//! In a file of one symbol, the newest day is the day of the newest row. In a table of many symbols, the series may end
+//! on different days. The newest day is then the source's newest day of each symbol.
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;
@@ -22,12 +22,12 @@ pub(super) struct AdjustedTradingDay<'a> {
     pub(super) date: NaiveDate,
     /// `None` in a file without prices.
     pub(super) prices: Option<PriceCells<'a>>,
-    /// All cash paid, including capital gains.
+    /// Total cash paid, including capital gains.
     pub(super) dividend: Option<Decimal>,
     pub(super) capital_gain: Option<Decimal>,
     /// True if the file has a dividend column.
     pub(super) has_dividends: bool,
-    /// Cell of the close adjusted for dividends too; empty if the file has none.
+    /// Cell of the close that is adjusted for splits and dividends; empty if the file has none.
     pub(super) adjusted_close: &'a [u8],
     /// Old and new shares.
     pub(super) split: Option<(Decimal, Decimal)>,
@@ -50,8 +50,8 @@ impl<'a> NewestBasis<'a> {
         Self { one_symbol, basis, options, dividends: Vec::new(), days: SeriesDates::default() }
     }
 
-    /// Adds a day's dividends, split and price. If the price is rejected, the dividends and the split stay. The day
-    /// stays too, since the file's rows are adjusted for its split.
+    /// Adds the dividends, the split and the price of a day. If the price is rejected, the dividends and the split are
+    /// kept, because other rows are adjusted for the split.
     pub(super) fn add(
         &mut self,
         day: &AdjustedTradingDay<'_>,
@@ -94,7 +94,8 @@ impl<'a> NewestBasis<'a> {
         Ok(())
     }
 
-    /// Checks that the rows are daily, and sets their share basis. For one symbol, it is that of the newest day.
+    /// Checks that the rows are daily, and sets their share basis. For one symbol, it is the share basis of the newest
+    /// day.
     pub(super) fn finish(mut self, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
         let named = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
         let newest = self.days.check_daily()?.filter(|_| named);
@@ -112,7 +113,8 @@ impl<'a> NewestBasis<'a> {
     }
 }
 
-/// Dividend without the capital gain that is part of it. A larger capital gain is separate from the dividend.
+/// Dividend less the capital gain that it contains. A capital gain larger than the dividend is separate, and is not
+/// subtracted.
 fn without_gain(dividend: Option<Decimal>, capital_gain: Option<Decimal>) -> Option<Decimal> {
     match (dividend, capital_gain) {
         (Some(dividend), Some(gain)) if gain <= dividend => {

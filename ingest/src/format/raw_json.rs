@@ -1,4 +1,4 @@
-//! JSON values as slices of the source text. Numbers keep their digits, and only requested values are built.
+//! JSON values as slices of the source text. Numbers keep their digits, and only requested values are parsed.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ impl<'de> Deserialize<'de> for ObjectMembers<'de> {
 #[derive(Deserialize)]
 struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Text of a JSON string; `None` for another value.
+/// Text of a JSON string; `None` for a value of another type.
 pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -46,7 +46,7 @@ pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Names of an object's members, for finding one that appears twice.
+/// Names of an object's members, to find a name that occurs twice.
 #[derive(Default)]
 struct MemberNames<'a> {
     few: Vec<Cow<'a, str>>,
@@ -54,10 +54,10 @@ struct MemberNames<'a> {
 }
 
 impl<'a> MemberNames<'a> {
-    /// Number of names up to which a list is faster than a set.
+    /// Maximum number of names for which a list is faster than a set.
     const FEW: usize = 32;
 
-    /// Adds a name; false if it was there.
+    /// Adds a name. False if the name is already present.
     fn insert(&mut self, name: Cow<'a, str>) -> bool {
         if self.few.contains(&name) {
             return false;
@@ -71,7 +71,7 @@ impl<'a> MemberNames<'a> {
 }
 
 impl ObjectMembers<'_> {
-    /// First name that two members have.
+    /// First name that occurs twice.
     pub(super) fn repeated_name(&self) -> Option<&str> {
         let mut names = MemberNames::default();
         let name = self.0.iter().map(|(name, _)| name).find(|name| !names.insert(Cow::Borrowed(name)));
@@ -79,7 +79,7 @@ impl ObjectMembers<'_> {
     }
 }
 
-/// Name that two members of one object have, at any depth of a well-formed text.
+/// Name that occurs twice in one object, at any depth of a well-formed text.
 pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
     // Names of the open objects; a list has none.
     let mut open: Vec<Option<MemberNames<'_>>> = Vec::new();
@@ -110,7 +110,7 @@ pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
     None
 }
 
-/// End of the string that begins at a position.
+/// Position after the string that begins at `begin`.
 fn string_end(text: &str, begin: usize) -> usize {
     let (bytes, mut at) = (text.as_bytes(), begin + 1);
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
@@ -128,7 +128,7 @@ fn string_end(text: &str, begin: usize) -> usize {
 pub(super) struct RawJson<'a>(&'a str);
 
 impl<'a> RawJson<'a> {
-    /// Validates a whole document. An object with two members of one name is an error: either value may be meant.
+    /// Validates a whole document. An object with two members of one name is an error, because it is ambiguous.
     pub(super) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         let value = serde_json::from_str::<&RawValue>(text.trim_start_matches('\u{feff}'))?.get();
         match find_repeated_member(value) {
@@ -150,19 +150,19 @@ impl<'a> RawJson<'a> {
         self.0.starts_with('{')
     }
 
-    /// Members of an object; empty for another value.
+    /// Members of an object; empty for a value of another type.
     pub(super) fn members(self) -> Vec<(Cow<'a, str>, Self)> {
         let members = serde_json::from_str::<ObjectMembers<'a>>(self.0).map(|members| members.0);
         members.unwrap_or_default().into_iter().map(|(name, value)| (name, Self(value.get()))).collect()
     }
 
-    /// Items of a list; empty for another value.
+    /// Items of a list; empty for a value of another type.
     pub(super) fn items(self) -> Vec<Self> {
         let items = serde_json::from_str::<Vec<&'a RawValue>>(self.0).unwrap_or_default();
         items.into_iter().map(|item| Self(item.get())).collect()
     }
 
-    /// Member of an object.
+    /// Member of an object by name.
     pub(super) fn get(self, name: &str) -> Option<Self> {
         self.members().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }

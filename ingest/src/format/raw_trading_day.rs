@@ -14,7 +14,7 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::{RowError, is_absent_value, trim_blanks};
 use crate::price::bar_parser::PriceCells;
 
-/// Trading day with unadjusted values. Column names are for messages.
+/// Trading day with unadjusted values. The names of columns are for messages.
 pub(super) struct RawTradingDay<'a> {
     pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
@@ -23,7 +23,7 @@ pub(super) struct RawTradingDay<'a> {
     pub(super) dividend: (&'static str, &'a [u8]),
     /// True if the file has a dividend column.
     pub(super) has_dividends: bool,
-    /// Cell of the close adjusted for splits and dividends; empty if the file has none.
+    /// Cell of the close that is adjusted for splits and dividends; empty if the file has none.
     pub(super) adjusted_close: &'a [u8],
     /// Column and cell of the new shares per old share. Absent, 0 or 1 means no split.
     pub(super) ratio: (&'static str, &'a [u8]),
@@ -33,7 +33,7 @@ pub(super) struct RawTradingDay<'a> {
 }
 
 impl RawTradingDay<'_> {
-    /// Adds the price, the dividend and the split. If one is invalid, none is added.
+    /// Adds the price, the dividend and the split. If one of them is invalid, nothing is added.
     pub(super) fn add_to(&self, options: &ReaderOptions, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let amount = parse_cash_amount(self.dividend.0, self.dividend.1)?;
         let shares = parse_split_shares(self.ratio.0, self.ratio.1)?;
@@ -56,7 +56,7 @@ impl RawTradingDay<'_> {
     }
 }
 
-/// Regular cash dividend as declared, in the currency of the command line, if it names one.
+/// Regular cash dividend as declared. If the command line gives a currency, the amount is in this currency.
 pub(super) fn regular_dividend(
     symbol: &Symbol,
     ex_date: NaiveDate,
@@ -86,7 +86,7 @@ pub(super) fn plain_split(symbol: &Symbol, ex_date: NaiveDate, (from, to): (Deci
     Split { symbol, ex_date, from, to, declaration_date: None, payable_date: None, r#type: None }
 }
 
-/// Parses a paid amount; zero gives `None`.
+/// Parses a paid amount; `None` for an amount of 0.
 pub(super) fn parse_cash_amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, RowError> {
     let cell = trim_blanks(cell);
     if is_absent_value(cell) {
@@ -103,7 +103,7 @@ pub(super) fn parse_cash_amount(column: &str, cell: &[u8]) -> Result<Option<Deci
     Ok((parsed.value > Decimal::ZERO).then_some(parsed.value))
 }
 
-/// Parses the old and new shares of a split; a ratio of 0 or 1 gives `None`.
+/// Parses the old and new shares of a split; `None` for a ratio of 0 or 1.
 pub(super) fn parse_split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, RowError> {
     let text = String::from_utf8_lossy(trim_blanks(cell));
     let parsed = parse_decimal(&text).ok().map(|ratio| ratio.value);
@@ -119,7 +119,7 @@ pub(super) fn parse_split_shares(column: &str, cell: &[u8]) -> Result<Option<(De
     split_ratio::parse_ratio(&text).map(Some).ok_or_else(|| RowError::new("bad_number", message))
 }
 
-/// Days of a single-symbol file. Their distances distinguish daily rows from weekly and monthly ones.
+/// Days of a single-symbol file. The gaps between them show if the rows are daily, weekly or monthly.
 #[derive(Default)]
 pub(super) struct SeriesDates(Vec<i32>);
 
@@ -148,7 +148,7 @@ impl SeriesDates {
     }
 }
 
-/// Interval of sorted days if nearly all are a week or a month apart.
+/// Name of the interval of sorted days, if nearly all of them are a week or a month apart.
 fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
     let gaps: Vec<i32> = days.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if gaps.len() < 4 {

@@ -1,13 +1,13 @@
 //! Split ratios written as one number: 7.0 is 1 to 7, 0.1 is 10 to 1, 1.5 is 2 to 3.
 //!
-//! A ratio below 1 is n to 1 if that rounds to it at the digits given, for one n only: 0.033333 is 30 to 1 (R39).
+//! A ratio below 1 is n to 1 if exactly one n rounds to it with the given digits: 0.033333 is 30 to 1 (R39).
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
 /// Largest denominator of a truncated ratio, such as 0.3333.
 const MAX_CUT_DENOMINATOR: i64 = 20;
 
-/// Old and new shares in the smallest whole numbers; `None` for an invalid ratio.
+/// Old and new shares as the smallest whole numbers; `None` for an invalid ratio.
 pub(super) fn whole_shares(ratio: Decimal) -> Option<(Decimal, Decimal)> {
     if ratio <= Decimal::ZERO {
         return None;
@@ -41,7 +41,8 @@ pub(super) fn parse_ratio(text: &str) -> Option<(Decimal, Decimal)> {
     }
 }
 
-/// Number n of a reverse split n to 1 that rounds to a ratio below 1 at its digits; `None` if no or several n do.
+/// Number n of a reverse split n to 1 for which 1/n rounds to the ratio. `None` if there is no such n, or more than
+/// one.
 fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     let rounds = |old: Decimal| {
         let quotient = Decimal::ONE.checked_div(old)?;
@@ -54,7 +55,7 @@ fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     (ratio < Decimal::ONE && (is_exact || is_only)).then_some(old)
 }
 
-/// Fraction of small numbers from which a number with many digits was truncated or rounded.
+/// Fraction of small numbers that was truncated or rounded to a number with many digits.
 fn cut_short(ratio: Decimal) -> Option<(i128, i128)> {
     let step = Decimal::new(1, ratio.scale());
     (1..=MAX_CUT_DENOMINATOR).find_map(|from| {

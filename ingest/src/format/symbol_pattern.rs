@@ -42,7 +42,7 @@ impl SymbolPattern {
         })
     }
 
-    /// Text at the symbol's position, if the whole text fits the pattern.
+    /// Text at the position of the symbol; `None` if the text does not fit the pattern.
     pub(super) fn extract_text<'a>(&self, text: &'a str) -> Option<&'a str> {
         text.strip_prefix(self.before.as_str())?.strip_suffix(self.after.as_str())
     }

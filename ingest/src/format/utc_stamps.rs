@@ -1,4 +1,4 @@
-//! UTC stamps in the date columns of a file, and the exchange's time zone that they show.
+//! UTC times in the date columns of a file, and the exchange's time zone that follows from them.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::normalize::{ExchangeZone, StampReading, interpret_stamps, is_absent_v
 use crate::source::csv_reader::CsvReader;
 use crate::source::feed_files::Encoding;
 
-/// Names of columns with the day of a row, besides names that end with `date`.
+/// Names of columns with the day of a row, in addition to names that end with `date`.
 const DAYS: [&str; 6] = ["", "datetime", "timestamp", "time", "day", "asof"];
 
 impl FileFormat {
-    /// Zone in which the UTC stamps of a file's first rows are midnights; `None` if the file has no such stamps. A map
-    /// names its zone itself.
+    /// Zone in which the UTC times of a file's first rows are midnights; `None` if the file has no such times. A map
+    /// contains its own zone.
     ///
     /// # Errors
-    /// The stamps are midnights, and the rows do not show whether they are times of the written date.
+    /// The times are midnights in a zone, but the rows do not show if the written date is the day of the row.
     pub(crate) fn exchange_zone(&self, head: &FileHead) -> Result<Option<ExchangeZone>, String> {
         if matches!(self, Self::Mapped { .. }) {
             return Ok(None);
@@ -39,7 +39,7 @@ impl FileFormat {
     }
 }
 
-/// First cell and all stamps of each date column whose cells are all UTC stamps.
+/// First cell and all UTC times of each date column that contains only UTC times.
 fn stamp_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
     let columns = if head.encoding == Encoding::Csv { table_columns(head) } else { json_members(&head.text) };
     let mut found = Vec::new();
@@ -54,7 +54,7 @@ fn stamp_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
     found
 }
 
-/// Cells of the columns whose first cell is a UTC stamp, by name.
+/// Cells of the columns whose first cell is a UTC time, by column name.
 fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
     let mut columns = BTreeMap::new();
     let is_stamp =
@@ -76,7 +76,7 @@ fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
     columns
 }
 
-/// Texts of a JSON document, by the name of their member.
+/// Texts of a JSON document, by the names of their members.
 fn json_members(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
     // Pieces alternate between the outside and the inside of a text. A text with an escaped quote shifts them, which

@@ -1,7 +1,7 @@
 //! Reader loops shared by the vendor formats, for CSV and JSON records.
 //!
-//! A record is a row of a table or an object of a JSON document. Names are normalized, so that a format names a
-//! field once for both encodings.
+//! A record is a row of a table or an object of a JSON document. Names of fields are normalized, so that CSV and JSON
+//! need only one name for a field.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -18,14 +18,14 @@ use crate::normalize::{RowError, is_absent_value};
 use crate::source::csv_reader::{CsvRecord, LineReader};
 use crate::source::feed_files::Encoding;
 
-/// Maximum size of a JSON document in bytes; it is in memory as a whole.
+/// Maximum size of a JSON document, in bytes. The whole document is in memory.
 const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;
 
-/// One record, in any encoding.
+/// One record in any encoding.
 pub(super) struct VendorRow<'a> {
     names: Cow<'a, [String]>,
     cells: Vec<Cow<'a, str>>,
-    /// Line of a table, or number of an object in its document, from 1.
+    /// Line in a table, or number of an object in its document, from 1.
     pub(super) line: u64,
     /// Source text of the record.
     pub(super) raw: &'a [u8],
@@ -37,7 +37,7 @@ impl<'a> VendorRow<'a> {
         Self { names: Cow::Borrowed(header), cells, line: record.line, raw: record.raw }
     }
 
-    /// Record of an object's members; nested lists and objects are skipped.
+    /// Record with the members of an object. Nested lists and objects are skipped.
     pub(super) fn of_json(object: RawJson<'a>, line: u64) -> Self {
         let mut row =
             Self { names: Cow::Owned(Vec::new()), cells: Vec::new(), line, raw: object.raw().as_bytes() };
@@ -45,7 +45,7 @@ impl<'a> VendorRow<'a> {
         row
     }
 
-    /// Adds the members of an object; existing names keep their values.
+    /// Adds the members of an object. Fields that already have a value keep it.
     pub(super) fn add(&mut self, object: RawJson<'a>) {
         for (name, value) in object.members() {
             if let Some(text) = value.text() {
@@ -59,12 +59,12 @@ impl<'a> VendorRow<'a> {
         self.cells.push(text);
     }
 
-    /// True if the record has one of these names, with or without a value.
+    /// True if the record has a field with one of these names, even without a value.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.names.iter().any(|name| names.contains(&name.as_str()))
     }
 
-    /// First value under one of these names; `None` if all are absent.
+    /// First value of a field with one of these names; `None` if all are absent.
     pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|wanted| {
             let index = self.names.iter().position(|name| name == wanted)?;
@@ -75,17 +75,17 @@ impl<'a> VendorRow<'a> {
         })
     }
 
-    /// First value as bytes; empty if absent.
+    /// First value of a field with one of these names, as bytes; empty if absent.
     pub(super) fn bytes(&self, names: &[&str]) -> &[u8] {
         self.text(names).unwrap_or_default().as_bytes()
     }
 
-    /// Date, without the midnight that some vendors append.
+    /// Date without the midnight time that some vendors append.
     pub(super) fn date(&self, names: &[&str]) -> Option<&str> {
         self.text(names).map(strip_midnight)
     }
 
-    /// Fraction as percent; a number with a percent sign stays unchanged.
+    /// Converts a fraction to percent. A number with a percent sign stays unchanged.
     pub(super) fn percent(&self, names: &[&str]) -> Option<String> {
         self.text(names).map(|text| match text.strip_suffix('%') {
             Some(percent) => percent.trim().to_owned(),
@@ -103,7 +103,8 @@ impl<'a> VendorRow<'a> {
     }
 }
 
-/// Normalized name. Massive's `T` and `t` differ, and Alpha Vantage numbers its names: `4. close`.
+/// Normalizes a name. A name of one letter stays unchanged, because Massive's `T` and `t` differ. The number in a name
+/// such as Alpha Vantage's `4. close` is removed.
 fn normalize_field_name(name: &str) -> String {
     if name.len() == 1 {
         return name.to_owned();
@@ -112,7 +113,7 @@ fn normalize_field_name(name: &str) -> String {
     normalize_column_name(unnumbered.unwrap_or(name))
 }
 
-/// Day of a date with the time of midnight: `2015-01-02T00:00:00.000Z`.
+/// Day of a date that ends with the time of midnight: `2015-01-02T00:00:00.000Z`.
 pub(super) fn strip_midnight(text: &str) -> &str {
     match (text.get(..10), text.get(11..19)) {
         (Some(day), Some("00:00:00")) => day,
@@ -120,14 +121,14 @@ pub(super) fn strip_midnight(text: &str) -> &str {
     }
 }
 
-/// Number times a factor. Other text stays unchanged; a later check reports it.
+/// Multiplies a number by a factor. Other text stays unchanged, and a later check reports it.
 pub(super) fn scale_number(text: &str, factor: Decimal) -> String {
     let number = market::decimal::parse_figure(text).ok();
     let product = number.and_then(|number| number.value.checked_mul(factor));
     product.map_or_else(|| text.to_owned(), |product| product.normalize().to_string())
 }
 
-/// Counts a record, and rejects it if `row` returns an error.
+/// Counts a record, and rejects the record if `row` returns an error.
 pub(super) fn count_row(
     row: &VendorRow<'_>,
     rows: &mut RowAccumulator,
@@ -139,7 +140,7 @@ pub(super) fn count_row(
     }
 }
 
-/// Passes every JSON document of a file to `each`, with its line. A document is a line of NDJSON, or the whole file.
+/// Calls `each` for every JSON document of a file, with its line. A document is a line of NDJSON, or the whole file.
 pub(super) fn read_documents(
     reading: VendorFile<'_>,
     rows: &mut RowAccumulator,
@@ -182,7 +183,7 @@ pub(super) fn read_documents(
     Ok(())
 }
 
-/// Passes every record of a file to `read`: rows of a table, or objects inside the vendors' wrappers.
+/// Calls `read` for every record of a file: the rows of a table, or the objects inside the vendors' wrappers.
 pub(super) fn read_rows(
     reading: VendorFile<'_>,
     rows: &mut RowAccumulator,
@@ -203,7 +204,8 @@ pub(super) fn read_rows(
     })
 }
 
-/// Passes every object of a JSON file to `each`, with the enclosing page, and its line or its number from 1.
+/// Calls `each` for every object of a JSON file, with the enclosing page. The number is its line, or its position from
+/// 1.
 pub(super) fn read_objects(
     reading: VendorFile<'_>,
     rows: &mut RowAccumulator,
@@ -219,7 +221,7 @@ pub(super) fn read_objects(
     })
 }
 
-/// Maximum depth of nested lists; deeper lists are not records.
+/// Maximum depth of nested lists. Lists below this depth are not read as records.
 const MAX_NESTING: u32 = 8;
 
 /// Finds the records of a document: in a list, under `results` or `data` of a page, or the document itself.

@@ -21,7 +21,7 @@ pub(super) struct SyntheticDistribution {
 }
 
 impl SyntheticDistribution {
-    /// True if the share price drops by the amount on the ex-date.
+    /// True if the share price falls by the amount on the ex-date.
     pub(super) fn is_cash(&self) -> bool {
         self.kind != DividendType::Stock
     }
@@ -114,7 +114,7 @@ fn extras(
 /// Part of the parent's value that a spin-off removes, in hundredths of a percent.
 pub(super) const SPIN_OFF: i64 = 1_500;
 
-/// Record date whose settlement cycle gives this ex-date (R1).
+/// Position of the record date from which this ex-date follows (R1).
 fn record_position(market: &SyntheticMarket, ex: usize) -> usize {
     let sessions = &market.sessions;
     if sessions.day(ex + 2) <= ymd(2017, 9, 6) {
@@ -160,7 +160,7 @@ pub(super) fn write_dividends(
     }
 }
 
-/// Amount in the currency of declaration, at a fixed rate. Pence are hundredths of a pound.
+/// Amount in the currency of the declaration, at a fixed rate. Pence are hundredths of a pound.
 fn in_currency(plan: &SecurityPlan, payment: &SyntheticDistribution) -> i64 {
     match plan.shape.pays_in {
         "EUR" => payment.amount / 100 * 92,

@@ -1,4 +1,4 @@
-//! Well-known tickers for the demo market. The shape of each security resembles the company or fund.
+//! Well-known tickers for the demo market. The shape of each security is similar to the real company or fund.
 
 use super::naming::{
     CONSUMER_DISCRETIONARY, CONSUMER_STAPLES, ENERGY, FINANCIALS, HEALTH_CARE, INFORMATION_TECHNOLOGY,
@@ -11,7 +11,7 @@ pub(super) struct FamiliarSecurity {
     index: u64,
     pub(super) ticker: &'static str,
     pub(super) name: &'static str,
-    /// Positions in [`super::naming::SECTORS`] and among the sector's industries.
+    /// Positions of the sector in [`super::naming::SECTORS`], and of the industry in the sector.
     pub(super) sector: usize,
     pub(super) industry: usize,
 }
@@ -47,7 +47,7 @@ const FAMILIAR: [FamiliarSecurity; 18] = [
     familiar(59, "VYM", "High Dividend Yield Fund", FINANCIALS, 2),
 ];
 
-/// Familiar company or fund at an index, if any.
+/// Familiar company or fund at an index; `None` at other indexes.
 pub(super) fn familiar_at(index: u64) -> Option<&'static FamiliarSecurity> {
     FAMILIAR.iter().find(|familiar| familiar.index == index)
 }

@@ -10,12 +10,12 @@ use super::security_shape::shape_of;
 use super::share_changes::{ShareChanges, scaled};
 use super::synthetic_market::SyntheticMarket;
 
-/// Columns of [`write_etf`].
+/// Columns that [`write_etf`] writes.
 pub(super) const ETF_COLUMNS: &str = "symbol,as_of,issuer,asset_class,category,strategy,index_name,domicile,\
     inception_date,expense_ratio,aum,nav,nav_date,sec_yield_30d,is_leveraged,is_inverse,leverage_factor,\
     related_symbol,turnover";
 
-/// Columns of [`write_holdings`].
+/// Columns that [`write_holdings`] writes.
 pub(super) const HOLDING_COLUMNS: &str =
     "etf_symbol,as_of,name,weight,symbol,asset_type,market_value,currency,sector,country";
 
@@ -66,8 +66,8 @@ const CASH: i64 = 50;
 /// Number of sessions between the two snapshots of a fund.
 const SNAPSHOT_GAP: usize = 63;
 
-/// Appends two complete snapshots of a fund's positions. The older snapshot has other weights. Returns the
-/// number of rows.
+/// Appends two complete snapshots of a fund's holdings, and returns the number of rows. The older snapshot has other
+/// weights.
 pub(super) fn write_holdings(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
@@ -115,7 +115,7 @@ fn position_row(
         .end();
 }
 
-/// Securities in a fund: the next securities by index. A sector fund has only securities of its sector.
+/// Securities in a fund: the next securities by index. A sector fund contains only securities of its sector.
 fn constituents(fund: &SecurityPlan, market: &SyntheticMarket) -> Vec<SecurityPlan> {
     let (wanted, scanned) = if fund.index == 0 { (100, 5_000) } else { (30, 2_000) };
     let candidates = (1..market.symbols.min(scanned)).map(|step| (fund.index + step) % market.symbols);
@@ -128,7 +128,7 @@ fn constituents(fund: &SecurityPlan, market: &SyntheticMarket) -> Vec<SecurityPl
     candidates.filter(fits).take(wanted).map(|index| SecurityPlan::new(index, market)).collect()
 }
 
-/// Decreasing weights in hundredths of a percent. The weights and the cash add up to exactly 100 %.
+/// Decreasing weights in hundredths of a percent. All weights and the cash weight add up to exactly 100 %.
 fn weights(count: i64, tilt: i64) -> Vec<i64> {
     let shares: Vec<i64> = (0..count).map(|number| (count - number) + tilt * count).collect();
     let (total, whole) = (shares.iter().sum::<i64>().max(1), 10_000 - CASH);

@@ -1,5 +1,5 @@
-//! Writer of the generated market. Blocks of securities are generated in parallel; each block has a price file, and
-//! other kinds are written in order.
+//! Writer of the generated market. Blocks of securities are generated in parallel. Each block has a price file. The
+//! rows of other kinds are written in order.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,10 +19,10 @@ use super::{distributions, funds, price_walk, regular_ex_dates, security_rows};
 
 /// Columns of the price files.
 const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";
-/// Bytes of prices that are buffered before a write.
+/// Number of price bytes that are buffered before a write.
 const CHUNK: usize = 1 << 20;
 
-/// Files that grow block by block: name and header.
+/// Files to which every block appends: name and header.
 const GROWING: [(&str, &str); 5] = [
     (
         "dividends.csv",
@@ -43,14 +43,14 @@ pub(super) struct RowCounts {
     pub(super) bytes: u64,
 }
 
-/// Text of one block for the growing files.
+/// Text that one block appends to the files of [`GROWING`].
 #[derive(Default)]
 struct SecurityBlock {
     text: [Vec<u8>; 5],
     counts: RowCounts,
 }
 
-/// Writer that writes blocks in order, although they are generated in any order.
+/// Writer that writes blocks in order, in whatever order they are generated.
 struct OrderedWriter {
     files: Vec<BufWriter<File>>,
     waiting: BTreeMap<u64, SecurityBlock>,
@@ -140,7 +140,7 @@ fn prices_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("prices-{:04}.csv", number + 1))
 }
 
-/// Prepares the folder. Files of an earlier run are replaced; other files are an error.
+/// Prepares the folder. Files of an earlier run are replaced. Any other file is an error.
 fn prepare(dir: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
@@ -160,7 +160,7 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Text that identifies the generator's folders.
+/// Text by which a folder of the generator is recognized.
 const MARK: &[u8] = b"SPY,Synthetic Benchmark Fund,";
 
 fn is_own(path: &Path) -> bool {
@@ -173,7 +173,7 @@ fn create(path: &Path) -> anyhow::Result<File> {
     File::create(path).with_context(|| format!("cannot create {}", path.display()))
 }
 
-/// Writes the securities first, so that the next run recognizes the folder of an interrupted one.
+/// Writes the securities first, so that a later run recognizes the folder of an interrupted run.
 fn write_securities(market: &SyntheticMarket, dir: &Path) -> anyhow::Result<u64> {
     let mut text = format!("{}\n", security_rows::SECURITY_COLUMNS).into_bytes();
     (0..market.symbols).for_each(|index| {

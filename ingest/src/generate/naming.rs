@@ -15,7 +15,7 @@ pub(super) const SECTORS: [(&str, [&str; 3]); 11] = [
     ("Utilities", ["Electric Utilities", "Water Utilities", "Gas Utilities"]),
 ];
 
-/// Positions in [`SECTORS`] used by shapes and familiar tickers.
+/// Positions in [`SECTORS`] that shapes and familiar tickers use.
 pub(super) const CONSUMER_DISCRETIONARY: usize = 1;
 pub(super) const CONSUMER_STAPLES: usize = 2;
 pub(super) const ENERGY: usize = 3;
@@ -30,15 +30,15 @@ pub(super) const FOREIGN: [&str; 6] = ["GB", "DE", "FR", "JP", "BR", "CA"];
 
 const CONSONANTS: [char; 9] = ['B', 'D', 'L', 'M', 'N', 'R', 'S', 'T', 'V'];
 const VOWELS: [char; 5] = ['A', 'E', 'I', 'O', 'U'];
-/// Number of syllables, from nine consonants and five vowels.
+/// Number of syllables, each of one of nine consonants and one of five vowels.
 const SYLLABLES: u64 = 45;
-/// Number of securities whose current and former tickers have three syllables. Tickers of later securities have
+/// Number of securities whose current and former tickers have three syllables. The tickers of all later securities have
 /// four.
 const SHORT: u64 = SYLLABLES.pow(3) / 2;
-/// Maximum number of securities. Their current and former tickers are distinct.
+/// Maximum number of securities for which all current and former tickers are distinct.
 pub(super) const MAX_SYMBOLS: u64 = 1_000_000;
 
-/// Ticker of a security, with at least six letters. Listed American tickers have fewer, so no real ticker is used.
+/// Ticker of a security, with at least six letters. Real American tickers are shorter.
 pub(super) fn ticker(index: u64) -> String {
     match index.checked_sub(SHORT) {
         None => spelled(index, 3),
@@ -55,7 +55,7 @@ pub(super) fn former_ticker(index: u64) -> String {
     }
 }
 
-/// The ticker with the number `number` among the tickers of `syllables` syllables.
+/// Ticker `number` among the tickers of `syllables` syllables.
 fn spelled(number: u64, syllables: u32) -> String {
     let tickers = SYLLABLES.pow(syllables);
     // The factor and the number of tickers are coprime, so every number below it gives another ticker.

@@ -29,18 +29,18 @@ struct CorporateAction {
     to: i64,
     /// Cash per share that leaves the price, in millionths of a dollar.
     cash: i64,
-    /// Remaining part of the share's value, in hundredths of a percent.
+    /// Part of the share's value that remains after the action, in hundredths of a percent.
     kept: i64,
 }
 
 const NO_STEP: CorporateAction = CorporateAction { from: 1, to: 1, cash: 0, kept: 10_000 };
 /// One cent, in millionths of a dollar.
 const CENT: i64 = 10_000;
-/// Sessions in the average daily value.
+/// Number of sessions in the average daily value.
 const QUARTER: usize = 63;
-/// Sessions over which the price reverts to the value.
+/// Number of sessions in which the price returns to the value.
 const REVERSION: i64 = 512;
-/// Sessions in a year.
+/// Number of sessions in a year.
 const SESSIONS: i64 = 252;
 
 /// Appends the bars of a security.
@@ -108,13 +108,13 @@ fn steps(
 struct PriceWalk {
     random: SplitMix64,
     price: i64,
-    /// Value to which the price reverts.
+    /// Value to which the price returns over time.
     value: i64,
-    /// Daily part of the yearly dividend. The price rises by this amount, and ex-dates subtract it again.
+    /// Daily part of the yearly dividend. The price rises by it every day, and falls by the dividend on the ex-date.
     carry: i64,
-    /// Old and new shares since the first day, which define the share basis of the day.
+    /// Old and new shares since the first day, from which the share basis of the day follows.
     ratio: (i64, i64),
-    /// Remaining part of the planned value, in hundredths of a percent.
+    /// Part of the planned value that remains, in hundredths of a percent.
     kept: i64,
     year: i32,
     volume: i64,

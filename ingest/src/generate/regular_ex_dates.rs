@@ -6,22 +6,22 @@ use market::event::Frequency;
 use super::security_plan::SecurityPlan;
 use super::synthetic_market::SyntheticMarket;
 
-/// Regular ex-date, and the part of the yearly rate paid on it.
+/// Regular ex-date, and the part of the yearly dividend that is paid for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegularExDate {
     pub(super) position: usize,
-    /// Calendar year whose dividend rate applies.
+    /// Calendar year whose dividend rate applies to the payment.
     pub(super) rate_year: i32,
-    /// Part of the yearly rate, as numerator and denominator.
+    /// Part of the yearly dividend, as numerator and denominator.
     pub(super) part: (i64, i64),
 }
 
-/// Gaps in days between irregular payments.
+/// Gaps between irregular payments, in days.
 const IRREGULAR_GAPS: [u64; 6] = [70, 210, 130, 320, 95, 260];
-/// Maximum days between the end of the history and the ex-date of a declared dividend.
+/// Maximum number of days between the end of the history and the ex-date of a declared dividend.
 const DECLARED_AHEAD: u64 = 45;
 
-/// All regular ex-dates of a plan, including declared ex-dates after the history.
+/// All regular ex-dates of a plan, including declared ex-dates after the end of the history.
 pub(super) fn regular_ex_dates(plan: &SecurityPlan, market: &SyntheticMarket) -> Vec<RegularExDate> {
     let sessions = &market.sessions;
     let (start, end) = (sessions.day(plan.start), sessions.last_day());
@@ -49,8 +49,8 @@ pub(super) fn regular_ex_dates(plan: &SecurityPlan, market: &SyntheticMarket) ->
     dues.filter(within).filter(|due| declared(due.position)).collect()
 }
 
-/// First session on or after a date that can be an ex-date. Two days cannot: a shorter settlement cycle began on
-/// them, so no record date maps to them.
+/// First session on or after a date that can be an ex-date. On two sessions a shorter settlement cycle began. No record
+/// date gives these two sessions as ex-date.
 pub(super) fn ex_session(market: &SyntheticMarket, date: NaiveDate) -> usize {
     let position = market.sessions.on_or_after(date);
     let day = market.sessions.day(position);
@@ -75,7 +75,7 @@ fn without_rhythm(
     days.take_while(|day| *day <= limit).map(|day| (day, day.year(), (1, 2))).collect()
 }
 
-/// Due days of a calendar year. Days stop at the 25th, so that moving to a session never leaves the year.
+/// Due days of a calendar year. They are on the 25th or earlier, so that the next session is still in the year.
 fn in_year(plan: &SecurityPlan, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let day = 3 + (plan.index * 7 % 22) as u32;
     let phase = 1 + (plan.index % 3) as u32;
@@ -96,7 +96,7 @@ fn in_year(plan: &SecurityPlan, frequency: Frequency, year: i32) -> Vec<(NaiveDa
         .collect()
 }
 
-/// Position of the declaration date.
+/// Position of the session of the declaration date.
 pub(super) fn declaration_position(plan: &SecurityPlan, market: &SyntheticMarket, position: usize) -> usize {
     let sessions = &market.sessions;
     sessions.on_or_before(sessions.day(position) - Days::new(plan.shape.notice))

@@ -1,4 +1,4 @@
-//! Plan of one security: identity, trading period, and yearly path of value and dividend.
+//! Plan of one security: identity, trading period, and value and dividend of each year.
 
 use chrono::{Datelike, NaiveDate};
 use market::event::{FormerSymbol, SecurityType};
@@ -23,7 +23,7 @@ pub(super) struct SecurityPlan {
     pub(super) index: u64,
     pub(super) shape: &'static SecurityShape,
     pub(super) symbol: String,
-    /// Former ticker, and the position of its last session.
+    /// Former ticker, and the position of the last session with it.
     pub(super) former: Option<(String, usize)>,
     /// Familiar company or fund with this ticker.
     pub(super) familiar: Option<&'static FamiliarSecurity>,
@@ -35,7 +35,7 @@ pub(super) struct SecurityPlan {
     pub(super) shares: i64,
     pub(super) volume: i64,
     pub(super) volatility: i64,
-    /// Number of yearly raises before the history, and the last year with such a raise.
+    /// Number of yearly raises before the history, and the last year of these raises.
     pub(super) streak_seed: Option<(i32, i32)>,
     pub(super) random: SplitMix64,
     first_year: i32,
@@ -74,7 +74,7 @@ impl SecurityPlan {
         plan
     }
 
-    /// Yearly path from the first year of trading to the year after the history.
+    /// Planned years, from the first year of trading to the year after the history.
     fn path(&mut self, streak: i32, market: &SyntheticMarket) -> Vec<PlannedYear> {
         let shape = self.shape;
         let value = shape.price * 10_000 * self.random.between(80, 125);
@@ -95,7 +95,7 @@ impl SecurityPlan {
         years
     }
 
-    /// Path of a calendar year, on the share basis of the first day.
+    /// Plan of a calendar year, on the share basis of the first day.
     pub(super) fn year(&self, year: i32) -> PlannedYear {
         let last = self.years.len() - 1;
         self.years[usize::try_from(year - self.first_year).unwrap_or(0).min(last)]
@@ -105,7 +105,7 @@ impl SecurityPlan {
         self.shape.life != TradingPeriod::Delisted
     }
 
-    /// Ticker at a session's position.
+    /// Ticker on the session at a position.
     pub(super) fn symbol_at(&self, position: usize) -> &str {
         match &self.former {
             Some((former, until)) if position <= *until => former,
@@ -120,7 +120,7 @@ impl SecurityPlan {
         Symbol::parse(former).ok().map(|symbol| FormerSymbol { symbol, from: Some(from), to: Some(to) })
     }
 
-    /// Position of the last session that can be an ex-date; `usize::MAX` for a listed security that goes on paying.
+    /// Position of the last session that can be an ex-date; `usize::MAX` for a listed security that continues to pay.
     pub(super) fn last_ex_date_position(&self, market: &SyntheticMarket) -> usize {
         let length = self.end - self.start;
         match self.shape.stop {
@@ -206,7 +206,7 @@ fn life(shape: &SecurityShape, market: &SyntheticMarket) -> (usize, usize) {
     }
 }
 
-/// Number of yearly raises before the start of a short history, and the last year with such a raise.
+/// Number of yearly raises before the start of a short history, and the last year of these raises.
 fn streak_seed(streak: i32, shape: &SecurityShape, market: &SyntheticMarket) -> Option<(i32, i32)> {
     let through = market.first_complete_year.min(market.last_complete_year);
     let before = streak - (market.last_complete_year - through);

@@ -46,12 +46,12 @@ pub(super) fn write_security(plan: &SecurityPlan, market: &SyntheticMarket, out:
         .end();
 }
 
-/// Columns of [`write_security`].
+/// Columns that [`write_security`] writes.
 pub(super) const SECURITY_COLUMNS: &str = "symbol,name,type,exchange,currency,sector,industry,country,description,\
     website,employees,ipo_date,former_symbols,indexes,status,delisted_on,dividend_suspended_on,streak_seed_years,\
     streak_seed_through";
 
-/// Columns of [`write_fundamentals`].
+/// Columns that [`write_fundamentals`] writes.
 pub(super) const FUNDAMENTALS_COLUMNS: &str = "symbol,as_of,eps_ttm,eps_as_of,ffo_per_share_ttm,shares_outstanding,\
     shares_as_of,float_shares,market_cap,float_market_cap,avg_daily_value,revenue_ttm,net_income_ttm,\
     operating_cash_flow_ttm,capital_expenditure_ttm,free_cash_flow_ttm,dividends_paid_ttm,book_value_per_share,\
@@ -133,7 +133,7 @@ pub(super) fn write_fundamentals(
         .end();
 }
 
-/// Last day of the newest quarter that ended by a date.
+/// Last day of the newest quarter that ended on or before a date.
 fn quarter_end(date: NaiveDate) -> NaiveDate {
     let month = (date.month() - 1) / 3 * 3 + 1;
     let next = NaiveDate::from_ymd_opt(date.year(), month, 1).unwrap_or(date);

@@ -1,4 +1,5 @@
-//! Shapes of generated securities. Sixty shapes are assigned by index, so sixty securities cover every case.
+//! Shapes of generated securities. Each security has one of sixty shapes by its index, so that sixty securities cover
+//! every case.
 
 use market::event::{DividendType, Frequency, SecurityType};
 
@@ -9,7 +10,7 @@ use super::naming::{ENERGY, FINANCIALS, REAL_ESTATE, UTILITIES};
 pub(super) enum PaymentSchedule {
     Never,
     Every(Frequency),
-    /// Amounts vary between payments.
+    /// Amounts vary from payment to payment.
     Variable(Frequency),
 }
 
@@ -33,7 +34,7 @@ pub(super) enum TradingPeriod {
     RecentListing,
     Delisted,
     Renamed,
-    /// Lists with the former ticker of the preceding security.
+    /// Trading begins with the former ticker of the preceding security.
     TakesFormerTicker,
 }
 
@@ -64,17 +65,17 @@ pub(super) struct SecurityShape {
     pub(super) extra: ExtraDistribution,
     pub(super) life: TradingPeriod,
     pub(super) stop: DividendStop,
-    /// Years of consecutive raises at the end of the history. Earlier years have no raise.
+    /// Number of years of consecutive raises at the end of the history. Earlier years have no raise.
     pub(super) streak: i32,
-    /// Yearly raise in hundredths of a percent.
+    /// Yearly raise, in hundredths of a percent.
     pub(super) growth: i64,
-    /// Year with a halved dividend, counted back from the running year. The running year is 0.
+    /// Year with a halved dividend, as the number of years before the running year.
     pub(super) cut: Option<i32>,
     /// Yield in hundredths of a percent.
     pub(super) dividend_yield: i64,
     /// First price in dollars.
     pub(super) price: i64,
-    /// Idiosyncratic daily volatility in millionths.
+    /// Daily volatility of the security's own return, in millionths.
     pub(super) volatility: i64,
     /// Sensitivity to the market's return, in percent.
     pub(super) beta: i64,
@@ -88,10 +89,10 @@ pub(super) struct SecurityShape {
     pub(super) figures: bool,
     /// True if the price halves in the last year.
     pub(super) crash: bool,
-    /// Class suffix of the ticker, and the distance in indexes to the security with the root ticker.
+    /// Class suffix of the ticker, and the number of indexes back to the security with the root ticker.
     pub(super) class: Option<(&'static str, u64)>,
     pub(super) pays_in: &'static str,
-    /// Days from declaration to ex-date.
+    /// Number of days from declaration to ex-date.
     pub(super) notice: u64,
     /// True for a fund with published holdings.
     pub(super) holdings: bool,
@@ -177,7 +178,7 @@ const fn every(frequency: Frequency) -> PaymentSchedule {
     PaymentSchedule::Every(frequency)
 }
 
-/// Shapes in order of index. A larger market repeats them with other random numbers.
+/// Shapes in order of index. A larger market repeats the shapes with other random numbers.
 #[rustfmt::skip]
 pub(super) const SHAPES: [SecurityShape; 60] = [
     SecurityShape { volatility: 0, label: "Index Fund", notice: 20, ..FUND },

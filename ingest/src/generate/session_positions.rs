@@ -3,7 +3,7 @@
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;
 
-/// Sessions of a history, with margins before it for declarations and after it for declared dividends.
+/// Sessions of a history, with additional sessions before it for declarations and after it for declared dividends.
 #[derive(Debug)]
 pub(super) struct SessionPositions {
     days: Vec<NaiveDate>,
@@ -13,7 +13,7 @@ pub(super) struct SessionPositions {
     pub(super) last: usize,
 }
 
-/// Margin before and after the history, in calendar days.
+/// Calendar days of additional sessions before and after the history.
 const MARGIN: u64 = 200;
 
 impl SessionPositions {
@@ -28,7 +28,7 @@ impl SessionPositions {
         (first <= last).then_some(Self { days, first, last })
     }
 
-    /// Session at a position. Positions after the end give the last session.
+    /// Session at a position. For a position after the end, the last session.
     pub(super) fn day(&self, position: usize) -> NaiveDate {
         self.days.get(position).or(self.days.last()).copied().unwrap_or_default()
     }

@@ -14,7 +14,7 @@ pub(super) struct ShareChange {
     pub(super) position: usize,
     pub(super) from: i64,
     pub(super) to: i64,
-    /// True for a stock dividend, which is not announced as a split.
+    /// True for a stock dividend, which is not published as a split.
     pub(super) stock_dividend: bool,
 }
 
@@ -43,13 +43,15 @@ impl ShareChanges {
         Self(changes)
     }
 
-    /// Converts a per-share amount from the share basis of the first day to that of the session at `position`.
+    /// Converts a per-share amount from the share basis of the first day to the share basis of the session at
+    /// `position`.
     pub(super) fn per_share_at(&self, amount: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(amount, from, to)
     }
 
-    /// Converts a number of shares from the share basis of the first day to that of the session at `position`.
+    /// Converts a number of shares from the share basis of the first day to the share basis of the session at
+    /// `position`.
     pub(super) fn share_count_at(&self, shares: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(shares, to, from)
@@ -81,7 +83,7 @@ impl ShareChanges {
     }
 }
 
-/// Type and size of a stock dividend: new shares per old one, in millionths.
+/// Type and size of a stock dividend. The size is the number of new shares per old share, in millionths.
 pub(super) const STOCK_DIVIDEND: (DividendType, i64) = (DividendType::Stock, 50_000);
 
 /// Computes `amount * multiply / divide`, rounded half up, without overflow of the product.

@@ -1,4 +1,4 @@
-//! Market-wide inputs of a generated market: sessions, seed and market return.
+//! Inputs that all securities of a generated market share: sessions, seed and market return.
 
 use anyhow::{Context, ensure};
 use chrono::{Datelike, Months, NaiveDate};
@@ -7,7 +7,7 @@ use super::csv_row::date_bytes;
 use super::random::{BELL_DEVIATION, SplitMix64, bell};
 use super::session_positions::SessionPositions;
 
-/// Market-wide inputs of a run.
+/// Inputs that all securities of a generated market share.
 #[derive(Debug)]
 pub(super) struct SyntheticMarket {
     pub(super) seed: u64,
@@ -17,7 +17,7 @@ pub(super) struct SyntheticMarket {
     pub(super) returns: Vec<i64>,
     /// Session dates as CSV cells, by position.
     pub(super) dates: Vec<[u8; 10]>,
-    /// First and last calendar year that lie completely within the history.
+    /// First and last calendar year that are completely within the history.
     pub(super) first_complete_year: i32,
     pub(super) last_complete_year: i32,
     /// True if some securities have well-known tickers.
@@ -28,7 +28,7 @@ pub(super) struct SyntheticMarket {
 const VOLATILITY: i64 = 9_000;
 
 impl SyntheticMarket {
-    /// Market of `years` years that ends with the newest session up to `until`.
+    /// Market of `years` years. The last day is the newest session on or before `until`.
     pub(super) fn new(symbols: u64, years: u32, seed: u64, until: NaiveDate) -> anyhow::Result<Self> {
         let start = until
             .checked_sub_months(Months::new(years * 12))
@@ -54,7 +54,7 @@ impl SyntheticMarket {
         })
     }
 
-    /// Market with or without well-known tickers.
+    /// Same market, with or without well-known tickers.
     pub(super) fn with_familiar_tickers(self, familiar_tickers: bool) -> Self {
         Self { familiar_tickers, ..self }
     }

@@ -1,15 +1,15 @@
-//! Cell statistics of a column: date formats, number formats, units, tickers.
+//! Formats in the cells of a column: dates, numbers, currency units and tickers.
 
 use std::collections::BTreeSet;
 
 use chrono::{Datelike, NaiveDate, Weekday};
 
-/// Date of a cell in a format, if its year is one of a market.
+/// Date of a cell in a format, if the year is plausible for market data.
 pub(super) fn parse_date(format: &str, cell: &str) -> Option<NaiveDate> {
     crate::format::parse_date_format(format, cell).filter(|date| (1900..2100).contains(&date.year()))
 }
 
-/// Date formats in order of likelihood. Some differ only in the order of year, month and day.
+/// Date formats, the most likely first. Some formats differ only in the order of year, month and day.
 const DATE_FORMATS: [&str; 18] = [
     "YYYY-MM-DD",
     "YYYYMMDD",
@@ -31,7 +31,7 @@ const DATE_FORMATS: [&str; 18] = [
     "DD MMM YY",
 ];
 
-/// Signs and codes in cells of money, longest first, with their currencies.
+/// Currency signs and codes in cells of money, longest first, with their currencies.
 const UNITS: [(&str, &str); 20] = [
     ("US$", "USD"),
     ("CA$", "CAD"),
@@ -55,8 +55,8 @@ const UNITS: [(&str, &str); 20] = [
     ("p", "GBX"),
 ];
 
-/// Date formats that fit most of the cells, in order of likelihood; empty for other cells. Cells without a digit are
-/// words for absent values. A local time of day that is equal in all cells becomes part of the format.
+/// Date formats that fit most of the cells, the most likely first; empty if the cells are not dates. Cells without a
+/// digit are words for absent values. A local time of day that is equal in all cells becomes part of the format.
 pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     let dated: Vec<&str> = cells.iter().copied().filter(|cell| has_digit(cell)).collect();
     if dated.len() * 2 < cells.len() {
@@ -74,7 +74,7 @@ pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     }
 }
 
-/// True for a time of a session without an offset. In the evening, it may be a midnight elsewhere.
+/// True for the time of a session without a UTC offset. A time in the evening may be midnight in another zone.
 fn is_local_time(time: &str) -> bool {
     let hour = time.split(':').next().and_then(|hour| hour.parse::<u32>().ok());
     time.contains(':')
@@ -82,7 +82,7 @@ fn is_local_time(time: &str) -> bool {
         && hour.is_some_and(|h| (1..20).contains(&h))
 }
 
-/// Formats that fit the most cells, if these are more than half of them.
+/// Formats that fit the highest number of cells. This number must be more than half of the cells.
 fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     let fits = |format: &str| cells.iter().filter(|cell| parse_date(format, cell).is_some()).count();
     let counts: Vec<(&str, usize)> = DATE_FORMATS.iter().map(|format| (*format, fits(format))).collect();
@@ -93,7 +93,8 @@ fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     counts.into_iter().filter(|(_, count)| *count == most).map(|(format, _)| format).collect()
 }
 
-/// Formats whose dates are possible days of a market: on weekdays and, in a table of prices, near their neighbours.
+/// Formats whose dates are plausible for market data: on weekdays, and in a table of prices near the dates of
+/// neighbouring rows.
 pub(super) fn plausible_formats(formats: &[String], cells: &[&str], daily: bool) -> Vec<String> {
     let dates = |format: &str| -> Vec<NaiveDate> {
         cells.iter().filter_map(|cell| parse_date(format, cell)).collect()
@@ -120,7 +121,7 @@ fn has_digit(cell: &str) -> bool {
 
 /// Words of a column of dates or numbers that mean an absent value.
 pub(super) fn absent_words(cells: &[&str]) -> BTreeSet<String> {
-    /// Maximum number of words; a column with more has texts.
+    /// Maximum number of different words. A column with more words contains texts.
     const MOST_WORDS: usize = 8;
     let words: BTreeSet<String> = cells
         .iter()
@@ -130,7 +131,7 @@ pub(super) fn absent_words(cells: &[&str]) -> BTreeSet<String> {
     if words.len() <= MOST_WORDS { words } else { BTreeSet::new() }
 }
 
-/// True if most cells with a digit are numbers, and most cells have a digit.
+/// True if most cells contain a digit, and most cells with a digit are numbers.
 pub(super) fn are_numbers(cells: &[&str]) -> bool {
     let digits = || cells.iter().filter(|cell| has_digit(cell));
     let numbers = digits().filter(|cell| is_number(cell)).count();
@@ -147,7 +148,7 @@ pub(super) fn is_number(cell: &str) -> bool {
         && bare.chars().all(|c| c.is_ascii_digit() || ".,' \u{a0}\u{202f}eE-+".contains(c))
 }
 
-/// Number and unit of a cell of money.
+/// Number and currency unit of a cell of money.
 pub(super) fn split_unit(cell: &str) -> (&str, Option<&'static str>) {
     let cell = cell.trim();
     let found = UNITS.iter().find_map(|(unit, _)| {
@@ -157,12 +158,12 @@ pub(super) fn split_unit(cell: &str) -> (&str, Option<&'static str>) {
     found.map_or((cell, None), |(number, unit)| (number, Some(unit)))
 }
 
-/// Currency of a unit.
+/// Currency of a currency unit.
 pub(super) fn currency_of(unit: &str) -> Option<&'static str> {
     UNITS.iter().find(|(known, _)| *known == unit).map(|(_, currency)| *currency)
 }
 
-/// True if a cell may be a ticker: short, in capitals.
+/// True if a cell may be a ticker: short and in capital letters.
 pub(super) fn is_ticker(cell: &str) -> bool {
     (1..=12).contains(&cell.len())
         && cell.starts_with(|c: char| c.is_ascii_uppercase())
@@ -178,7 +179,7 @@ pub(super) struct NumberNotation {
 }
 
 impl NumberNotation {
-    /// Notation derived from all numbers of a file.
+    /// Notation that fits all numbers of a file.
     pub(super) fn infer<'a>(numbers: impl Iterator<Item = &'a str> + Clone, delimiter: u8) -> Self {
         let mut notation = Self::default();
         let bare = numbers.clone().map(|cell| cell.trim_end_matches(|c: char| !c.is_ascii_digit()));

@@ -1,8 +1,8 @@
-//! Vendors' words in cells: types of dividends, directions of splits.
+//! Words of vendors in cells: types of dividends and directions of splits.
 
 use market::event::DividendType;
 
-/// Canonical type of a dividend in a vendor's word.
+/// Canonical dividend type of a vendor's word.
 pub(super) fn dividend_type(word: &str) -> Option<&'static str> {
     let lower = word.trim().to_lowercase();
     let known = match lower.as_str() {
@@ -16,7 +16,7 @@ pub(super) fn dividend_type(word: &str) -> Option<&'static str> {
     Some(known.as_str())
 }
 
-/// Direction of a split in a vendor's word.
+/// Split direction of a vendor's word.
 pub(super) fn split_direction(word: &str) -> Option<&'static str> {
     let lower = word.trim().to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -29,7 +29,7 @@ pub(super) fn split_direction(word: &str) -> Option<&'static str> {
     }
 }
 
-/// True if every word of a column gives the direction of a split.
+/// True if every word of a column is the direction of a split.
 pub(super) fn are_directions(cells: &[String]) -> bool {
     !cells.is_empty() && cells.iter().all(|cell| split_direction(cell).is_some())
 }

@@ -4,7 +4,8 @@ use market::event::Kind;
 
 use crate::format::normalize_column_name;
 
-/// Vendors' normalized column names (without case, blanks and punctuation), with the canonical columns per kind.
+/// Normalized column names of vendors (lower case, without blanks and punctuation), with the canonical columns per
+/// kind.
 const PRICE: [(&str, &str); 52] = [
     ("symbol", "symbol"),
     ("ticker", "symbol"),
@@ -126,8 +127,8 @@ const SPLIT: [(&str, &str); 20] = [
     ("splitfrom", "from"),
 ];
 
-/// Canonical column of a name in rows of a kind, with the strength of the evidence: 3 for a name of this meaning, 1 for a
-/// name that may have others.
+/// Canonical column of a name in rows of a kind, with the strength of the evidence. The strength is 3 for an
+/// unambiguous name and 1 for an ambiguous name.
 pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
     let tables: &[&[(&str, &'static str)]] = match kind {
         Kind::Dividend => &[&DIVIDEND],
@@ -150,7 +151,7 @@ pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, 
     })
 }
 
-/// Strength of a known name.
+/// Strength of the evidence of a known name.
 fn strength(name: &str) -> u8 {
     match name {
         "amount" | "cashamount" | "price" | "kurs" | "date" | "datum" | "stock" | "instrument" | "o"
@@ -160,7 +161,7 @@ fn strength(name: &str) -> u8 {
     }
 }
 
-/// Name without a remark in brackets: `Dividend ($/sh)`.
+/// Name without a remark in brackets: `Dividend` for `Dividend ($/sh)`.
 fn without_remark(name: &str) -> String {
     name.split(['(', '[']).next().unwrap_or_default().to_owned()
 }
@@ -345,7 +346,7 @@ fn split_column(words: &[&str]) -> Option<(&'static str, u8)> {
     has(words, &["factor", "multiplier"]).then_some(("ratio", 1))
 }
 
-/// Kind that the words of a file's name give.
+/// Kind that the words of a file name show.
 pub(super) fn kind_in_name(label: &str) -> Option<Kind> {
     let name = label.rsplit(['/', '\\']).next().unwrap_or(label);
     let words = words_of(name);

@@ -1,4 +1,4 @@
-//! Notation of the mapped dates: formats, and the time zone of UTC times.
+//! Notation of the dates in a file: formats, and the time zone of UTC times.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use crate::normalize::{StampReading, from_unix_seconds, interpret_stamps};
 /// Notation of dates.
 pub(super) struct DateNotation {
     pub(super) formats: Vec<String>,
-    /// Formats that fit equally well and give different dates; empty without a doubt.
+    /// Formats that fit equally well but give different dates; empty if the formats are certain.
     pub(super) doubt: Vec<String>,
-    /// Interpretation of UTC times, if there are any.
+    /// Interpretation of UTC times; `None` without UTC times.
     pub(super) zone: Option<StampReading>,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
 }
 
 impl DateNotation {
-    /// Adds the interpretation of a column. An uncertain one outweighs the others.
+    /// Adds the interpretation of a column. An uncertain interpretation replaces a certain one.
     fn add_zone(&mut self, reading: StampReading) {
         let certain =
             |reading: &StampReading| matches!(reading, StampReading::AsWritten | StampReading::LocalDays(_));

@@ -1,4 +1,4 @@
-//! Table layout inferred from a JSON document: path of the records, names and contents of their members.
+//! Table layout inferred from a JSON document: path of the records, and names and contents of their members.
 
 use serde_json::{Map, Value};
 
@@ -11,11 +11,11 @@ const MAX_DEPTH: usize = 4;
 struct RecordList<'a> {
     path: Vec<&'a str>,
     records: Vec<&'a Map<String, Value>>,
-    /// Object with the list, whose members belong to each record too.
+    /// Object that contains the list. Its members belong to each record too.
     page: Option<&'a Map<String, Value>>,
 }
 
-/// Infers the layout of a document or of one document per line.
+/// Infers the layout of one document, or of one document per line.
 pub(super) fn infer(text: &str) -> Result<TableProfile, String> {
     let text = text.trim_start_matches('\u{feff}');
     let document = match serde_json::from_str::<Value>(text) {
@@ -60,7 +60,7 @@ pub(super) fn infer(text: &str) -> Result<TableProfile, String> {
     Ok(TableProfile::of_columns(TableLayout::Json(path), columns, false, None))
 }
 
-/// Lists of objects at all paths of members.
+/// Lists of objects, at every path of members.
 fn find_lists<'a>(
     value: &'a Value,
     path: &mut Vec<&'a str>,
@@ -85,7 +85,7 @@ fn find_lists<'a>(
     }
 }
 
-/// Adds the scalar members of a record, those of inner objects by their path.
+/// Adds the scalar members of a record. Members of inner objects are named by their path.
 fn add_members(
     record: &Map<String, Value>,
     prefix: &str,

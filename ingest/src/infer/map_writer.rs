@@ -1,4 +1,4 @@
-//! Writer of the proposed map as TOML. Each choice has a comment with its reason or with a check for the user.
+//! Writer of the proposed map as TOML. Each choice has a comment: its reason, or a check for the user.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use super::table_profile::{ColumnContent, TableLayout, TableProfile};
 use crate::format::normalize_column_name;
 use crate::normalize::{StampReading, abbreviate};
 
-/// Columns whose cells may have a unit.
+/// Columns whose cells may contain a currency unit.
 const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
 
 /// Writes a map.
@@ -140,7 +140,7 @@ impl MapWriter<'_> {
         Ok(())
     }
 
-    /// Hint of dividends and splits in a table of prices, which need maps of their own.
+    /// Writes a hint if a table of prices also has dividends and splits, because these need their own maps.
     fn write_other_kinds(&mut self) -> std::fmt::Result {
         if !self.is_price() {
             return Ok(());
@@ -158,7 +158,7 @@ impl MapWriter<'_> {
         Ok(())
     }
 
-    /// Required columns that no column of the file is for certain.
+    /// Writes the required columns for which no column of the file is certain.
     fn write_missing(&mut self) -> std::fmt::Result {
         let has = |name: &str| self.proposal.column(name).is_some();
         let missing: Vec<&str> = match self.proposal.kind {
@@ -266,7 +266,7 @@ impl MapWriter<'_> {
         }
     }
 
-    /// Units in the cells of money, in order of appearance.
+    /// Currency units in the cells of money, in order of appearance.
     fn units(&self) -> Vec<&'static str> {
         let mut units = Vec::new();
         let wide = self.proposal.wide.is_some();
@@ -312,7 +312,7 @@ impl MapWriter<'_> {
         Ok(())
     }
 
-    /// The only sign of all cells, which is no part of a number.
+    /// Currency sign to remove from all cells; `None` if the cells have several units or none.
     fn stripped(&self, units: &[&'static str]) -> Option<&'static str> {
         match units {
             [unit] if ["$", "€", "£"].contains(unit) => Some(unit),
@@ -320,7 +320,7 @@ impl MapWriter<'_> {
         }
     }
 
-    /// True if every word of a dividend's type column has a meaning here.
+    /// True if every word in a dividend's type column has a known meaning.
     fn has_known_types(&self) -> bool {
         let column = self.proposal.column("type").map(|index| &self.profile.columns[index]);
         column.is_some_and(|column| column.cells.iter().all(|cell| dividend_type(cell).is_some()))
@@ -383,7 +383,7 @@ impl MapWriter<'_> {
         Ok(())
     }
 
-    /// True if cells of a column are 0: the rows of days without an event.
+    /// True if a column has cells that are 0, as in rows of days without an event.
     fn has_zeros(&self, name: &str) -> bool {
         let is_zero = |cell: &String| cell.bytes().all(|byte| b"-+0.,".contains(&byte));
         let wide = self.proposal.wide.is_some();
@@ -448,7 +448,7 @@ impl MapWriter<'_> {
         }
     }
 
-    /// Currency in the remark of the amount's name: `Dividend (EUR)`.
+    /// Currency in the remark of an amount's column name: `Dividend (EUR)`.
     fn currency_in_name(&self) -> Option<&'static str> {
         let name = &self.profile.columns[self.proposal.column("amount")?].name;
         let remark = name.split(['(', '[']).nth(1)?;
@@ -456,8 +456,8 @@ impl MapWriter<'_> {
         units.into_iter().find(|unit| remark.contains(unit)).and_then(currency_of)
     }
 
-    /// True if prices are probably adjusted for splits. Vendors with an adjusted close also adjust the close for splits.
-    /// Yahoo's older layout, with the adjusted close last, does not.
+    /// True if prices are probably adjusted for splits. A vendor with an adjusted close usually also adjusts the close
+    /// for splits. An exception is Yahoo's older layout, whose last column is the adjusted close.
     fn is_adjusted(&self) -> bool {
         let place = |words: &[&str]| {
             let called = |name: &str| {

@@ -1,7 +1,7 @@
 //! `ingest map`: infers a map from a file and writes it, for review by the user.
 //!
-//! The proposed map is validated like every map, and printed with the rows that it gives, so that wrong guesses are
-//! visible.
+//! The proposed map is validated like every map. It is printed with rows that were read with it, so that the user sees
+//! wrong guesses.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -34,21 +34,21 @@ mod wide_layout;
 use proposal::Proposal;
 use table_profile::{SAMPLE_BYTES, TableProfile};
 
-/// Maximum size of a JSON document, bytes.
+/// Maximum size of a JSON document, in bytes.
 const DOCUMENT_BYTES: u64 = 64 * 1024 * 1024;
-/// Number of rows printed under the proposed map.
+/// Number of printed rows under the proposed map.
 const SHOWN_ROWS: usize = 3;
 
 /// Proposes a map for a file without a known format, for `ingest load --map`.
 ///
-/// A map is a TOML file with the meaning of the columns, the notation of dates and numbers, and the place of the symbol.
-/// Review the proposed map, correct it, and try it: ingest map FILE > my.toml, then ingest load FILE --map my.toml
-/// --source NAME --dry-run
+/// A map is a TOML file with the meaning of the columns, the notation of dates and numbers, and the place of the
+/// symbol. Review the proposed map, correct it, and try it: ingest map FILE > my.toml, then ingest load FILE --map
+/// my.toml --source NAME --dry-run
 ///
-/// Without FILE, it lists the shipped maps. With the name of a shipped map, it prints that map.
+/// Without FILE, the command lists the shipped maps. With the name of a shipped map, it prints this map.
 #[derive(Debug, Clone, Args)]
 pub struct MapArgs {
-    /// File to examine (also packed, or a zip archive), or name of a shipped map
+    /// File to examine (also compressed, or a zip archive), or name of a shipped map
     pub file: Option<PathBuf>,
 }
 
@@ -85,7 +85,7 @@ pub fn print_map(args: &MapArgs) -> Result<(), MapProposalError> {
     Ok(())
 }
 
-/// Proposed map of a file, with the rows it gives.
+/// Proposed map of a file, with the first rows that were read with it.
 fn propose_map(file: &FeedFile) -> Result<String, String> {
     let bytes = unpack::read_text(file, |reader| {
         let mut bytes = Vec::new();
@@ -104,7 +104,7 @@ fn propose_map(file: &FeedFile) -> Result<String, String> {
     propose_for_table(file, lines, whole.as_bytes(), &profile)
 }
 
-/// Proposed map of a JSON file. A document is examined as a whole.
+/// Proposed map of a JSON file. The document is examined as a whole.
 fn propose_for_json(file: &FeedFile) -> Result<String, String> {
     let bytes = unpack::read_text(file, |reader| {
         let mut bytes = Vec::new();
@@ -152,13 +152,13 @@ fn propose_for_table(
     Ok(format!("{map}{shown}{fitting}{refusal}"))
 }
 
-/// Reason why a file cannot be read without a map. It may also exclude reading with one.
+/// Reason why a file cannot be read without a map. Some of the reasons exclude reading with a map too.
 fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
     let head = FileHead::read(file, &mut &*bytes).ok()?;
     FileFormat::detect(file, &head, &reading(None, Symbol::parse("SYMBOL").ok())).err()
 }
 
-/// Default reader options.
+/// Reader options with all defaults except map and symbol.
 fn reading(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> ReaderOptions {
     ReaderOptions {
         choice: FormatChoice::Auto,
@@ -171,7 +171,7 @@ fn reading(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> ReaderOptions
     }
 }
 
-/// First rows of a file under a map, as comment lines.
+/// First rows of a file, read with a map, as comment lines.
 fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
     let map = ColumnMap::parse(map).map_err(|error| error.to_string())?;
     let options = reading(Some(Arc::new(map)), symbol);
@@ -219,7 +219,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     Ok(lines)
 }
 
-/// Row without the fields that are equal in all rows of a first load.
+/// Row without the fields that have the same value in all rows of a first load.
 fn without_version(row: &Value) -> Value {
     let mut row = row.clone();
     if let Some(fields) = row.as_object_mut() {
@@ -228,7 +228,7 @@ fn without_version(row: &Value) -> Value {
     row
 }
 
-/// First line of a message, for a comment.
+/// First line of a message, as a comment.
 fn shown_line(text: &str) -> String {
     text.lines().next().map(str::to_owned).unwrap_or_else(|| abbreviate(text.as_bytes()))
 }

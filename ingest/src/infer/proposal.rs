@@ -1,6 +1,6 @@
 //! Decisions of a proposed map: kind of the rows, and the column of each value.
 //!
-//! A doubt that neither the columns nor the file's name decide gives no proposal.
+//! If neither the columns nor the file name decide a doubt, there is no proposal.
 
 use std::collections::BTreeSet;
 
@@ -12,30 +12,30 @@ use super::table_profile::{ColumnContent, TableProfile};
 use super::wide_layout::{WideLayout, infer_wide_layout};
 use crate::format::normalize_column_name;
 
-/// Columns of prices in the order that headerless files have them.
+/// Price columns in the order of files without a header.
 const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
-/// Smallest evidence that alone decides the kind.
+/// Minimum strength of evidence that decides the kind alone.
 const STRONG: u8 = 2;
 
-/// Canonical column and the index of the file's column.
+/// Canonical column, and the index of the file's column for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MappedColumn {
     pub(super) name: &'static str,
     pub(super) index: usize,
-    /// Strength of the evidence, 1 to 3.
+    /// Strength of the evidence, from 1 to 3.
     pub(super) strength: u8,
 }
 
 /// Decisions of a map.
 pub(super) struct Proposal {
-    /// `None` if neither the columns nor the file's name show it.
+    /// Kind of the rows; `None` if neither the columns nor the file name show it.
     pub(super) kind: Option<Kind>,
     pub(super) columns: Vec<MappedColumn>,
     pub(super) wide: Option<WideLayout>,
 }
 
 impl Proposal {
-    /// Decides on a table by its columns and its file's name.
+    /// Decides the kind and the columns from a table and its file name.
     pub(super) fn infer(profile: &TableProfile, label: &str) -> Result<Self, String> {
         let named = kind_in_name(label);
         if let Some(wide) = infer_wide_layout(profile) {
@@ -66,7 +66,7 @@ impl Proposal {
         Ok(Self { kind, columns, wide: None })
     }
 
-    /// File's column of a canonical one.
+    /// Index of the file's column for a canonical column.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().find(|column| column.name == name).map(|column| column.index)
     }
@@ -81,7 +81,7 @@ impl Proposal {
     }
 }
 
-/// Column of tickers whose name does not say that they are the symbols.
+/// Column with tickers, if its name does not show that it is the symbol column.
 pub(super) fn maybe_symbol(profile: &TableProfile, taken: &[usize]) -> Option<usize> {
     const OTHERS: [&str; 11] = [
         "currency", "exchange", "country", "type", "status", "unit", "market", "mic", "series", "sector",
@@ -96,7 +96,7 @@ pub(super) fn maybe_symbol(profile: &TableProfile, taken: &[usize]) -> Option<us
     })
 }
 
-/// Kind by the columns; the file's name decides a doubt.
+/// Kind that the columns show. If they are ambiguous, the file name decides.
 fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     let strength = |kind: Kind, name: &str| {
         let columns = columns_of(profile, kind);
@@ -182,7 +182,8 @@ fn is_per_share(cell: &str) -> bool {
     whole.bytes().filter(u8::is_ascii_digit).count() <= 6
 }
 
-/// True for a table of companies' figures. Its dividend is the sum of a year, and its ex-date that of the last payment.
+/// True for a table of company figures. Its dividend is the sum of a year, and its ex-date the date of the last
+/// payment.
 fn has_company_figures(profile: &TableProfile) -> bool {
     const FIGURES: [&str; 9] = [
         "marketcap",
@@ -205,12 +206,12 @@ fn is_date(name: &str) -> bool {
     name == "date" || name.ends_with("_date")
 }
 
-/// True for seconds or milliseconds since 1970, from 1973 on.
+/// True for a number of seconds or milliseconds since 1970, if the time is in 1973 or later.
 pub(super) fn is_unix(cell: &str) -> bool {
     matches!(cell.len(), 9 | 10 | 12 | 13) && cell.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Columns of a wide table with the same meaning in all of its rows.
+/// Columns of a wide table whose values belong to all of its rows.
 fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<MappedColumn> {
     if wide.pattern == "{date}" {
         return vec![MappedColumn { name: "symbol", index: 0, strength: 1 }];
@@ -220,7 +221,7 @@ fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<Ma
     date.map(|index| MappedColumn { name, index, strength: 1 }).into_iter().collect()
 }
 
-/// Columns of a headerless table of prices, from their contents.
+/// Columns of a table of prices without a header, inferred from their contents.
 fn by_content(profile: &TableProfile) -> Vec<MappedColumn> {
     let mut columns = Vec::new();
     let mut add = |name, index: usize| columns.push(MappedColumn { name, index, strength: 1 });
@@ -250,7 +251,7 @@ fn by_content(profile: &TableProfile) -> Vec<MappedColumn> {
     columns
 }
 
-/// Refuses a wide table whose file's name says that its cells are no prices.
+/// Refuses a wide table if the name of its file says that its cells are not prices.
 fn refuse_other_values(label: &str) -> Result<(), String> {
     const OTHERS: [&str; 14] = [
         "volume",
@@ -276,7 +277,7 @@ fn refuse_other_values(label: &str) -> Result<(), String> {
     }
 }
 
-/// Refuses a list of an account's transactions. Its amounts are for all shares held, and not for one share.
+/// Refuses a list of an account's transactions, because its amounts are for all shares held and not per share.
 fn refuse_account(profile: &TableProfile, label: &str) -> Result<(), String> {
     const TRADES: [&str; 12] = [
         "buy",

@@ -1,4 +1,4 @@
-//! Table layout inferred from a file: delimiter, header and column contents.
+//! Table layout inferred from the beginning of a file: delimiter, header and column contents.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use super::cell_formats::{NumberNotation, absent_words, are_numbers, date_format
 use crate::normalize::{StampReading, interpret_stamps, is_absent_value, parse_utc_stamp};
 use crate::source::csv_reader::CsvReader;
 
-/// Number of bytes examined.
+/// Number of bytes that are examined.
 pub(super) const SAMPLE_BYTES: u64 = 256 * 1024;
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
@@ -36,15 +36,15 @@ impl ColumnContent {
 /// Column with its content.
 #[derive(Debug)]
 pub(super) struct ColumnProfile {
-    /// Name. Those of several header lines are joined by a bar; without a header, it is the number.
+    /// Name of the column; its number without a header. With several header lines, the names are joined by a bar.
     pub(super) name: String,
     pub(super) content: ColumnContent,
-    /// Cells with a value.
+    /// Cells that have a value.
     pub(super) cells: Vec<String>,
 }
 
 impl ColumnProfile {
-    /// Column of cells, without those that are absent in every feed.
+    /// Creates a column from its cells, without the cells that mean an absent value in every feed.
     pub(super) fn new(name: String, cells: Vec<String>) -> Self {
         let cells: Vec<String> = cells.into_iter().filter(|cell| !is_absent_value(cell.as_bytes())).collect();
         let content = content(&cells.iter().map(String::as_str).collect::<Vec<_>>());
@@ -74,25 +74,25 @@ struct NumberedLine {
     cells: Vec<String>,
 }
 
-/// Records split at one delimiter, with a score.
+/// Records that were split at one delimiter, with a score.
 struct DelimitedRecords {
     fit: usize,
     delimiter: u8,
     records: Vec<NumberedLine>,
 }
 
-/// Place of a table in its file.
+/// Position of a table in its file.
 #[derive(Debug)]
 pub(super) enum TableLayout {
     Text {
         windows_1252: bool,
         delimiter: u8,
-        /// Line of the header, or of the first record if there is no header.
+        /// Line of the header, or of the first record of a file without a header.
         first_line: u64,
         /// Number of header lines.
         header: usize,
     },
-    /// Path of the member with the records; `None` if the reader finds them without it.
+    /// Path of the member with the records; `None` if the reader finds the records without a path.
     Json(Option<String>),
 }
 
@@ -102,13 +102,13 @@ pub(super) struct TableProfile {
     pub(super) layout: TableLayout,
     pub(super) columns: Vec<ColumnProfile>,
     pub(super) notation: NumberNotation,
-    /// True if a line below the header has a total.
+    /// True if the table has a line with totals.
     pub(super) has_totals: bool,
-    /// Date formats of the column names, for a table with a column per date.
+    /// Date formats of the column names, for a table with one column per date.
     pub(super) dates_across: Option<Vec<String>>,
 }
 
-/// Text of a file's beginning, and whether it is in Windows-1252.
+/// Text of the beginning of a file. The flag is true if it is in Windows-1252.
 pub(super) fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
     let windows_1252 = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
     match windows_1252 {
@@ -178,7 +178,7 @@ impl TableProfile {
         }
     }
 
-    /// Words for absent values in some columns.
+    /// Words that mean an absent value in some columns.
     pub(super) fn absent_words(&self, columns: &[usize]) -> BTreeSet<String> {
         let typed = |index: &&usize| {
             let content = &self.columns[**index].content;
@@ -204,7 +204,7 @@ fn starts_with(text: &str, tag: &str) -> bool {
     beginning.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
 }
 
-/// Records, split at the delimiter that gives most of them the same number of columns.
+/// Records, split at the delimiter for which most records have the same number of columns.
 fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
     let mut best: Option<DelimitedRecords> = None;
     for delimiter in DELIMITERS {

@@ -1,4 +1,4 @@
-//! Wide tables: columns that are called by symbols, by symbols and fields, or by dates.
+//! Wide tables: column names are symbols, symbols with fields, or dates.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::table_profile::{ColumnContent, TableProfile};
 /// Pattern of a wide table's column names.
 pub(super) struct WideLayout {
     pub(super) pattern: &'static str,
-    /// Vendor's field names with canonical names; empty if every cell has the same field.
+    /// Field names of the vendor, with canonical names; empty if every cell has the same field.
     pub(super) fields: Vec<(&'static str, String)>,
     /// Columns that do not follow the pattern.
     pub(super) skip: Vec<String>,
@@ -27,7 +27,7 @@ const FIELD_PATTERNS: [(&str, char, bool); 7] = [
     ("{symbol}-{field}", '-', false),
 ];
 
-/// Pattern of column names with symbols or dates, if there is one.
+/// Pattern of column names with symbols or dates; `None` if the table is not wide.
 pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
     if let Some(formats) = &profile.dates_across {
         let is_date = |name: &str| formats.iter().any(|format| parse_date(format, name).is_some());
@@ -75,8 +75,8 @@ pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
     })
 }
 
-/// True if column names are symbols. Among symbols, V and LOW are symbols too; a table with a close or with the letters
-/// of a bar is none of symbols.
+/// True if column names are symbols. V and LOW may be symbols too. But in a table with a close, or with the letters of
+/// a bar, no column name is a symbol.
 fn are_symbols(names: &[&str]) -> bool {
     let small = names.iter().all(|name| !name.contains(|c: char| c.is_ascii_uppercase()));
     let is_symbol = |name: &&str| match small {

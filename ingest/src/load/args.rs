@@ -1,4 +1,4 @@
-//! Arguments of `ingest load`, and the command in the manifest that repeats a load.
+//! Arguments of `ingest load`, and the command that repeats a load. The manifest contains this command.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,8 +17,9 @@ use crate::source::standard_input;
 /// Loads feed files into the log.
 ///
 /// PATH is a file or a folder (read recursively, in name order): CSV, NDJSON, or a vendor's JSON, optionally compressed
-/// as gzip, zstd or .zip. A canonical CSV file is named by its kind: prices.csv, dividends-2024.csv.gz, securities.csv.
-/// Invalid rows are stored as rejects with file, line and reason (`ingest rejects`); the other rows are loaded.
+/// as gzip, zstd or .zip. The name of a canonical CSV file begins with its kind: prices.csv, dividends-2024.csv.gz,
+/// securities.csv. Invalid rows are stored as rejects with file, line and reason (`ingest rejects`). All other rows are
+/// loaded.
 ///
 /// Loading the same files twice publishes them once. After an interruption, the same command resumes the load.
 ///
@@ -32,7 +33,7 @@ pub struct LoadArgs {
     /// File name of standard input, which determines its format: prices.csv, dividends.ndjson.gz
     #[arg(long, value_name = "FILE")]
     pub name: Option<String>,
-    /// Kind of the rows of standard input, if it has no name: price, dividend, split …
+    /// Kind of the rows of standard input, if --name is not set: price, dividend, split …
     #[arg(long, conflicts_with = "name", value_parser = parse_kind)]
     pub kind: Option<Kind>,
     /// Name of the feed. Facts are stored by source; the source policy ranks the sources
@@ -50,8 +51,8 @@ pub struct LoadArgs {
     /// Pattern of the names of files with one symbol, such as 'div_{symbol}.csv'
     #[arg(long, value_parser = SymbolPattern::parse, value_name = "PATTERN", conflicts_with = "symbol")]
     pub symbol_from: Option<SymbolPattern>,
-    /// Currency of amounts in vendor files without a currency (ISO 4217, or a minor unit such as GBX); default: that of
-    /// the security
+    /// Currency of amounts in vendor files without a currency (ISO 4217, or a minor unit such as GBX); default: the
+    /// currency of the security
     #[arg(long, value_parser = parse_currency)]
     pub currency: Option<Currency>,
     /// Parse all files and print the summary; publish nothing
@@ -60,13 +61,13 @@ pub struct LoadArgs {
     /// Observation time of rows without one (RFC 3339); default: the time of the load
     #[arg(long, value_parser = parse_observation_time)]
     pub observed_at: Option<DateTime<Utc>>,
-    /// Ignore columns and fields with unknown names instead of refusing the file
+    /// Ignore columns and fields with unknown names; without this flag, the file is refused
     #[arg(long)]
     pub ignore_unknown: bool,
-    /// Maximum share of rejects; a file above it is refused as a whole
+    /// Maximum share of rejects in percent; a file above it is refused as a whole
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
     pub max_reject_percent: f64,
-    /// Publish while reading, without a check of the whole file first
+    /// Publish while reading, without checking the whole file first
     #[arg(long)]
     pub no_precheck: bool,
     /// Print the summary as one JSON object
@@ -75,21 +76,21 @@ pub struct LoadArgs {
     /// Republish lost record batches of completed loads (see `ingest verify`)
     #[arg(long, conflicts_with = "dry_run")]
     pub repair: bool,
-    /// Load the files again although the log has them; their rows count as new. NAME identifies the repeated load, for
-    /// example a date
+    /// Load the files again although the log has them; their rows count as new rows. NAME identifies the repeated load,
+    /// for example a date
     #[arg(long, value_name = "NAME", conflicts_with = "repair")]
     pub again: Option<String>,
-    /// Date that counts as today, for historical data (YYYY-MM-DD); default: the date in New York
+    /// Date that counts as today, for historical data (YYYY-MM-DD); default: today's date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
-    /// Open folder above all paths. Without one, the paths are those of the command line.
+    /// Open folder above all paths. Without it, the paths are those of the command line.
     #[arg(skip)]
     pub(crate) folder: Option<Arc<FolderHandle>>,
 }
 
 impl LoadArgs {
     /// Command line that repeats this load from any folder and on any day. Empty for standard input, which cannot be
-    /// repeated.
+    /// read again.
     pub(crate) fn repeat_command(&self, options: &ReaderOptions) -> Vec<String> {
         if self.reads_standard_input() {
             return Vec::new();

@@ -20,7 +20,7 @@ pub enum LoadError {
         "cannot load: run {run} loaded some of these files before, and run {undo} undid it; `ingest undo {undo}` restores its rows"
     )]
     RunUndone { run: String, undo: String },
-    /// Any other error; the text is the whole message.
+    /// Any other error, with the whole message.
     #[error("{0}")]
     Failed(String),
     #[error("a task of the load ended unexpectedly: {0}")]

@@ -1,7 +1,8 @@
-//! Inputs of a load: files with a detected format and a content digest. Detection comes before any row is loaded.
+//! Inputs of a load: files with a detected format and a content digest. The format is detected before any row is
+//! loaded.
 //!
 //! The digest covers the unpacked content. It also covers the context of the format, such as a CSV file's kind or the
-//! symbol in a file's name. Equal rows have the same digest, independent of packing and path.
+//! symbol in a file name. Inputs with equal rows have equal digests, whatever their packing and path are.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -18,7 +19,7 @@ use crate::source::unpack;
 pub(crate) struct LoadInput {
     pub file: FeedFile,
     pub format: FileFormat,
-    /// Exchange's time zone, in which the file's UTC stamps are midnights.
+    /// Exchange's time zone. In this zone, the UTC times of the file are midnights.
     pub zone: Option<ExchangeZone>,
     /// Digest of the rows, 64 hex digits.
     pub digest: String,
@@ -26,21 +27,21 @@ pub(crate) struct LoadInput {
     pub content: blake3::Hash,
     /// Unpacked size in bytes.
     pub bytes: u64,
-    /// Ids of earlier rejects that the file corrects.
+    /// Ids of the earlier rejects that the file corrects.
     pub mends: BTreeSet<String>,
-    /// Names of columns of binary doubles. Their values are read as the shortest decimals.
+    /// Names of the columns with binary doubles. Their values are read as the shortest decimals.
     pub doubles: Vec<String>,
 }
 
 impl LoadInput {
-    /// Changes the digest, so that the rows are published again although the log has them.
+    /// Changes the digest, so that the rows are published although the log already has them.
     pub(crate) fn with_reload_name(self, name: &str) -> Self {
         let digest = blake3::Hasher::new().update(self.digest.as_bytes()).update(name.as_bytes()).finalize();
         Self { digest: digest.to_hex().to_string(), ..self }
     }
 }
 
-/// Identifies every file, in order: an input, or the reason for refusing the file.
+/// Identifies every file, in order. The result is an input, or the reason for refusing the file.
 pub(crate) fn identify_inputs(
     files: &[FeedFile],
     options: &ReaderOptions,

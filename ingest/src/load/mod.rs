@@ -1,6 +1,6 @@
 //! `ingest load`: publishes feed files to the log, between two manifests of a run.
 //!
-//! This module finds and identifies the inputs; `LoadRun` reads and publishes them.
+//! This module finds and identifies the inputs. `LoadRun` reads and publishes them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,7 +60,7 @@ pub async fn load(
     Ok(summary)
 }
 
-/// Finds the inputs of all paths. The summary lists the files refused so far.
+/// Finds the inputs of all paths. The summary lists the files that are already refused.
 fn find_inputs(
     args: &LoadArgs,
     standard_input: Option<&StandardInput>,

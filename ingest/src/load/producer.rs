@@ -1,7 +1,7 @@
 //! Producer of a load, on blocking threads: reads the inputs in order and passes record batches to the publisher.
 //!
-//! Each file has a parser thread and an encoder thread. The batches of a prechecked file are spooled until the whole
-//! file is accepted; the next file is read at the same time. Every channel is bounded.
+//! Each file has a parser thread and an encoder thread. The batches of a prechecked file are stored temporarily until
+//! the whole file is accepted. The next file is read at the same time. Every channel is bounded.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::load::report::LoadProgress;
 use crate::price::price_batch::PriceBatch;
 use crate::source::unpack;
 
-/// Progress events of the inputs, in their order.
+/// Events about the inputs, in the order of the inputs.
 pub(crate) enum ProducerEvent {
     Frame {
         input: usize,
@@ -48,14 +48,15 @@ pub(crate) struct Producer {
     pub inputs: Vec<LoadInput>,
     pub options: ReaderOptions,
     pub observed_at: DateTime<Utc>,
-    /// Maximum share of rejects in percent; a file above it is refused whole. `None` publishes without a precheck.
+    /// Maximum share of rejects, in percent. A file above it is refused as a whole. `None` publishes without a
+    /// precheck.
     pub max_reject_percent: Option<f64>,
     pub progress: LoadProgress,
     /// Flag that stops the load.
     pub stop: Arc<AtomicBool>,
 }
 
-/// Prechecked file with its spooled batches.
+/// Prechecked file with its temporarily stored batches.
 struct SpooledFile {
     input: usize,
     spool: BatchSpool,
@@ -132,7 +133,7 @@ impl Producer {
         }))
     }
 
-    /// Parses one file on this thread; another thread encodes.
+    /// Parses one file on this thread, while another thread encodes.
     fn parse_file(
         &self,
         input: &LoadInput,
@@ -250,7 +251,7 @@ fn send_spooled(prepared: SpooledFile, events: &Sender<ProducerEvent>) -> bool {
     events.blocking_send(ProducerEvent::Loaded { input, stats, holdings }).is_ok()
 }
 
-/// Reader of a file that counts and hashes the bytes, and ends when the load stops.
+/// Reader of a file that counts and hashes the bytes, and that ends when the load is stopped.
 struct StoppableReader<'a, R> {
     inner: HashingReader<R>,
     producer: &'a Producer,

@@ -16,11 +16,11 @@ use crate::log::reader::{Log, StoredBatches};
 pub(crate) struct Publication<'a> {
     log: &'a Log,
     publisher: Publisher,
-    /// Small batches that wait for a shared message, by kind.
+    /// Small batches to be sent in a shared message, by kind.
     waiting: BTreeMap<Kind, SharedMessageBuilder>,
-    /// The next manifest, without the counts of this struct.
+    /// Next manifest, without the counts that this struct has.
     pub manifest: RunManifest,
-    /// Ids of the batches already in the log.
+    /// Ids of the batches that the log already has.
     in_log: HashSet<FrameId>,
     digest: blake3::Hasher,
     /// Number of batches by input and kind.
@@ -29,12 +29,12 @@ pub(crate) struct Publication<'a> {
     pub published: u64,
     /// Number of batches that were already in the log.
     pub found: u64,
-    /// Messages of this run, including those of earlier attempts.
+    /// Number of messages of this run, including messages of earlier attempts.
     messages: u64,
 }
 
 impl<'a> Publication<'a> {
-    /// Creates a publication. `stored` has the run's batches already in the log.
+    /// Creates a publication. `stored` has the batches of the run that are already in the log.
     pub(crate) fn new(log: &'a Log, manifest: RunManifest, stored: StoredBatches) -> Self {
         let StoredBatches { frames: in_log, messages } = stored;
         Self {
@@ -51,7 +51,8 @@ impl<'a> Publication<'a> {
         }
     }
 
-    /// Publishes a batch unless the log has it. A small batch waits for others of its kind to share a message.
+    /// Publishes a batch unless the log has it. A small batch is first collected with others of its kind, for a shared
+    /// message.
     pub(crate) async fn publish_frame(
         &mut self,
         input_digest: &str,
@@ -90,7 +91,7 @@ impl<'a> Publication<'a> {
         Ok(())
     }
 
-    /// Sends the waiting batches of a kind.
+    /// Sends the collected batches of a kind.
     async fn send_waiting(&mut self, kind: Kind) -> Result<(), LoadError> {
         if let Some((headers, body)) =
             self.waiting.get_mut(&kind).and_then(SharedMessageBuilder::take_message)
@@ -109,7 +110,7 @@ impl<'a> Publication<'a> {
         Ok(self.publisher.wait_until_stored().await?)
     }
 
-    /// Publishes the manifest for a state and waits until it is on disk.
+    /// Publishes the manifest for a state, and waits until it is on disk.
     pub(crate) async fn publish_manifest(&mut self, state: RunState) -> Result<(), LoadError> {
         let mut manifest = self.manifest.clone();
         manifest.state = state;

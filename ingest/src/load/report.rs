@@ -81,7 +81,7 @@ impl LoadProgress {
         }
     }
 
-    /// Logs that a file was read to its end. The summary names refused files.
+    /// Logs that a file was read to its end. Refused files are only in the summary.
     pub fn log_file_read(&self, label: &str, stats: &LoadStats) {
         if !self.terminal {
             tracing::info!("{label}: {} rows, {} rejected", stats.accepted_count(), stats.rejected_count());
@@ -102,17 +102,17 @@ fn style(template: &str) -> ProgressStyle {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
-    /// The accepted rows of the file are in the log. In a dry run, they would be published.
+    /// The accepted rows of the file are in the log. In a dry run, they would be published by a real load.
     #[default]
     Loaded,
-    /// The file is not loaded. Without the precheck, the log may contain the rows before the fault.
+    /// The file is refused. Without the precheck, the log may contain the rows before the fault.
     Refused,
 }
 
 /// Summary of one file.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FileReport {
-    /// Name, relative to the path on the command line.
+    /// File name, relative to the path on the command line.
     pub file: String,
     /// Path of a refused file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,35 +120,36 @@ pub struct FileReport {
     /// Name of the format; absent if the file was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// Load status; `Refused` if and only if `reason` is set.
+    /// Load status. It is `Refused` exactly if `reason` is set.
     pub status: FileStatus,
     /// Reason for refusing the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Records read, including rejects.
+    /// Number of records read, including rejects.
     pub records: u64,
-    /// Accepted rows of all kinds.
+    /// Number of accepted rows of all kinds.
     pub rows: u64,
-    /// Rejects by reason code.
+    /// Number of rejects, by reason code.
     pub rejects: BTreeMap<String, u64>,
-    /// Names of columns of binary doubles. Their values are read as the shortest decimals.
+    /// Names of the columns with binary doubles. Their values are read as the shortest decimals.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubles: Vec<String>,
-    /// Time zone in which the UTC times of the file's dates are midnights. Rows have the local days.
+    /// Time zone in which the UTC times of the file's dates are midnights. The loaded dates are the local days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
-    /// Sample of the rejects of a refused file. Rejects of loaded files are in the log.
+    /// Sample of the rejects of a refused file. All rejects of a loaded file are in the log.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
 }
 
 impl FileReport {
-    /// Report of a file refused before any row was read.
+    /// Report of a file that was refused before any row was read.
     pub fn refused_unread(file: String, reason: String) -> Self {
         Self { file, status: FileStatus::Refused, reason: Some(reason), ..Self::default() }
     }
 
-    /// Report of a file that was read to its end. `refusal` is the reason for refusing it, if it was refused.
+    /// Report of a file that was read to its end. `refusal` is the reason for refusing the file; `None` if it was
+    /// loaded.
     pub(crate) fn from_stats(file: &str, format: &str, stats: &LoadStats, refusal: Option<String>) -> Self {
         let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
         Self {
@@ -170,25 +171,25 @@ impl FileReport {
 /// Result of a load.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LoadSummary {
-    /// Id of the run, also in a dry run; empty if there was no file to load.
+    /// Id of the run, also in a dry run. Empty if there was no file to load.
     pub run: String,
     /// Feed of the files.
     pub source: String,
     /// True if nothing was published.
     pub dry_run: bool,
-    /// True if an earlier run loaded all files; nothing was published.
+    /// True if an earlier run loaded all files. Nothing was published.
     pub already_loaded: bool,
     /// True if the load continued an interrupted run.
     pub resumed: bool,
-    /// All files found, loaded or refused.
+    /// All files that were found, loaded or refused.
     pub files: Vec<FileReport>,
-    /// Files in the given folders whose names are not feed names.
+    /// Files in the given folders that were skipped, because their names are not names of feed files.
     pub skipped: Vec<String>,
-    /// Accepted rows of the loaded files, by kind. Empty if an earlier run loaded all files.
+    /// Number of accepted rows in the loaded files, by kind. Empty if an earlier run loaded all files.
     pub rows: BTreeMap<String, u64>,
-    /// Accepted rows of all kinds.
+    /// Number of accepted rows of all kinds.
     pub rows_total: u64,
-    /// Rejects of the loaded files, by reason code. Empty if an earlier run loaded all files.
+    /// Number of rejects in the loaded files, by reason code. Empty if an earlier run loaded all files.
     pub rejects: BTreeMap<String, u64>,
     /// Number of rejects.
     pub rejects_total: u64,
@@ -199,20 +200,20 @@ pub struct LoadSummary {
     pub dates: Option<DateSpan>,
     /// True if this source has no earlier completed run.
     pub new_source: bool,
-    /// Sources of the log, if this one is new.
+    /// Sources in the log, if the source of this load is new.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub known_sources: Vec<String>,
-    /// Numbers whose excess fraction digits were rounded.
+    /// Number of values whose excess fraction digits were rounded.
     pub rounded: u64,
-    /// Dividends without a currency; each has the currency and unit of its security's prices.
+    /// Number of dividends without a currency. They get the currency and unit of their security's prices.
     pub assumed_currencies: u64,
-    /// Record batches published, or to be published in a dry run.
+    /// Number of record batches published, or in a dry run to be published.
     pub frames: u64,
-    /// Record batches that were already in the log.
+    /// Number of record batches that were already in the log.
     pub frames_in_log: u64,
-    /// Earlier rejects that this run corrects.
+    /// Number of earlier rejects that this run corrects.
     pub mended: u64,
-    /// Open rejects of the source; absent if the log was not read.
+    /// Number of open rejects of the source; absent if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_rejects: Option<u64>,
     /// Retractions without a matching row of the source. Absent without such retractions, or if the log was not read.
@@ -236,7 +237,7 @@ impl LoadSummary {
         self.examples.clone_from(&stats.examples);
     }
 
-    /// Compares the rows with those of earlier runs; `None` if the log was not read.
+    /// Compares the rows with the rows of earlier runs. `before` is `None` if the log was not read.
     pub(crate) fn compare_with_earlier(&mut self, stats: &LoadStats, before: Option<&EarlierCoverage>) {
         let new = before.and_then(|before| before.new_symbols(&stats.coverage));
         self.symbols = SymbolSummary::from_coverage(&stats.coverage, new.as_deref());
@@ -247,7 +248,7 @@ impl LoadSummary {
         }
     }
 
-    /// Sets the totals of the earlier run that loaded all files.
+    /// Sets the totals from the earlier run that loaded all files.
     pub fn set_already_loaded(&mut self, manifest: &RunManifest) {
         self.run.clone_from(&manifest.run);
         self.already_loaded = true;
@@ -372,7 +373,7 @@ impl LoadSummary {
         )
     }
 
-    /// Writes how the rows were read where the files do not say it.
+    /// Writes the assumptions about values that the files leave open.
     fn write_assumptions(&self, text: &mut String) -> std::fmt::Result {
         let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for file in &self.files {
@@ -387,7 +388,7 @@ impl LoadSummary {
         Ok(())
     }
 
-    /// Lists the files of a load with several files.
+    /// Lists the files, if the load has several.
     fn write_files(&self, text: &mut String) -> std::fmt::Result {
         let loaded: Vec<&FileReport> =
             self.files.iter().filter(|file| file.status == FileStatus::Loaded).collect();

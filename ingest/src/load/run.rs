@@ -1,8 +1,8 @@
 //! Run of a load: reads the inputs and publishes them between two manifests.
 //!
-//! The start manifest fixes the observation time, so that a resumed run gives equal bytes under equal batch ids. The
-//! completion manifest follows after all batches are on disk. Both name the inputs by digest; a later load skips the
-//! batches of known inputs.
+//! The start manifest fixes the observation time. A resumed run therefore gives equal batches with equal ids. The
+//! completion manifest follows after all batches are on disk. Both contain the digests of the inputs, by which a later
+//! load skips the batches of known inputs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::log::run_status::RunStatus;
 use crate::rejects::OpenRejects;
 
 pub(crate) struct LoadRun {
-    /// Id of the run: a hash of source and inputs, so the same command gives the same id.
+    /// Id of the run: a hash of source and inputs. The same command therefore gives the same id.
     id: String,
     source: String,
     format: String,
@@ -141,7 +141,7 @@ impl LoadRun {
         }
     }
 
-    /// Publishes the batches that the log lacks.
+    /// Publishes the batches that are missing in the log.
     #[tracing::instrument(
         target = SPAN_TARGET,
         name = "load",
@@ -206,7 +206,7 @@ impl LoadRun {
         Ok(())
     }
 
-    /// Manifest of the start, without counts.
+    /// Manifest at the start of the run, without counts.
     fn manifest(&self, observed_at: DateTime<Utc>) -> Manifest {
         Manifest {
             files: self.inputs.iter().map(|input| input.file.label.clone()).collect(),
@@ -260,7 +260,7 @@ impl LoadRun {
     }
 }
 
-/// All manifests of the log; none if the log does not exist.
+/// All manifests of the log; empty if the log does not exist.
 async fn read_manifests(settings: &StreamSettings) -> Result<Vec<(u64, Manifest)>, LogError> {
     match Log::open_existing(settings).await {
         Err(error) if error.is_absence() => Ok(Vec::new()),
@@ -274,7 +274,7 @@ struct RunningLoad<'a> {
     /// Coverage of earlier runs.
     before: EarlierCoverage,
     total: LoadStats,
-    /// Indexes of the loaded inputs.
+    /// Indexes of the inputs that were loaded.
     loaded: Vec<usize>,
     /// Holdings of all files, and the indexes of their inputs.
     holdings: LoadHoldings,
@@ -349,7 +349,7 @@ impl<'a> RunningLoad<'a> {
         Ok(())
     }
 
-    /// Publishes the completion manifest, which names the loaded inputs.
+    /// Publishes the completion manifest, which lists the loaded inputs.
     async fn publish_completion(&mut self) -> Result<(), LoadError> {
         let loaded: Vec<&LoadInput> = self.loaded.iter().map(|input| &self.run.inputs[*input]).collect();
         let manifest = &mut self.publication.manifest;

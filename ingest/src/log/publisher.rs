@@ -1,7 +1,8 @@
 //! Publisher of record batches to the log, with a bounded number of unacknowledged messages. Each message is retried
 //! until it is acknowledged.
 //!
-//! A batch sent twice is stored once: its id is the message id, by which the log deduplicates.
+//! A batch that is sent twice is stored once. The id of the batch is the message id, by which the log detects
+//! duplicates.
 
 use std::time::{Duration, Instant};
 
@@ -46,7 +47,7 @@ pub(crate) struct OutgoingMessage {
     pub body: Bytes,
 }
 
-/// Publisher that sends in order, with a window of unacknowledged messages.
+/// Publisher that sends messages in order, with a window of unacknowledged messages.
 pub(crate) struct Publisher {
     context: Context,
     stream: Stream,
@@ -95,7 +96,7 @@ async fn publish(context: &Context, message: &OutgoingMessage) -> Result<Publish
     context.publish_with_headers(message.subject.clone(), message.headers.clone(), message.body.clone()).await
 }
 
-/// Backoff between retries.
+/// Pauses between retries.
 fn retry_pauses() -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))
@@ -104,7 +105,7 @@ fn retry_pauses() -> ExponentialBackoff {
         .build()
 }
 
-/// Sends a message and awaits its acknowledgement, with retries until the deadline.
+/// Sends a message and awaits its acknowledgement. Retries until the deadline.
 async fn deliver_with_retries(
     context: Context,
     stream: Stream,

@@ -24,7 +24,7 @@ pub use error::LogError;
 
 use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher};
 
-/// Number of read attempts and pause between them: a cluster that lost a node elects another leader.
+/// Number of read attempts. The pause between them gives a cluster without a leader time to elect one.
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -47,7 +47,8 @@ impl Log {
         Ok(Self { context, stream, settings: settings.clone(), skipped: Mutex::default() })
     }
 
-    /// Connects and opens the stream. Fails if it does not exist: a lost log must not look like an empty one.
+    /// Connects and opens the stream. Fails if the stream does not exist, so that a lost log does not look like an
+    /// empty log.
     pub async fn open_existing(settings: &StreamSettings) -> Result<Self, LogError> {
         let context = settings.connect("ingest").await?;
         let stream = settings.open_existing(&context).await?;
@@ -82,7 +83,7 @@ impl Log {
         }
     }
 
-    /// Subject of a kind.
+    /// Subject of the messages of a kind.
     pub fn subject(&self, kind: Kind) -> String {
         self.settings.subject(kind)
     }
@@ -102,7 +103,7 @@ impl Log {
     }
 
     /// Calls `each` for every manifest from a sequence on, with its sequence and storage time, in order. Returns the
-    /// sequence of the last message of this kind, which may be damaged; 0 if there is none.
+    /// sequence of the last message of this kind, even if it is damaged; 0 without a message.
     pub(crate) async fn each_manifest(
         &self,
         from_sequence: u64,
@@ -121,7 +122,7 @@ impl Log {
         Ok(last)
     }
 
-    /// Finds the batches of some runs that the log has from a sequence on.
+    /// Finds the batches of some runs in the log, from a sequence on.
     pub(crate) async fn find_batches(
         &self,
         from_sequence: u64,
@@ -143,7 +144,7 @@ impl Log {
         Ok(found)
     }
 
-    /// Calls `each` for the envelope of every batch of some kinds before a sequence.
+    /// Calls `each` for the envelope of every batch of some kinds. Messages from `before_sequence` on are left out.
     pub(crate) async fn each_envelope(
         &self,
         kinds: &[Kind],
@@ -160,8 +161,8 @@ impl Log {
         .await
     }
 
-    /// Calls `each` for every batch of a kind before a sequence whose envelope is `wanted`. `wanted` may only check
-    /// run and source, which all batches of a shared message have in common.
+    /// Calls `each` for every batch of a kind whose envelope is `wanted`. Messages from `before_sequence` on are left
+    /// out. `wanted` may only use run and source, because all batches of a shared message have these in common.
     pub(crate) async fn each_frame(
         &self,
         kind: Kind,
@@ -179,7 +180,7 @@ impl Log {
         .await
     }
 
-    /// Calls `each` for every reject, with the batch that has its run and source.
+    /// Calls `each` for every reject, with the batch that contains the reject's run and source.
     pub async fn each_reject(&self, mut each: impl FnMut(&Frame, &Reject)) -> Result<(), LogError> {
         self.scan(&[self.subject(Kind::Reject)], 1, false, |message| {
             for frame in self.read_frames(message)? {
@@ -192,7 +193,7 @@ impl Log {
         .await
     }
 
-    /// First and last sequence at the time of opening; `None` while the log is empty.
+    /// First and last sequence at the time when the log was opened; `None` if the log was empty.
     pub fn sequence_range(&self) -> Option<std::ops::RangeInclusive<u64>> {
         let state = &self.stream.cached_info().state;
         (state.messages > 0).then(|| state.first_sequence.max(1)..=state.last_sequence)
@@ -208,7 +209,7 @@ impl Log {
         is_compressed(&self.stream)
     }
 
-    /// Replicas that stay behind the leader for several attempts.
+    /// Replicas that stay behind the leader during several attempts.
     pub async fn lagging_replicas(&self) -> Result<Vec<LaggingReplica>, LogError> {
         let mut attempt = 1;
         loop {
@@ -227,7 +228,7 @@ impl Log {
         }
     }
 
-    /// Calls `each` for every present message of any subject, in order, as stored.
+    /// Calls `each` for every present message of any subject, in order. Messages are not decoded.
     pub async fn each_message(
         &self,
         each: impl FnMut(&LogMessage) -> Result<(), LogError>,
@@ -255,8 +256,8 @@ impl Log {
         self.skip_damaged(message, message.decode_frames())
     }
 
-    /// Skips a damaged message with a warning: it is a dead letter of the projector, so none of its rows count. A message
-    /// of a newer version is an error.
+    /// Skips a damaged message with a warning. The message is a dead letter of the projector, so that its rows do not
+    /// count. A message of a newer version is an error.
     fn skip_damaged<T>(
         &self,
         message: &LogMessage,
@@ -284,14 +285,14 @@ pub(crate) struct StoredBatches {
     pub messages: HashMap<String, u64>,
 }
 
-/// Earlier runs of a load's inputs, from the manifests.
+/// Earlier runs of a load's inputs, found in the manifests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EarlierRuns {
     /// Completed run that loaded all inputs.
     pub completed: Option<RunManifest>,
-    /// Start manifest of this same run, if it was interrupted.
+    /// Start manifest of the same run, if the run was interrupted.
     pub started: Option<RunManifest>,
-    /// First sequence that may have a batch of these inputs, and the runs that may have published it.
+    /// First sequence that may have a batch of these inputs, with the runs that may have published it.
     pub earlier: Option<(u64, HashSet<String>)>,
 }
 

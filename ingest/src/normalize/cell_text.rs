@@ -1,6 +1,6 @@
-//! Text cells: words for absent values, blanks, web addresses.
+//! Text of cells: words for absent values, blanks and web addresses.
 
-/// True if a cell means an absent value.
+/// True if a cell is empty or has a word for an absent value.
 pub(crate) fn is_absent_value(text: &[u8]) -> bool {
     matches!(text, b"" | b"null" | b"N/A" | b"n/a" | b"NULL" | b"0000-00-00")
 }
@@ -9,7 +9,7 @@ pub(crate) fn trim_blanks(text: &[u8]) -> &[u8] {
     text.trim_ascii()
 }
 
-/// Parses a web address; `None` for other schemes, which are unsafe as links.
+/// Parses a web address. `None` for other schemes, because links with them are unsafe.
 pub(crate) fn parse_web_address(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once("://")?;
     let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");

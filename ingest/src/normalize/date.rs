@@ -8,7 +8,7 @@ use super::cell_text::is_absent_value;
 use super::exchange_zone::{ExchangeZone, parse_utc_stamp};
 use super::row_error::{RowError, abbreviate};
 
-/// Parses `YYYY-MM-DD` and no other form.
+/// Parses a date in the form `YYYY-MM-DD` only.
 pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
     let number = |digits: &[&u8]| {
@@ -21,7 +21,7 @@ pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, number(&[m1, m2])?, number(&[d1, d2])?)
 }
 
-/// Parses a date, also with the time of midnight: `2022-01-03 00:00:00+08:00` is the exchange's 3 January.
+/// Parses a date with or without the time of midnight: `2022-01-03 00:00:00+08:00` is the 3 January of the exchange.
 fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     let Some((day, time)) = text.split_at_checked(10).filter(|(_, time)| !time.is_empty()) else {
         return parse_date(text);
@@ -32,14 +32,13 @@ fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     rest.iter().all(is_zone).then(|| parse_date(day))?
 }
 
-/// Parses a date as [`parse_date_or_midnight`]. In a file of UTC stamps, the local midnight of the exchange's zone is one
-/// too.
+/// Parses a date like [`parse_date_or_midnight`]. With `zone`, a UTC time that is midnight in the zone is a date too.
 pub(super) fn parse_day(text: &[u8], zone: Option<ExchangeZone>) -> Option<NaiveDate> {
     parse_date_or_midnight(text)
         .or_else(|| zone?.day_beginning_at(parse_utc_stamp(std::str::from_utf8(text).ok()?)?))
 }
 
-/// Parses the date of a price row. It must be one session, without a time of day, a week or a range.
+/// Parses the date of a price row. It must be one session. A time of day, a week or a range is an error.
 pub(crate) fn parse_session_date(
     column: &str,
     text: &[u8],
@@ -74,7 +73,7 @@ pub(super) fn invalid_date(column: &str, text: &[u8]) -> RowError {
     RowError::new("bad_date", format_args!("{column} {:?} is not a date: write YYYY-MM-DD", abbreviate(text)))
 }
 
-/// Parses a number with a unit: `90s`, `26h`, `2d`.
+/// Parses a duration with its unit: `90s`, `26h`, `2d`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let expected = || "a number and s, m, h or d, such as 26h".to_owned();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -89,7 +88,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(expected)
 }
 
-/// Parses an RFC 3339 time and truncates it to microseconds, the precision of the log.
+/// Parses an RFC 3339 time, and truncates it to microseconds as in the log.
 pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
     DateTime::from_timestamp_micros(time.timestamp_micros())

@@ -1,15 +1,16 @@
-//! Exchange time zone of UTC stamps that are local midnights.
+//! Exchange time zone of UTC times that are local midnights.
 //!
 //! Tools that convert days to UTC write `2021-06-30 22:00:00+00:00` for 1 July in Berlin. The local day is certain only
-//! if all stamps of a column are midnights of one zone. East of Greenwich the UTC date is a day early, and a stamp may
-//! also be a time of that day. There, the stamps must follow the zone's summer time or include a day of the weekend.
+//! if all times of a column are midnights of one zone. East of Greenwich, the UTC date is one day before the local day,
+//! and the time may also be a time of the UTC date. There, the times must follow the summer time of the zone, or their
+//! UTC dates must include a day of the weekend.
 
 use std::fmt;
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Utc, Weekday};
 use chrono_tz::{Africa, America, Asia, Australia, Europe, Pacific, Tz};
 
-/// Zones of exchanges, one for each set of equal midnights. The first one that fits is named.
+/// Zones of exchanges, one for each set of equal midnights. The first zone that fits is used.
 const ZONES: [Tz; 26] = [
     America::New_York,
     America::Chicago,
@@ -41,7 +42,7 @@ const ZONES: [Tz; 26] = [
 /// Zones with sessions on Sunday.
 const SUNDAY_ZONES: [Tz; 5] = [Asia::Jerusalem, Asia::Riyadh, Africa::Cairo, Asia::Dubai, Asia::Dhaka];
 
-/// Time zone in which a column's stamps are midnights.
+/// Time zone in which the UTC times of a column are midnights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExchangeZone(Tz);
 
@@ -51,16 +52,16 @@ impl fmt::Display for ExchangeZone {
     }
 }
 
-/// Interpretation of a column of UTC stamps.
+/// Interpretation of a column of UTC times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StampReading {
-    /// Every stamp is midnight UTC: the day is the date as written.
+    /// Every time is midnight UTC. The day is the date as written.
     AsWritten,
-    /// Every stamp is a midnight of this zone.
+    /// Every time is a midnight of this zone.
     LocalDays(ExchangeZone),
-    /// Every stamp is a midnight of this zone, and may as well be a time of the written date.
+    /// Every time is a midnight of this zone, but may also be a time of the written date.
     Uncertain(ExchangeZone),
-    /// The stamps are times of day.
+    /// The times are times of day.
     Times,
 }
 
@@ -70,12 +71,12 @@ impl ExchangeZone {
         name.parse().ok().map(Self)
     }
 
-    /// Local date of a point in time.
+    /// Local date of a UTC time.
     pub(crate) fn local_date(self, stamp: NaiveDateTime) -> NaiveDate {
         self.local_time(stamp).date()
     }
 
-    /// Local date that begins at a UTC stamp; `None` for another time of day.
+    /// Local date that begins at a UTC time; `None` if the local time is not midnight.
     pub(crate) fn day_beginning_at(self, stamp: NaiveDateTime) -> Option<NaiveDate> {
         let local = self.local_time(stamp);
         (local.time() == NaiveTime::MIN).then(|| local.date())
@@ -85,7 +86,7 @@ impl ExchangeZone {
         stamp.and_utc().with_timezone(&self.0).naive_local()
     }
 
-    /// True if every stamp begins a local day with a session.
+    /// True if every time is the beginning of a local day with a session.
     fn fits(self, stamps: &[NaiveDateTime]) -> bool {
         let has_session = |day: NaiveDate| match day.weekday() {
             Weekday::Sat => false,
@@ -96,7 +97,7 @@ impl ExchangeZone {
     }
 }
 
-/// Interpretation of all stamps of a column.
+/// Interpretation of all UTC times of a column.
 pub(crate) fn interpret_stamps(stamps: &[NaiveDateTime]) -> StampReading {
     if stamps.iter().all(|stamp| stamp.time() == NaiveTime::MIN) {
         return StampReading::AsWritten;
@@ -115,7 +116,7 @@ pub(crate) fn interpret_stamps(stamps: &[NaiveDateTime]) -> StampReading {
     }
 }
 
-/// Parses a date and time with the offset of UTC: `2024-11-21T00:00:00+0000`, `2024-11-21 05:00:00Z`.
+/// Parses a date and time with the UTC offset 0: `2024-11-21T00:00:00+0000`, `2024-11-21 05:00:00Z`.
 pub(crate) fn parse_utc_stamp(text: &str) -> Option<NaiveDateTime> {
     let (date, rest) = text.trim().split_at_checked(10)?;
     let date = NaiveDate::parse_from_str(date, "%Y-%m-%d").ok()?;

@@ -29,7 +29,7 @@ impl<'a> RecordCells<'a> {
         Self { names, values: vec![None; names.len()], rounded: Cell::new(0), zone: None }
     }
 
-    /// Sets the time zone of UTC stamps.
+    /// Sets the time zone of UTC times.
     pub(crate) fn set_zone(&mut self, zone: Option<ExchangeZone>) {
         self.zone = zone;
     }
@@ -63,22 +63,22 @@ impl<'a> RecordCells<'a> {
         self.value(column).ok_or_else(|| RowError::missing_value(column))
     }
 
-    /// Optional text.
+    /// Optional text as an owned string.
     pub(crate) fn owned_text(&self, column: &str) -> Option<String> {
         self.text(column).map(str::to_owned)
     }
 
-    /// Optional sector. A known sector gets its standard name.
+    /// Optional sector. The vendor's name of a known sector is replaced by the standard name.
     pub(crate) fn sector(&self, column: &str) -> Option<String> {
         self.value(column).map(|text| Sector::find(text).map_or(text, |sector| sector.name).to_owned())
     }
 
-    /// Optional exchange. A known exchange gets its market identifier code.
+    /// Optional exchange. The vendor's name of a known exchange is replaced by its market identifier code.
     pub(crate) fn exchange(&self, column: &str) -> Option<String> {
         self.value(column).map(|text| Exchange::find(text).map_or(text, |exchange| exchange.mic).to_owned())
     }
 
-    /// Optional country. A known country gets its two-letter code.
+    /// Optional country. The vendor's name of a known country is replaced by its two-letter code.
     pub(crate) fn country(&self, column: &str) -> Option<String> {
         self.value(column).map(|text| Country::find(text).map_or(text, |country| country.code).to_owned())
     }
@@ -144,7 +144,7 @@ impl<'a> RecordCells<'a> {
         })
     }
 
-    /// Optional symbol, in entry form.
+    /// Optional symbol, in canonical spelling.
     pub(crate) fn symbol(&self, column: &str) -> Result<Option<Symbol>, RowError> {
         let Some(text) = self.value(column) else { return Ok(None) };
         Symbol::parse(text).map(Some).map_err(|_| RowError::invalid_symbol(column, text.as_bytes()))
@@ -163,7 +163,7 @@ impl<'a> RecordCells<'a> {
         Currency::parse(text).map(Some).ok_or_else(|| RowError::new("bad_value", message))
     }
 
-    /// Optional point in time.
+    /// Optional time.
     pub(crate) fn time(&self, column: &str) -> Result<Option<DateTime<Utc>>, RowError> {
         let Some(text) = self.value(column) else { return Ok(None) };
         let message =

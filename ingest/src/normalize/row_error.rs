@@ -9,7 +9,7 @@ use market::metrics::merge::RowFault;
 /// Error of one row, with the reason code and the message of its reject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RowError {
-    /// Stable code; part of the public interface.
+    /// Stable reason code, which is part of the public interface.
     pub reason: &'static str,
     pub message: String,
 }
@@ -19,7 +19,7 @@ impl RowError {
         Self { reason, message: message.to_string() }
     }
 
-    /// Error from a row rule.
+    /// Error of a domain rule for single rows.
     pub(crate) fn from_rule((reason, message): RowFault) -> Self {
         Self { reason: reason.as_str(), message }
     }

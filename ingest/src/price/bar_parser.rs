@@ -1,4 +1,4 @@
-//! Parser of one bar: values on one scale, checked with the rules of a single bar (R28).
+//! Parser of one bar. Its values get one scale, and the rules of a single bar are checked (R28).
 
 use market::bars::{Bar, MISSING};
 use market::decimal::DecimalError;
@@ -7,7 +7,7 @@ use market::metrics::merge::{PriceValues, price_fault};
 use crate::normalize::{RowError, is_absent_value, trim_blanks};
 use crate::price::fixed_point::{FixedPoint, POW10, parse_count, parse_price};
 
-/// Cells of a price row, as bytes. An empty cell is absent.
+/// Cells of a price row as bytes. An empty cell is an absent value.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct PriceCells<'a> {
     pub(crate) open: &'a [u8],
@@ -79,7 +79,7 @@ impl ScaledBar {
         bar.check()
     }
 
-    /// Rejects an impossible bar. The check works on integers. The message comes from the rule of the domain.
+    /// Rejects an impossible bar. The check works on integers, and the domain rule gives the message.
     fn check(self) -> Result<Self, RowError> {
         let Self { open, high, low, close, vwap, volume, trade_count, .. } = self;
         let negative = |value: i64| value < 0 && value != MISSING;
@@ -93,7 +93,7 @@ impl ScaledBar {
     }
 }
 
-/// Maps 0 to absent: vendors write 0 for an unknown open, high or low. A close of 0 is an error.
+/// Replaces 0 by an absent value, because vendors write 0 for an unknown open, high or low. A close of 0 is an error.
 fn unless_zero(price: FixedPoint) -> FixedPoint {
     if price.mantissa == 0 { ABSENT } else { price }
 }
@@ -121,7 +121,7 @@ fn value(
     parse(cell).or_else(|_| value_slowly(column, trim_blanks(cell), parse))
 }
 
-/// Slow path of the parser: words for an absent value, and numbers with surrounding blanks.
+/// Slow path of the parser, for words for an absent value and for numbers with surrounding blanks.
 #[cold]
 fn value_slowly(
     column: &str,

@@ -1,4 +1,4 @@
-//! Fixed-point parser of price rows: from feed bytes to scaled integers, without a decimal type or a float.
+//! Fixed-point parser of price rows. It converts feed bytes to scaled integers without decimals or floats.
 
 use market::decimal::{DecimalError, MAX_FRACTION_DIGITS, parse_decimal, parse_figure};
 use rust_decimal::Decimal;
@@ -14,8 +14,8 @@ pub(crate) const POW10: [i64; 19] = {
     powers
 };
 
-/// Fraction digits to which a price is rounded if it does not fit an `i64` with ten fraction digits. Any price
-/// of up to ten integer digits fits with eight.
+/// Number of fraction digits to which a price is rounded if ten digits do not fit an `i64`. With eight digits, any
+/// price of up to ten integer digits fits.
 pub(crate) const LARGE_PRICE_PLACES: u32 = 8;
 
 /// Exact number: `mantissa / 10^scale`.
@@ -78,7 +78,7 @@ fn within(mantissa: i64, scale: u8) -> bool {
     mantissa.abs() < LIMIT || mantissa.abs() / POW10[usize::from(scale)] < LIMIT
 }
 
-/// Drops trailing zeros beyond cents, so that padded numbers do not enlarge a whole column.
+/// Drops trailing zeros after the second fraction digit, so that padded numbers do not enlarge a whole column.
 fn trimmed(mut mantissa: i64, mut scale: u8) -> FixedPoint {
     while scale > 2 && mantissa % 10 == 0 {
         (mantissa, scale) = (mantissa / 10, scale - 1);

@@ -1,4 +1,4 @@
-//! Price rows: parsed into scaled integers and grouped into price batches.
+//! Price rows: parsing into scaled integers, and grouping into price batches.
 
 pub(crate) mod bar_parser;
 pub(crate) mod fixed_point;

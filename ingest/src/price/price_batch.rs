@@ -1,7 +1,7 @@
 //! Price batch: rows collected, grouped by symbol, and cut into record batches of columns.
 //!
-//! A price batch is far larger than a record batch. A file in date order therefore also gives long series per symbol.
-//! Grouping and cutting depend only on the rows, so the same file gives the same record batches.
+//! A price batch is far larger than a record batch. Even a file in date order therefore gives long series per symbol.
+//! Grouping and cutting depend only on the rows, so that the same file gives the same record batches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,12 +11,12 @@ use market::symbol::Symbol;
 
 use crate::price::fixed_point::{LARGE_PRICE_PLACES, POW10};
 
-/// Maximum number of rows in a batch; it limits memory to about 32 MiB.
+/// Maximum number of rows in a batch. It limits the memory to about 32 MiB.
 pub(crate) const BATCH_ROWS: usize = 512 * 1024;
-/// Maximum number of versions in a batch. A file with a different time in every row reaches this limit before
-/// the maximum number of rows.
+/// Maximum number of versions in a batch. If every row has a different time, this limit is reached before the maximum
+/// number of rows.
 const BATCH_VERSIONS: usize = 60_000;
-/// Estimated bytes of a series and of a version in a record batch.
+/// Estimated number of bytes of a series, and of a version, in a record batch.
 const SERIES_BYTES: usize = 80;
 const VERSION_BYTES: usize = 40;
 
@@ -56,12 +56,12 @@ pub(crate) struct PriceBatch {
 }
 
 impl PriceBatch {
-    /// True if the batch must be cut before the next row.
+    /// True if the batch must be cut into record batches before the next row.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= BATCH_ROWS || self.versions.len() >= BATCH_VERSIONS
     }
 
-    /// Removes the rows and keeps the memory for reuse, because allocation costs more than sorting.
+    /// Removes the rows but keeps the memory, because allocation takes longer than sorting.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.extras.clear();
@@ -79,7 +79,7 @@ impl PriceBatch {
         [days().min(), days().max()]
     }
 
-    /// Symbols of the rows that are not retractions; `None` if no row is a retraction.
+    /// Symbols with rows that are not retractions; `None` if there is no retraction.
     pub(crate) fn priced_symbols(&self) -> Option<HashSet<SymbolId>> {
         let retracted = |row: &&ScaledPriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);
@@ -114,15 +114,15 @@ impl PriceBatch {
         index
     }
 
-    /// Sets the share basis day of split-adjusted rows, which some files state only at their end.
+    /// Sets the share basis day of split-adjusted rows. Some files contain it only at their end.
     pub(crate) fn set_basis_day(&mut self, day: i32) {
         for version in self.versions.iter_mut().filter(|version| version.basis_day.is_some()) {
             version.basis_day = Some(day);
         }
     }
 
-    /// Cuts all rows into record batches, grouped by symbol in name order. `symbol_names` has the name of each
-    /// symbol id. Rows of a symbol keep the file order.
+    /// Cuts all rows into record batches, grouped by symbol in name order. `symbol_names` has the name of each symbol
+    /// id. The rows of a symbol stay in file order.
     pub(crate) fn cut_into_record_batches(&self, symbol_names: &[Symbol]) -> SeriesBatches {
         let mut counts = vec![0u32; symbol_names.len()];
         self.rows.iter().for_each(|row| counts[row.symbol as usize] += 1);
@@ -154,8 +154,8 @@ impl PriceBatch {
         cut
     }
 
-    /// Estimated bytes of a bar. Finer prices have larger differences. The real size is less than four times the
-    /// estimate, so that every record batch is below the message limit.
+    /// Estimated number of bytes of a bar. Finer prices have larger differences. The real size is less than four times
+    /// the estimate, so that every record batch is below the message limit.
     fn bar_bytes(&self, group: &[u32]) -> usize {
         let finest = group.iter().map(|index| self.rows[*index as usize].scale).max().unwrap_or(0);
         let price = 1 + usize::from(finest.max(2)).div_ceil(2);
@@ -183,8 +183,8 @@ pub(crate) struct SeriesBatch {
 }
 
 impl SeriesBatches {
-    /// Adds a symbol's rows as one series, to a new record batch if the last one is full. Only a series larger than a
-    /// batch is split, so the lines of the batches keep the file order of a symbol's rows.
+    /// Adds the rows of a symbol as one series. If the last record batch is full, a new one is created. Only a series
+    /// larger than a record batch is split, so that all batches keep the file order of a symbol's rows.
     fn add(&mut self, batch: &PriceBatch, symbol: &Symbol, order: &[u32], bytes: usize) {
         let (bars, rounded) = series(batch, order);
         self.rounded += rounded;
@@ -252,7 +252,7 @@ fn reserve(bars: &mut Bars, rows: usize) {
     }
 }
 
-/// True if every price of the rows fits an `i64` at `scale`. With at most eight places, every price fits.
+/// True if every price of the rows fits an `i64` at `scale`. At scales of at most 8, every price fits.
 fn fits(batch: &PriceBatch, order: &[u32], scale: u8) -> bool {
     scale <= LARGE_SCALE
         || order.iter().all(|index| {

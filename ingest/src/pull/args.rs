@@ -14,15 +14,15 @@ use crate::source::regular_file::{Links, read_small_text};
 /// Fetches data from vendors' HTTP APIs and object stores, and loads it.
 ///
 /// MANIFEST is the name of a shipped manifest (alphavantage, eodhd, massive, massive-flatfiles, tiingo, url) or a TOML
-/// file of the same form; `--show` prints it as a template. It has the requests, their schedule and the call budget of
-/// the vendor. Credentials are read from the environment variables that it names.
+/// file of the same form. `--show` prints a shipped manifest as a template. A manifest contains the requests, their
+/// schedule and the call budget of the vendor. Credentials are read from the environment variables in the manifest.
 ///
-/// The bookmark of each request is stored in the log, and advances only when its rows are there. Calls are charged in
-/// the log before they are made, so a budget also covers restarts and several machines.
+/// The bookmark of each request is stored in the log, and advances only after the rows of the request are in the log.
+/// Calls are charged in the log before they are made, so that a budget also covers restarts and several machines.
 ///
 ///   TIINGO_TOKEN=… ingest pull tiingo --symbols KO,PEP --since 2020-01-01 --once
 ///
-/// Exit codes: 0 all fetched and loaded; 1 some requests failed, were refused or wait for a later budget; 2 nothing
+/// Exit codes: 0 all fetched and loaded; 1 some requests failed, were refused or must wait for the budget; 2 nothing
 /// was loaded, or a manifest is invalid; 3 NATS unreachable; 130 interrupted.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
@@ -30,10 +30,10 @@ pub struct PullArgs {
     /// Names of shipped manifests, or TOML files
     #[arg(required = true, value_name = "MANIFEST")]
     pub manifests: Vec<String>,
-    /// Pull once and exit; the default for manifests without a schedule
+    /// Pull once and exit; this is the default for manifests without a schedule
     #[arg(long)]
     pub once: bool,
-    /// Print the planned requests; make no call
+    /// Print the planned requests, without making a call
     #[arg(long)]
     pub dry_run: bool,
     /// Print the manifests
@@ -42,22 +42,22 @@ pub struct PullArgs {
     /// First day to fetch; default: the bookmark of the last pull
     #[arg(long, value_name = "DATE")]
     pub since: Option<NaiveDate>,
-    /// Symbols to fetch, instead of the manifest's: KO,PEP or @FILE with one per line
+    /// Symbols to fetch instead of the symbols in the manifest: KO,PEP or @FILE with one symbol per line
     #[arg(long, value_delimiter = ',', value_name = "SYMBOLS")]
     pub symbols: Vec<String>,
-    /// Names of requests in the manifest; default: all
+    /// Names of requests in the manifest; default: all requests
     #[arg(long = "request", value_name = "NAME")]
     pub requests: Vec<String>,
-    /// Folder for fetched answers until they are loaded, and for refused answers
+    /// Folder for fetched responses until they are loaded, and for refused responses
     #[arg(long, env = "INGEST_PULL_FOLDER", default_value = "pulled", value_name = "DIR")]
     pub folder: PathBuf,
-    /// Maximum wait for a budget or a vendor. Requests that would wait longer are left for the next pull
+    /// Maximum wait for a budget or a vendor. Requests with a longer wait are left for the next pull
     #[arg(long, default_value = "2m", value_parser = parse_duration)]
     pub patience: Duration,
-    /// Maximum pause within an answer
+    /// Maximum pause within a response
     #[arg(long, default_value = "60s", value_parser = parse_duration)]
     pub timeout: Duration,
-    /// Maximum size of an answer in bytes
+    /// Maximum size of a response, in bytes
     #[arg(long, default_value_t = 1 << 30, value_name = "BYTES")]
     pub max_bytes: u64,
     /// Address of metrics and health.
@@ -66,7 +66,8 @@ pub struct PullArgs {
     /// Print one JSON object per manifest and line
     #[arg(long)]
     pub json: bool,
-    /// Date that counts as today, for historical data (YYYY-MM-DD); default: the newest day after its close in New York
+    /// Date that counts as today, for historical data (YYYY-MM-DD); default: the newest day whose session in New York
+    /// is over
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
 }

@@ -20,7 +20,8 @@ pub(super) struct RequestSigner<'a> {
 }
 
 impl RequestSigner<'_> {
-    /// Signs a request: adds the headers of the signature, which covers the present headers.
+    /// Signs a request by adding the headers of the signature. The signature covers the headers that are already
+    /// present.
     pub(super) fn sign(&self, url: &Url, headers: &mut HeaderMap, now: DateTime<Utc>) -> Result<(), String> {
         let (time, day) = (now.format("%Y%m%dT%H%M%SZ").to_string(), now.format("%Y%m%d").to_string());
         let host = url.host_str().ok_or("cannot sign a URL without a host")?;

@@ -1,7 +1,8 @@
-//! Batch of fetched answers on disk, until their rows are in the log.
+//! Batch of fetched responses, which are on disk until their rows are in the log.
 //!
-//! Invariants: every complete answer is recorded at once. A killed pull therefore loads it without a second request,
-//! and rows already in the log are not published twice. Files are created below open folders, never through a link.
+//! Invariants: every complete response is recorded at once. After a kill, the next pull therefore loads it without a
+//! second request. Rows that are already in the log are not published twice. Files are created below open folders,
+//! never through a link.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -18,18 +19,18 @@ use crate::source::folder_handle::FolderHandle;
 
 /// Folder of a batch, in the folder of its connector.
 const BATCH: &str = "batch";
-/// File with the notes of a batch.
+/// File with the notes about a batch.
 const NOTES: &str = "notes.json";
-/// Maximum number of answers loaded in one run, and of their bytes.
+/// Maximum number of responses in one run, and maximum size of all of them in bytes.
 const MOST_UNITS: usize = 200;
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Part of a batch: answers that are loaded in the same way.
+/// Part of a batch: responses that are loaded in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BatchPart {
-    /// Rows already in the log are not published again.
+    /// New responses. Rows that are already in the log are not published again.
     New,
-    /// Answers that the vendor replaced. Their rows are published again, even if they equal an older version.
+    /// Responses that the vendor replaced. Their rows are published again, even if they equal an older version.
     Replaced,
 }
 
@@ -44,7 +45,7 @@ impl BatchPart {
     }
 }
 
-/// Batch of answers to one request of the manifest.
+/// Batch of the responses to one request of the manifest.
 pub(super) struct AnswerBatch {
     /// Folder of the connector.
     connector: Arc<FolderHandle>,
@@ -53,47 +54,47 @@ pub(super) struct AnswerBatch {
     bytes: u64,
 }
 
-/// Place of one page of an answer.
+/// File for one page of a response.
 pub(super) struct PageFile {
     folder: FolderHandle,
     name: String,
-    /// Path, for reading the page again.
+    /// Path, by which the page can be read again.
     pub path: PathBuf,
-    /// Path relative to the folder of new files.
+    /// Path relative to the folder with the files of new responses.
     pub relative: String,
 }
 
 impl PageFile {
-    /// Creates the file, in place of one that an earlier attempt left.
+    /// Creates the file. A file of an earlier attempt is replaced.
     pub(super) fn create(&self) -> io::Result<File> {
         self.folder.replace_file(OsStr::new(&self.name))
     }
 }
 
-/// Notes on a batch's answers, stored next to them.
+/// Notes about the responses of a batch, stored in the same folder.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct BatchNotes {
     /// Name of the request in the manifest.
     pub request: String,
-    /// Options of `ingest load` for the files: observation time, and symbol pattern of the file names.
+    /// Options of `ingest load` for the files: observation time, and pattern for the symbol in file names.
     pub options: Vec<String>,
     pub answers: Vec<FetchedAnswer>,
 }
 
-/// Unit that was fetched completely.
+/// Unit whose response was fetched completely.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FetchedAnswer {
     pub key: String,
-    /// Paths of its pages, relative to the folder of files; empty for an answer without rows.
+    /// Paths of the pages, relative to the folder with the files; empty for a response without rows.
     pub files: Vec<String>,
     pub bookmark: Bookmark,
-    /// True if the vendor replaced an earlier answer.
+    /// True if the vendor replaced an earlier response.
     #[serde(default)]
     pub replaced: bool,
 }
 
 impl FetchedAnswer {
-    /// Unit whose answer has no rows, or no new ones.
+    /// Unit whose response has no rows, or no new rows.
     pub(super) fn without_rows(unit: &RequestUnit, bookmark: Bookmark) -> Self {
         Self { key: unit.key.clone(), files: Vec::new(), bookmark, replaced: false }
     }
@@ -119,7 +120,7 @@ impl AnswerBatch {
         Ok(Self { connector: connector.clone(), folder, notes, bytes: 0 })
     }
 
-    /// Opens the batch of an earlier pull; `None` if there is no complete one.
+    /// Opens the batch of an earlier pull; `None` if there is no batch with notes.
     pub(super) fn open_unfinished(connector: &Arc<FolderHandle>) -> io::Result<Option<Self>> {
         let read = || -> io::Result<(FolderHandle, Vec<u8>)> {
             let (folder, mut notes) = (connector.open_folder(Path::new(BATCH))?, Vec::new());
@@ -157,7 +158,8 @@ impl AnswerBatch {
         options
     }
 
-    /// Place of a unit's page, counted from 1. Each page has a separate folder, because the file name gives the symbol.
+    /// File for a page of a unit, counted from 1. Each page has its own folder, because the file name must contain only
+    /// the symbol.
     pub(super) fn create_page(&self, unit: &RequestUnit, page: usize) -> io::Result<PageFile> {
         let number = format!("{:03}-{page:03}", self.notes.answers.len() + 1);
         // An earlier failed unit may have left pages under this number.
@@ -194,13 +196,13 @@ impl AnswerBatch {
         self.notes.answers.len() >= MOST_UNITS || self.bytes >= MOST_BYTES
     }
 
-    /// True if an answer of this part has rows.
+    /// True if a response of this part has rows.
     pub(super) fn has_files(&self, part: BatchPart) -> bool {
         self.notes.answers.iter().any(|answer| answer.part() == part && !answer.files.is_empty())
     }
 
-    /// Moves a refused file to the folder of refused files, with the reason. It replaces an older file of the same
-    /// name.
+    /// Moves a refused file to the folder of refused files, with the reason. An older file of the same name is
+    /// replaced.
     pub(super) fn keep_refused_file(&self, part: BatchPart, file: &str, reason: &str) -> io::Result<PathBuf> {
         let folder = self.connector.create_folder("refused")?;
         let name = format!("{}-{}", self.notes.request, file.rsplit('/').next().unwrap_or(file));
@@ -214,7 +216,7 @@ impl AnswerBatch {
         remove_folder(self.folder.path())
     }
 
-    /// Removes the pages of incomplete units, which must not be loaded.
+    /// Removes the pages of incomplete units, because they must not be loaded.
     pub(super) fn remove_unrecorded_pages(&self) -> io::Result<()> {
         for part in BatchPart::ALL {
             let answers = self.notes.answers.iter().filter(|answer| answer.part() == part);

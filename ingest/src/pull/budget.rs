@@ -1,11 +1,12 @@
-//! Call budgets: the calls that a vendor allows, counted over sliding windows.
+//! Call budgets: maximum numbers of calls that a vendor allows, in sliding windows.
 //!
-//! A sliding window never has more calls than the vendor's fixed windows allow, wherever these begin.
+//! The vendor may count in fixed windows. Sliding windows satisfy its limits wherever the fixed windows begin.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-/// Number of parts in which a budget is charged. It limits the log entries, and the calls lost when a process dies.
+/// Number of parts in which a budget is charged. It limits the number of log entries, and the number of calls that are
+/// lost when a process is killed.
 const PARTS: u64 = 50;
 
 /// Maximum number of calls per period.
@@ -50,23 +51,23 @@ impl BudgetPeriod {
     }
 }
 
-/// Charged calls, all of which are made before `until`.
+/// Charged calls. All of them are made before `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BudgetCharge {
     pub calls: u64,
     pub until: DateTime<Utc>,
 }
 
-/// Calls that the budgets allow.
+/// Number of calls that the budgets allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BudgetAllowance {
     /// Number of calls allowed now.
     Calls(u64),
-    /// Time of the next allowed call.
+    /// Time at which the next call is allowed.
     From(DateTime<Utc>),
 }
 
-/// Number of calls to charge for a request of cost `cost`: a part of the smallest budget, or the remaining calls.
+/// Number of calls to charge for a request of cost `cost`. It is a part of the smallest budget, or the remaining calls.
 pub(super) fn compute_allowance(
     budgets: &[CallBudget],
     charges: &[BudgetCharge],
@@ -88,7 +89,7 @@ impl CallBudget {
         self.calls.saturating_sub(counted.map(|charge| charge.calls).sum())
     }
 
-    /// Time from which `calls` calls are left.
+    /// Time at which `calls` calls are left.
     fn time_of_calls_left(&self, charges: &[BudgetCharge], calls: u64, now: DateTime<Utc>) -> DateTime<Utc> {
         let mut ends: Vec<DateTime<Utc>> =
             charges.iter().map(|charge| charge.until + self.per.length()).collect();
@@ -99,8 +100,8 @@ impl CallBudget {
     }
 }
 
-/// Lease of calls that are charged together. They count until the end of the lease; unused ones are then lost. The
-/// lease is at least twice `took`, the time for the last charge to reach the log.
+/// Lease of calls that are charged together. All of them count until the end of the lease, and unused calls are then
+/// lost. The lease is at least twice `took`, the time that the last charge took to reach the log.
 pub(super) fn lease_duration(budgets: &[CallBudget], calls: u64, cost: u64, took: TimeDelta) -> TimeDelta {
     /// The charge must be in the log before the call is made.
     const LEAST: TimeDelta = TimeDelta::seconds(1);
@@ -110,7 +111,7 @@ pub(super) fn lease_duration(budgets: &[CallBudget], calls: u64, cost: u64, took
     if calls == cost { least } else { (shortest / 10).clamp(LEAST, MOST).max(least) }
 }
 
-/// Longest period of the budgets, during which charges count.
+/// Longest period of the budgets, for which charges are kept.
 pub(super) fn longest_period(budgets: &[CallBudget]) -> TimeDelta {
     budgets.iter().map(|budget| budget.per.length()).max().unwrap_or_default()
 }

@@ -25,14 +25,14 @@ pub(super) struct VendorClient<'a> {
     pub shutdown: &'a Shutdown,
     pub state_log: StateLog,
     pub http: HttpClient<'a>,
-    /// Calls made, in units of the budget.
+    /// Number of calls made, counted as in the budget.
     pub calls: u64,
 }
 
 /// Reason for an early end of a sync run.
 pub(super) struct EarlyStop {
     pub reason: String,
-    /// Time after which the sync run may continue.
+    /// Time after which the sync run may continue; `None` if it must not.
     pub wait: Option<Duration>,
 }
 
@@ -46,7 +46,7 @@ pub(super) enum PageResult {
 }
 
 impl VendorClient<'_> {
-    /// Sends a request and retries it, until an answer arrives or the wait or the budget is exhausted.
+    /// Sends a request, and retries it until a response arrives or the wait or the budget is exhausted.
     pub(super) async fn request_page(
         &mut self,
         request: &RequestTemplate,

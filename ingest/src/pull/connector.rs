@@ -1,4 +1,4 @@
-//! Connector: TOML manifest of the requests to a vendor.
+//! Connector: TOML manifest of the requests to one vendor.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,18 +26,18 @@ pub(super) const SHIPPED: [(&str, &str); 6] = [
     ("url", include_str!("../../connectors/url.toml")),
 ];
 
-/// Placeholders of a path or query, written in braces.
+/// Placeholders of a path or query. They are written in braces.
 const PLACES: [&str; 6] = ["symbol", "since", "until", "date", "year", "month"];
-/// File endings from which `ingest load` derives the encoding.
+/// Endings of file names from which `ingest load` finds the encoding.
 const ENDINGS: [&str; 3] = ["csv", "json", "ndjson"];
 
 /// Manifest of a connector.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Connector {
-    /// Name under which the budget and the bookmarks are stored.
+    /// Name of the connector, under which its budget and bookmarks are stored.
     pub name: String,
-    /// Name of the feed; default: the connector's name.
+    /// Name of the feed; default: the name of the connector.
     #[serde(default)]
     source: Option<String>,
     #[serde(deserialize_with = "address")]
@@ -51,13 +51,13 @@ pub(super) struct Connector {
     pub budgets: Vec<CallBudget>,
     #[serde(default)]
     pub schedule: Option<PullSchedule>,
-    /// First day to fetch without a bookmark; default: 30 days back.
+    /// First day to fetch without a bookmark; default: 30 days ago.
     #[serde(default)]
     pub since: Option<NaiveDate>,
-    /// Symbols to fetch, if the command line has none.
+    /// Symbols to fetch, if the command line does not contain any.
     #[serde(default)]
     symbols: Vec<String>,
-    /// Separator of root and share class in the vendor's symbols, instead of `.`.
+    /// Separator of root and share class in the vendor's symbols; default: `.`.
     #[serde(default = "default_separator")]
     pub separator: String,
     /// Options of `ingest load`.
@@ -71,33 +71,33 @@ pub(super) struct Connector {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RequestTemplate {
-    /// Unique name in the manifest, part of bookmarks and file names.
+    /// Name of the request, unique in the manifest. It is part of bookmarks and file names.
     pub name: String,
     pub path: String,
     #[serde(default)]
     pub query: BTreeMap<String, String>,
-    /// Encoding and packing of the answer: `csv`, `json`, `ndjson`, `csv.gz` …
+    /// Encoding and packing of the response: `csv`, `json`, `ndjson`, `csv.gz` …
     #[serde(default = "default_ending")]
     pub ending: String,
     /// Number of calls that one request costs the budget.
     #[serde(default = "default_cost")]
     pub cost: u64,
-    /// Days before the bookmark that are fetched again; sessions for daily requests.
+    /// Number of days before the bookmark that are fetched again. For daily requests, number of sessions.
     #[serde(default = "default_look_back")]
     pub look_back: u64,
     #[serde(default)]
     pub paging: Option<PagingMethod>,
 }
 
-/// Method by which a vendor names the next page.
+/// Method by which a vendor gives the next page.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum PagingMethod {
     /// JSON pointer to the address of the next page.
     NextUrl(String),
-    /// JSON pointer to a token, which is sent in a query parameter.
+    /// JSON pointer to a token, which the next request sends as a query parameter.
     Token { pointer: String, parameter: String },
-    /// Query parameter of the page number, from 1. A page without records ends the list.
+    /// Query parameter for the page number, from 1. A page without records is the end.
     Number(String),
 }
 
@@ -162,7 +162,7 @@ impl Connector {
             || url.scheme() == "https" && url.port().is_none() && url.host_str().is_some_and(named)
     }
 
-    /// True if the manifest names the host of a URL, so that its address may be private.
+    /// True if the manifest contains the host of a URL, whose address may then be private.
     pub(super) fn is_own_host(&self, url: &Url) -> bool {
         let host = url.host_str();
         host == self.base_url.host_str() || self.hosts.iter().any(|own| host == Some(own.as_str()))

@@ -1,7 +1,8 @@
-//! Credentials of connectors: read from environment variables, sent to the vendor only, redacted elsewhere.
+//! Credentials of connectors. They are read from environment variables, sent only to the vendor, and redacted in all
+//! texts.
 //!
-//! Invariant: a secret leaves this file only as a part of a request; every text that is printed goes through
-//! [`Credential::redact`], and every answer that is kept through [`Credential::overwrite_secrets`].
+//! Invariant: code outside of this file gets a secret only as a part of a request. Every printed text is redacted by
+//! [`Credential::redact`], and every stored response by [`Credential::overwrite_secrets`].
 
 use std::fs::File;
 use std::io;
@@ -16,7 +17,7 @@ use super::aws;
 
 /// Replacement of a secret in a text.
 const REDACTED: &str = "***";
-/// Minimum length of a secret that is replaced in data, in bytes.
+/// Minimum length of a secret that is overwritten in data, in bytes.
 const SHORTEST_BLANKED: usize = 6;
 
 /// Authentication method of a vendor.
@@ -44,7 +45,7 @@ pub(super) enum Credential {
     None,
 }
 
-/// Reads an environment variable; fails if it is empty or not set.
+/// Reads an environment variable. Fails if the variable is empty or not set.
 fn read_variable(name: &str) -> Result<SecretString, String> {
     #[expect(clippy::disallowed_methods, reason = "the manifest names the variables of its credentials")]
     let value = std::env::var(name).unwrap_or_default();
@@ -112,7 +113,7 @@ impl Credential {
         self.secrets().fold(text.to_owned(), |text, secret| text.replace(secret, REDACTED))
     }
 
-    /// Overwrites the secrets in a file with `*`. All other bytes keep their position.
+    /// Overwrites the secrets in a file with `*`. The positions of all other bytes do not change.
     pub(super) fn overwrite_secrets(&self, file: &File) -> io::Result<()> {
         const PIECE: usize = 1 << 20;
         // A shorter secret may occur in data by chance.

@@ -1,7 +1,8 @@
-//! HTTP client of a connector: sends one request and writes the answer to a file.
+//! HTTP client of a connector. It sends one request and writes the response to a file.
 //!
-//! Invariants: every wait has a timeout, and answers have a maximum size and a minimum speed. The credential is sent
-//! only to the vendor's hosts, also after redirects. Addresses named in answers are public, or the vendor's hosts.
+//! Invariants: every wait has a timeout, and responses have a maximum size and a minimum speed. The credential is sent
+//! only to the vendor's hosts, also after redirects. An address from a response must be public, or belong to the
+//! vendor's hosts.
 
 use std::fs::File;
 use std::io::Write;
@@ -25,19 +26,19 @@ use super::retry::retry_after;
 use crate::format::{is_throttle_notice, parse_service_message};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum duration of a whole answer.
+/// Maximum duration of a whole response.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Maximum size of an answer that is checked for a notice instead of data, in bytes.
+/// Maximum size of a response that is checked for a message instead of data, in bytes.
 const NOTICE_BYTES: u64 = 64 * 1024;
-/// Minimum speed of an answer that takes longer than the maximum pause, in bytes per second.
+/// Minimum speed of a response that takes longer than the maximum pause, in bytes per second.
 const SLOWEST: u64 = 1024;
 
 /// Limits of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallLimits {
-    /// Maximum pause within an answer.
+    /// Maximum pause within a response.
     pub idle: Duration,
-    /// Maximum size of an answer in bytes.
+    /// Maximum size of a response, in bytes.
     pub bytes: u64,
 }
 
@@ -46,17 +47,17 @@ pub(super) struct HttpClient<'a> {
     connector: &'a Connector,
     credential: &'a Credential,
     client: Client,
-    /// Client for addresses that an answer named.
+    /// Client for addresses that come from a response.
     public_client: Client,
     limits: CallLimits,
 }
 
-/// Answer of the vendor.
+/// Result of a request to the vendor.
 #[derive(Debug)]
 pub(super) enum VendorAnswer {
-    /// Data, in the file, with its validators.
+    /// Data, which are in the file, and the validators of the response.
     Data { etag: Option<String>, last_modified: Option<String> },
-    /// 304 Not Modified: the answer equals the bookmark's.
+    /// 304 Not Modified: the response equals the response of the bookmark.
     Unchanged,
     /// 404 Not Found.
     Missing,
@@ -101,7 +102,7 @@ impl<'a> HttpClient<'a> {
         Ok(Self { connector, credential, client, public_client, limits })
     }
 
-    /// Sends a request and writes the data of the answer to a file.
+    /// Sends a request, and writes the data of the response to a file.
     pub(super) async fn fetch_to_file(
         &self,
         url: &Url,
@@ -185,7 +186,7 @@ impl<'a> HttpClient<'a> {
             .map_or(Ok(VendorAnswer::Data { etag, last_modified }), Err)
     }
 
-    /// Error in a small answer without data; `None` if it may have data.
+    /// Error in a small response without data; `None` if the response may have data.
     fn find_notice(&self, file: &File, bytes: u64) -> std::io::Result<Option<CallError>> {
         if bytes > NOTICE_BYTES {
             return Ok(None);
@@ -225,7 +226,7 @@ impl<'a> HttpClient<'a> {
         }
     }
 
-    /// Text of an error without its URL, which may contain the credential.
+    /// Text of an error without its URL, because the URL may contain the credential.
     fn describe_error(&self, error: reqwest::Error) -> String {
         let error = error.without_url();
         let mut told = error.to_string();
@@ -244,7 +245,7 @@ fn insert_validator(headers: &mut HeaderMap, name: HeaderName, value: Option<&st
     }
 }
 
-/// Target of a redirect; from https to http is refused.
+/// Target of a redirect. A redirect from https to http is refused.
 fn redirect_target(from: &Url, response: &Response) -> Result<VendorAnswer, CallError> {
     let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
     let to = location.and_then(|location| from.join(location).ok());

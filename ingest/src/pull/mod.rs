@@ -43,11 +43,11 @@ use selection::plan_dry_run;
 use state_log::StateLog;
 use sync::SyncRun;
 
-/// Minimum pause between sync runs, and pause after the log was unreachable.
+/// Minimum pause between sync runs, and pause after a sync run without a connection to the log.
 const AWAY: Duration = Duration::from_secs(5);
 
 /// Runs the pulls of the command line, and reports each sync run at its end. A sync run that did not reach the log is
-/// reported too, and repeated. Returns the exit code.
+/// reported too, and is repeated. Returns the exit code.
 pub async fn pull(
     args: &PullArgs,
     settings: &StreamSettings,
@@ -93,7 +93,7 @@ fn print_manifests(args: &PullArgs) -> Result<u8, PullError> {
     Ok(0)
 }
 
-/// Prints the planned requests. Bookmarks are used if the log is reachable.
+/// Prints the planned requests. Uses the bookmarks if the log is reachable.
 async fn report_dry_run(
     args: &PullArgs,
     connectors: &[Connector],
@@ -166,9 +166,9 @@ impl ConnectorRun<'_> {
         SyncRun { client, symbols, settings, folder, pulled }.run().await
     }
 
-    /// Runs sync runs until shutdown. The first one starts at once, for requests that the last scheduled time left over.
-    /// Others follow at every scheduled time, and when an exhausted budget allows more calls. Without a schedule, it
-    /// runs one sync run.
+    /// Runs sync runs until shutdown. The first starts at once, for requests left over from the last scheduled time.
+    /// Others start at every scheduled time, and when an exhausted budget allows calls again. Without a schedule, there
+    /// is only one sync run.
     async fn run_on_schedule(
         &self,
         report: impl Fn(Result<&PullReport, &PullError>),

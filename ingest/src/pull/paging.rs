@@ -1,4 +1,4 @@
-//! Pagination of vendor responses: address of the next page.
+//! Pagination of vendor responses: the address of the next page.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 
 use super::connector::PagingMethod;
 
-/// Maximum size of an answer without records, in bytes.
+/// Maximum size of a response without records, in bytes.
 const BLANK_BYTES: u64 = 64 * 1024;
-/// Members with the list of records, as in the formats.
+/// Names of members with the list of records, as in the feed formats.
 const WRAPPERS: [&str; 2] = ["results", "data"];
-/// Members with information about the page.
+/// Names of members with information about the page.
 const ABOUT_PAGE: [&str; 4] = ["meta", "metadata", "pagination", "links"];
-/// Members with an error message.
+/// Names of members with an error message.
 const ERRORS: [&str; 4] = ["error", "errors", "message", "detail"];
 
-/// Address of the next page; `None` after the last page. `blank` means that the current page has no records.
+/// Address of the next page; `None` after the last page. `blank` is true if the current page has no records.
 ///
 /// # Errors
-/// The paging information of the answer is invalid.
+/// The paging information of the response is invalid.
 pub(super) fn next_page_url(
     paging: &PagingMethod,
     url: &Url,
@@ -43,8 +43,8 @@ pub(super) fn next_page_url(
     }
 }
 
-/// True if an answer has no record: it is empty or has an empty list. After the `first` page, a table with only its
-/// header counts too.
+/// True if a response has no record: it is empty or has an empty list. On pages other than the `first`, a table with
+/// only a header has no record either.
 pub(super) fn has_no_records(
     body: &Path,
     first: Option<&Path>,
@@ -70,7 +70,7 @@ pub(super) fn has_no_records(
     }
 }
 
-/// True if the list of records is empty, and no other member may be a record or an error. Such an answer is not
+/// True if the list of records is empty, and no other member may be a record or an error. Such a response is not
 /// stored.
 fn is_blank_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) -> bool {
     let pointer = match paging {
@@ -91,13 +91,13 @@ fn is_blank_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) ->
     WRAPPERS.iter().any(list) && !members.iter().any(matters)
 }
 
-/// True if a page equals the previous one: the vendor ignored the page number.
+/// True if a page equals the previous page, because the vendor ignored the page number.
 pub(super) fn is_repeated_page(body: &Path, previous: &Path) -> io::Result<bool> {
     let length = |path: &Path| std::fs::metadata(path).map(|data| data.len());
     Ok(length(body)? == length(previous)? && content_hash([body])? == content_hash([previous])?)
 }
 
-/// Hash of the pages of an answer, 64 hex digits.
+/// Hash of the pages of a response, 64 hex digits.
 pub(super) fn content_hash<'a>(pages: impl IntoIterator<Item = &'a Path>) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     for page in pages {
@@ -112,7 +112,7 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     Ok(line.trim_ascii().to_vec())
 }
 
-/// Text or number at a JSON pointer. `None` if it is absent, null or empty, or if the answer is blank.
+/// Text or number at a JSON pointer. `None` if it is absent, null or empty, or if the response is blank.
 fn text_at(body: &Path, pointer: &str, blank: bool) -> Result<Option<String>, String> {
     let file = File::open(body).map_err(|error| error.to_string())?;
     let answer: Value = match serde_json::from_reader(BufReader::new(file)) {

@@ -12,61 +12,61 @@ use reqwest::Url;
 
 use super::connector::{Connector, RequestTemplate};
 
-/// Days to fetch without a bookmark or another setting.
+/// Number of days to fetch without a bookmark and without another setting.
 const FIRST_DAYS: u64 = 30;
-/// Hour in New York from which a session's data is fetched.
+/// Hour in New York at which the data of a session can be fetched.
 const AFTER_CLOSE: u32 = 17;
 
-/// Characters to encode in a path: all but the unreserved ones of RFC 3986, as signatures require.
+/// Characters to encode in a path: all characters except the unreserved characters of RFC 3986, as signatures require.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Scope of a sync run: symbols, days and bookmarks.
 pub(super) struct SyncScope<'a> {
     pub symbols: &'a [Symbol],
-    /// First day to fetch, instead of the bookmarks.
+    /// First day to fetch, which replaces the bookmarks.
     pub since: Option<NaiveDate>,
     pub today: NaiveDate,
     pub bookmarks: &'a BTreeMap<String, Bookmark>,
-    /// Units fetched since this time are skipped.
+    /// Time after which a fetched unit is fresh and is skipped.
     pub fresh_since: Option<DateTime<Utc>>,
 }
 
-/// Request with concrete parameters; it may have several pages.
+/// Request with its parameters. It may have several pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestUnit {
     /// Name of the bookmark.
     pub key: String,
     pub url: Url,
-    /// Name of the answer's file.
+    /// Name of the file for the response.
     pub file: String,
     /// Last day of the new bookmark.
     pub through: NaiveDate,
-    /// Bookmark of the previous answer, for comparison. If the URL differs, it has no validators.
+    /// Bookmark of the previous response, for comparison. If the URL has changed, the bookmark has no validators.
     pub known: Option<Bookmark>,
-    /// Meaning of a 404 answer.
+    /// Meaning of a 404 response to this unit.
     pub missing: NotFoundMeaning,
 }
 
-/// Meaning of a 404 answer.
+/// Meaning of a 404 response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotFoundMeaning {
     /// The symbol or the path is wrong.
     Wrong,
-    /// The day is not available yet.
+    /// The data of the day are not available yet.
     NotYet,
-    /// The day is too old to become available.
+    /// The data of the day will never be available, because the day is too old.
     Never,
 }
 
-/// Newest day for which vendors have data.
+/// Newest day for which vendors can have data.
 pub(super) fn newest_day(now: DateTime<Utc>) -> NaiveDate {
     let local = now.with_timezone(&New_York);
     let today = local.date_naive();
     if local.hour() >= AFTER_CLOSE { today } else { today.pred_opt().unwrap_or(today) }
 }
 
-/// All units of a request, those with the oldest answer first. A budget that is too small for one sync run then still
-/// reaches every unit.
+/// All units of a request. Units with the oldest responses come first. If the budget is too small for one sync run,
+/// later runs therefore reach every unit.
 pub(super) fn plan_units(
     connector: &Connector,
     request: &RequestTemplate,
@@ -99,7 +99,7 @@ pub(super) fn plan_units(
     Ok(units)
 }
 
-/// Sessions not yet fetched, and the newest ones again, since vendors replace them.
+/// Sessions that were not fetched yet, and the newest sessions, because vendors may replace their data.
 fn days_to_fetch(
     connector: &Connector,
     request: &RequestTemplate,
@@ -122,7 +122,7 @@ fn days_to_fetch(
         .collect()
 }
 
-/// Newest session that is not fetched again.
+/// Newest session that will not be fetched again.
 fn newest_settled_day(request: &RequestTemplate, last: NaiveDate) -> NaiveDate {
     (0..request.look_back).fold(last, |day, _| previous_session(day))
 }

@@ -1,11 +1,11 @@
-//! Public addresses. An answer of a vendor must not lead a pull into the operator's own network.
+//! Public addresses. A vendor's response must not direct a pull to the operator's own network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// Resolver that gives public addresses only.
+/// Resolver that returns only public addresses.
 pub(super) struct PublicResolver;
 
 impl Resolve for PublicResolver {
@@ -21,7 +21,7 @@ impl Resolve for PublicResolver {
     }
 }
 
-/// True if the host of a URL has an address that is not public. A name that cannot be resolved has none.
+/// True if the host of a URL has an address that is not public. False for a name without an address.
 pub(super) async fn leads_to_private_address(url: &Url) -> bool {
     match url.host_str().map(|host| host.trim_start_matches('[').trim_end_matches(']')) {
         None => true,

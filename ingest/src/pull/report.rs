@@ -14,39 +14,39 @@ const NAMED: usize = 10;
 /// Result of a sync run of a connector.
 #[derive(Debug, Default, Serialize)]
 pub struct PullReport {
-    /// Connector's `name`, as its manifest has it.
+    /// Name of the connector, as in its manifest.
     pub connector: String,
-    /// Feed of the answers.
+    /// Feed of the responses.
     pub source: String,
     /// True if no call was made, and only the planned requests are listed.
     pub dry_run: bool,
-    /// Requests of the sync run, one per symbol or session.
+    /// Number of requests of the sync run, one per symbol or session.
     pub requests: usize,
-    /// Answers with data.
+    /// Number of responses with data.
     pub fetched: usize,
-    /// Answers without a change.
+    /// Number of responses without a change.
     pub unchanged: usize,
-    /// Days that the vendor does not have, or does not have yet.
+    /// Number of days whose data the vendor does not have, or does not have yet.
     pub missing: usize,
-    /// Requests without a usable answer.
+    /// Requests without a usable response.
     pub failed: Vec<FailedItem>,
-    /// Requests that were not made.
+    /// Number of requests that were not made.
     pub left: usize,
-    /// Reason why they were not made.
+    /// Reason why these requests were not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
-    /// Time from which they may be made.
+    /// Time from which these requests may be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again_at: Option<DateTime<Utc>>,
-    /// Calls made, in units of the budget.
+    /// Number of calls made, counted as in the budget.
     pub calls: u64,
-    /// Runs that loaded the answers.
+    /// Ids of the runs that loaded the responses.
     pub runs: Vec<String>,
-    /// Rows loaded, by kind.
+    /// Number of loaded rows, by kind.
     pub rows: BTreeMap<String, u64>,
-    /// Rejects of the answers.
+    /// Number of rejects in the responses.
     pub rejects: u64,
-    /// Answers that were refused as a whole.
+    /// Responses that were refused as a whole.
     pub refused: Vec<FailedItem>,
     /// Planned requests of a dry run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -85,7 +85,7 @@ impl PullReport {
         }
     }
 
-    /// Exit code: 0 all fetched and loaded, 1 not all, 2 nothing.
+    /// Exit code: 0 all requests fetched and loaded, 1 only some, 2 none.
     pub fn exit_code(&self) -> u8 {
         let whole = self.failed.is_empty() && self.refused.is_empty() && self.stopped.is_none();
         let something = self.unchanged + self.missing + self.fetched.saturating_sub(self.refused.len()) > 0

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 /// Maximum number of attempts per call.
 pub(super) const TRIES: u32 = 5;
-/// First pause; each further one is twice as long.
+/// First pause. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Delay in a `Retry-After` header: seconds or an HTTP date.
@@ -18,7 +18,8 @@ pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((until.to_utc() - now).to_std().unwrap_or_default())
 }
 
-/// Pause after an attempt, counted from 0. A vendor's delay overrides it, but is at least the first pause.
+/// Pause after an attempt, counted from 0. The vendor's delay is used instead if it is given; the first pause is its
+/// minimum.
 pub(super) fn retry_pause(attempts: u32, vendor_delay: Option<Duration>) -> Duration {
     vendor_delay
         .map_or(FIRST_PAUSE * 2u32.saturating_pow(attempts), |vendor_delay| vendor_delay.max(FIRST_PAUSE))

@@ -1,4 +1,4 @@
-//! Requests selected on the command line, and the calls that a dry run lists.
+//! Requests that the command line selects, and the calls in the output of a dry run.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub(super) fn plan_request(
         .map_err(|reason| PullError::Unusable { connector: connector.name.clone(), reason })
 }
 
-/// Requests selected on the command line, or all.
+/// Requests that the command line selects; all requests without a selection.
 pub(super) fn select_requests<'a>(
     args: &PullArgs,
     connector: &'a Connector,

@@ -1,8 +1,8 @@
 //! State log of a connector: calls charged to its budget, and bookmarks of its requests.
 //!
-//! The state log is stored in the log, as manifests of runs without rows, so that a pull continues on another machine.
-//! Invariant: calls are charged before they are made. A charge is accepted only if no manifest was published since
-//! the state log was read. Pulls on several machines therefore share one budget.
+//! The state log is stored in the log, as manifests of runs without rows. A pull can therefore continue on another
+//! machine. Invariant: calls are charged before they are made. A charge is accepted only if no manifest was published
+//! since the state log was read. Pulls on several machines therefore share one budget.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use crate::clock::now;
 use crate::load::error::LoadError;
 use crate::log::reader::{Log, LogError};
 
-/// Maximum number of conflicts of a charge with other manifests.
+/// Maximum number of conflicts between one charge and other manifests.
 const MOST_CONFLICTS: usize = 100;
-/// Maximum number of charges whose lease ends before they are in the log.
+/// Maximum number of charges whose lease ends before the charge is in the log.
 const MOST_LATE: usize = 2;
 /// Format name in the manifest of a state log entry.
 const FORMAT: &str = "pull";
@@ -29,13 +29,13 @@ pub(super) struct StateLog {
     log: Log,
     connector: String,
     source: String,
-    /// Sequence of the newest manifest read.
+    /// Sequence up to which manifests were read.
     read_to: u64,
     charges: Vec<BudgetCharge>,
     bookmarks: BTreeMap<String, Bookmark>,
-    /// Current lease of calls.
+    /// Charge whose lease is in use.
     held: Option<BudgetCharge>,
-    /// Time for the latest charge to reach the log.
+    /// Time that the latest charge took to reach the log.
     took: TimeDelta,
 }
 
@@ -59,7 +59,7 @@ impl StateLog {
         &self.bookmarks
     }
 
-    /// Charges the calls of a request. Returns a time if no call is allowed before it.
+    /// Charges the calls of a request. If no call is allowed now, returns the time of the next allowed call.
     pub(super) async fn charge_calls(
         &mut self,
         budgets: &[CallBudget],
@@ -103,7 +103,7 @@ impl StateLog {
         Err(LogError::Read("other loads come before every charge of the budget: try again".into()).into())
     }
 
-    /// Records bookmarks of requests whose rows are in the log.
+    /// Records the bookmarks of requests whose rows are in the log.
     pub(super) async fn record_bookmarks(
         &mut self,
         bookmarks: BTreeMap<String, Bookmark>,

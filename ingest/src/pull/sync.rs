@@ -1,7 +1,7 @@
 //! Sync run of a connector: sends all due requests and loads the answers.
 //!
-//! The order of steps makes a kill safe at any point. Calls are charged, then made. An answer is recorded, then
-//! loaded. Its bookmark moves after its rows are in the log, and only then is the answer removed.
+//! The order of steps makes a kill safe at any time. Calls are charged, then made. A response is recorded, then loaded.
+//! After its rows are in the log, its bookmark advances, and then the response is removed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ use crate::load::load;
 use crate::load::report::FileStatus;
 use crate::source::folder_handle::FolderHandle;
 
-/// Maximum number of pages of one answer.
+/// Maximum number of pages of one response.
 const MOST_PAGES: usize = 10_000;
 /// Number of consecutive failures after which the sync run stops.
 const MOST_FAILURES: u32 = 3;
@@ -256,7 +256,7 @@ impl SyncRun<'_> {
         }
     }
 
-    /// Loads a batch, moves its bookmarks and removes it.
+    /// Loads a batch, advances its bookmarks and removes the batch.
     async fn load_batch(&mut self, batch: AnswerBatch) -> Result<(), PullError> {
         if !batch.is_empty() {
             batch.remove_unrecorded_pages().map_err(|error| self.folder_error(error))?;

@@ -55,7 +55,7 @@ pub(super) fn export_rejects(path: &Path, rows: &[ListedReject]) -> Result<(), R
     file.flush().map_err(failed)
 }
 
-/// Rejects as CSV lines below their original header. All rows need the same header.
+/// Rejects as CSV lines below their original header. Fails if the rows have different headers.
 fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
     let mut headers: Vec<&str> =
         rows.iter().map(|row| row.reject.columns.as_deref().unwrap_or_default()).collect();
@@ -74,7 +74,7 @@ fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
     Ok(lines)
 }
 
-/// Reject as a JSON object of its fields. A row that cannot be split is a single field.
+/// Reject as a JSON object with the fields of its row. A row that cannot be split becomes a single field.
 fn json_record(row: &ListedReject) -> Value {
     let ListedReject { id, reject, .. } = row;
     let mut members = match (&reject.columns, serde_json::from_str::<Value>(&reject.row)) {
@@ -92,7 +92,7 @@ fn unsplit_row(reject: &Reject) -> Map<String, Value> {
     Map::from_iter([("row".to_owned(), json!(reject.row))])
 }
 
-/// Cells of a table row by column name, with the kind in the table's name.
+/// Cells of a table row by column name, and the kind in the file name.
 fn cells(columns: &str, reject: &Reject) -> Option<Map<String, Value>> {
     let sign = detect_delimiter(columns.as_bytes());
     let [columns, row] = [columns, reject.row.as_str()].map(|text| {

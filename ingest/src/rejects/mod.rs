@@ -23,8 +23,8 @@ pub(crate) use open::{OpenRejects, RejectIdSearch};
 ///   (edit mend.ndjson; keep reject_id, and delete rows that need no correction)
 ///   ingest load mend.ndjson --source eod
 ///
-/// A reject is closed by loading a row with its reject_id, in any format. It is open again if that load is undone. The
-/// rejects of an undone run are closed.
+/// Loading a row with the reject_id of a reject closes the reject, in any format. If this load is undone, the reject is
+/// open again. The rejects of an undone run are closed.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RejectsArgs {
@@ -40,13 +40,13 @@ pub struct RejectsArgs {
     /// Open rejects only; this is the default
     #[arg(long, conflicts_with = "all")]
     pub open: bool,
-    /// Closed rejects too: corrected ones, and those of undone runs
+    /// Closed rejects too: corrected rejects, and rejects of undone runs
     #[arg(long)]
     pub all: bool,
-    /// New file, .ndjson or .csv, for the original rows with their reject_id and reason; nothing is printed
+    /// New file, .ndjson or .csv, for the original rows with their reject_id and reason; the rows are then not printed
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
-    /// Maximum number of rejects to print; an export has all of them
+    /// Maximum number of rejects to print; an export contains all of them
     #[arg(long, default_value_t = 1000, value_name = "ROWS")]
     pub limit: u64,
     /// Print one JSON object per line
@@ -54,7 +54,7 @@ pub struct RejectsArgs {
     pub json: bool,
 }
 
-/// Maximum length of a printed row in characters. The export and JSON have the whole row.
+/// Maximum length of a printed row, in characters. An export and JSON contain the whole row.
 const PRINTED_ROW: usize = 500;
 
 /// Errors of listing or exporting rejects.

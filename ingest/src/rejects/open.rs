@@ -1,7 +1,7 @@
-//! Open rejects: not corrected yet, and of a run that was not undone.
+//! Open rejects: rejects that are not corrected yet and belong to a run that was not undone.
 //!
-//! A corrected row has the id of its reject, in any format. The manifest of the loading run lists these ids. The
-//! reject is closed by that run, and open again if the run is undone.
+//! A corrected row contains the id of its reject, in any format. The manifest of the run that loads the row lists the
+//! id. This run closes the reject. If the run is undone, the reject is open again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use crate::log::run_status::RunStatus;
 
-/// Prefix of an id. The run's id, `-` and a hash of the row's position follow.
+/// Prefix of an id. After it come the run's id, `-` and a hash of the row's position.
 const MARK: &str = "rj-";
 const RUN_DIGITS: usize = 32;
 const HASH_DIGITS: usize = 16;
@@ -23,7 +23,7 @@ pub(crate) fn reject_id(run: &str, reject: &Reject) -> String {
     format!("{MARK}{run}-{}", &blake3::hash(place.as_bytes()).to_hex()[..HASH_DIGITS])
 }
 
-/// Search for reject ids in a text that arrives in pieces.
+/// Search for reject ids in a text that is read in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct RejectIdSearch {
     pub ids: BTreeSet<String>,

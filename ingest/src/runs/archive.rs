@@ -21,8 +21,8 @@ pub struct ExportLogArgs {
     pub json: bool,
 }
 
-/// Imports an exported log into an empty stream, with its identity and sequence numbers. The same command resumes an
-/// interrupted import
+/// Imports an exported log into an empty stream, with its identity and sequence numbers. If the import is interrupted,
+/// the same command resumes it
 #[derive(Debug, Clone, Args)]
 pub struct ImportLogArgs {
     /// File written by `ingest export`
@@ -46,11 +46,11 @@ pub enum LogCopyError {
 /// Result of an export or import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogCopyReport {
-    /// Messages in the file, including those that the stream already had.
+    /// Number of messages in the file, including messages that the stream already had.
     pub messages: u64,
-    /// Sequences missing in the original. Messages after them got other numbers.
+    /// Number of sequences that are missing in the original. The messages after them got other sequences.
     pub gaps: u64,
-    /// Messages that an interrupted import had already written.
+    /// Number of messages that an interrupted import had already written.
     pub there_before: u64,
     /// Path of the file, as on the command line.
     pub file: String,
@@ -73,7 +73,7 @@ impl LogCopyReport {
     }
 }
 
-/// Writes the log to a file, which gets its name only when it is complete.
+/// Writes the log to a file. The file gets its name only when it is complete.
 pub async fn export_log(
     args: &ExportLogArgs,
     settings: &StreamSettings,

@@ -1,6 +1,6 @@
 //! `ingest freshness`: age of the newest data of every feed.
 //!
-//! Only the hours of session days count, so no feed is late because of a weekend or a holiday.
+//! Only the hours of session days count, so that a weekend or a holiday does not make a feed late.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,12 +21,12 @@ use crate::normalize::parse_duration;
 
 /// Reports the age of the newest data of every feed.
 ///
-/// The age of prices and sessions is that of their newest day; the age of other kinds is that of their last load. Only
-/// hours of session days count: a price of Friday has age 0 on Sunday, and 10 hours on Monday at 10:00 in New York.
-/// Undone runs do not count.
+/// The age of prices and sessions is the age of their newest day. The age of other kinds is the age of their last load.
+/// Only hours of session days count: a price of Friday has age 0 on Sunday, and 10 hours on Monday at 10:00 in New
+/// York. Undone runs do not count.
 ///
-/// Exit codes: 0 all fresh; 1 some are older than --warn; 2 some are older than --error, or nothing was loaded; 3 NATS
-/// unreachable.
+/// Exit codes: 0 all feeds are fresh; 1 some are older than --warn; 2 some are older than --error, or nothing was
+/// loaded; 3 NATS unreachable.
 #[derive(Debug, Clone, Args)]
 pub struct FreshnessArgs {
     /// Name of the feed; default: all feeds
@@ -66,7 +66,7 @@ pub enum FreshnessVerdict {
 pub struct FeedAge {
     /// Name of the source.
     pub source: String,
-    /// Kind of the rows; rejects do not count as a feed.
+    /// Kind of the rows. Rejects are not a feed.
     pub kind: Kind,
     /// Newest day of the rows.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,9 +75,9 @@ pub struct FeedAge {
     pub loaded: DateTime<Utc>,
     /// Age in hours of session days.
     pub age_hours: f64,
-    /// Number of sessions that began since then.
+    /// Number of sessions that began since the newest data.
     pub age_sessions: i32,
-    /// Verdict by age in hours, also for kinds that do not affect the exit code.
+    /// Verdict by the age in hours, even for kinds that do not affect the exit code.
     pub verdict: FreshnessVerdict,
     /// True if the feed affects the exit code.
     pub judged: bool,
@@ -90,7 +90,7 @@ pub struct FreshnessReport {
     pub at: DateTime<Utc>,
     /// One entry per source and kind, in this order. Empty if no run matches the arguments.
     pub feeds: Vec<FeedAge>,
-    /// All sources of the log, if the requested one does not exist.
+    /// All sources of the log, if the requested source does not exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub known_sources: Vec<String>,
 }
@@ -107,7 +107,7 @@ pub async fn check_freshness(
     Ok(evaluate_feeds(args, &manifests, args.at.unwrap_or_else(Utc::now)))
 }
 
-/// Newest day of a feed's rows, and time of its last run.
+/// Newest day of a feed's rows, and time of the feed's last run.
 type NewestData = (Option<NaiveDate>, DateTime<Utc>);
 
 fn evaluate_feeds(
@@ -219,7 +219,7 @@ impl FreshnessReport {
     }
 }
 
-/// Session-day time between two times; zero if `from` is later than `to`.
+/// Time between two times, counting only session days; zero if `from` is later than `to`.
 fn session_time(from: DateTime<Utc>, to: DateTime<Utc>) -> TimeDelta {
     let mut total = TimeDelta::zero();
     let mut date = new_york_date(from);
@@ -242,7 +242,7 @@ fn tomorrow(date: NaiveDate) -> NaiveDate {
     date.checked_add_days(Days::new(1)).unwrap_or(NaiveDate::MAX)
 }
 
-/// Midnight in New York, which daylight saving never skips.
+/// Midnight in New York at the beginning of a date. Daylight saving never skips midnight there.
 fn start_of(date: NaiveDate) -> DateTime<Utc> {
     let midnight = date.and_time(NaiveTime::MIN);
     New_York.from_local_datetime(&midnight).earliest().map_or(midnight.and_utc(), |time| time.to_utc())

@@ -12,7 +12,7 @@ use crate::log::reader::{Log, LogError};
 /// Lists the runs of the log, oldest first
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
-    /// Records of `ingest pull` too: calls charged to a budget, and bookmarks
+    /// List the records of `ingest pull` too: calls charged to a budget, and bookmarks
     #[arg(long)]
     pub all: bool,
     /// Print one JSON object per manifest and line

@@ -1,7 +1,7 @@
-//! `ingest verify` and `ingest resume`: compare the log with its manifests, and republish what is missing.
+//! `ingest verify` and `ingest resume`: comparison of the log with its manifests, and publication of missing batches.
 //!
 //! The manifest of a completed run has the number of record batches of each input and kind. Batches are cut
-//! deterministically, so their ids follow from these numbers. A missing batch is republished from the same files.
+//! deterministically, so that their ids follow from these numbers. A missing batch is read again from the same files.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,15 +22,15 @@ use crate::runs::undo::{UndoArgs, UndoReport, undo_run};
 
 /// Compares the log with the manifests of its runs, and republishes missing record batches.
 ///
-/// Every message is read and decoded, so damaged messages are found. Missing batches are read again from the files of
-/// the run, if these are still at their paths. Interrupted runs are listed; `ingest resume` completes them. Messages are
-/// read from the leader of the stream. Replicas that are not current are listed.
+/// Every message is read and decoded, so that damaged messages are found. Missing batches are read again from the files
+/// of the run, if the files are still at their paths. Interrupted runs are listed; `ingest resume` completes them.
+/// Messages are read from the leader of the stream. Replicas that are not current are listed.
 ///
 /// Exit codes: 0 the log is complete, or was repaired; 1 messages are missing or damaged, a replica is not current, or
 /// the log does not exist; 3 NATS unreachable.
 #[derive(Debug, Clone, Args)]
 pub struct VerifyArgs {
-    /// Report only; publish nothing
+    /// Report only, without publishing
     #[arg(long)]
     pub check_only: bool,
     /// Print the report as one JSON object
@@ -40,7 +40,7 @@ pub struct VerifyArgs {
 
 /// Resumes interrupted runs from their original files.
 ///
-/// Exit codes: those of `ingest load`; 0 if no run was interrupted.
+/// Exit codes: 0 if no run was interrupted; otherwise as in `ingest load`.
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArgs {
     /// Run id; default: all interrupted runs
@@ -53,23 +53,23 @@ pub struct ResumeArgs {
 /// Result of a verification.
 #[derive(Debug, Default, Serialize)]
 pub struct VerifyReport {
-    /// Messages read, damaged ones included.
+    /// Number of messages read, including damaged messages.
     pub messages: u64,
-    /// Sequences missing in the stream.
+    /// Sequences that are missing in the stream.
     pub gaps: Vec<u64>,
     /// Messages that cannot be decoded.
     pub damaged: Vec<DamagedMessage>,
     /// Completed runs with missing record batches.
     pub incomplete: Vec<IncompleteRun>,
-    /// Runs with a start manifest but without a completion.
+    /// Runs with a start manifest but without a completion manifest.
     pub interrupted: Vec<String>,
-    /// Lost messages that belong to no known batch. They may be whole runs with lost manifests.
+    /// Number of lost messages that belong to no known batch. They may be whole runs with lost manifests.
     pub unaccounted: u64,
     /// Replicas of the stream that are not current.
     pub lagging_replicas: Vec<LaggingReplica>,
     /// True if nats-server compresses the stream. A kill can then damage the stream.
     pub compressed: bool,
-    /// True if nothing is missing now, on any replica. Sequence gaps remain.
+    /// True if no message is missing now, on any replica. Gaps in the sequences may remain.
     pub whole: bool,
 }
 
@@ -89,26 +89,26 @@ pub struct IncompleteRun {
     pub run: String,
     /// Source of the run.
     pub source: String,
-    /// Files of the run, as in its manifest; for an undo, the run that it undid.
+    /// Files of the run, as in its manifest. For an undo, the run that it undid.
     pub files: Vec<String>,
     /// Number of missing record batches.
     pub missing: usize,
-    /// Record batches republished; 0 with `--check-only`.
+    /// Number of republished record batches; 0 with `--check-only`.
     pub published_again: u64,
-    /// Reason why batches could not be republished.
+    /// Reason why missing batches could not be republished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(skip)]
     command: Vec<String>,
 }
 
-/// Interrupted run that was completed.
+/// Result of an interrupted run that was completed.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum ResumedRun {
-    /// A load.
+    /// The run was a load.
     Loaded(Box<LoadSummary>),
-    /// An undo.
+    /// The run was an undo.
     Undone(UndoReport),
 }
 
@@ -121,7 +121,7 @@ impl ResumedRun {
         }
     }
 
-    /// The exit code of the run.
+    /// Exit code of the run.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Loaded(summary) => summary.exit_code(),
@@ -137,7 +137,7 @@ impl ResumedRun {
     }
 }
 
-/// Ids of the record batches that a completed run published.
+/// Ids of the record batches that a completed run must have published.
 fn expected_frame_ids(run: &RunManifest) -> impl Iterator<Item = FrameId> {
     run.frames.iter().flat_map(move |cut| {
         let schema = schema_name(cut.kind);
@@ -249,7 +249,8 @@ pub async fn verify_log(
     Ok(findings)
 }
 
-/// Runs the command of a manifest again, which publishes the missing batches. `repair` also checks completed runs.
+/// Runs the command of a manifest again, which publishes the missing batches. With `repair`, completed runs are checked
+/// too.
 async fn repeat_command(
     command: &[String],
     settings: &StreamSettings,

@@ -1,8 +1,8 @@
 //! Lines and CSV records of a feed, as byte slices of one reused buffer.
 //!
-//! The format is RFC 4180 with four extensions for vendors. Lines may end in LF. A quote inside an unquoted field is
-//! an ordinary character. A header without commas may use semicolons, tabs or bars. Lines that begin with `#`, or a
-//! spreadsheet's `sep=;`, may precede the header. A header may begin with `#` too: it has as many fields as the next
+//! The format is RFC 4180 with four extensions for vendors. Lines may end in LF. A quote inside an unquoted field is an
+//! ordinary character. A header without commas may use semicolons, tabs or bars. Lines that begin with `#`, or a
+//! spreadsheet's `sep=;`, may precede the header. A header may begin with `#` too, if it has as many fields as the next
 //! line.
 //!
 //! Invariant: a record uses at most [`MAX_RECORD`] bytes of memory.
@@ -11,7 +11,7 @@ use std::io::{self, Read};
 
 use memchr::{memchr, memchr_iter};
 
-/// Maximum length of a line or record. A file with a longer line is not a feed.
+/// Maximum length of a line or record, in bytes. A file with a longer line is not a feed.
 pub(crate) const MAX_RECORD: usize = 1024 * 1024;
 const CHUNK: usize = 256 * 1024;
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -20,20 +20,20 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 pub(crate) struct LineReader<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// Start and end of the current record, and end of the bytes read.
+    /// Positions in the buffer: start and end of the current record, and end of the bytes read.
     start: usize,
     next: usize,
     end: usize,
     finished: bool,
     line: u64,
-    /// Number of the last line read.
+    /// Number of the last line that was read.
     taken: u64,
-    /// True if the bytes read contain a quote. Most feeds have none, and skip the check of every line.
+    /// True if the bytes read contain a quote. If they contain none, the lines need no check.
     quotes: bool,
 }
 
 impl<R: Read> LineReader<R> {
-    /// Creates a line reader; a byte-order mark is skipped.
+    /// Creates a line reader, and skips a byte-order mark.
     pub(crate) fn new(reader: R) -> io::Result<Self> {
         let mut lines = Self {
             reader,
@@ -55,12 +55,12 @@ impl<R: Read> LineReader<R> {
         Ok(lines)
     }
 
-    /// Returns the next line without its line end, and its number.
+    /// Returns the next line and its number. The line end is removed.
     pub(crate) fn next_line(&mut self) -> io::Result<Option<(u64, &[u8])>> {
         Ok(if self.begin()? { Some((self.line, self.current())) } else { None })
     }
 
-    /// Starts a record at the next line; false at the end of the feed.
+    /// Begins a record at the next line. False at the end of the feed.
     fn begin(&mut self) -> io::Result<bool> {
         self.start = self.next;
         let found = self.extend()?;
@@ -90,7 +90,7 @@ impl<R: Read> LineReader<R> {
         Ok(true)
     }
 
-    /// Copies the first following line that `wanted` accepts, without consuming any line.
+    /// Copies the first following line that `wanted` accepts. The lines are not consumed.
     fn below(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
         /// Maximum number of lines examined.
         const MOST_LINES: usize = 100;
@@ -111,7 +111,7 @@ impl<R: Read> LineReader<R> {
         Ok(found)
     }
 
-    /// Reads more bytes after the current record, which moves to the front of the buffer.
+    /// Reads more bytes after the current record, and moves the record to the front of the buffer.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.next -= self.start;
@@ -142,13 +142,13 @@ impl<R: Read> LineReader<R> {
 #[derive(Clone, Copy)]
 pub(crate) struct CsvRecord<'a> {
     pub line: u64,
-    /// Text in the file.
+    /// Source text of the record.
     pub raw: &'a [u8],
     text: &'a [u8],
     fields: &'a [(u32, u32)],
     /// Delimiter of the fields.
     pub delimiter: u8,
-    /// True if a quoted field was never closed.
+    /// True if a quoted field has no closing quote.
     pub unclosed: bool,
 }
 
@@ -174,11 +174,11 @@ impl<'a> CsvRecord<'a> {
 /// CSV records of a feed. Blank lines and rows of empty cells are skipped.
 pub(crate) struct CsvReader<R> {
     lines: LineReader<R>,
-    /// Delimiter of the fields; detected from the first record if `None`.
+    /// Delimiter of the fields. `None` until it is detected from the first record.
     delimiter: Option<u8>,
-    /// True after the first record.
+    /// True after the first record was read.
     begun: bool,
-    /// True if comment lines may precede the header.
+    /// True if comment lines may come before the header.
     comments: bool,
     fields: Vec<(u32, u32)>,
     unquoted: Vec<u8>,
@@ -190,7 +190,7 @@ impl<R: Read> CsvReader<R> {
         Self::with_delimiter(reader, None)
     }
 
-    /// Creates a reader with a given delimiter, or with detection from the first record.
+    /// Creates a reader with a delimiter. `None` detects it from the first record.
     pub(crate) fn with_delimiter(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
         let (fields, unquoted) = (Vec::new(), Vec::new());
         Ok(Self {
@@ -203,7 +203,7 @@ impl<R: Read> CsvReader<R> {
         })
     }
 
-    /// Disables comments: a line that begins with `#` is a record.
+    /// Disables comments. A line that begins with `#` is then a record.
     pub(crate) fn without_comments(mut self) -> Self {
         self.comments = false;
         self
@@ -252,8 +252,8 @@ impl<R: Read> CsvReader<R> {
         }))
     }
 
-    /// True if the current line, above a header, is a comment. A column may be named `#`, and a header may begin
-    /// with it. A header has as many fields as the first following line without `#`.
+    /// True if the current line is a comment above the header. A header may begin with `#`, or have a column of that
+    /// name. It then has as many fields as the first following line without `#`.
     fn is_comment(&mut self) -> io::Result<bool> {
         let line = self.lines.current();
         let marked =
@@ -275,7 +275,8 @@ impl<R: Read> CsvReader<R> {
     /// Reads a record that contains quotation marks. While a quoted field is open, the next line is added to
     /// the record. Returns false if a field is never closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
-        /// Maximum lines of a quoted field. Beyond it, the quote is an error, and only its first line is rejected.
+        /// Maximum number of lines in a quoted field. In a longer field, the quote is an error, and only the first line
+        /// is rejected.
         const MAX_LINES: usize = 1000;
         let (first_end, first_taken) = (self.lines.next - self.lines.start, self.lines.taken);
         for _ in 0..MAX_LINES {
@@ -306,7 +307,7 @@ fn width(line: &[u8], delimiter: u8) -> usize {
     fields.len()
 }
 
-/// Delimiter in a spreadsheet's first line, `sep=;`.
+/// Delimiter that a spreadsheet writes in the first line: `sep=;`.
 fn separator(line: &[u8]) -> Option<u8> {
     let (word, sign) = line.split_at_checked(4)?;
     match sign {
@@ -315,7 +316,7 @@ fn separator(line: &[u8]) -> Option<u8> {
     }
 }
 
-/// Delimiter of a header: a comma, or another usual delimiter if it has no comma.
+/// Delimiter of a header: a comma, or another usual delimiter if the header has no comma.
 pub(crate) fn detect_delimiter(header: &[u8]) -> u8 {
     let count = |sign: u8| memchr_iter(sign, header).count();
     let other = [b';', b'\t', b'|'].into_iter().max_by_key(|sign| count(*sign));
@@ -332,7 +333,7 @@ fn split(raw: &[u8], delimiter: u8, fields: &mut Vec<(u32, u32)>) {
     fields.push((start, raw.len() as u32));
 }
 
-/// Splits a record with quotes into `text` and `fields`; false if a quoted field is open at its end.
+/// Splits a record with quotes into `text` and `fields`. False if a quoted field has no closing quote.
 #[expect(clippy::cast_possible_truncation, reason = "a record is at most MAX_RECORD bytes and a read")]
 fn unquote(raw: &[u8], delimiter: u8, text: &mut Vec<u8>, fields: &mut Vec<(u32, u32)>) -> bool {
     text.clear();

@@ -1,4 +1,4 @@
-//! Resolution of command-line paths to feed files.
+//! Feed files of the paths on a command line.
 //!
 //! Folders are read recursively in name order, without following links. Every entry of a zip archive is a separate
 //! file. The fixed order makes loads repeatable.
@@ -15,15 +15,15 @@ use crate::source::folder_handle::{FolderEntry, FolderHandle};
 use crate::source::standard_input::{self, StandardInput};
 use crate::source::zip_archive::ZipDirectory;
 
-/// Container of a file's bytes. Compression is detected from the bytes.
+/// Container of a file's content. Compression is detected from the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packing {
     Alone,
-    /// Entry of a zip archive, by its index.
+    /// Entry of a zip archive, by index.
     Zip(ZipDirectory, usize),
 }
 
-/// Arrangement of records in a file. The file name decides if the bytes are ambiguous.
+/// Encoding of records in a file. If the bytes are ambiguous, the file name decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     Csv,
@@ -34,7 +34,7 @@ pub enum Encoding {
 /// Feed file to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedFile {
-    /// Place of the file or of its archive.
+    /// Location of the file, or of its archive.
     pub location: FileLocation,
     /// Name for messages and provenance, relative to the path on the command line.
     pub label: String,
@@ -43,7 +43,7 @@ pub struct FeedFile {
 }
 
 impl FeedFile {
-    /// Full path for messages. An archive entry follows the path of its archive.
+    /// Full path for messages. For an archive entry, the path of the archive comes first.
     pub fn display_path(&self) -> String {
         let path = self.location.display_path();
         let archive = self.location.path.file_name();
@@ -57,7 +57,7 @@ impl FeedFile {
         }
     }
 
-    /// File name without encoding and packing: `prices-2024.csv.gz` gives `prices-2024`.
+    /// File name without the endings for encoding and packing: `prices-2024` for `prices-2024.csv.gz`.
     pub fn stem(&self) -> &str {
         let name = self.label.rsplit(['/', '\\']).next().unwrap_or(&self.label);
         let plain = strip_packing(name);

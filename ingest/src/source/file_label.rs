@@ -1,6 +1,6 @@
-//! Names of files as text, for messages, manifests and logs.
+//! File names as text, for messages, manifests and logs.
 
-/// Escapes the characters by which a name could forge a line of a log or change the direction of text.
+/// Escapes characters with which a name could forge a log line or change the direction of text.
 pub(crate) fn escape_name(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for character in name.chars() {

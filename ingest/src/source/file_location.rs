@@ -1,4 +1,4 @@
-//! Location of a file: a path of the command line, or a path below an open folder.
+//! Location of a file: a path on the command line, or a path below an open folder.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,8 @@ use super::file_label::escape_name;
 use super::folder_handle::FolderHandle;
 use super::regular_file::{self, Links};
 
-/// Path of a file, and the open folder above it. A file without one was named on the command line.
+/// Path of a file, and the open folder above the file. There is no open folder for a file that was named on the command
+/// line.
 #[derive(Debug, Clone)]
 pub struct FileLocation {
     /// Full path.

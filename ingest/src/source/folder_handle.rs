@@ -1,6 +1,6 @@
-//! Folder that stays open. Its entries are reached from the open folder and without following links.
+//! Folder that stays open. Its entries are opened relative to the open folder, without following links.
 //!
-//! Invariant: a link that another user places below the folder is neither read nor written through.
+//! Invariant: if another user places a link below the folder, nothing is read or written through the link.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -29,7 +29,7 @@ pub(crate) struct FolderEntry {
 }
 
 impl FolderHandle {
-    /// Opens a folder of the command line. Links in its path are followed.
+    /// Opens a folder from the command line. Links in its path are followed.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let directory = rustix::fs::open(path, folder_flags(), Mode::empty())?;
         Ok(Self { path: path.to_owned(), directory })
@@ -46,20 +46,20 @@ impl FolderHandle {
         &self.path
     }
 
-    /// True if the path still leads to this folder.
+    /// True if the path still leads to the same folder.
     pub(crate) fn is_at_its_path(&self) -> bool {
         let (there, open) = (rustix::fs::stat(&self.path), rustix::fs::fstat(&self.directory));
         let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
         matches!((there, open), (Ok(there), Ok(open)) if identity(there) == identity(open))
     }
 
-    /// Opens a folder below it.
+    /// Opens a folder below this folder.
     pub(crate) fn open_folder(&self, relative: &Path) -> io::Result<Self> {
         let directory = self.descend(relative)?;
         Ok(Self { path: self.path.join(relative), directory })
     }
 
-    /// Opens a folder in it, and creates it if it does not exist.
+    /// Opens a folder in this folder, and creates it if it does not exist.
     pub(crate) fn create_folder(&self, name: &str) -> io::Result<Self> {
         match rustix::fs::mkdirat(&self.directory, name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => self.open_folder(Path::new(name)),
@@ -67,7 +67,7 @@ impl FolderHandle {
         }
     }
 
-    /// Opens a regular file below it.
+    /// Opens a regular file below this folder.
     pub(crate) fn open_file(&self, relative: &Path) -> io::Result<File> {
         let name = relative.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let folder = self.descend(relative.parent().unwrap_or(Path::new("")))?;
@@ -75,26 +75,26 @@ impl FolderHandle {
         require_regular(File::from(file.map_err(describe_link)?))
     }
 
-    /// Opens its lock file, and creates it if it does not exist.
+    /// Opens a lock file in this folder, and creates it if it does not exist.
     pub(crate) fn open_lock(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o666));
         require_regular(File::from(file.map_err(describe_link)?))
     }
 
-    /// Creates a file in it. Fails if the name is taken.
+    /// Creates a file in this folder. Fails if the name exists.
     pub(crate) fn create_file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o666))?.into())
     }
 
-    /// Creates a file in it, in place of one of the same name.
+    /// Creates a file in this folder. An existing file of the same name is replaced.
     pub(crate) fn replace_file(&self, name: &OsStr) -> io::Result<File> {
         self.remove_file(name)?;
         self.create_file(name)
     }
 
-    /// Removes an entry that is not a folder; absence is no error.
+    /// Removes an entry that is not a folder. A missing entry is not an error.
     pub(crate) fn remove_file(&self, name: &OsStr) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -107,7 +107,7 @@ impl FolderHandle {
         Ok(rustix::fs::renameat(&self.directory, name, &target.directory, new_name)?)
     }
 
-    /// State of an entry; a link is not followed.
+    /// State of an entry. A link is not followed.
     pub(crate) fn entry_state(&self, name: &OsStr) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
@@ -121,7 +121,7 @@ impl FolderHandle {
         }
     }
 
-    /// Entries of a folder below it, in name order.
+    /// Entries of a folder below this folder, in name order.
     pub(crate) fn entries(&self, relative: &Path) -> io::Result<Vec<FolderEntry>> {
         let folder = self.descend(relative)?;
         let mut entries = Vec::new();
@@ -145,7 +145,7 @@ impl FolderHandle {
         Ok(entries)
     }
 
-    /// Opens a folder below it, part by part.
+    /// Opens a folder below this folder, one path component after the other.
     fn descend(&self, relative: &Path) -> io::Result<OwnedFd> {
         let mut folder = open_part(self.directory.as_fd(), OsStr::new("."))?;
         for part in relative.components() {
@@ -168,7 +168,7 @@ fn folder_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// Error of opening a folder that follows no links.
+/// Error message for a folder that could not be opened without following links.
 fn describe_folder(error: Errno) -> io::Error {
     match error {
         Errno::LOOP | Errno::NOTDIR => io::Error::other("is a link or a file: replace it with a folder"),

@@ -1,35 +1,35 @@
-//! Limits against zip bombs: inflated bytes of a file, and bytes and time of a whole archive.
+//! Limits against zip bombs: number of inflated bytes of a file, and bytes and time of a whole archive.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Maximum compression ratio. Real feeds have 3 to 40; deflate reaches 1,032 and zstd far more.
+/// Maximum compression ratio. Real feeds have ratios of 3 to 40. Deflate can reach 1,032, and zstd far more.
 pub(super) const MAX_RATIO: u64 = 250;
-/// Unpacked size in bytes below which every ratio is accepted.
+/// Unpacked size below which every ratio is accepted, in bytes.
 const HARMLESS: u64 = 64 * 1024 * 1024;
-/// Maximum time of unpacking an archive, and the size in bytes that adds one second to it.
+/// Base of the maximum time to unpack an archive. Each `BYTES_PER_SECOND` bytes add one second.
 const UNPACK_TIME: Duration = Duration::from_secs(60);
 const BYTES_PER_SECOND: u64 = 1024 * 1024;
 
-/// True if so many bytes of so few packed ones look like a zip bomb.
+/// True if the ratio of unpacked to packed bytes is that of a zip bomb.
 pub(super) fn exceeds_ratio(unpacked: u64, packed: u64) -> bool {
     unpacked > HARMLESS && unpacked / packed.max(1) > MAX_RATIO
 }
 
-/// Limits of all entries of an archive together. An entry is read several times; its bytes count once.
+/// Limits of all entries of an archive together. An entry is read several times, but its bytes count once.
 #[derive(Debug)]
 pub(crate) struct ArchiveBudget {
-    /// Size of the archive in bytes.
+    /// Size of the archive, in bytes.
     packed: u64,
-    /// Largest position read in each entry.
+    /// Largest position that was read in each entry.
     entries: Vec<AtomicU64>,
     unpacked: AtomicU64,
     nanos: AtomicU64,
 }
 
 impl ArchiveBudget {
-    /// Budget of an archive with a size in bytes and a number of entries.
+    /// Budget of an archive. `packed` is its size in bytes, `entries` the number of its entries.
     pub(super) fn new(packed: u64, entries: usize) -> Self {
         let entries = (0..entries).map(|_| AtomicU64::new(0)).collect();
         Self { packed, entries, unpacked: AtomicU64::new(0), nanos: AtomicU64::new(0) }

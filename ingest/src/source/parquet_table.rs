@@ -1,4 +1,4 @@
-//! Parquet file as text of a table, which every format reads like CSV.
+//! Parquet file as the text of a table, which every format reads like CSV.
 //!
 //! Decimals keep their digits. A binary double is written as its shortest decimal, which recovers the original
 //! decimal. Invariant: the columns of a row group are read page by page, never whole.
@@ -14,7 +14,7 @@ use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use parquet::schema::types::SchemaDescriptor;
 
-/// Size of one piece of text, in bytes.
+/// Size of a piece of text, in bytes.
 const PIECE: usize = 64 * 1024;
 
 /// Reader of the file's rows as text.
@@ -64,7 +64,7 @@ impl Read for ParquetTable {
     }
 }
 
-/// Columns of binary doubles or floats.
+/// Names of the columns with binary doubles or floats.
 pub(crate) fn double_columns(file: File) -> io::Result<Vec<String>> {
     let reader = SerializedFileReader::new(file).map_err(unreadable)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -73,7 +73,7 @@ pub(crate) fn double_columns(file: File) -> io::Result<Vec<String>> {
     Ok(doubles.map(|column| column.name().to_owned()).collect())
 }
 
-/// Names of the columns; fails for nested rows.
+/// Names of the columns. Fails for nested rows.
 fn names(schema: &SchemaDescriptor) -> io::Result<Vec<String>> {
     let fields = schema.root_schema().get_fields();
     match fields.iter().find(|field| field.is_group()) {
@@ -114,7 +114,7 @@ fn moment(name: &str, moment: Option<DateTime<Utc>>) -> io::Result<DateTime<Utc>
     moment.ok_or_else(|| beyond(name))
 }
 
-/// Formats a time. Midnight is written as a date, as other programs do.
+/// Formats a time. Midnight is written as a date without a time, as other programs do.
 fn time(moment: DateTime<Utc>) -> String {
     let time = moment.time();
     if time == chrono::NaiveTime::MIN { moment.date_naive().to_string() } else { moment.to_rfc3339() }

@@ -1,4 +1,4 @@
-//! Regular files: a FIFO, a socket or a device is refused before it is read, and small texts have a maximum size.
+//! Regular files. A FIFO, a socket or a device is refused before it is read, and small texts have a maximum size.
 
 use std::fs::{File, FileType};
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 /// Maximum size of a map, a manifest or a list of symbols, in bytes.
 const MAX_TEXT: u64 = 16 * 1024 * 1024;
 
-/// Treatment of a link as the last part of a path.
+/// Treatment of a link in the last component of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
     Followed,
@@ -46,7 +46,7 @@ pub(super) fn require_regular(file: File) -> io::Result<File> {
     if kind.is_file() { Ok(file) } else { Err(io::Error::other(describe_kind(kind))) }
 }
 
-/// Error of an open that follows no links.
+/// Error message for a file that could not be opened without following links.
 pub(super) fn describe_link(error: rustix::io::Errno) -> io::Error {
     match error {
         rustix::io::Errno::LOOP => io::Error::other(LINK),

@@ -1,6 +1,7 @@
 //! `ingest load -`: standard input as a feed file.
 //!
-//! A file is read twice, for identification and for loading. Standard input is therefore copied to a temporary file.
+//! A load reads every file twice, for identification and for loading. Standard input is therefore copied to a temporary
+//! file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -30,7 +31,7 @@ pub enum StandardInputError {
     NotReadAgain(io::Error),
 }
 
-/// Copy of standard input, with the name for the load. The file is deleted on drop.
+/// Copy of standard input, with the file name for the load. The copy is deleted on drop.
 #[derive(Debug)]
 pub(crate) struct StandardInput {
     pub path: PathBuf,
@@ -38,7 +39,7 @@ pub(crate) struct StandardInput {
 }
 
 impl StandardInput {
-    /// Copies standard input to its end. The file gets the given name, or a name for the kind.
+    /// Copies standard input up to its end. The copy gets the given name, or a name for the kind.
     pub(crate) async fn copy_to_file(
         name: Option<&str>,
         kind: Option<Kind>,
@@ -61,7 +62,7 @@ impl StandardInput {
         Ok(input)
     }
 
-    /// File name that gives the kind and the encoding.
+    /// File name that contains the kind and the encoding.
     fn label_of(&self, kind: Option<Kind>) -> io::Result<String> {
         let mut head = Vec::new();
         File::open(&self.path)?.take(4096).read_to_end(&mut head)?;

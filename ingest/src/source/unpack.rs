@@ -1,4 +1,4 @@
-//! Feed file as UTF-8 text, unpacked according to its first bytes.
+//! Feed file as UTF-8 text. The first bytes show how to unpack the file.
 //!
 //! Invariant: no file is inflated whole in memory. A zip bomb ends in an error after a bounded amount of work.
 
@@ -15,7 +15,8 @@ use crate::source::parquet_table;
 
 const BUFFER: usize = 256 * 1024;
 
-/// Passes the text of a file to `body`. It inflates gzip and zstd, recodes UTF-16, and converts Parquet to a table.
+/// Calls `body` with the text of a file. Gzip and zstd are inflated, UTF-16 is converted to UTF-8, and Parquet is
+/// converted to a table.
 pub(crate) fn read_text<T>(
     file: &FeedFile,
     body: impl FnOnce(&mut dyn Read) -> io::Result<T>,
@@ -36,7 +37,7 @@ pub(crate) fn read_text<T>(
     }
 }
 
-/// Columns of binary doubles. Empty for other files than Parquet, and for builds without Parquet.
+/// Names of the columns with binary doubles. Empty for files that are not Parquet, and for builds without Parquet.
 pub(crate) fn double_columns(file: &FeedFile) -> io::Result<Vec<String>> {
     #[cfg(feature = "parquet")]
     if file.packing == Packing::Alone && is_parquet(&file.location)? {
@@ -58,7 +59,7 @@ fn parquet(location: &FileLocation) -> io::Result<Option<impl Read>> {
     Ok(Some(Bounded { inner, packed, unpacked: 0 }))
 }
 
-/// Build without Parquet: such files are refused by their first bytes.
+/// Refuses a Parquet file by its first bytes, in builds without Parquet.
 #[cfg(not(feature = "parquet"))]
 fn parquet(_location: &FileLocation) -> io::Result<Option<io::Empty>> {
     Ok(None)
@@ -89,7 +90,7 @@ fn unpacked<T>(
     }
 }
 
-/// Passes a text to `body`, recoded if its byte-order mark indicates UTF-16.
+/// Calls `body` with a text. A text with a UTF-16 byte-order mark is converted to UTF-8.
 fn in_utf8<R: Read, T>(reader: R, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
     let (start, mut reader) = peek::<2, _>(reader)?;
     match start.as_slice() {
@@ -99,7 +100,7 @@ fn in_utf8<R: Read, T>(reader: R, body: impl FnOnce(&mut dyn Read) -> io::Result
     }
 }
 
-/// Reads at most `N` bytes ahead. Returns them and a reader that starts before them.
+/// Reads the first `N` bytes, or fewer. Returns them, and a reader that starts before them.
 fn peek<const N: usize, R: Read>(mut reader: R) -> io::Result<(Vec<u8>, impl Read)> {
     let mut start = Vec::with_capacity(N);
     reader.by_ref().take(N as u64).read_to_end(&mut start)?;
@@ -142,7 +143,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Reader that charges an archive's entry to the budget of the archive.
+/// Reader that charges the bytes of an archive's entry to the budget of the archive.
 struct Metered<'a, R> {
     inner: R,
     archive: Option<(&'a ArchiveBudget, usize)>,
@@ -170,7 +171,7 @@ impl<R: Read> Read for Metered<'_, R> {
 struct Utf16<R> {
     inner: R,
     unit: fn([u8; 2]) -> u16,
-    /// Bytes of an incomplete unit or surrogate pair.
+    /// Bytes of an incomplete code unit or surrogate pair.
     rest: Vec<u8>,
     text: io::Cursor<Vec<u8>>,
 }
@@ -180,7 +181,7 @@ impl<R: Read> Utf16<R> {
         Self { inner, unit, rest: Vec::new(), text: io::Cursor::default() }
     }
 
-    /// Converts the next part; false at the end.
+    /// Converts the next part of the text. False at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let mut bytes = std::mem::take(&mut self.rest);
         let before = bytes.len();

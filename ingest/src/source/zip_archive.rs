@@ -1,6 +1,7 @@
-//! Zip archive, opened once for all entries: an archive with thousands of entries has one central directory.
+//! Zip archive that is opened once for all its entries. All entries, of which there may be thousands, share one central
+//! directory.
 //!
-//! Invariant: all entries together have one limit of inflated bytes and one of time. Entries do not overlap.
+//! Invariant: one limit of inflated bytes and one limit of time apply to all entries together. Entries do not overlap.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -62,7 +63,7 @@ impl ZipDirectory {
     }
 }
 
-/// Reader with a position in a file, which is opened at the first read.
+/// Reader at a position of a file. The file is opened at the first read.
 #[derive(Debug)]
 struct Positioned {
     location: Arc<FileLocation>,

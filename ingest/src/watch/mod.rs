@@ -1,8 +1,8 @@
 //! `ingest watch`: loads the files that arrive in a folder.
 //!
-//! Invariant: a file is moved only after its rows are in the log or it is refused. A killed watch therefore loads
-//! the file again, and the second load publishes nothing twice. The folder is polled, which also works on network
-//! file systems.
+//! Invariant: a file is moved only after its rows are in the log or it is refused. After a kill, the next watch
+//! therefore loads the file again. The second load publishes no row twice. The folder is polled, which also works on
+//! network file systems.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -26,16 +26,17 @@ pub use error::WatchError;
 use pending_files::{EntryState, PendingFiles};
 use watched_folder::{Destination, WatchedFolder};
 
-/// Pause after the log was unreachable.
+/// Pause after a load that could not reach the log.
 const AWAY: Duration = Duration::from_secs(5);
-/// Report of a file with several names, which may not be the sender's own.
+/// Report of a file with several names. Such a file may belong to another user than the sender.
 const WITHHELD: &str = "the report is withheld: the file has several names (hard links), so its contents may not be the sender's; ingest load prints the report\n";
 
 /// Loads every file that arrives in a folder.
 ///
 /// A file is loaded after it was unchanged for --settle. Then it is moved to done/, or to refused/ together with a file
-/// that has the reason. Files whose names begin with a dot are ignored. A sender can write such a file and rename it when
-/// it is complete. Only one process can watch a folder. While the log is unreachable, the files stay in the folder.
+/// that has the reason. Files whose names begin with a dot are ignored. A sender can write such a file and rename it
+/// when it is complete. Only one process can watch a folder. While the log is unreachable, the files stay in the
+/// folder.
 ///
 /// Links are refused and never followed. A file that cannot be moved stays in the folder, with a warning, and is tried
 /// again after a minute. The name of a processed file is shortened if it leaves no room for `.reason.txt`.
@@ -58,7 +59,7 @@ pub struct WatchArgs {
     /// Interval of polling the folder
     #[arg(long, default_value = "1s", value_parser = parse_duration)]
     pub every: Duration,
-    /// End after every file was processed
+    /// Exit after every file was processed
     #[arg(long)]
     pub once: bool,
     /// Address of metrics and health.
@@ -74,7 +75,7 @@ pub struct WatchArgs {
 pub enum WatchEvent<'a> {
     /// The rows of a file are in the log.
     Loaded(&'a LoadSummary),
-    /// A file was refused; none of its rows are in the log.
+    /// A file was refused. None of its rows are in the log.
     Refused,
     /// The log is unreachable.
     Away,
@@ -124,7 +125,7 @@ pub async fn watch_folder(
     Ok(0)
 }
 
-/// Arguments of `ingest load` for every file; the path is replaced.
+/// Arguments of `ingest load` for every file. The path is a placeholder.
 fn load_args(args: &WatchArgs) -> Result<LoadArgs, clap::Error> {
     let mut command = ["load", "any.csv", "--source", args.source.as_str()].map(str::to_owned).to_vec();
     command.extend(args.options.iter().cloned());
@@ -136,7 +137,7 @@ enum FileResult {
     Moved,
     /// The file is still being written.
     Changed,
-    /// The file could not be moved.
+    /// The file could not be moved, and stays in the folder.
     Left,
     /// The log is unreachable, or the load was stopped.
     Away,

@@ -11,7 +11,7 @@ use rustix::fs::{FileType, Stat};
 
 use crate::source::folder_handle::FolderHandle;
 
-/// Time after which a file is processed again that could not be moved.
+/// Time after which a file that could not be moved is processed again.
 const RETRY: Duration = Duration::from_secs(60);
 
 /// Identity, size and change times of an entry.
@@ -21,7 +21,7 @@ pub(super) struct EntryState {
     mode: u32,
     size: i64,
     modified: (i64, u64),
-    /// Number of its names. A file with several may belong to another user than its sender.
+    /// Number of names (hard links) of the file. A file with several names may belong to another user than its sender.
     pub links: u64,
 }
 
@@ -47,7 +47,7 @@ struct PendingFile {
     state: EntryState,
     /// Time since which the state is unchanged.
     since: Instant,
-    /// Time of the next attempt at a file that could not be moved.
+    /// Time of the next attempt to process a file that could not be moved.
     retry_at: Option<Instant>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct PendingFiles {
 }
 
 impl PendingFiles {
-    /// Polls the folder. Returns the files that stayed unchanged long enough, in name order.
+    /// Polls the folder. Returns the files that are unchanged for the time `settle`, in name order.
     pub(super) fn poll(&mut self, folder: &FolderHandle, settle: Duration) -> io::Result<Vec<OsString>> {
         let (mut files, now) = (HashMap::new(), Instant::now());
         for entry in folder.entries(Path::new(""))? {
@@ -90,14 +90,14 @@ impl PendingFiles {
         self.files.remove(name);
     }
 
-    /// Restarts the wait for a file.
+    /// Restarts the wait until a file is unchanged.
     pub(super) fn restart(&mut self, name: &OsStr) {
         if let Some(file) = self.files.get_mut(name) {
             file.since = Instant::now();
         }
     }
 
-    /// Postpones a file that could not be moved.
+    /// Postpones the next attempt to process a file that could not be moved.
     pub(super) fn postpone(&mut self, name: &OsStr) {
         if let Some(file) = self.files.get_mut(name) {
             file.retry_at = Some(Instant::now() + RETRY);

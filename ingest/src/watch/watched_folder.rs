@@ -1,7 +1,7 @@
 //! Watched folder with its folders of processed files.
 //!
-//! Invariant: files are moved and reports are created below open folders. A link in the place of one of these names
-//! is never followed.
+//! Invariant: files are moved and reports are created relative to open folders. If a link has one of these names, it is
+//! never followed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -17,13 +17,13 @@ use crate::source::folder_handle::FolderHandle;
 /// Lock file of the watching process.
 const LOCK: &str = ".ingest-watch.lock";
 const REPORT_ENDING: &str = ".reason.txt";
-/// Longest file name in bytes on common file systems.
+/// Maximum length of a file name on common file systems, in bytes.
 const LONGEST_NAME: usize = 255;
-/// Largest number that distinguishes files of the same name.
+/// Maximum number that distinguishes files of the same name.
 const MOST_SAME_NAMES: usize = 99_999;
-/// Longest name in bytes that leaves room for such a number and the ending of the report.
+/// Maximum length of a name that leaves room for the number and the ending of the report, in bytes.
 const LONGEST_STORED: usize = LONGEST_NAME - REPORT_ENDING.len() - ".99999".len();
-/// Longest ending that a shortened name keeps.
+/// Maximum length of an ending that a shortened name keeps, in bytes.
 const LONGEST_ENDING: usize = 16;
 
 /// Folder of processed files.
@@ -62,8 +62,8 @@ impl WatchedFolder {
         Ok(Self { folder: Arc::new(folder), _lock: lock })
     }
 
-    /// Moves a file to a folder of processed files, under an unused name. The report is written first, so that no
-    /// file lacks its report.
+    /// Moves a file to a folder of processed files, under an unused name. The report is written first, so that every
+    /// refused file has its report.
     pub(super) fn move_file(
         &self,
         name: &OsStr,
@@ -94,7 +94,7 @@ fn write_report(folder: &FolderHandle, stored: &OsStr, report: &str) -> io::Resu
     file.write_all(report.as_bytes()).inspect_err(|_| _ = folder.remove_file(&name))
 }
 
-/// First name that neither a file nor a report has: `name`, `name.2`, `name.3` …
+/// First name that is used neither by a file nor by a report: `name`, `name.2`, `name.3` …
 fn find_unused_name(folder: &FolderHandle, name: &OsStr) -> io::Result<OsString> {
     let numbered = (2..=MOST_SAME_NAMES).map(|number| with_ending(name, &format!(".{number}")));
     for name in std::iter::once(name.to_owned()).chain(numbered) {
@@ -111,8 +111,8 @@ fn with_ending(name: &OsStr, ending: &str) -> OsString {
     name
 }
 
-/// Name that leaves room for a number and the ending of the report. A shortened one keeps its ending and has a hash
-/// of the whole name.
+/// Name that leaves room for a number and the ending of the report. A shortened name keeps its ending, and contains a
+/// hash of the whole name.
 fn shorten_name(name: &OsStr) -> OsString {
     let bytes = name.as_bytes();
     if bytes.len() <= LONGEST_STORED {

@@ -1,4 +1,4 @@
-//! Canonical NDJSON record as cells; numbers keep their digits.
+//! Canonical NDJSON record as cells. Numbers keep their digits.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,8 @@ use super::kind_layout::{ID_FIELD, KindLayout, LISTS, REASON_FIELD};
 use crate::format::raw_json::{ObjectMembers, find_repeated_member, string};
 use crate::normalize::{RecordCells, RowError};
 
-/// Reads a record: its kind, which defaults to `unnamed`, and its cells in the columns of that kind.
+/// Reads a record: its kind and its cells, in the column order of the kind. A record without a kind has the kind
+/// `unnamed`.
 pub(super) fn parse_cells(
     line: &[u8],
     unnamed: Option<Kind>,
@@ -52,7 +53,7 @@ fn repeated_member(name: &str) -> RowError {
     RowError::new("malformed_row", format_args!("the member {name:?} appears twice: keep one of them"))
 }
 
-/// Value as text of a cell; `None` for null. Lists stay JSON.
+/// Value as the text of a cell; `None` for null. A list stays JSON.
 fn scalar<'a>(name: &str, value: &'a str) -> Result<Option<Cow<'a, str>>, RowError> {
     match value.as_bytes().first() {
         Some(b'"') => Ok(string(value)),

@@ -1,19 +1,19 @@
-//! Columns of every kind. The names are the public contract of the canonical feed.
+//! Columns of every kind. Their names are the public contract of the canonical feed.
 
 use market::event::Kind;
 
-/// Additional fields of a reject that is exported for correction.
+/// Additional field of a reject that is exported for correction.
 pub(crate) const ID_FIELD: &str = "reject_id";
 pub(crate) const REASON_FIELD: &str = "reject_reason";
 
 /// Columns of one kind.
 pub(crate) struct KindLayout {
     pub(crate) kind: Kind,
-    /// Key columns of a row; a retraction needs no others.
+    /// Key columns of a row. A retraction needs no other columns.
     pub(crate) key: &'static [&'static str],
-    /// Further required columns.
+    /// Required columns in addition to the key columns.
     pub(crate) required: &'static [&'static str],
-    /// All columns, the common ones first.
+    /// All columns. The columns that all kinds share come first.
     pub(crate) names: &'static [&'static str],
 }
 
@@ -118,7 +118,8 @@ impl KindLayout {
         ALL.iter().find(|layout| layout.kind == kind)
     }
 
-    /// Index of the canonical name for each column of a header. Fails with a message if the file cannot be read.
+    /// Index of the canonical name for each column of a header. Fails with a message if the columns do not fit the
+    /// kind.
     pub(super) fn columns(
         &self,
         header: &[String],

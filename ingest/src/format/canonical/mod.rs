@@ -1,5 +1,5 @@
-//! Canonical feed: CSV files named by their kind, and JSON records. A JSON record names its kind, or the file's name
-//! gives it.
+//! Canonical feed: CSV files with their kind in the file name, and JSON records. The kind of a JSON record is in the
+//! record or in the file name.
 
 use std::io::Read;
 
@@ -50,8 +50,8 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
     Some(Ok(FileFormat::CanonicalRecords { kind, encoding: head.encoding }))
 }
 
-/// Refuses a file whose name indicates adjusted values (`prices-split-adjusted.csv`) without a column for the share
-/// basis. It returns the reason.
+/// Refuses a file whose name says that its values are adjusted (`prices-split-adjusted.csv`), if no column gives the
+/// share basis. Returns the reason.
 fn named_adjusted(stem: &str, layout: &KindLayout, columns: &[String]) -> Option<String> {
     let basis = layout.names.iter().find(|name| matches!(**name, "basis" | "amount_basis"))?;
     let says = |column: &String| column.eq_ignore_ascii_case(basis);
@@ -125,7 +125,7 @@ fn read_record(
     row_conversion::convert_record(layout.kind, &cells, record.line, record.raw.len(), rows)
 }
 
-/// Reads JSON records, one per line or all in one document. Records without a kind get `kind`.
+/// Reads JSON records, one per line or all in one document. Records without a kind get the kind `kind`.
 pub(super) fn read_records(
     kind: Option<Kind>,
     reading: VendorFile<'_>,

@@ -1,5 +1,5 @@
-//! Reader of canonical price rows, optimized for speed. Bytes become scaled integers directly, and a version is
-//! built only when its columns change.
+//! Reader of canonical price rows, optimized for speed. It converts bytes directly to scaled integers, and builds a
+//! version only when its cells change.
 
 use std::io::Read;
 
@@ -16,7 +16,7 @@ use crate::format::headered_table::{HeaderedTable, NONE, PriceColumns};
 use crate::normalize::{RecordCells, RowError, parse_session_date, trim_blanks};
 use crate::source::csv_reader::CsvRecord;
 
-/// Columns of a row's version.
+/// Columns that a version consists of.
 const VERSION: [&str; 5] = ["revision", "action", "observed_at", "basis", "basis_as_of"];
 
 struct VersionColumns {
@@ -25,7 +25,7 @@ struct VersionColumns {
     prices: PriceColumns,
     kind: usize,
     version: [usize; 5],
-    /// True if the table has no column of the version.
+    /// True if the table has none of the columns of a version.
     unversioned: bool,
 }
 
@@ -43,7 +43,7 @@ impl VersionColumns {
     }
 }
 
-/// Version of the last row, and the cells that gave it.
+/// Version of the last row, and the cells from which it was built.
 struct LastVersion {
     cells: [Vec<u8>; 5],
     version: BarVersion,

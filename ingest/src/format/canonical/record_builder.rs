@@ -1,4 +1,4 @@
-//! Canonical record under construction. Every vendor's record becomes one.
+//! Canonical record under construction. Every record of a vendor is converted to a canonical record.
 
 use std::borrow::Cow;
 
@@ -21,13 +21,13 @@ impl<'a> RecordBuilder<'a> {
         Self { kind, values: Vec::with_capacity(12) }
     }
 
-    /// Adds a value; an absent value changes nothing.
+    /// Adds a value. An absent value is ignored.
     pub(crate) fn with_value<T: Into<Cow<'a, str>>>(mut self, name: &'static str, value: Option<T>) -> Self {
         self.values.extend(value.map(|value| (name, value.into())));
         self
     }
 
-    /// Validates the record like a canonical one, and adds it. `bytes` is the length of its source text.
+    /// Validates the record like a record of a canonical file, and adds it. `bytes` is the length of its source text.
     pub(crate) fn validate_into(
         self,
         line: u64,

@@ -17,7 +17,7 @@ use crate::normalize::{
 };
 use crate::price::bar_parser::PriceCells;
 
-/// Reads one record into `rows`; `bytes` is the length of its text.
+/// Reads one record into `rows`. `bytes` is the length of its source text.
 pub(super) fn convert_record(
     kind: Kind,
     cells: &RecordCells<'_>,
@@ -128,7 +128,7 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
     })
 }
 
-/// Adds a reject for an invalid website address. The row itself is accepted without it.
+/// Adds a reject for an invalid website address. The row is accepted without the address.
 fn note_website(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) {
     if let Some(text) = cells.text("website").filter(|text| parse_web_address(text).is_none()) {
         let message = format_args!(
@@ -180,7 +180,7 @@ fn amount_basis(cells: &RecordCells<'_>) -> Result<ShareBasis, RowError> {
     }
 }
 
-/// Frequency as a word or as payments per year.
+/// Frequency from a word, or from a number of payments a year.
 fn frequency(cells: &RecordCells<'_>) -> Result<Option<Frequency>, RowError> {
     let Some(text) = cells.text("frequency").filter(|text| text.bytes().all(|b| b.is_ascii_digit())) else {
         return cells.word("frequency");
@@ -313,7 +313,8 @@ fn holding(cells: &RecordCells<'_>) -> Result<Holding, RowError> {
     })
 }
 
-/// List of symbols or `{symbol, from, to}` in JSON. In CSV, `FB@2012-05-18..2022-06-08`, separated by `;`.
+/// List of symbols, or of `{symbol, from, to}` in JSON. In CSV, entries such as `FB@2012-05-18..2022-06-08` are
+/// separated by `;`.
 fn former_symbols(text: Option<&str>) -> Result<Vec<FormerSymbol>, RowError> {
     let Some(text) = text else { return Ok(Vec::new()) };
     let bad = |part: &str| {

@@ -25,8 +25,8 @@ const WORDS: [(&str, PatternPart); 3] =
     [("{symbol}", PatternPart::Symbol), ("{field}", PatternPart::Field), ("{date}", PatternPart::Date)];
 
 impl ColumnNamePattern {
-    /// Parses a pattern. `None` if it lacks both symbol and date, repeats a part, or has two adjacent parts without
-    /// a separator.
+    /// Parses a pattern. `None` if it has neither a symbol nor a date, repeats a part, or has two parts without a
+    /// separator between them.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (mut parts, mut rest): (Vec<PatternPart>, _) = (Vec::new(), text);
         while let Some(first) = rest.chars().next() {

@@ -1,4 +1,4 @@
-//! Column plan of one file under a map: positions of the columns, from the file's header.
+//! Column plan of one file under a map: the positions of the mapped columns, found in the file's header.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,28 +11,29 @@ use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
 use crate::format::file_head::normalize_column_name;
 use crate::normalize::RowError;
 
-/// Values of a row: canonical column and position in the record.
+/// Values of a row, each as a canonical column and a position in the record.
 type CellPositions = Vec<(&'static str, usize)>;
 
 /// Plan for every record of a file.
 #[derive(Debug)]
 pub(super) struct ColumnPlan {
-    /// Values that all rows of a record share.
+    /// Values that all rows of one record share.
     pub(super) common: CellPositions,
-    /// Rows of a record: one, or in a wide table one per symbol or date.
+    /// Rows of a record: one row, or in a wide table one row per symbol or date.
     pub(super) rows: Vec<PlannedRow>,
 }
 
-/// One row of every record.
+/// Row that every record contains.
 #[derive(Debug, Default)]
 pub(super) struct PlannedRow {
-    /// Values from the column names.
+    /// Values that come from the column names.
     pub(super) constants: Vec<(&'static str, String)>,
     pub(super) cells: CellPositions,
 }
 
 impl ColumnPlan {
-    /// Resolves the columns of a header, or of a file without one. Fails with a message if a column is missing.
+    /// Finds the columns of a map in a header, or by number in a file without a header. Fails with a message if a
+    /// column is missing.
     pub(super) fn resolve(map: &ColumnMap, names: &[String]) -> Result<Self, String> {
         let mut common = CellPositions::new();
         let mut fields = Vec::new();
@@ -56,7 +57,7 @@ impl ColumnPlan {
     }
 }
 
-/// Position of a column: by exact name, or by the only similar name.
+/// Position of a column by its exact name, or by the only similar name.
 fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, String> {
     let places = |same: &dyn Fn(&String) -> bool| -> Vec<usize> {
         names.iter().enumerate().filter(|(_, name)| same(name)).map(|(index, _)| index).collect()
@@ -84,7 +85,7 @@ fn no_column(name: &str, wanted: &str, names: &[String]) -> String {
     )
 }
 
-/// Rows of a wide table: its columns, grouped by their names.
+/// Rows of a wide table. Columns whose names have the same symbol or date form one row.
 fn wide_rows(
     map: &ColumnMap,
     wide: &WideNames,
@@ -134,7 +135,7 @@ fn wide_rows(
     Ok(rows)
 }
 
-/// Values of a column name in canonical form. A name that may not be a ticker is refused.
+/// Values of a column name in canonical form. A name that cannot be a ticker is refused.
 fn said(map: &ColumnMap, name: &str, parts: &NameParts<'_>) -> Result<Vec<(&'static str, String)>, String> {
     let mut constants = Vec::new();
     let value = |column, text| {

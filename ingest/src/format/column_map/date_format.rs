@@ -21,12 +21,12 @@ pub(super) enum DatePart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DateFormat {
     Parts(Vec<DatePart>),
-    /// Time since 1970, in ticks; the number of ticks per second.
+    /// Time since 1970 in ticks, with the number of ticks per second.
     Unix(i64),
 }
 
 impl DateFormat {
-    /// Parses a format; `None` if it lacks the year, the month or the day.
+    /// Parses a format. `None` without year, month or day.
     pub(super) fn parse(text: &str) -> Option<Self> {
         match text {
             "unix" => return Some(Self::Unix(1)),
@@ -91,8 +91,8 @@ impl DateFormat {
     }
 }
 
-/// Parses a date with the first format that fits. A midnight after it is ignored. With a zone, a time in UTC that is a
-/// local midnight gives the local day, and so does every time since 1970.
+/// Parses a date with the first format that fits. A midnight after the date is ignored. With a time zone, a UTC time
+/// that is midnight in the zone gives the local day. A time in ticks since 1970 also gives the local day.
 pub(super) fn read_date(
     formats: &[DateFormat],
     zone: Option<ExchangeZone>,
@@ -130,7 +130,7 @@ pub(super) fn read_date(
     })
 }
 
-/// Date of a text in a format, for the inference of formats.
+/// Date of a text in one format, for the inference of formats.
 pub(crate) fn parse_date_format(format: &str, text: &str) -> Option<NaiveDate> {
     let (date, rest) = DateFormat::parse(format)?.read(text)?;
     is_midnight(rest).then_some(date)
@@ -146,7 +146,7 @@ fn is_midnight(rest: &str) -> bool {
         && zone.bytes().all(|byte| byte.is_ascii_digit() || b"+-:Z".contains(&byte))
 }
 
-/// Reads a number of `least` to `most` digits.
+/// Reads a number with `least` to `most` digits.
 fn digits<'a>(text: &'a str, least: usize, most: usize, number: &mut u32) -> Option<&'a str> {
     let count = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
     let (digits, rest) = text.split_at(count);
@@ -154,7 +154,7 @@ fn digits<'a>(text: &'a str, least: usize, most: usize, number: &mut u32) -> Opt
     Some(rest)
 }
 
-/// Reads the English name of a month, whole or abbreviated.
+/// Reads the full or abbreviated English name of a month.
 fn month_name<'a>(text: &'a str, month: &mut u32) -> Option<&'a str> {
     const NAMES: [&str; 12] = [
         "january",

@@ -1,4 +1,4 @@
-//! Validated map: location of the values of one kind in a file, and their conversion to canonical form.
+//! Validated map: where a file has the values of one kind, and how they are converted to canonical form.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,37 +15,38 @@ use crate::format::canonical::kind_layout::{CanonicalColumnType, KindLayout, can
 use crate::format::symbol_pattern::SymbolPattern;
 use crate::normalize::{ExchangeZone, RowError, abbreviate, is_absent_value};
 
-/// Column with old and new shares of a split, such as `4:1` or `4.0`.
+/// Column with the old and new shares of a split, such as `4:1` or `4.0`.
 pub(super) const RATIO: &str = "ratio";
-/// Column that says whether a split increases the shares (`forward`) or reduces them (`reverse`).
+/// Column with the direction of a split: more shares (`forward`) or fewer shares (`reverse`).
 pub(super) const DIRECTION: &str = "direction";
-/// Column with the currency of prices. Canonical prices have none, so a minor unit is converted.
+/// Column with the currency of prices. Canonical prices have no currency, so prices in a minor unit are converted.
 pub(super) const CURRENCY: &str = "currency";
-/// Columns whose cells may have a unit.
+/// Columns whose cells may contain a currency unit.
 pub(super) const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
 
 /// Validated map.
 #[derive(Debug)]
 pub struct ColumnMap {
     pub(super) kind: Kind,
-    /// Delimiter of the fields; detected from the header if `None`.
+    /// Delimiter of the fields. `None` means that it is detected from the header.
     pub(super) delimiter: Option<u8>,
     pub(super) windows_1252: bool,
-    /// Line of the header, or of the first record if there is no header; `None` if the map does not set it.
+    /// Line of the header, or of the first record of a file without a header. `None` if the map does not set it.
     pub(super) first_line: Option<u64>,
     /// Number of header lines.
     pub(super) header: u64,
-    /// JSON: path of the member with the records. If `None`, they are in a list, under `results` or under `data`.
+    /// JSON: path of the member with the records. `None` if the document is a list, or if the list is under `results`
+    /// or `data`.
     pub(super) records: Option<String>,
     pub(super) columns: Vec<(&'static str, ColumnLocation)>,
     pub(super) constants: Vec<(&'static str, String)>,
     pub(super) wide: Option<WideNames>,
-    /// Columns that must have a nonzero value, or the record is skipped.
+    /// Columns without which a record is skipped: a cell that is empty or 0 skips the record.
     pub(super) skip_without: Vec<&'static str>,
     pub(super) dates: Vec<DateFormat>,
-    /// Time zone of times in UTC.
+    /// Time zone of the exchange, for times in UTC.
     pub(super) zone: Option<ExchangeZone>,
-    /// Units within cells of money, longest first, with their currencies.
+    /// Currency units in cells of money, longest first, with their currencies.
     pub(super) units: Vec<(String, String)>,
     pub(super) numbers: NumberFormat,
     pub(super) scale: BTreeMap<&'static str, Decimal>,
@@ -54,7 +55,7 @@ pub struct ColumnMap {
     pub(super) file_name: Option<SymbolPattern>,
     pub(super) cell: Option<SymbolPattern>,
     pub(super) suffix: String,
-    /// Hash of the map's content, independent of comments and order.
+    /// Hash of the map's content. Comments and the order of entries do not change it.
     pub(super) digest: String,
 }
 
@@ -62,7 +63,7 @@ pub struct ColumnMap {
 #[derive(Debug)]
 pub(super) struct WideNames {
     pub(super) pattern: ColumnNamePattern,
-    /// Field of the cells, if the names have none.
+    /// Field of the cells, if the column names contain no field.
     pub(super) value: Option<&'static str>,
     pub(super) skip: Vec<String>,
 }
@@ -76,7 +77,7 @@ impl PartialEq for ColumnMap {
 impl Eq for ColumnMap {}
 
 impl ColumnMap {
-    /// Digest of the map. It is part of an input's identity: the same file under another map has other rows.
+    /// Digest of the map. It is part of an input's identity, because the same file under another map has other rows.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
@@ -87,7 +88,7 @@ impl ColumnMap {
         layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
     }
 
-    /// True if rows have their symbol, rather than the file name.
+    /// True if rows contain their symbol. Otherwise the file name has it.
     pub(super) fn has_symbol_column(&self) -> bool {
         let Some(owner) = self.symbol_column() else { return true };
         self.columns.iter().any(|(name, _)| *name == owner)
@@ -127,7 +128,7 @@ impl ColumnMap {
         Ok(Some(value))
     }
 
-    /// Number and currency of a cell with a unit; no currency without a unit.
+    /// Number and currency of a cell with a unit. A cell without a unit has no currency.
     pub(super) fn split_unit<'a>(&self, name: &str, cell: &'a str) -> (&'a str, Option<&str>) {
         let cell = cell.trim();
         if !MONEY.contains(&name) {
@@ -147,7 +148,7 @@ impl ColumnMap {
         }
     }
 
-    /// True if the columns of a record say that its rows are to be skipped.
+    /// True if the columns of a record require that its rows are skipped.
     pub(super) fn skips(&self, name: &'static str, cell: &str) -> bool {
         let cell = cell.trim();
         self.skip_without.contains(&name)
@@ -169,7 +170,7 @@ impl ColumnMap {
         Ok(format!("{inside}{}", self.suffix))
     }
 
-    /// Symbol of a file name, after the map's aliases.
+    /// Replaces the symbol of a file name by the map's alias, if there is one.
     pub(super) fn apply_aliases(&self, symbol: Symbol) -> Result<Symbol, String> {
         let aliases = self.symbol_column().and_then(|owner| self.aliases.get(owner));
         let text = match aliases.and_then(|aliases| aliases.get(symbol.as_str())) {

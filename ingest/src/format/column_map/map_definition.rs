@@ -33,18 +33,18 @@ pub(super) struct MapDefinition {
     #[serde(default)]
     pub(super) rows: RowsSection,
     pub(super) wide: Option<WideSection>,
-    /// Unit within the cells of prices and amounts, such as `p`, with its currency.
+    /// Currency units in the cells of prices and amounts, such as `p`, with their currencies.
     #[serde(default)]
     pub(super) units: BTreeMap<String, Spanned<String>>,
 }
 
-/// `[file]`: layout of the records in the text.
+/// `[file]`: layout of the records in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileSection {
     pub(super) delimiter: Option<Spanned<String>>,
     pub(super) encoding: Option<Spanned<String>>,
-    /// Line of the header, or of the first record if there is no header.
+    /// Line of the header, or of the first record of a file without a header.
     pub(super) first_line: Option<u64>,
     /// Number of header lines.
     pub(super) header: Option<Spanned<u64>>,
@@ -52,12 +52,12 @@ pub(super) struct FileSection {
     pub(super) records: Option<String>,
 }
 
-/// `[dates]`.
+/// `[dates]`: formats of dates, and the time zone.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DatesSection {
     pub(super) format: Option<Spanned<OneOrMore>>,
-    /// Time zone of the exchange, for times that are given in UTC.
+    /// Time zone of the exchange, for times in UTC.
     pub(super) zone: Option<Spanned<String>>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct NumbersSection {
     /// Characters that are not part of a number, such as `$`.
     #[serde(default)]
     pub(super) strip: String,
-    /// True if `45.2M` means 45,200,000.
+    /// True if the suffixes K, M, B and T are multipliers: `45.2M` is 45,200,000.
     #[serde(default)]
     pub(super) suffixes: bool,
 }
@@ -94,7 +94,7 @@ pub(super) struct SymbolsSection {
 pub(super) struct RowsSection {
     #[serde(default)]
     pub(super) absent: Vec<String>,
-    /// Columns that must have a nonzero value, or the record is skipped.
+    /// Columns without which a record is skipped: a cell that is empty or 0 skips the record.
     #[serde(default)]
     pub(super) skip_without: Vec<Spanned<String>>,
 }
@@ -105,7 +105,7 @@ pub(super) struct RowsSection {
 pub(super) struct WideSection {
     /// Pattern of the column names, such as `{symbol}.{field}`.
     pub(super) name: Spanned<String>,
-    /// Field of the cells, if the column names have none.
+    /// Field of the cells, if the column names contain no field.
     pub(super) value: Option<Spanned<String>>,
     /// Columns that do not follow the pattern.
     #[serde(default)]
@@ -116,7 +116,7 @@ pub(super) struct WideSection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ColumnLocation {
     Name(String),
-    /// Column number, from 1.
+    /// Number of the column, from 1.
     Number(usize),
 }
 
@@ -195,12 +195,12 @@ impl fmt::Display for MapError {
 }
 
 impl MapError {
-    /// Error that concerns the whole map, not one of its lines.
+    /// Error about the whole map instead of one line.
     pub(super) fn without_line(message: impl fmt::Display) -> Self {
         Self { line: None, message: message.to_string() }
     }
 
-    /// Error at a position of the text.
+    /// Error at a position in the map's text.
     pub(super) fn at_position(text: &str, span: Range<usize>, message: impl fmt::Display) -> Self {
         let before = text.get(..span.start).unwrap_or(text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;

@@ -1,4 +1,4 @@
-//! Map files: the maps that ship with the program, and files by path.
+//! Map files: the maps that ship with the program, and maps in files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub const SHIPPED: [(&str, &str); 6] = [
     ("yfinance-wide", include_str!("shipped/yfinance-wide.toml")),
 ];
 
-/// Shipped map whose columns are all in a table's header.
+/// Shipped map of which all columns are in a table's header.
 pub(crate) fn find_shipped_map(columns: &[String]) -> Option<&'static str> {
     let fits = |(_, text): &&(&str, &str)| {
         ColumnMap::parse(text).is_ok_and(|map| {
@@ -39,7 +39,7 @@ pub struct MapFile {
 }
 
 impl MapFile {
-    /// Reads a map: a shipped one by name, or else a regular file. A link is refused.
+    /// Reads a map: a shipped map by its name, or else a regular file. A link is refused.
     ///
     /// # Errors
     /// The first mistake, with line and column, and the allowed values.

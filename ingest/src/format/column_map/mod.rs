@@ -1,7 +1,7 @@
-//! Reader of tables under a map: headerless files, wide tables, other notations of numbers and dates, symbols in
-//! file names.
+//! Reader of tables that a map describes. It reads files without a header, wide tables, other notations of numbers and
+//! dates, and symbols in file names.
 //!
-//! A record under a map becomes a canonical record, with the same checks and rejects.
+//! Each record becomes a canonical record, with the same checks and rejects.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -48,7 +48,7 @@ use windows_1252::Windows1252;
 /// Values of a row, by canonical name.
 type RowValues<'a> = Vec<(&'static str, Cow<'a, str>)>;
 
-/// Format of a file under a map.
+/// Detects the format of a file under a map.
 pub(super) fn detect(
     map: &Arc<ColumnMap>,
     file: &FeedFile,
@@ -81,7 +81,7 @@ pub(super) fn detect(
     Ok(FileFormat::Mapped { map: map.clone(), encoding: head.encoding, symbol, is_reject_export })
 }
 
-/// Refusal of a file that names symbols under a map that takes it for a file of one symbol.
+/// Reason to refuse a file whose rows contain symbols although the map expects one symbol per file.
 fn names_symbols(map: &ColumnMap, column: &str) -> String {
     let symbol = map.symbol_column().unwrap_or("symbol");
     format!("names symbols in its column {column:?}: say columns.{symbol} = {column:?} in the map")
@@ -112,7 +112,8 @@ pub(super) fn read(
 /// Position and size of a table's header.
 #[derive(Clone, Copy)]
 struct HeaderPosition {
-    /// Line of the header, or of the first record if there is no header. If `None`, comment lines may precede it.
+    /// Line of the header, or of the first record of a file without a header. With `None`, comment lines may come
+    /// before it.
     line: Option<u64>,
     /// Number of header lines.
     header: u64,
@@ -177,7 +178,7 @@ fn read_table(
     Ok(())
 }
 
-/// Column names. Those of several header lines are joined by a bar; empty without a header.
+/// Column names; empty without a header. With several header lines, the names of a column are joined by a bar.
 fn header<R: Read>(
     beginning: HeaderPosition,
     records: &mut CsvReader<R>,
@@ -204,7 +205,7 @@ fn header<R: Read>(
     Ok(names)
 }
 
-/// Column names as one header line, which is stored with rejects.
+/// Column names as one header line. Rejects are stored with this line.
 fn table_header(names: &[String], delimiter: u8) -> String {
     let quoted = |name: &String| match name.contains(['"', '\n', '\r', char::from(delimiter)]) {
         true => format!("\"{}\"", name.replace('"', "\"\"")),
@@ -213,7 +214,7 @@ fn table_header(names: &[String], delimiter: u8) -> String {
     names.iter().map(quoted).collect::<Vec<_>>().join(&char::from(delimiter).to_string())
 }
 
-/// Fails if a record has another number of columns. Extra empty ones at its end are ignored.
+/// Fails if a record has another number of columns than the table. Additional empty columns at the end are ignored.
 fn check_shape(width: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     if record.unclosed {
         return Err(RowError::new(
@@ -229,7 +230,7 @@ fn check_shape(width: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     Ok(())
 }
 
-/// True if a record lacks a value without which the map skips it, such as the date of a line with totals.
+/// True if the map skips the record, because a required value is missing. A line with totals, for example, has no date.
 fn skips(map: &ColumnMap, plan: &ColumnPlan, record: &CsvRecord<'_>) -> bool {
     plan.common.iter().any(|(name, index)| text(record, *index).is_ok_and(|cell| map.skips(name, cell)))
 }
@@ -249,7 +250,7 @@ fn common<'a>(
     Ok(values)
 }
 
-/// Values of one row; empty if all cells of a wide table's row are empty.
+/// Values of one row; empty if all its cells in a wide table are empty.
 fn values<'a>(
     map: &ColumnMap,
     row: &'a PlannedRow,
@@ -305,7 +306,7 @@ fn push<'a>(
     currency.map_or(Ok(()), |currency| set_currency(map, Cow::Owned(currency.to_owned()), values))
 }
 
-/// Sets the currency of a row. A column or a unit precedes the map's constant.
+/// Sets the currency of a row. A currency column or unit has precedence over the constant of the map.
 fn set_currency<'a>(
     map: &ColumnMap,
     currency: Cow<'a, str>,
@@ -323,7 +324,7 @@ fn set_currency<'a>(
     Ok(())
 }
 
-/// Converts prices in a minor unit, and drops their currency.
+/// Converts prices in a minor unit to the major unit, and drops their currency.
 fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
     let Some(at) = values.iter().position(|(name, _)| *name == CURRENCY) else { return Ok(values) };
     let (_, text) = values.remove(at);
@@ -342,7 +343,7 @@ fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
     Ok(values)
 }
 
-/// Old and new shares of a ratio. A direction decides which side is larger.
+/// Old and new shares of a split. If a direction is given, it decides which of the two numbers is larger.
 fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal), RowError> {
     let (from, to) = split_ratio::parse_ratio(ratio).ok_or_else(|| {
         let message = format_args!("ratio {ratio:?} is invalid: write new to old, such as 4:1 or 4.0");
@@ -361,7 +362,7 @@ fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal
     }
 }
 
-/// Validates and adds a row, unless the map skips it.
+/// Validates a row and adds it, unless the map skips the row.
 fn accept(
     map: &ColumnMap,
     values: RowValues<'_>,
@@ -445,7 +446,8 @@ fn read_json(
     }
 }
 
-/// Passes the objects at a path of members to `each`, with the enclosing object. Lists on the path are traversed.
+/// Calls `each` with every object at a path of members, and with the enclosing object. If a list is on the path, all
+/// its items are read.
 fn records_at<'a>(
     value: RawJson<'a>,
     path: Option<&str>,
@@ -467,7 +469,7 @@ fn records_at<'a>(
     }
 }
 
-/// Values of an object; missing ones may come from the enclosing answer.
+/// Values of an object. Values that the object lacks may come from the enclosing object.
 fn object_values<'a>(
     map: &'a ColumnMap,
     paths: &[(&'static str, Cow<'_, str>)],
@@ -492,7 +494,7 @@ fn object_values<'a>(
     Ok(values)
 }
 
-/// Member by name or by path: `quote.close`.
+/// Finds a member by name or by path, for example `quote.close`.
 fn member<'a>(object: RawJson<'a>, path: &str) -> Option<RawJson<'a>> {
     object.get(path).or_else(|| {
         let (first, rest) = path.split_once('.')?;

@@ -1,6 +1,6 @@
 //! Number formats of a map: `1.234,56`, `$227.55`, `45.2M`, ten-thousandths of a dollar.
 //!
-//! Every step uses text or an exact decimal; no number passes through a binary float.
+//! Every step uses text or an exact decimal, never a binary float.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ pub(super) struct NumberFormat {
 }
 
 impl NumberFormat {
-    /// Number in canonical notation, times a factor.
+    /// Converts a number to canonical notation, and multiplies it by a factor.
     pub(super) fn read<'a>(
         &self,
         column: &str,
@@ -66,7 +66,7 @@ impl NumberFormat {
             .ok_or_else(|| bad("is no number that the map can scale"))
     }
 
-    /// Number without thousands separators; `None` if these are at wrong positions.
+    /// Number without thousands separators; `None` if a separator is at a wrong position.
     fn without_thousands(&self, sign: char, text: &str) -> Option<String> {
         let trimmed = text.trim();
         let (whole, fraction) = trimmed.split_at(trimmed.find(self.decimal).unwrap_or(trimmed.len()));
@@ -78,12 +78,12 @@ impl NumberFormat {
     }
 }
 
-/// True for a thousands separator; a blank may have any width.
+/// True for a thousands separator. A blank separator may be any Unicode blank.
 fn is_thousands(sign: char, c: char) -> bool {
     c == sign || sign == ' ' && matches!(c, '\u{a0}' | '\u{202f}' | '\u{2009}')
 }
 
-/// Number and multiplier: `45.2M` is 45.2 and a million.
+/// Number and multiplier of a text: `45.2M` is 45.2 and one million.
 fn split_unit(text: &str) -> Option<(&str, Decimal)> {
     let unit = match text.as_bytes().last()?.to_ascii_uppercase() {
         b'K' => 1_000,

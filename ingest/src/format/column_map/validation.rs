@@ -32,7 +32,7 @@ impl ColumnMap {
     }
 }
 
-/// Validation of one definition.
+/// Validator of one map definition.
 struct MapValidator<'a> {
     text: &'a str,
     definition: MapDefinition,
@@ -87,7 +87,7 @@ impl<'a> MapValidator<'a> {
         Ok(map)
     }
 
-    /// Canonical name of a column.
+    /// Canonical name of a column in a section of the map.
     fn name(&self, section: &str, name: &str, span: Range<usize>) -> Result<&'static str, MapError> {
         let more: &[&'static str] = match self.kind {
             Kind::Split => &[RATIO, DIRECTION],
@@ -178,7 +178,7 @@ impl<'a> MapValidator<'a> {
         ExchangeZone::parse(zone.get_ref()).map(Some).ok_or_else(|| self.at(zone.span(), message))
     }
 
-    /// Units with their currencies, the longest first: `GBp` before `p`.
+    /// Currency units with their currencies, longest first: `GBp` before `p`.
     fn units(&self) -> Result<Vec<(String, String)>, MapError> {
         let mut units = Vec::new();
         for (unit, currency) in &self.definition.units {
@@ -274,7 +274,7 @@ impl<'a> MapValidator<'a> {
         Ok(Some(WideNames { pattern, value, skip: wide.skip.clone() }))
     }
 
-    /// Fails if the map never gives a column that rows of its kind require.
+    /// Fails if the map has no value for a column that rows of its kind require.
     fn check_required(&self, map: &ColumnMap) -> Result<(), MapError> {
         let given = |name: &str| {
             let wide = map.wide.as_ref();

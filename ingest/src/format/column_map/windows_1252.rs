@@ -1,4 +1,4 @@
-//! Windows-1252 decoder, for the one-byte encoding of older Western European programs.
+//! Decoder of Windows-1252, the one-byte encoding of older Western European programs.
 
 use std::io::{self, Read};
 

@@ -1,6 +1,6 @@
 //! Alpha Vantage: daily prices, `DIVIDENDS`, `SPLITS` and `OVERVIEW`, as JSON and CSV.
 //!
-//! Daily prices and dividends are as traded and paid. The adjusted close is not read. CSV files name no symbol.
+//! Daily prices and dividends are as traded and paid. The adjusted close is not read. CSV files contain no symbol.
 
 use std::borrow::Cow;
 
@@ -77,7 +77,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     Ok(())
 }
 
-/// Records of an answer: the days of a series, the items of `data`, or the overview itself.
+/// Records of a response: the days of a series, the items of `data`, or the overview itself.
 fn records(document: RawJson<'_>, symbol: Option<String>, line: u64) -> Vec<VendorRow<'_>> {
     let mut records = Vec::new();
     if let Some(series) = document.get("Time Series (Daily)") {
@@ -161,7 +161,7 @@ fn read_row(
         .validate_into(line, bytes, rows)
 }
 
-/// Reads a company and its figures. The vendor writes margins and returns as fractions.
+/// Reads a company and its figures. The vendor gives margins and returns as fractions of one.
 fn overview(row: &VendorRow<'_>, symbol: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let asked_on = rows.observed_at().date_naive().to_string();
     let quarter = row.date(&["latestquarter"]);

@@ -1,7 +1,7 @@
 //! EODHD: prices, dividends and splits of one symbol, the last day of a whole exchange, and fundamentals.
 //!
-//! Prices are as traded. `adjusted_close` is evidence of dividends only. The `value` of a dividend is adjusted for later
-//! splits; the declared `unadjustedValue` is preferred.
+//! Prices are as traded. `adjusted_close` is evidence of dividends only. The `value` of a dividend is adjusted for
+//! later splits, so `unadjustedValue`, the declared amount, is preferred.
 
 use market::event::{Kind, ShareBasis};
 use market::symbol::Symbol;
@@ -147,7 +147,7 @@ fn read_row(
         .validate_into(line, bytes, rows)
 }
 
-/// Symbol of a row or file. Symbols of the home market have no market suffix.
+/// Symbol of a row or file. Symbols of the United States have no market suffix.
 fn symbol_of(row: &VendorRow<'_>, file: Option<&Symbol>) -> Option<String> {
     if let Some(symbol) = file {
         return Some(symbol.to_string());
@@ -170,7 +170,7 @@ fn frequency(period: &str) -> Option<&'static str> {
     }
 }
 
-/// Reads a company's sections as a security and its figures. Fractions become percent.
+/// Reads the sections of a company as a security and its figures. Fractions are converted to percent.
 fn fundamentals(
     whole: &VendorRow<'_>,
     general: RawJson<'_>,
@@ -244,7 +244,7 @@ fn fundamentals(
         .validate_into(whole.line, bytes, rows)
 }
 
-/// Figure above zero; the vendor writes 0 for an unknown figure.
+/// Figure above 0. The vendor writes 0 for an unknown figure.
 fn positive(text: Option<&str>) -> Option<&str> {
     text.filter(|text| market::decimal::parse_figure(text).is_ok_and(|figure| figure.value != Decimal::ZERO))
 }

@@ -22,7 +22,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     read,
 };
 
-/// Share classes that the issuer writes without a separator.
+/// Symbols with share classes that the issuer writes without a separator.
 const CLASSES: [(&str, &str); 9] = [
     ("BRKB", "BRK.B"),
     ("BFA", "BF.A"),
@@ -54,7 +54,7 @@ struct Preamble {
 struct HoldingColumns(Vec<String>);
 
 impl HoldingColumns {
-    /// Cell of a record; thousands separators are removed from numbers.
+    /// Cell of a record. Thousands separators of numbers are removed.
     fn text(&self, record: &CsvRecord<'_>, names: &[&str]) -> Option<String> {
         let index = self.0.iter().position(|column| names.contains(&column.as_str()))?;
         let text = String::from_utf8_lossy(record.field(index)).trim().to_owned();

@@ -1,7 +1,8 @@
-//! Exchange listings: the tables of the `datasets` project, and the symbol directory files that are their source.
+//! Exchange listings: tables of the datasets collection on GitHub, and files of the Nasdaq symbol directory, which is
+//! their source.
 //!
-//! Warrants, rights and units are listed together with common stock and become stocks. Test symbols of the exchanges
-//! are rejected.
+//! Warrants, rights and units are listed together with common stock, and are loaded as stocks. Test symbols of the
+//! exchanges are rejected.
 
 use market::event::Kind;
 
@@ -65,7 +66,7 @@ fn listing(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowErro
         .validate_into(row.line, row.raw.len(), rows)
 }
 
-/// Canonical form of a symbol; the directory writes preferred shares `ABR$D` and warrants `GTX.W`.
+/// Canonical form of a symbol. The directory writes preferred shares as `ABR$D` and warrants as `GTX.W`.
 fn canonical_symbol(symbol: &str) -> String {
     match (symbol.split_once('$'), symbol.strip_suffix(".W")) {
         (Some((root, class)), _) => format!("{root}.PR{class}"),
@@ -74,7 +75,7 @@ fn canonical_symbol(symbol: &str) -> String {
     }
 }
 
-/// Security type, from the full name.
+/// Security type that the full name shows.
 fn type_of(name: &str, is_fund: bool) -> &'static str {
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if is_fund || name.ends_with(" ETF") {

@@ -1,7 +1,8 @@
-//! Polygon / Massive: dividends and splits old and new, tickers, aggregates, and the flat files of day aggregates.
+//! Polygon / Massive: dividends and splits in the old and new form, tickers, aggregates, and the flat files of day
+//! aggregates.
 //!
-//! Answers are pages, lists of results, or one result per line. Aggregates of the API are adjusted for splits up to
-//! the day of the request, unless the answer states otherwise. Flat files are as traded.
+//! Responses are pages, lists of results, or one result per line. Aggregates of the API are adjusted for splits up to
+//! the day of the request, unless the response says otherwise. Flat files are as traded.
 
 use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use chrono_tz::America::New_York;
@@ -74,7 +75,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     Ok(())
 }
 
-/// Symbol of a row; preferred shares have a small p before their class: `BACpL`.
+/// Symbol of a row. Preferred shares have a lower-case p before their class: `BACpL`.
 fn symbol(row: &VendorRow<'_>) -> Option<String> {
     let ticker = row.text(&["ticker", "T"])?;
     let preferred = ticker.split_once('p').filter(|(root, class)| {
@@ -131,7 +132,7 @@ fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'
         .with_value("basis_as_of", basis_as_of)
 }
 
-/// Adds a security, and the size figures of a ticker's details.
+/// Adds a security, and the figures about its size from a ticker's details.
 fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     if let Some(market) = row.text(&["market"]).filter(|market| !matches!(*market, "stocks" | "otc")) {
         return Err(RowError::new(
@@ -179,7 +180,7 @@ fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut RowAccumulator) -> Res
         .validate_into(row.line, row.raw.len(), rows)
 }
 
-/// Session of a time in milliseconds or nanoseconds. A day has the time of midnight or of its close.
+/// Session of a time in milliseconds or nanoseconds. The time is midnight or the close of the day.
 fn session_of(time: Option<&str>) -> Result<NaiveDate, RowError> {
     let text = time.ok_or_else(|| RowError::missing_value("t"))?;
     let number: Option<i64> = text.parse().ok();

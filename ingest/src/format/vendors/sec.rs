@@ -1,9 +1,9 @@
 //! SEC EDGAR company facts: shares outstanding, and twelve months of earnings, revenue and cash flows.
 //!
-//! A fact has a period and a filing date; a later filing of the same period corrects an earlier one. A twelve-month
-//! sum is a fiscal year. Otherwise it is the last year plus the current year to date, minus the same part of the
-//! last year. Declared dividends per share have no ex-date, so they give no dividend rows. The dividends paid are a
-//! company figure.
+//! A fact has a period and a filing date. A later filing for the same period corrects an earlier filing. A twelve-month
+//! sum is a fiscal year, or the last fiscal year plus the current year to date minus the same part of the last year.
+//! Declared dividends per share have no ex-date, so they give no dividend rows. The dividends paid are a company
+//! figure.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ const TRAILING: [(&str, &str, &[&str]); 6] = [
     ("dividends_paid_ttm", "USD", &["PaymentsOfDividendsCommonStock", "PaymentsOfDividends"]),
 ];
 
-/// Share counts: taxonomy and name of the fact.
+/// Facts with share counts: taxonomy and name.
 const SHARES: [(&str, &str); 2] =
     [("dei", "EntityCommonStockSharesOutstanding"), ("us-gaap", "CommonStockSharesOutstanding")];
 
@@ -103,10 +103,10 @@ fn figures_of(document: RawJson<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static st
     figures
 }
 
-/// First and last day of a period; equal for a count.
+/// First and last day of a period. For a count, both are the same day.
 type Period = (NaiveDate, NaiveDate);
 
-/// Values of a fact by period, each from the last filing.
+/// Values of a fact by period, each from the newest filing.
 fn periods(fact: RawJson<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
     let mut filed: BTreeMap<Period, (String, Decimal)> = BTreeMap::new();
     let values = fact.get("units").and_then(|units| units.get(unit));
@@ -126,7 +126,7 @@ fn periods(fact: RawJson<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
     filed.into_iter().map(|(period, (_, value))| (period, value)).collect()
 }
 
-/// Twelve-month sums, by last day.
+/// Twelve-month sums, by the last day of the twelve months.
 fn trailing(periods: &BTreeMap<Period, Decimal>) -> BTreeMap<NaiveDate, Decimal> {
     let length = |(start, end): Period| (end - start).num_days();
     let years: BTreeMap<NaiveDate, Decimal> = periods
@@ -149,7 +149,8 @@ fn trailing(periods: &BTreeMap<Period, Decimal>) -> BTreeMap<NaiveDate, Decimal>
     sums
 }
 
-/// True if two dates are a few days apart. Fiscal periods end on a weekday, so their dates vary by year.
+/// True if two dates are a few days apart. Fiscal periods often end on a certain weekday, so that the date differs from
+/// year to year.
 fn near(a: NaiveDate, b: NaiveDate) -> bool {
     (a - b).num_days().abs() <= 10
 }

@@ -1,4 +1,5 @@
-//! The `datasets` project's tables of the S&P 500: constituents, and their financials on the date in the file's name.
+//! Tables of the S&P 500 of the datasets collection on GitHub: constituents, and their financials on the date in the
+//! file name.
 
 use chrono::NaiveDate;
 use market::event::Kind;
@@ -21,7 +22,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     read,
 };
 
-/// Smallest market value in dollars. A smaller number is in billions, as in files up to 2016.
+/// Minimum market value of a company, in dollars. A smaller number is in billions, as in files up to 2016.
 const SMALLEST_COMPANY: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 const BILLION: Decimal = Decimal::from_parts(1_000_000_000, 0, 0, false, 0);
 
@@ -61,7 +62,8 @@ fn constituent(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), Row
         .validate_into(row.line, row.raw.len(), rows)
 }
 
-/// Adds the figures as of the file's date, or else of the load's date. The ratio of a company with losses is absent.
+/// Adds the figures as of the date in the file name, or else as of the date of the load. A company with losses has no
+/// price-earnings ratio.
 fn financials(
     row: &VendorRow<'_>,
     date: Option<NaiveDate>,

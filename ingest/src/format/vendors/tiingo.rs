@@ -1,6 +1,7 @@
 //! Tiingo: end-of-day prices as CSV and JSON, corporate actions, and the description of a ticker.
 //!
-//! Prices and `divCash` are as traded and paid. Of the `adj…` columns, only the close is read, as evidence of dividends.
+//! Prices and `divCash` are as traded and paid. Of the `adj…` columns, only the close is read, as evidence of
+//! dividends.
 
 use market::event::Kind;
 use market::symbol::Symbol;
@@ -86,7 +87,7 @@ fn symbol_of(row: &VendorRow<'_>) -> Result<Symbol, RowError> {
     Symbol::parse(text).map_err(|_| RowError::invalid_symbol("ticker", text.as_bytes()))
 }
 
-/// Dividend record. The vendor misspells the frequency as `distributionFreqency`; both spellings are read.
+/// Dividend record. The vendor writes `distributionFreqency` for the frequency; both spellings are read.
 fn distribution<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> RecordBuilder<'a> {
     let code = row.text(&["distributionfreqency", "distributionfrequency", "distributionfreq"]);
     let frequency = match code.unwrap_or_default() {
@@ -124,7 +125,7 @@ fn split<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
         .with_value("action", (row.text(&["splitstatus"]) == Some("c")).then_some("retract"))
 }
 
-/// Security record; the vendor's description does not distinguish funds from stocks.
+/// Security record. The vendor's description does not distinguish funds from stocks.
 fn security<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
     RecordBuilder::new(Kind::Security)
         .with_value("symbol", row.text(&TICKER))

@@ -74,7 +74,7 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
     })
 }
 
-/// Parses a ticker; WIKI writes share classes with an underscore: `BRK_B`.
+/// Parses a ticker. WIKI writes share classes with an underscore: `BRK_B`.
 fn ticker(cell: &[u8]) -> Result<Symbol, RowError> {
     let text = String::from_utf8_lossy(cell).replace('_', ".");
     Symbol::parse(&text).map_err(|_| RowError::invalid_symbol("ticker", cell))

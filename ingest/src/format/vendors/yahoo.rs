@@ -1,10 +1,10 @@
-//! Yahoo-style CSV, daily rows only: of one symbol, or of many in a table with a symbol column. `yahoo_chart.rs`
-//! reads chart answers in JSON.
+//! Yahoo-style CSV with daily rows of one symbol, or of many symbols in a table with a symbol column. `yahoo_chart.rs`
+//! reads chart responses in JSON.
 //!
 //! In `…,Adj Close,Volume[,Dividends,Stock Splits]`, prices and dividends are adjusted for splits up to the newest
-//! date. In the older `…,Volume,Adj Close`, prices are raw. `Adj Close` is evidence of dividends only; `Repaired?` is not read. A table
-//! with only events (`Dividends`, `Stock Splits`) has adjusted dividends. `Dividends` of a fund include `Capital
-//! Gains`, which are subtracted. A larger capital gain is separate.
+//! date. In the older `…,Volume,Adj Close`, prices are raw. `Adj Close` is evidence of dividends only; `Repaired?` is
+//! not read. A table with only events (`Dividends`, `Stock Splits`) has adjusted dividends. `Dividends` of a fund
+//! include `Capital Gains`, which are subtracted. A capital gain larger than the dividend is not part of it.
 
 use std::io::Read;
 
@@ -88,7 +88,7 @@ impl YahooColumns {
         }
     }
 
-    /// Symbol of a row, in files whose rows have one.
+    /// Symbol of a row, in a file with a symbol column.
     fn symbol(&self, record: &CsvRecord<'_>) -> Result<Symbol, RowError> {
         let cell = trim_blanks(record.field(self.ticker));
         if is_absent_value(cell) {

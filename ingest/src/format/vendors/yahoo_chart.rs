@@ -1,7 +1,7 @@
 //! Yahoo chart responses (v8, JSON): columnar days with dividends, splits and capital gains.
 //!
-//! Prices and dividends are adjusted for splits up to the newest day. `adjclose` is evidence of dividends only. A time is the start of
-//! a session; its day is in the exchange's time zone.
+//! Prices and dividends are adjusted for splits up to the newest day. `adjclose` is evidence of dividends only. A time
+//! is the start of a session; its day is in the exchange's time zone.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,12 +26,12 @@ use crate::source::feed_files::Encoding;
 /// Price columns of a day.
 const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];
 
-/// True if a file is such an answer.
+/// True if a file is a chart response.
 pub(crate) fn is_yahoo_chart(head: &FileHead) -> bool {
     head.encoding != Encoding::Csv && head.has_column(&["chart"])
 }
 
-/// Reads all rows; the command line's symbol goes before the answer's.
+/// Reads all rows. The symbol of the command line has precedence over the symbol of the response.
 pub(crate) fn read_chart(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let (symbol, options) = (reading.options.symbol.clone(), reading.options);
     let mut outcome = Ok(());
@@ -101,19 +101,20 @@ fn read_result(
     basis.finish(rows)
 }
 
-/// Day of a chart, with the digits of the response. Empty text means absent.
+/// Day of a chart, with the digits of the response. Empty texts are absent values.
 #[derive(Default)]
 struct ChartDay<'a> {
-    /// Cells in the order of [`COLUMNS`]; `None` for a day without a price.
+    /// Cells in the order of [`COLUMNS`]; `None` on a day without a price.
     prices: Option<[Cow<'a, str>; 5]>,
-    /// Close adjusted for dividends too.
+    /// Close that is adjusted for splits and dividends.
     adjusted_close: Cow<'a, str>,
     dividend: Cow<'a, str>,
     capital_gain: Cow<'a, str>,
     split: Cow<'a, str>,
 }
 
-/// Days of a response. Of two entries for a day, closed and current, the later one counts.
+/// Days of a response. If a day has two entries, one of the closed and one of the current session, the later entry is
+/// used.
 fn days_of(result: RawJson<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay<'_>>, String> {
     let day_of = |time: RawJson<'_>| -> Result<NaiveDate, String> {
         let seconds = time.raw().parse().ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
@@ -185,7 +186,7 @@ impl ChartDay<'_> {
         })
     }
 
-    /// Price of the day as a canonical record, which is stored with a reject for correction.
+    /// Price of the day as a canonical record. A reject of the row is stored with this record, for correction.
     fn canonical(&self, symbol: &Symbol, date: NaiveDate, newest: Option<NaiveDate>) -> String {
         let cells = self.prices.iter().flat_map(|cells| COLUMNS.iter().zip(cells));
         let filled = cells.filter(|(_, cell)| !cell.is_empty());

@@ -37,7 +37,7 @@ impl LogError {
         }
     }
 
-    /// True if the server is reachable but the log does not exist.
+    /// True if the server is reachable, but the log does not exist.
     pub fn is_absence(&self) -> bool {
         matches!(self, Self::Stream(StreamError::Absent { .. }))
     }

@@ -1,4 +1,5 @@
-//! Scan of the log: every present message of some subjects, in order, whatever a consumer does not deliver.
+//! Scan of the log: every present message of some subjects, in order. Messages that a consumer does not deliver are
+//! included.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -11,27 +12,27 @@ use futures::StreamExt;
 
 use super::{Log, LogError, PAUSE};
 
-/// Longest wait for the deletion of a consumer.
+/// Maximum wait for the deletion of a consumer.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time without progress after which a failing read of the log is an error.
 const MAX_OUTAGE: Duration = Duration::from_secs(25);
 /// Time without an expected message after which the reader looks for unreadable messages.
 const STALLED: Duration = Duration::from_secs(1);
-/// Time a readable message may stay undelivered before it is read by its sequence.
+/// Time for which a readable message may stay undelivered before it is read by its sequence.
 const UNDELIVERED: Duration = Duration::from_secs(15);
 
-/// Messages of other subjects that are passed over in the search for further malformed messages.
+/// Maximum number of messages of other subjects that a search for malformed messages skips.
 const MAX_PASSED: u64 = 256;
 
-/// Connection for one scan. A malformed message ends it, so publishing never shares it.
+/// Connection for one scan. A malformed message ends the connection, so it is never used for publishing.
 struct ScanConnection {
     context: Context,
     stream: Stream,
 }
 
 impl Log {
-    /// Reads the present messages of some subjects, or of all, from a sequence on. After a failure, reading continues from
-    /// the same sequence over a new connection. Lost and unreadable messages are skipped.
+    /// Reads the present messages of some subjects from a sequence on; no subject means all. After a failure, a new
+    /// connection continues at the same sequence. Lost and unreadable messages are skipped.
     pub(super) async fn scan(
         &self,
         subjects: &[String],
@@ -60,9 +61,11 @@ impl Log {
         }
     }
 
-    /// Reads up to the last message, or up to a message that no consumer delivers; that one is read by its sequence.
+    /// Reads up to the last message, or up to a message that no consumer delivers. Such a message is read by its
+    /// sequence.
     ///
-    /// `by_sequence` first reads up to a message that a consumer can deliver, because a malformed one ends the connection.
+    /// With `by_sequence`, messages are first read by their sequences, up to a message that a consumer can deliver. A
+    /// malformed message would end the connection.
     async fn scan_once(
         &self,
         subjects: &[String],
@@ -157,8 +160,8 @@ impl Log {
     }
 
     /// Finds the first present message of some subjects after the server delivered nothing for a while. Unreadable
-    /// messages, which the server never skips by itself, are passed over. A message that a consumer may still deliver is
-    /// awaited. `None` if no message of these subjects is left.
+    /// messages are skipped, because the server never skips them. A message that a consumer may still deliver is
+    /// awaited. `None` if there is no further message.
     async fn find_undelivered(
         &self,
         from_sequence: u64,
@@ -191,7 +194,7 @@ impl Log {
 enum ScanEnd {
     /// No message is left.
     Complete,
-    /// A message was read by its sequence. Another pass reads the rest.
+    /// A message was read by its sequence. Another pass must read the messages after it.
     Undelivered,
 }
 
@@ -200,7 +203,7 @@ impl ScanConnection {
         Ok(LogMessage::fetch(&self.context, &self.stream.cached_info().config.name, sequence).await?)
     }
 
-    /// Reads the present messages of some sequences.
+    /// Reads the present messages in a range of sequences.
     async fn read_between(
         &self,
         sequences: Range<u64>,
@@ -215,8 +218,8 @@ impl ScanConnection {
         Ok(())
     }
 
-    /// Reads the malformed messages from a sequence on, up to the first other one of some subjects. Passes over at most
-    /// `max_passed` messages of other subjects. Returns the next sequence.
+    /// Reads the malformed messages from a sequence on, up to the first well-formed message of some subjects. Skips at
+    /// most `max_passed` messages of other subjects. Returns the next sequence.
     async fn read_malformed(
         &self,
         from_sequence: u64,
@@ -237,7 +240,7 @@ impl ScanConnection {
     }
 }
 
-/// True if a message has one of some subjects. An empty list means all.
+/// True if the subject of a message is in the list. An empty list contains all subjects.
 fn is_of(message: &LogMessage, subjects: &[String]) -> bool {
     subjects.is_empty() || subjects.contains(&message.subject)
 }

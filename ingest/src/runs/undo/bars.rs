@@ -1,4 +1,4 @@
-//! Undo of price bars: the run's bars compared with all other bars of the source.
+//! Undo of price bars, by comparison of the run's bars with all other bars of the source.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,9 +13,10 @@ use super::frames::EncodedFrames;
 use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
-/// Maximum number of bars compared at once, which limits memory. The log is read twice per part.
+/// Maximum number of bars that are compared at the same time, which limits memory. For every part of the bars, the log
+/// is read twice.
 const PART: u64 = 1_500_000;
-/// Bars per record batch. Each bar may have its own version.
+/// Maximum number of bars per record batch. Each bar may have its own version.
 const BARS: usize = 3_000;
 
 /// Computes the changes of the run's bars. Their new versions are added to `frames`.
@@ -46,7 +47,7 @@ fn series(frame: &Frame) -> impl Iterator<Item = &SymbolSeries> {
     series.iter()
 }
 
-/// Bars of one symbol: the run's bars, and the other bars of the same days.
+/// Bars of one symbol: the bars of the run, and the bars of other runs on the same days.
 #[derive(Debug, Default)]
 struct SymbolBars {
     own: Vec<Bars>,
@@ -71,7 +72,7 @@ impl BarTable {
         }
     }
 
-    /// Adds bars of another run, restricted to the days of the run's bars.
+    /// Adds bars of another run. Bars on days without a bar of the undone run are left out.
     fn add_other(&mut self, series: &SymbolSeries) {
         let Some(touched) = self.touched.get_mut(&series.symbol) else { return };
         let bars = &series.bars;
@@ -83,7 +84,7 @@ impl BarTable {
         }
     }
 
-    /// New bars that undo the run, as series of one record batch each.
+    /// New bars that undo the run, as series. Each series is for one record batch.
     fn undo(self, changes: &mut UndoChanges) -> Result<Vec<SymbolSeries>, BarsError> {
         let mut all = Vec::new();
         for (symbol, touched) in self.touched {
@@ -101,7 +102,7 @@ impl BarTable {
     }
 }
 
-/// Part of a symbol, by hash.
+/// Number of the part that contains a symbol, by hash.
 fn part_of(symbol: &Symbol, parts: u64) -> u64 {
     let hash = blake3::hash(symbol.as_str().as_bytes());
     let first = hash.as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes);
@@ -157,7 +158,7 @@ fn is_same_bar(bar: Bar, version: &BarVersion, before: Bar, stood: &BarVersion) 
     bar == before && version.basis_day == stood.basis_day
 }
 
-/// Bar of a retraction, without values. Its close is a difference of zero, which costs no space.
+/// Bar of a retraction, without values. Its close is encoded as a difference of zero, which needs no space.
 fn retracted_bar(day: i32) -> Bar {
     let none = MISSING;
     Bar { day, open: none, high: none, low: none, close: 0, volume: none, vwap: none, trade_count: none }

@@ -1,4 +1,4 @@
-//! Counts of the changes made by an undo.
+//! Numbers of changes made by an undo.
 
 use serde::Serialize;
 
@@ -8,13 +8,13 @@ const EXAMPLES: usize = 10;
 /// Number of changes to the rows of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct UndoChanges {
-    /// Rows replaced by the version from before the run.
+    /// Number of rows replaced by the version from before the run.
     pub restored: u64,
-    /// Rows that the run introduced, now retracted.
+    /// Number of rows that the run introduced and the undo retracts.
     pub retracted: u64,
-    /// Rows corrected by a later run; they stay.
+    /// Number of rows that a later run corrected. They are not changed.
     pub corrected_since: u64,
-    /// Rows equal to the version from before the run; they stay.
+    /// Number of rows that equal the version from before the run. They are not changed.
     pub unchanged: u64,
     /// Examples of changes, as text.
     #[serde(skip_serializing_if = "Vec::is_empty")]

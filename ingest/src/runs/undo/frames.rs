@@ -1,11 +1,11 @@
-//! Record batches of an undo. Rows are cut by number, so that the same undo gives the same batches.
+//! Record batches of an undo. Each has a fixed number of rows, so that the same undo gives the same batches.
 
 use event_log::frame::{Body, FrameError};
 
 use crate::batch::chunk_encoder::{ChunkEncoder, EncodedBatch};
 use crate::batch::row_accumulator::RowChunk;
 
-/// Rows per record batch. The number is small, so that any rows fit together.
+/// Number of rows per record batch. It is small enough for rows of any size.
 pub(super) const ROWS: usize = 500;
 
 /// Encoded record batches in order.

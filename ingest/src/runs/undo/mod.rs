@@ -1,8 +1,8 @@
 //! `ingest undo`: reverts the rows of a run.
 //!
-//! The log is append-only, so an undo is a separate run. It handles every row that no later run corrected. It
-//! republishes the version from before the run, or a retraction if there was none. It reads the log up to its start
-//! manifest, so that a resumed undo gives the same batches.
+//! The log is append-only, so an undo is a separate run. The undo reverts every row that no later run corrected. It
+//! republishes the version from before the run, or a retraction if there was no earlier version. It reads the log only
+//! up to its own start manifest, so that a resumed undo gives the same batches.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -51,7 +51,7 @@ pub struct UndoArgs {
 }
 
 impl UndoArgs {
-    /// Parses the command in an undo's manifest; `None` for another command.
+    /// Parses the command in the manifest of an undo; `None` for a command that is not an undo.
     pub(crate) fn parse_command(command: &[String]) -> Option<Self> {
         match command {
             [name, run] if name == UNDO_FORMAT => {
@@ -69,17 +69,17 @@ pub struct UndoReport {
     pub run: String,
     /// Run of the undo.
     pub undo: String,
-    /// The source of both runs.
+    /// Source of both runs.
     pub source: String,
-    /// True if nothing was published, and the counts are a forecast.
+    /// True if nothing was published. The counts are then a forecast.
     pub dry_run: bool,
-    /// Changes to the run's rows, by kind. Kinds without rows are absent.
+    /// Changes to the run's rows, by kind. A kind without rows is absent.
     pub kinds: BTreeMap<Kind, UndoChanges>,
-    /// Record batches published.
+    /// Number of record batches published.
     pub frames: u64,
-    /// Record batches that were already in the log.
+    /// Number of record batches that were already in the log.
     pub frames_in_log: u64,
-    /// Sequences of damaged messages, which were skipped. They are dead letters of the projector.
+    /// Sequences of the damaged messages that were skipped. These messages are dead letters of the projector.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<u64>,
 }
@@ -123,7 +123,7 @@ impl UndoReport {
     }
 }
 
-/// Undoes a run. `repair` republishes batches that the log lost of a completed undo.
+/// Undoes a run. With `repair`, republishes lost batches of a completed undo.
 pub async fn undo_run(
     args: &UndoArgs,
     settings: &StreamSettings,
@@ -156,7 +156,7 @@ pub async fn undo_run(
     undoing.publish(started, of_undo(RunState::Completed).is_some()).await
 }
 
-/// Id of the undo of a run: the same command gives the same run.
+/// Run id of the undo of a run. The same command gives the same id.
 fn undo_id(run: &str) -> String {
     blake3::hash(format!("undo {run}").as_bytes()).to_hex()[..32].to_owned()
 }

@@ -1,4 +1,4 @@
-//! Undo of records: the run's rows compared with all other rows of the source.
+//! Undo of records, by comparison of the run's rows with all other rows of the source.
 
 use std::collections::BTreeMap;
 
@@ -19,21 +19,22 @@ use crate::load::error::LoadError;
 
 /// Kind of record that supports undo.
 trait Undoable: EventRecord + Clone + PartialEq {
-    /// Rows of a record batch of this kind.
+    /// Rows of a record batch, if they are of this kind.
     fn rows(body: &Body) -> &[EventRow<Self>];
     /// Body with these rows.
     fn body(rows: Vec<EventRow<Self>>) -> Body;
-    /// Key of a record without a vendor id.
+    /// Key of a record without a vendor's id.
     fn natural_key(&self) -> String;
-    /// Rank by quality of the dates. Among rows of one revision with an id, the higher rank wins (R29).
+    /// Rank by completeness of dates. Of several rows with one id and revision, the row with the highest rank is used
+    /// (R29).
     fn preference(&self) -> u32 {
         0
     }
-    /// True if a retraction without an id also withdraws rows that have one (R29).
+    /// True if a retraction without an id also withdraws rows that have an id (R29).
     const BY_NATURAL_KEY: bool = false;
-    /// True if the natural key ends with a currency, which rows may leave out (R39).
+    /// True if the natural key ends with a currency, which a row may lack (R39).
     const ENDS_WITH_CURRENCY: bool = false;
-    /// Key of a row: the vendor's id or the natural key.
+    /// Key of a row: the vendor's id, or else the natural key.
     fn key(row: &EventRow<Self>) -> String {
         row.id.as_ref().map_or_else(|| row.record.natural_key(), |id| format!("id:{id}"))
     }
@@ -137,7 +138,7 @@ async fn compute_changes_of<T: Undoable>(
     Ok(changes)
 }
 
-/// Row and its record batch.
+/// Row with the id of its record batch.
 #[derive(Debug, Clone)]
 struct RecordVersion<T> {
     row: EventRow<T>,
@@ -170,21 +171,22 @@ impl<T: Undoable> RecordVersion<T> {
     }
 }
 
-/// Replaces the version in `slot` if the new one ranks higher.
+/// Replaces the version in `slot` if the new version has a higher rank.
 fn keep_higher<T: Undoable>(slot: &mut Option<RecordVersion<T>>, seen: RecordVersion<T>) {
     if slot.as_ref().is_none_or(|kept| kept.version() < seen.version()) {
         *slot = Some(seen);
     }
 }
 
-/// KeyVersions of one key: the run's highest version, and the highest of all other runs.
+/// Versions of one key: the highest version of the run, and the highest version of all other runs.
 #[derive(Debug)]
 struct KeyVersions<T> {
     own: Option<RecordVersion<T>>,
     other: Option<RecordVersion<T>>,
 }
 
-/// Other runs' rows with the natural key of one of the run's rows. A retraction without an id withdraws them too.
+/// Rows of other runs with the same natural key as a row of the run. A retraction without an id withdraws these rows
+/// too.
 #[derive(Debug)]
 struct KeyNeighbours<T> {
     /// Highest version of each id.
@@ -193,7 +195,7 @@ struct KeyNeighbours<T> {
     withdrawn: Option<RecordVersion<T>>,
 }
 
-/// KeyVersions of every key in the run.
+/// Versions of every key in the run.
 #[derive(Debug)]
 struct RecordTable<T> {
     touched: BTreeMap<String, KeyVersions<T>>,
@@ -207,7 +209,7 @@ impl<T> Default for RecordTable<T> {
     }
 }
 
-/// Revision and time of a retraction without an id. It withdraws rows with ids that are not newer.
+/// Revision and time of a retraction without an id. It withdraws the rows with an id that are not newer.
 type RetractionTime = (i64, DateTime<Utc>);
 
 impl<T: Undoable> RecordTable<T> {
@@ -220,7 +222,7 @@ impl<T: Undoable> RecordTable<T> {
         keep_higher(&mut versions.own, RecordVersion { row: row.clone(), frame });
     }
 
-    /// Adds a row of another run, if its key is in the run.
+    /// Adds a row of another run, if the undone run has the same key.
     fn add_other(&mut self, row: &EventRow<T>, frame: FrameId) {
         let key = find_key::<T, _>(&self.touched, T::key(row));
         let seen = || RecordVersion { row: row.clone(), frame };
@@ -244,7 +246,7 @@ impl<T: Undoable> RecordTable<T> {
         }
     }
 
-    /// Rows that undo the run, and the number of changes.
+    /// Rows that undo the run, and the numbers of changes.
     fn undo(self) -> (Vec<EventRow<T>>, UndoChanges) {
         let (mut rows, mut changes) = (Vec::new(), UndoChanges::default());
         let mut withdrawn: BTreeMap<String, RetractionTime> = BTreeMap::new();
@@ -267,7 +269,8 @@ impl<T: Undoable> RecordTable<T> {
         (rows, changes)
     }
 
-    /// Rows with other ids that a retraction of their natural key withdraws, with a time just after the retraction.
+    /// Rows with other ids that a retraction of their natural key withdraws. Their time is just after the time of the
+    /// retraction.
     fn rows_to_republish(&self, natural: &str, (revision, observed_at): RetractionTime) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
         let moment = |seen: &RecordVersion<T>| (seen.row.revision, seen.row.observed_at);
@@ -285,7 +288,7 @@ impl<T: Undoable> RecordTable<T> {
     }
 }
 
-/// The given key, or the key of the same payment in the map with or without its currency.
+/// Key in the map: the given key, or the key of the same payment with or without its currency.
 fn find_key<T: Undoable, V>(map: &BTreeMap<String, V>, key: String) -> String {
     if !T::ENDS_WITH_CURRENCY || map.contains_key(&key) || key.starts_with("id:") {
         return key;
@@ -299,7 +302,7 @@ fn find_key<T: Undoable, V>(map: &BTreeMap<String, V>, key: String) -> String {
     named.filter(|named| named.starts_with(&key)).cloned().unwrap_or(key)
 }
 
-/// Row that undoes the run's version of a key; `None` if the key needs no change.
+/// Row that undoes the run's version of a key; `None` if no row is needed.
 fn undo_key<T: Undoable>(
     key: &str,
     own: &RecordVersion<T>,
@@ -327,8 +330,8 @@ fn is_withdrawal<T>(row: &EventRow<T>) -> bool {
     row.id.is_none() && row.action == Action::Retract
 }
 
-/// Retraction of a row at its own observation time, so that later observations count again. It uses the natural key
-/// if the kind allows it: a retraction by id outranks later rows of the same revision.
+/// Retraction of a row with the row's own observation time, so that later observations still count. If the kind allows
+/// it, the natural key is used. A retraction by id would have a higher rank than later rows of the same revision.
 fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
     EventRow { id, action: Action::Retract, ..own.row.clone() }
@@ -342,7 +345,7 @@ fn has_same_record<T: Undoable>(own: &RecordVersion<T>, other: &RecordVersion<T>
     own.row.action == other.row.action && own.row.record == other.row.record
 }
 
-/// Version from before the run, ranked just above the run's version.
+/// Version from before the run, with a rank just above the rank of the run's version.
 fn restored<T: Undoable>(own: &RecordVersion<T>, before: &RecordVersion<T>) -> EventRow<T> {
     let revision = own.row.revision.max(before.row.revision);
     let outranked = own.row.id.is_some() && before.preference() < own.preference();

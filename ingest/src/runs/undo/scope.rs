@@ -1,4 +1,5 @@
-//! Record batches relevant to an undo: those of the run, and of the same source up to the start of the undo.
+//! Record batches that an undo reads: the batches of the run, and the batches of the same source up to the start of the
+//! undo.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +8,12 @@ use market::event::{Kind, RunManifest};
 
 use crate::log::reader::{Log, LogError};
 
-/// Run to undo, and the part of the log that counts.
+/// Run to undo, and the part of the log that is read.
 #[derive(Clone, Copy)]
 pub(super) struct UndoScope<'a> {
     pub log: &'a Log,
     pub run: &'a RunManifest,
-    /// First sequence that is ignored, because it is later than the undo.
+    /// First sequence that is not read, because the message is later than the undo.
     pub end: u64,
 }
 
@@ -30,12 +31,12 @@ impl UndoScope<'_> {
         Ok(rows)
     }
 
-    /// Calls `each` for every record batch of the run and a kind.
+    /// Calls `each` for every record batch of the run with rows of a kind.
     pub(super) async fn each_own_frame(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
         self.log.each_frame(kind, self.end, |envelope| self.is_own(envelope), each).await
     }
 
-    /// Calls `each` for every record batch of a kind by other runs of the source.
+    /// Calls `each` for every record batch of other runs of the source with rows of a kind.
     pub(super) async fn each_other_frame(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
         let wanted = |envelope: &Envelope| envelope.source == self.run.source && !self.is_own(envelope);
         self.log.each_frame(kind, self.end, wanted, each).await
