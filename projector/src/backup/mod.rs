@@ -8,8 +8,8 @@
 //!
 //! - The programs run where no Postgres client is installed, and `pg_dump` refuses a server newer than itself.
 //! - Tables, checkpoint and checksums are of one snapshot. `pg_dump` would need that snapshot exported to it.
-//! - A restore goes into the schema of the restoring program, which may be newer. It names the columns, and replaces the rows
-//!   of a migration, plans for example.
+//! - A restore goes into the schema of the restoring program, which may be newer. It names the columns, and replaces
+//!   the rows of a migration, plans for example.
 //! - Every file has its digest in the description, so a damaged backup is refused before anything is written.
 
 mod args;

@@ -96,8 +96,8 @@ impl ArchiveWriter {
         Ok(archive)
     }
 
-    /// Appends a message, as stored in the log. No client can publish a malformed header block again. It becomes the text
-    /// of one header, so that the message keeps its sequence.
+    /// Appends a message, as stored in the log. No client can publish a malformed header block again. It becomes the
+    /// text of one header, so that the message keeps its sequence.
     pub fn append_message(&mut self, message: &LogMessage) -> Result<(), ArchiveError> {
         self.write(&ArchiveRecord::Message {
             sequence: message.sequence.to_u64(),

@@ -1,8 +1,8 @@
 //! Message of the log: delivered by a consumer, or read by its sequence.
 //!
-//! A NATS client drops its connection when a header block is malformed, and hides a message with a status. Such a message
-//! can only be read by its sequence: the server then sends the header block as data. It is a message without headers,
-//! which no reader can decode.
+//! A NATS client drops its connection when a header block is malformed, and hides a message with a status. Such a
+//! message can only be read by its sequence: the server then sends the header block as data. It is a message without
+//! headers, which no reader can decode.
 
 use std::str::FromStr;
 

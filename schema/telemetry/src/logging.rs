@@ -11,8 +11,8 @@ use tracing_subscriber::{EnvFilter, Layer};
 use crate::event_writer::EventWriter;
 use crate::spans;
 
-/// Upper bound of the log level of libraries that would log secrets: tool-call arguments with keys, statement parameters
-/// with password hashes. `RUST_LOG` cannot raise it.
+/// Upper bound of the log level of libraries that would log secrets: tool-call arguments with keys, statement
+/// parameters with password hashes. `RUST_LOG` cannot raise it.
 const LEVEL_CAPS: [&str; 2] = ["rmcp=error", "tokio_postgres=info"];
 
 /// Timeout for sending the last spans at exit.

@@ -1,7 +1,7 @@
 //! Spans of requests, loads, log batches and admission batches, exported over OTLP/HTTP with the feature `otlp`.
 //!
-//! Invariant: only the exporter subscribes to spans, so without one a span costs a comparison. A full export queue drops
-//! spans; an unreachable collector delays no request.
+//! Invariant: only the exporter subscribes to spans, so without one a span costs a comparison. A full export queue
+//! drops spans; an unreachable collector delays no request.
 
 use hyper::HeaderMap;
 use tracing::Span;

@@ -49,7 +49,8 @@ pub struct ExplainedObservation {
     /// Line in the feed's file; 0 if unknown.
     pub line: i64,
     /// Status of the observation: used, superseded, cancelled, duplicate, translation, other_source, overridden,
-    /// not_yet_known, moved, missing (a payment that adjusted closes show and no row has), or the reason code of its quarantine.
+    /// not_yet_known, moved, missing (a payment that adjusted closes show and no row has), or the reason code of its
+    /// quarantine.
     pub outcome: String,
     /// Status as a sentence.
     pub reason: String,

@@ -7,10 +7,10 @@
 //! ratio sets the flag `split_not_in_price`. A denied split is
 //!
 //! - a repetition, if the price shows an equal split within five sessions. The repetition is excluded;
-//! - early, if the price has a matching move in one of the next `level.early_sessions` sessions. The split is
-//!   effective at that session;
-//! - excluded (`split_denied`), if the rest is more than `level.excluded_share` of the logarithm. The split stays if the
-//!   paid amounts or the reported share count changed with it.
+//! - early, if the price has a matching move in one of the next `level.early_sessions` sessions. The split is effective
+//!   at that session;
+//! - excluded (`split_denied`), if the rest is more than `level.excluded_share` of the logarithm. The split stays if
+//!   the paid amounts or the reported share count changed with it.
 //!
 //! Manual records and splits that a decision released are never excluded.
 

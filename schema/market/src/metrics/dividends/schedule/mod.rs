@@ -4,14 +4,14 @@
 //! A row is never changed. Its [`Reading`] says which part of it is regular, which part is special, which
 //! amount counts in growth and streak, and to which year it belongs.
 //!
-//! Rows have a local frequency n and a period P of 365.25/n days (`frequency`). Amounts are compared as annual
-//! rates, so that a change of n is not a jump. For irregular payers and for 13 and more payments a year, declared amounts are
+//! Rows have a local frequency n and a period P of 365.25/n days (`frequency`). Amounts are compared as annual rates,
+//! so that a change of n is not a jump. For irregular payers and for 13 and more payments a year, declared amounts are
 //! regular, and years are calendar years.
 //! 1. An extra row in a slot that another row takes is special (`extras`).
 //! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special.
 //! 3. A row below both neighbours is a dip: the smaller neighbour's amount counts in growth and streak.
-//! 4. A year is n consecutive slots (`slots`). One missing slot counts the smaller neighbour's amount in growth
-//!    and streak. With two or more missing slots, up to half a year, the year is unknown.
+//! 4. A year is n consecutive slots (`slots`). One missing slot counts the smaller neighbour's amount in growth and
+//!    streak. With two or more missing slots, up to half a year, the year is unknown.
 //!
 //! Source: this service chose the thresholds by comparison with public dividend histories. They are the parameters
 //! `schedule.…`.
