@@ -1,6 +1,6 @@
 //! API errors and their single conversion to responses.
 //!
-//! Invariant: clients see a code and a sentence. Causes appear only in the log.
+//! Invariant: clients see only a code and a sentence. Causes are written only to the log.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -19,7 +19,7 @@ use crate::read::QueryError;
 use crate::render::body_channel::Disconnected;
 use crate::render::rows::RenderError;
 
-/// Page on which a refused client can change its plan.
+/// Page on which a client with a refused call can change its plan.
 pub(crate) const UPGRADE_URL: &str = "/plans";
 
 /// Reasons for an error response.
@@ -103,7 +103,7 @@ impl ApiError {
         }
     }
 
-    /// Response body, without headers.
+    /// Body of the response.
     pub(crate) fn body(&self) -> Value {
         let mut body = Map::new();
         body.insert("error".to_owned(), self.message().into());
@@ -156,7 +156,7 @@ impl ApiError {
         }
     }
 
-    /// Seconds until a retry is useful.
+    /// Number of seconds after which a retry may succeed; `None` if a retry cannot help.
     fn retry_after(&self) -> Option<u64> {
         match self {
             Self::RateLimited { retry_after } | Self::QuotaExceeded { retry_after, .. } => Some(*retry_after),

@@ -1,7 +1,8 @@
 //! HTTP API over the read tables, with keys, tiers and rate limits.
 //!
-//! Invariants: no route depends on the log server for its data. One response comes from one generation and one version.
-//! Access is part of every handler's signature. No client input causes a 500. Clients never see internals.
+//! Invariants: no route needs the log server for its data. Every response comes from one generation and one data
+//! version. The required tier is part of every handler's signature. No input of a client causes a 500. Clients never
+//! see internal details.
 
 mod account;
 mod answer;

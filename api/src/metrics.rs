@@ -1,7 +1,7 @@
 //! Prometheus metrics of the API: counters and histograms, and gauges that are set at each scrape.
 //!
-//! Invariants: a label is a route template, a fixed word or a status code, so clients cannot create new series. Labels
-//! contain no account, key or symbol.
+//! Invariants: a label is a route template, a fixed word or a status code, so that clients cannot create new time
+//! series. Labels contain no account, key or symbol.
 
 use axum::extract::MatchedPath;
 use axum::http::{Method, StatusCode};
@@ -14,10 +14,10 @@ use prometheus::{
 };
 use telemetry::listener::DURATION_BUCKETS;
 
-/// Histogram buckets of calls per batch.
+/// Histogram buckets for the number of calls per batch.
 const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2048.0, 4096.0];
 
-/// Handles of all metrics of the API.
+/// All metrics of the API.
 #[derive(Debug)]
 pub(crate) struct ApiMetrics {
     registry: Registry,
@@ -40,9 +40,9 @@ pub(crate) struct AdmissionMetrics {
     pub(crate) quota: IntCounter,
     pub(crate) invalid_key: IntCounter,
     pub(crate) undecided: IntCounter,
-    /// Calls per batch.
+    /// Number of calls per batch.
     pub(crate) batch: Histogram,
-    /// Seconds per database round.
+    /// Duration of a database round, in seconds.
     pub(crate) statement: Histogram,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct CacheMetrics {
     pub(crate) misses: IntCounter,
 }
 
-/// Client connections by state.
+/// Numbers of client connections, by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ConnectionCounts {
     pub(crate) idle: i64,
@@ -61,7 +61,7 @@ pub(crate) struct ConnectionCounts {
     pub(crate) working: i64,
 }
 
-/// Use of one Postgres pool.
+/// Usage of one pool of Postgres connections.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PoolUse {
     pub(crate) waiting: usize,
@@ -71,7 +71,7 @@ pub(crate) struct PoolUse {
 /// Gauge values at the time of a scrape.
 #[derive(Debug, Default)]
 pub(crate) struct GaugeValues {
-    /// Calls waiting for a decision.
+    /// Number of calls that wait for a decision.
     pub(crate) queue: usize,
     pub(crate) connections: ConnectionCounts,
     pub(crate) reads: PoolUse,
@@ -124,7 +124,7 @@ impl ApiMetrics {
         })
     }
 
-    /// Records a response; `route` is `None` without a matching route.
+    /// Records a response. `route` is `None` if no route matched.
     pub(crate) fn record_response(
         &self,
         route: Option<&MatchedPath>,
@@ -136,7 +136,7 @@ impl ApiMetrics {
         self.requests.with_label_values(&[route, method_label(method), status.as_str()]).observe(seconds);
     }
 
-    /// Records the reply to a protocol error, before the request was parsed.
+    /// Records the reply to a protocol error, which occurs before a request is parsed.
     pub(crate) fn record_protocol_error(&self, status: StatusCode) {
         self.requests.with_label_values(&["none", "other", status.as_str()]).observe(0.0);
     }
@@ -210,7 +210,7 @@ impl CacheMetrics {
     }
 }
 
-/// Label of a method. Unknown methods share one label, because clients may send any word.
+/// Label of a method. All unknown methods share one label, because clients may send any word.
 fn method_label(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -221,7 +221,7 @@ fn method_label(method: &Method) -> &'static str {
     }
 }
 
-/// Gauge value of a count of objects in memory.
+/// Number of objects in memory as a gauge value.
 fn gauge(count: usize) -> i64 {
     let count = (count as u64).cast_signed();
     debug_assert!(count >= 0, "a count of objects in memory fits into i64");

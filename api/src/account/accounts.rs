@@ -24,12 +24,12 @@ pub(crate) struct AccountDetails {
     pub(crate) id: i64,
     pub(crate) email: String,
     pub(crate) tier: Tier,
-    /// Tier in effect now.
+    /// Tier that is now in effect.
     pub(crate) effective_tier: Tier,
     pub(crate) paid_until: Option<DateTime<Utc>>,
-    /// Tier after `paid_until`.
+    /// Tier in effect after `paid_until`.
     pub(crate) next_tier: Tier,
-    /// End of the paid month, for accounts billed by the month.
+    /// End of the current paid month, for accounts that pay by the month.
     pub(crate) period_end: Option<DateTime<Utc>>,
     /// Tier that the holder requested from the operator.
     pub(crate) wanted_tier: Option<Tier>,
@@ -60,8 +60,8 @@ impl AccountDetails {
     }
 }
 
-/// Creates an account in the caller's transaction, and locks it. `holder` is true if its holder creates it, false for
-/// the operator.
+/// Creates an account in the caller's transaction, and locks it. `holder` is true if the holder creates the account,
+/// false for the operator.
 pub(crate) async fn create_account(
     transaction: &Transaction<'_>,
     email: &str,
@@ -82,19 +82,20 @@ pub(crate) async fn create_account(
     Ok(account)
 }
 
-/// Account of an address in lower case.
+/// Account of an email address, given in lower case.
 pub(crate) async fn find_account(client: &Client, email: &str) -> Result<AccountDetails, AccountError> {
     let row = client.query_opt(SHOW, &[&email]).await?;
     Ok(AccountDetails::from_row(&row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?)?)
 }
 
-/// All accounts, ordered by address.
+/// All accounts, ordered by email address.
 pub(crate) async fn list_accounts(client: &Client) -> Result<Vec<AccountDetails>, AccountError> {
     let rows = client.query(LIST, &[]).await?;
     Ok(rows.iter().map(AccountDetails::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Disables an account from the next request on, or enables it again. Disabling also ends its sessions and links.
+/// Disables an account from the next request on, or enables it again. Disabling also ends the account's sessions and
+/// links.
 pub(crate) async fn set_disabled(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -112,7 +113,8 @@ pub(crate) async fn set_disabled(
     Ok(transaction.commit().await?)
 }
 
-/// Changes an account's address, given in lower case, in the caller's transaction. Links sent to the old address end.
+/// Changes an account's email address, in the caller's transaction. The new address is given in lower case. Links that
+/// were sent to the old address are revoked.
 pub(crate) async fn change_address(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
@@ -132,8 +134,8 @@ pub(crate) async fn change_address(
     account.record(transaction, "account.address", details).await
 }
 
-/// Deletes an account with its keys, sessions, links and password, from the next request on. The month's usage stays
-/// with its address.
+/// Deletes an account with its keys, sessions, links and password, from the next request on. The usage of the month
+/// stays with the email address.
 pub(crate) async fn delete_account(client: &mut Client, actor: AccountActor<'_>) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;

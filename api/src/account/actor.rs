@@ -1,4 +1,4 @@
-//! Actor of an account change, and the locked account row.
+//! Actor of an account change, and the locked row of the account.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -13,23 +13,24 @@ const BY_ID: &str = include_str!("../../queries/accounts/lock_own_account.sql");
 const LIMITER: &str = include_str!("../../queries/accounts/lock_limiter.sql");
 const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 const ACTIVE_KEYS: &str = include_str!("../../queries/accounts/count_active_keys.sql");
-/// Maximum number of equal changes that a holder may make within a day. It bounds the rows of the audit log.
+/// Maximum number of changes of one kind that a holder may make within a day. It limits the size of the audit log.
 const MOST_CHANGES: i64 = 50;
-/// Maximum number of session starts, and of session ends, that the audit log lists within a day.
+/// Maximum number of session starts in the audit log within a day. Session ends have the same limit.
 const MOST_SESSION_ENTRIES: i64 = 200;
 /// Actor name of the holder in the audit log.
 const HOLDER: &str = "account";
 
-/// Actor of an account change, with the account.
+/// Actor of an account change, and the account.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AccountActor<'a> {
-    /// Operator, with the account's address in lower case.
+    /// The operator, with the account's email address in lower case.
     Operator(&'a str),
-    /// Signed-in holder, with the account's id.
+    /// The signed-in holder, with the account's id.
     Holder(i64),
 }
 
-/// Locked account row. The lock lasts until the transaction ends and serializes changes of the account.
+/// Locked row of an account. The lock lasts until the transaction ends, so that changes of the account are made one
+/// after the other.
 #[derive(Debug)]
 pub(crate) struct LockedAccount {
     pub(crate) id: i64,
@@ -38,11 +39,11 @@ pub(crate) struct LockedAccount {
     actor: Option<&'static str>,
 }
 
-/// Tier of an account, and its end.
+/// Tier of an account, and the end of its paid period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Subscription {
     pub(crate) tier: Tier,
-    /// End of the paid period, after which `next_tier` applies. `None` without an end.
+    /// End of the paid period, after which `next_tier` applies; `None` if the tier does not end.
     pub(crate) paid_until: Option<DateTime<Utc>>,
     pub(crate) next_tier: Tier,
 }
@@ -73,8 +74,8 @@ impl AccountActor<'_> {
 }
 
 impl LockedAccount {
-    /// Locks the account's rate limiter, as required before a key is changed. Calls of the account wait until the
-    /// transaction ends.
+    /// Locks the account's rate limiter, as a change of a key requires. Calls of the account wait until the transaction
+    /// ends.
     pub(crate) async fn lock_limiter(&self, transaction: &Transaction<'_>) -> Result<(), AccountError> {
         transaction.execute(LIMITER, &[&self.id]).await?;
         Ok(())
@@ -85,13 +86,13 @@ impl LockedAccount {
         self.actor.is_some()
     }
 
-    /// Number of the account's active keys. The count is exact, because it starts after the lock.
+    /// Number of the account's active keys. The count is exact, because it is made under the lock.
     pub(crate) async fn count_active_keys(&self, transaction: &Transaction<'_>) -> Result<i64, AccountError> {
         Ok(transaction.query_one(ACTIVE_KEYS, &[&self.id]).await?.try_get("active")?)
     }
 
-    /// Appends an audit log entry for the transaction's change. `details` must not contain a secret. Fails if the holder
-    /// has made [`MOST_CHANGES`] equal changes within a day.
+    /// Appends an audit log entry for the transaction's change. `details` must not contain a secret. Fails if the
+    /// holder has made [`MOST_CHANGES`] changes of this kind within a day.
     pub(crate) async fn record(
         &self,
         transaction: &Transaction<'_>,
@@ -106,7 +107,7 @@ impl LockedAccount {
         )))
     }
 
-    /// Appends an audit log entry for a key, whose daily limit is that of new keys.
+    /// Appends an audit log entry for a key. The daily limit is the limit of new keys.
     pub(crate) async fn record_key(
         &self,
         transaction: &Transaction<'_>,
@@ -117,7 +118,8 @@ impl LockedAccount {
         Ok(())
     }
 
-    /// Appends an audit log entry for a session. A full day loses entries and refuses no session.
+    /// Appends an audit log entry for a session. After the daily limit, no entry is appended, but the session is not
+    /// refused.
     pub(crate) async fn record_session(
         &self,
         transaction: &Transaction<'_>,
@@ -128,7 +130,7 @@ impl LockedAccount {
         Ok(())
     }
 
-    /// Returns `false` if the day already has `most` entries of the action.
+    /// Appends an entry. Returns `false` if the day already has `most` entries of the action.
     async fn append(
         &self,
         transaction: &Transaction<'_>,

@@ -1,4 +1,4 @@
-//! Audit log of accounts: append-only entries of every change.
+//! Audit log of accounts: append-only entries of all changes.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -10,16 +10,16 @@ use super::error::AccountError;
 const HISTORY: &str = include_str!("../../queries/accounts/history.sql");
 const LOG: &str = include_str!("../../queries/accounts/log.sql");
 const REFUSAL: &str = include_str!("../../queries/accounts/record_refusal.sql");
-/// Maximum number of refused sign-ins that the log of an account lists within a day.
+/// Maximum number of refused sign-ins in the log of an account within a day.
 const MOST_REFUSALS: i64 = 50;
-/// Maximum number of entries shown to a holder.
+/// Maximum number of entries that a holder sees.
 const SHOWN: i64 = 200;
 
 /// Audit log entry.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct AuditEntry {
     pub(crate) at: DateTime<Utc>,
-    /// Database role, `account` for the holder, or `visitor` for a refused sign-in.
+    /// Actor: a database role, `account` for the holder, or `visitor` for a refused sign-in.
     pub(crate) actor: String,
     pub(crate) action: String,
     pub(crate) details: Value,
@@ -36,7 +36,7 @@ impl AuditEntry {
     }
 }
 
-/// Appends a refused sign-in to the holder's log. A full day loses entries.
+/// Appends a refused sign-in to the holder's log. After the daily limit, no entry is appended.
 pub(crate) async fn record_refused_sign_in(
     client: &Client,
     account_id: i64,

@@ -1,6 +1,6 @@
-//! Known devices: browsers and networks from which an account's holder has signed in within 30 days.
+//! Known devices: browsers and networks from which the holder of an account signed in within the last 30 days.
 //!
-//! Invariant: a known device only comes first in the queue of sign-ins. It replaces no password.
+//! Invariant: a known device only has precedence in the queue of sign-ins. It does not replace the password.
 
 use sha2::{Digest, Sha256};
 use tokio_postgres::Transaction;
@@ -14,26 +14,26 @@ const FORGET: &str = include_str!("../../queries/accounts/forget_devices.sql");
 /// Maximum number of known devices of an account.
 const MOST: i64 = 40;
 
-/// Hash that identifies a browser by its cookie, or a network.
+/// Hash that identifies a browser, by its cookie, or a network.
 pub(crate) type DeviceHash = [u8; 32];
 
-/// Devices of one client.
+/// Browser and network of a client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientDevices {
-    /// `None` without a device cookie.
+    /// Hash of the browser; `None` without a device cookie.
     pub(crate) browser: Option<DeviceHash>,
     pub(crate) network: DeviceHash,
 }
 
 impl ClientDevices {
-    /// Devices of a client with this device cookie.
+    /// Browser and network of a client with this device cookie.
     pub(crate) fn new(cookie: Option<&str>, network: ClientNetwork) -> Self {
         let hash = Sha256::new().chain_update(b"network ").chain_update(network.octets());
         Self { browser: cookie.map(Token::hash), network: hash.finalize().into() }
     }
 }
 
-/// Remembers a client under a new browser hash, in the transaction of its sign-in.
+/// Stores a client as a known device with a new browser hash, in the transaction of its sign-in.
 pub(super) async fn remember_devices(
     transaction: &Transaction<'_>,
     account_id: i64,
@@ -47,7 +47,7 @@ pub(super) async fn remember_devices(
     Ok(())
 }
 
-/// Forgets all devices of an account.
+/// Deletes all known devices of an account.
 pub(super) async fn forget_devices(
     transaction: &Transaction<'_>,
     account_id: i64,

@@ -2,7 +2,7 @@
 
 use super::error::AccountError;
 
-/// Parses an email address: one @, a local part, a domain with a dot. The result is in lower case.
+/// Parses an email address: one @, a local part, and a domain with a dot. The result is in lower case.
 pub(crate) fn parse_email(text: &str) -> Result<String, AccountError> {
     let trimmed = text.trim();
     let valid = trimmed.split_once('@').is_some_and(|(local, domain)| {

@@ -1,4 +1,4 @@
-//! Names of API keys: 1 to 64 characters, at least one of them visible, in Unicode normalization form C.
+//! Names of API keys: 1 to 64 characters in Unicode normalization form C. At least one character is visible.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -16,7 +16,7 @@ pub(super) fn parse_key_name(text: &str) -> Result<String, AccountError> {
     Ok(name)
 }
 
-/// True if two names look the same: equal but for their normalization and invisible characters.
+/// True if two names look the same. Normalization and invisible characters are ignored.
 pub(super) fn is_same_name(one: &str, other: &str) -> bool {
     visible_part(one) == visible_part(other)
 }
@@ -26,12 +26,13 @@ fn visible_part(name: &str) -> String {
     visible.trim().nfc().collect()
 }
 
-/// Controls that reorder the text around them.
+/// True for a control character that changes the direction of the text around it.
 fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Characters without a glyph: format characters, fillers and variation selectors. Spaces are visible between others.
+/// True for a character without a glyph: a format character, a filler or a variation selector. A space between other
+/// characters is visible.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,

@@ -24,7 +24,7 @@ const MADE: &str = include_str!("../../queries/accounts/keys_made.sql");
 const EXPIRE: &str = include_str!("../../queries/accounts/expire_key.sql");
 /// Maximum number of active keys of an account.
 const MOST_ACTIVE: i64 = 10;
-/// Maximum number of keys that a holder may create within a day. It bounds the number of rows.
+/// Maximum number of keys that a holder may create within a day. It limits the number of stored rows.
 const MOST_MADE: i64 = 100;
 
 /// API key without its secret.
@@ -32,9 +32,9 @@ const MOST_MADE: i64 = 100;
 pub(crate) struct ApiKey {
     pub(crate) id: i64,
     pub(crate) name: String,
-    /// Last four characters of the secret, to recognize it.
+    /// Last four characters of the secret, by which a person recognizes the key.
     pub(crate) last_four: String,
-    /// One of `active`, `expired` and `deleted`.
+    /// Status: `active`, `expired` or `deleted`.
     pub(crate) status: String,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) expires_at: Option<DateTime<Utc>>,
@@ -43,7 +43,7 @@ pub(crate) struct ApiKey {
     pub(crate) last_used: Option<DateTime<Utc>>,
 }
 
-/// API key with its secret, which cannot be read again.
+/// API key with its secret. The secret cannot be read again.
 #[derive(Debug)]
 pub(crate) struct CreatedKey {
     pub(crate) key: ApiKey,
@@ -53,7 +53,7 @@ pub(crate) struct CreatedKey {
 /// Properties of a new key, without its secret.
 #[derive(Debug)]
 pub(crate) struct NewKey<'a> {
-    /// Name of 1 to 64 characters, unique among the account's active keys.
+    /// Name of 1 to 64 characters. No other active key of the account has the same name.
     pub(crate) name: &'a str,
     pub(crate) expires_at: Option<DateTime<Utc>>,
     pub(crate) rate_per_minute: Option<i32>,
@@ -115,7 +115,7 @@ pub(crate) async fn create_key(
     Ok(drawn)
 }
 
-/// Replaces the secret of the active key with this id or name. The old secret expires after the overlap.
+/// Replaces the secret of the active key with this id or name. The old secret expires at the end of the overlap.
 pub(crate) async fn replace_key(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -149,7 +149,7 @@ pub(crate) async fn replace_key(
     Ok(drawn)
 }
 
-/// Deletes the active key with this id or name, from the next request on. Returns its id and name.
+/// Deletes the active key with this id or name, from the next request on. Returns id and name of the key.
 pub(crate) async fn delete_key(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -166,7 +166,7 @@ pub(crate) async fn delete_key(
     Ok((id, name))
 }
 
-/// Key with this id, if it belongs to the account.
+/// Key with this id; `None` if it does not belong to the account.
 pub(crate) async fn find_key(
     client: &Client,
     account_id: i64,
@@ -176,7 +176,7 @@ pub(crate) async fn find_key(
     Ok(row.as_ref().map(ApiKey::from_row).transpose()?)
 }
 
-/// Keys of an account in order of creation, at most 200. Keys deleted more than 30 days ago are left out.
+/// Keys of an account in order of creation, at most 200. Keys that were deleted more than 30 days ago are left out.
 pub(crate) async fn list_keys(client: &Client, account_id: i64) -> Result<Vec<ApiKey>, AccountError> {
     let rows = client.query(LIST, &[&account_id]).await?;
     Ok(rows.iter().map(ApiKey::from_row).collect::<Result<_, _>>()?)
@@ -214,7 +214,7 @@ async fn refuse_replaced(
     )))
 }
 
-/// Draws a secret and stores its hash.
+/// Creates a random secret and stores its hash.
 async fn insert_key(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
@@ -239,7 +239,7 @@ async fn insert_key(
     Ok(CreatedKey { key: ApiKey::from_row(&row)?, secret: secret.text })
 }
 
-/// Active key with this id or name; an error if several match.
+/// Active key with this id or name. Fails if several keys match.
 async fn find_active_key(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

@@ -1,6 +1,6 @@
 //! One-time links: invitations to sign up, and password resets.
 //!
-//! Invariant: viewing a link does not use it up, so mail scanners cannot spoil it.
+//! Invariant: a link can still be used after it was viewed, for example by a mail scanner.
 
 use chrono::{DateTime, Utc};
 use market::text_enum;
@@ -26,14 +26,14 @@ text_enum! {
     pub enum LinkPurpose { Invitation = "invitation", Reset = "reset" }
 }
 
-/// New link; its secret cannot be read again.
+/// New link. Its secret cannot be read again.
 #[derive(Debug)]
 pub(crate) struct CreatedLink {
     pub(crate) secret: SecretString,
     pub(crate) expires_at: DateTime<Utc>,
 }
 
-/// Usable link.
+/// Link that can still be used.
 #[derive(Debug, Clone)]
 pub(crate) struct OneTimeLink {
     pub(crate) purpose: LinkPurpose,
@@ -54,7 +54,7 @@ impl OneTimeLink {
     }
 }
 
-/// Creates an invitation link. An address without an account gets an account of this tier when the link is used.
+/// Creates an invitation link. When the link is used, an address without an account gets an account of this tier.
 pub(crate) async fn create_invitation(
     client: &mut Client,
     email: &str,
@@ -93,13 +93,13 @@ pub(crate) async fn create_reset_link(
     Ok(CreatedLink { secret: token.text, expires_at: row.try_get("expires_at")? })
 }
 
-/// Usable link with this secret.
+/// Usable link with this secret; `None` if there is none.
 pub(crate) async fn find_link(client: &Client, secret: &str) -> Result<Option<OneTimeLink>, AccountError> {
     let row = client.query_opt(FIND, &[&&Token::hash(secret)[..]]).await?;
     row.as_ref().map(OneTimeLink::from_row).transpose()
 }
 
-/// Uses up a link: its address gets an account with this password. Open sessions and other links end. `None` for an
+/// Uses a link: its address gets an account with this password. Open sessions and other links are ended. `None` for an
 /// unusable link.
 pub(crate) async fn redeem_link(
     transaction: &Transaction<'_>,

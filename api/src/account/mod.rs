@@ -1,7 +1,7 @@
-//! Account operations shared by the commands and the dashboard: accounts, keys, plans, sessions, links.
+//! Account operations of the commands and the dashboard: accounts, keys, plans, sessions and links.
 //!
-//! Invariants: a secret is shown once, at its creation, and stored as a hash. Deleted rows stay in the table, unusable.
-//! Every change is in the audit log, in the same transaction.
+//! Invariants: a secret is shown once, at its creation, and stored as a hash. Deleted rows stay in the table, but
+//! cannot be used. Every change has an audit log entry in the same transaction.
 
 pub(crate) mod accounts;
 mod actor;

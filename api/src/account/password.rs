@@ -1,7 +1,7 @@
 //! Passwords: rules, hashing and comparison.
 //!
-//! Invariants: the database stores an Argon2id hash (19 MiB, two passes). An unknown address costs the same work as a
-//! known one. The number of concurrent hashes is bounded, so that sign-ins cannot starve the API.
+//! Invariants: the database stores an Argon2id hash (19 MiB, two passes). An unknown address needs the same work as a
+//! known address. The number of concurrent hashes is bounded, so that sign-ins cannot starve the API.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -23,19 +23,20 @@ use crate::concurrency::fair_queue::{FairQueue, QueueKey, QueueLimits};
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
 const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");
 const SET: &str = include_str!("../../queries/accounts/set_password.sql");
-/// Argon2 memory in KiB, passes and lanes.
+/// Argon2 parameters: memory in KiB, passes and lanes.
 const COST: (u32, u32, u32) = (19 * 1024, 2, 1);
 /// Allowed number of characters.
 const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
-/// Common passwords of allowed length, which attackers try first.
+/// Common passwords of an allowed length. Attackers try these first.
 const COMMON: &str = include_str!("common_passwords.txt");
 /// Maximum wait for a hashing permit.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of waiting passwords. A full queue takes the newest place of the network with the most.
+/// Maximum number of waiting passwords. In a full queue, a new waiter replaces the newest waiter of the network with
+/// the most waiters.
 const QUEUE: usize = 512;
 /// Maximum number of waiting passwords of one network or account.
 const QUEUE_OF_ONE: usize = 40;
-/// Placeholder hash for unknown addresses, so that their comparison takes as long as for known ones.
+/// Placeholder hash for unknown addresses. With it, a comparison takes as long as for a known address.
 static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| hash_now("no one's password"));
 
 /// Errors of hashing and comparison.
@@ -53,10 +54,10 @@ pub(crate) enum PasswordError {
     Placeholder(#[source] &'static PasswordError),
 }
 
-/// Party that takes turns with others in the queue of hashes.
+/// Client by whom the queue of hashes takes turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HashingTurn {
-    /// Account whose holder is signed in, or uses a known device. Its turns come first.
+    /// Account whose holder is signed in or uses a known device. These clients are served first.
     Known(i64),
     /// Network of any other client.
     Network(ClientNetwork),
@@ -68,7 +69,7 @@ impl QueueKey for HashingTurn {
     }
 }
 
-/// Argon2 hasher with a limit of concurrent hashes, and a fair queue for them.
+/// Argon2 hasher with a limit of concurrent hashes, and with a fair queue for waiting passwords.
 #[derive(Debug, Clone)]
 pub(crate) struct PasswordHashing(Arc<FairQueue<HashingTurn>>);
 
@@ -77,9 +78,9 @@ pub(crate) struct PasswordHashing(Arc<FairQueue<HashingTurn>>);
 pub(crate) struct StoredPassword {
     pub(crate) account: i64,
     hash: String,
-    /// True if the account knows the browser that sent the attempt.
+    /// True if the account knows the browser from which the attempt came.
     pub(crate) knows_browser: bool,
-    /// True if the account knows the network of the attempt.
+    /// True if the account knows the network from which the attempt came.
     pub(crate) knows_network: bool,
 }
 
@@ -102,7 +103,7 @@ impl PasswordHashing {
         self.work(turn, move || hash_now(password.expose_secret())).await?
     }
 
-    /// Compares a password with the stored one. The comparison takes equally long without an account.
+    /// Compares a password with the stored password. Without an account, the comparison takes equally long.
     pub(crate) async fn verify(
         &self,
         password: SecretString,
@@ -133,7 +134,7 @@ impl PasswordHashing {
     }
 }
 
-/// Account of an address in lower case, if it may sign in. `devices` are those of the attempt.
+/// Account of an email address in lower case, if it may sign in. `devices` are the devices of the attempt.
 pub(crate) async fn find_password(
     client: &Client,
     email: &str,
@@ -151,7 +152,7 @@ pub(crate) async fn find_password(
     }))
 }
 
-/// Stores an account's password hash, in the caller's transaction.
+/// Stores the hash of an account's password, in the caller's transaction.
 pub(crate) async fn store_hash(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
@@ -175,7 +176,7 @@ pub(crate) async fn lock_verified_account(
     Ok(Some(account).filter(|_| holds))
 }
 
-/// Changes an account's password in the caller's transaction, and ends all its sessions and links.
+/// Changes an account's password in the caller's transaction. Ends all its sessions and links.
 pub(crate) async fn change_password(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
@@ -186,7 +187,7 @@ pub(crate) async fn change_password(
     account.record(transaction, "password.change", json!({ "sessions": ended })).await
 }
 
-/// Refuses passwords that are easy to guess. Every character is allowed.
+/// Refuses a password that is easy to guess. Every character is allowed.
 pub(crate) fn check_strength(password: &SecretString, email: &str) -> Result<(), AccountError> {
     let refused = |message: &str| Err(AccountError::Refused(message.to_owned()));
     let text = password.expose_secret();

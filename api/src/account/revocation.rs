@@ -1,7 +1,7 @@
 //! Revocation of sessions, one-time links and known devices of an account.
 //!
-//! Invariant: a new password and disabling the account revoke all three, in the same transaction. A new address revokes
-//! the links.
+//! Invariant: a new password revokes sessions, links and devices in the same transaction. Disabling the account does
+//! the same. A new address revokes only the links.
 
 use tokio_postgres::Transaction;
 
@@ -24,7 +24,7 @@ pub(super) async fn end_sessions(
     Ok(transaction.execute(END_SESSIONS, &[&account_id]).await?)
 }
 
-/// Ends an account's links and sessions, and forgets its devices. Returns the number of sessions.
+/// Ends an account's links and sessions, and deletes its known devices. Returns the number of sessions.
 pub(super) async fn end_links_and_sessions(
     transaction: &Transaction<'_>,
     account_id: i64,

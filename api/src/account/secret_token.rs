@@ -1,13 +1,13 @@
-//! Random secrets of sessions and one-time links, stored as hashes.
+//! Random secrets of sessions and one-time links. Only their hashes are stored.
 
 use rand::RngExt;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
-/// Bytes of randomness: 256 bits.
+/// Number of random bytes: 256 bits.
 const RANDOM: usize = 32;
 
-/// New secret and its hash.
+/// New secret with its hash.
 #[derive(Debug)]
 pub(crate) struct Token {
     /// Secret in hexadecimal digits.
@@ -22,7 +22,7 @@ impl Token {
         Self { hash: Self::hash(&text), text: text.into() }
     }
 
-    /// Hash of a presented secret.
+    /// Hash of a secret that a client presents.
     pub(crate) fn hash(text: &str) -> [u8; 32] {
         Sha256::digest(text.as_bytes()).into()
     }

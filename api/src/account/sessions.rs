@@ -1,8 +1,8 @@
 //! Browser sessions of account holders.
 //!
 //! Invariants: only the cookie contains the secret. A session ends after 30 idle minutes, after 12 hours, or at
-//! sign-out. Disabling or deleting the account ends its sessions. A password change ends all sessions and starts a new
-//! one.
+//! sign-out. Disabling or deleting the account ends all its sessions. A password change ends all sessions and starts a
+//! new session.
 
 use chrono::{DateTime, Utc};
 use secrecy::SecretString;
@@ -22,7 +22,7 @@ const FIND: &str = include_str!("../../queries/accounts/find_session.sql");
 const LIST: &str = include_str!("../../queries/accounts/list_sessions.sql");
 const END: &str = include_str!("../../queries/accounts/end_session.sql");
 const END_OF_COOKIE: &str = include_str!("../../queries/accounts/end_session_of_cookie.sql");
-/// Maximum number of sessions of an account; the oldest are deleted.
+/// Maximum number of sessions of an account. The oldest sessions are deleted.
 const MOST: i64 = 20;
 /// Maximum stored length of a user agent, in characters.
 const AGENT: usize = 200;
@@ -41,19 +41,19 @@ pub(crate) struct SessionOrigin {
 pub(crate) struct SessionCookies {
     /// Secret of the session.
     pub(crate) session: SecretString,
-    /// Secret by which later sign-ins of this browser are known.
+    /// Secret by which later sign-ins recognize this browser.
     pub(crate) device: SecretString,
 }
 
 impl SessionCookies {
-    /// Cookies of no session. A sign-up with the address of an existing account gets them, so that its response equals
-    /// that of a new account.
+    /// Random cookies that belong to no session. A sign-up with the address of an existing account gets them. Its
+    /// response then looks like the response of a new account.
     pub(crate) fn without_session() -> Self {
         Self { session: Token::generate().text, device: Token::generate().text }
     }
 }
 
-/// Browser session that a request's cookie belongs to.
+/// Browser session to which a request's cookie belongs.
 #[derive(Debug, Clone)]
 pub(crate) struct BrowserSession {
     pub(crate) id: i64,
@@ -61,7 +61,7 @@ pub(crate) struct BrowserSession {
     pub(crate) email: String,
 }
 
-/// Session in the list for its holder.
+/// Session, as its holder sees it in the list.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct SessionSummary {
     pub(crate) id: i64,
@@ -71,7 +71,7 @@ pub(crate) struct SessionSummary {
     pub(crate) seen_at: DateTime<Utc>,
 }
 
-/// Starts a session in the caller's transaction, and remembers its device. Returns the values of its cookies.
+/// Starts a session in the caller's transaction, and stores its device. Returns the values of its cookies.
 pub(crate) async fn begin_session(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
@@ -86,7 +86,7 @@ pub(crate) async fn begin_session(
     Ok(SessionCookies { session: token.text, device: device.text })
 }
 
-/// Active session of a cookie.
+/// Active session of a cookie; `None` if there is none.
 pub(crate) async fn find_session(
     client: &Client,
     cookie: &str,
@@ -99,7 +99,7 @@ pub(crate) async fn find_session(
     }))
 }
 
-/// Ends the session of a cookie, if it exists.
+/// Ends the session of a cookie. Without such a session, nothing happens.
 pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     if let Some(row) = transaction.query_opt(END_OF_COOKIE, &[&&Token::hash(cookie)[..]]).await? {
@@ -140,7 +140,7 @@ pub(crate) async fn end_session(
     Ok(transaction.commit().await?)
 }
 
-/// Ends a session that is being replaced, in the caller's transaction.
+/// Ends a session that a new session replaces, in the caller's transaction.
 pub(crate) async fn end_replaced_session(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

@@ -1,4 +1,4 @@
-//! Usage statistics of an account, by day, endpoint, key and outcome.
+//! Statistics of an account's calls, by day, endpoint, key and outcome.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use market::text_enum;
@@ -14,24 +14,24 @@ const REFUSALS: &str = include_str!("../../queries/accounts/refusals.sql");
 text_enum! {
     /// Result of a call in the usage statistics.
     pub enum CallOutcome {
-        /// 2xx and 304
+        /// Status 2xx or 304
         Answered = "answered",
-        /// 404
+        /// Status 404
         NotFound = "not_found",
-        /// Every other 4xx
+        /// Any other status 4xx
         Mistake = "mistake",
-        /// 403
+        /// Status 403
         Plan = "plan",
-        /// 429, of the minute
+        /// Status 429, limit per minute
         Rate = "rate",
-        /// 429, of the month
+        /// Status 429, monthly quota
         Quota = "quota",
-        /// 5xx
+        /// Status 5xx
         Failed = "failed",
     }
 }
 
-/// Number of an account's calls on one day with one outcome.
+/// Number of an account's calls with one outcome on one day.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct DailyCalls {
     pub(crate) day: NaiveDate,
@@ -59,7 +59,7 @@ pub(crate) struct RefusedCalls {
     pub(crate) last_at: DateTime<Utc>,
 }
 
-/// Counts an account's calls by day and outcome, from `since` on.
+/// Counts an account's calls by day and outcome. The first day is `since`.
 pub(crate) async fn count_by_day(
     client: &Client,
     account_id: i64,
@@ -76,7 +76,7 @@ pub(crate) async fn count_by_day(
     rows.iter().map(read).collect()
 }
 
-/// Counts an account's calls by endpoint and key, from `since` on. The highest count comes first.
+/// Counts an account's calls by endpoint and key. The first day is `since`. The highest count comes first.
 pub(crate) async fn count_by_endpoint(
     client: &Client,
     account_id: i64,
@@ -96,7 +96,7 @@ pub(crate) async fn count_by_endpoint(
     rows.iter().map(read).collect()
 }
 
-/// Counts an account's refused and failed calls by endpoint, from `since` on, newest first.
+/// Counts an account's refused and failed calls by endpoint, newest first. The first day is `since`.
 pub(crate) async fn count_refused(
     client: &Client,
     account_id: i64,

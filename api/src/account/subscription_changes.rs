@@ -1,7 +1,7 @@
 //! Changes of a subscription: its current tier, its paid period and the tier after it.
 //!
-//! Invariants: a higher tier applies from the next call on, a lower one after the paid period. Neither change needs a
-//! job. Webhooks of a payment provider would call the same functions.
+//! Invariants: a higher tier applies from the next call on, a lower tier after the paid period. Neither change needs a
+//! background job. Webhooks of a payment provider would call the same functions.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -19,7 +19,7 @@ const CHOOSE: &str = include_str!("../../queries/accounts/choose_tier.sql");
 const CHOOSE_NEXT: &str = include_str!("../../queries/accounts/choose_next_tier.sql");
 const ASK: &str = include_str!("../../queries/accounts/ask_for_tier.sql");
 
-/// Sets an account's tier from the next request on, until `paid_until` or without an end.
+/// Sets an account's tier from the next request on. The tier applies until `paid_until`, or without an end.
 pub(crate) async fn set_tier(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -32,7 +32,8 @@ pub(crate) async fn set_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Cancels a subscription: the tier applies to the end of the paid period, then Free. The end is `paid_until` if given.
+/// Cancels a subscription. The tier applies until the end of the paid period, and then Free. `paid_until` sets the end
+/// if it is given.
 pub(crate) async fn cancel_subscription(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -59,8 +60,8 @@ pub(crate) async fn set_next_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Selects a tier billed by the month. A higher tier, or the present one again, applies from the next request on. A
-/// lower one applies after the paid month.
+/// Selects a tier that is paid by the month. A higher tier applies from the next request on. The current tier, selected
+/// again, does too. A lower tier applies after the paid month.
 pub(crate) async fn choose_tier(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -78,7 +79,7 @@ pub(crate) async fn choose_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Records the tier that the holder requests from the operator. A request for Free is a request to cancel.
+/// Records the tier that the holder requests from the operator. A request for Free means cancellation.
 pub(crate) async fn request_tier(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -95,7 +96,7 @@ pub(crate) async fn request_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Locks the account after applying the end of an expired paid period.
+/// Locks the account. If its paid period has ended, the next tier is applied first.
 async fn lock_settled_account(
     transaction: &Transaction<'_>,
     actor: AccountActor<'_>,
@@ -107,8 +108,8 @@ async fn lock_settled_account(
     }
 }
 
-/// Runs a statement with the account's id as its first parameter, and records the changed subscription. A statement
-/// that changes nothing is not recorded.
+/// Runs a statement with the account's id as its first parameter, and records the changed subscription. If nothing
+/// changed, nothing is recorded.
 async fn record_change(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

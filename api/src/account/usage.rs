@@ -1,4 +1,4 @@
-//! Usage of an account: the month's quota and the rate-limit bucket.
+//! Usage of an account: the monthly quota and the rate-limit bucket.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use tokio_postgres::Client;
@@ -8,24 +8,24 @@ use crate::auth::tier::Tier;
 
 const USAGE: &str = include_str!("../../queries/accounts/usage.sql");
 
-/// Usage of an account's limits.
+/// Usage of the limits of an account.
 #[derive(Debug, Clone)]
 pub(crate) struct AccountUsage {
     pub(crate) tier: Tier,
     /// First day of the month, UTC.
     pub(crate) month: NaiveDate,
-    /// Calls counted in the month.
+    /// Number of calls in the month that count against the quota.
     pub(crate) current: i64,
     /// Monthly quota.
     pub(crate) limit: i64,
     pub(crate) resets_at: DateTime<Utc>,
     pub(crate) rate_per_minute: i32,
     pub(crate) burst: i32,
-    /// Calls that the rate limit would accept now.
+    /// Number of calls that the rate limit would accept now.
     pub(crate) available_now: i64,
 }
 
-/// Usage of the account with this address in lower case.
+/// Usage of the account with this email address in lower case.
 pub(crate) async fn find_usage(client: &Client, email: &str) -> Result<AccountUsage, AccountError> {
     let row = client.query_opt(USAGE, &[&email]).await?;
     let row = row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?;

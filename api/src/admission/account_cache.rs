@@ -1,8 +1,8 @@
 //! Cache of accounts and keys. A cached account is charged without reading its row first.
 //!
-//! Invariants: a cached account is only a hint; the database row decides. Calls are subtracted from a row only under
-//! the cached plan, and only if enough is left. Every other write requires an unchanged row. A full cache evicts one
-//! entry at a time.
+//! Invariants: a cached account is only a hint; the database row decides. Calls are subtracted from a row only if the
+//! plan is the cached plan and enough calls are left. Every other write requires an unchanged row. A full cache evicts
+//! one entry at a time.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::auth::credential::PresentedKey;
 /// Maximum number of cached keys, and of cached accounts.
 const CAPACITY: usize = 65_536;
 
-/// Accounts and keys at their last read or write.
+/// Accounts and keys, as of their last read or write.
 #[derive(Debug)]
 pub(crate) struct AccountCache {
     pub(crate) clock: StoreClock,
@@ -42,7 +42,7 @@ impl AccountCache {
         Self { clock: StoreClock::new(), keys: map(capacity), accounts: map(capacity) }
     }
 
-    /// Removes the cached accounts of these keys and refills their buckets to the present.
+    /// Removes the cached accounts of these keys from the cache, and refills their buckets for the elapsed time.
     pub(crate) fn checkout(&mut self, presented: &[PresentedKey]) -> AdmissionBatch {
         let Some(now) = self.clock.estimate_at(Instant::now()) else {
             return AdmissionBatch { list: vec![], keys: vec![None; presented.len()] };
@@ -87,7 +87,7 @@ impl AccountCache {
         Some(account)
     }
 
-    /// Reinserts the accounts whose rows were written. Accounts with unwritten rows have unknown values and are
+    /// Puts accounts with written rows back into the cache. The state of all other accounts is unknown, so they are
     /// dropped.
     pub(crate) fn checkin(&mut self, presented: &[PresentedKey], accounts: AdmissionBatch) {
         let AdmissionBatch { list, keys } = accounts;
@@ -106,7 +106,7 @@ impl AccountCache {
         }
     }
 
-    /// Inserts a freshly read key and its account.
+    /// Inserts a key and its account after they were read.
     pub(crate) fn insert(&mut self, presented: &PresentedKey, key: CachedKey, account: CachedAccount) {
         debug_assert_eq!(key.account, account.limiter.account, "the account of the key");
         self.keys.insert(presented.tag, key);

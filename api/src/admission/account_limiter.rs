@@ -1,6 +1,7 @@
-//! Limiter: pure arithmetic that decides the requests of one account in arrival order.
+//! Limiter of one account. It decides the account's requests in order of arrival, by arithmetic only.
 //!
-//! Invariants: time going backwards refills nothing; a month never goes back; a change of tier keeps what is used.
+//! Invariants: a backward jump of time refills nothing. A month never goes back. A change of the tier does not change
+//! the used calls.
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
 
@@ -8,7 +9,7 @@ use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionV
 use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::tier::Tier;
 
-/// Backward jumps below this are reordering of decisions. Larger ones are clock changes.
+/// Limit of backward jumps. A smaller jump is a reordering of decisions; a larger jump is a change of the clock.
 const ORDER: TimeDelta = TimeDelta::seconds(1);
 
 /// Remaining limits of an account.
@@ -16,13 +17,13 @@ const ORDER: TimeDelta = TimeDelta::seconds(1);
 pub(crate) struct AccountLimiter {
     pub(crate) account: i64,
     pub(crate) tier: Tier,
-    /// Bucket at the time in `at`.
+    /// Bucket as of the time `at`.
     pub(crate) bucket: Bucket,
     pub(crate) at: DateTime<Utc>,
     pub(crate) monthly_quota: i64,
-    /// First day of the month of `used`, UTC.
+    /// First day of the month to which `used` belongs, UTC.
     pub(crate) month: NaiveDate,
-    /// Calls counted in the month.
+    /// Number of calls that count against the quota of the month.
     pub(crate) used: i64,
 }
 
@@ -34,7 +35,7 @@ pub(crate) struct KeyLimiter {
 }
 
 impl AccountLimiter {
-    /// Refills the bucket to the present and starts a new month if due.
+    /// Refills the bucket for the elapsed time, and starts a new month if one has begun.
     pub(crate) fn advance(&mut self, now: DateTime<Utc>) {
         self.bucket = self.bucket.refilled_after(now - self.at);
         self.at = later(self.at, now);
@@ -45,23 +46,23 @@ impl AccountLimiter {
         }
     }
 
-    /// True if the tier includes the call.
+    /// True if the tier of the account permits the call.
     fn includes(&self, call: &AdmissionRequest) -> bool {
         self.tier.rank() >= call.need
     }
 
-    /// True if the call counts against the quota when it passes.
+    /// True if an admitted call counts against the quota.
     pub(crate) fn is_counted(&self, call: &AdmissionRequest) -> bool {
         call.counted && self.includes(call)
     }
 
-    /// True if the bucket has `calls` left and the quota has `counted` left.
+    /// True if the bucket has `calls` calls left, and the quota `counted` calls.
     pub(crate) fn has_capacity(&self, calls: i32, counted: i32) -> bool {
         self.bucket.available_calls() >= i64::from(calls)
             && self.used + i64::from(counted) <= self.monthly_quota
     }
 
-    /// Charges one call to the account and to its key's bucket.
+    /// Decides one call. An admitted call is charged to the account and to its key's bucket.
     pub(crate) fn decide(
         &mut self,
         call: &AdmissionRequest,
@@ -89,7 +90,7 @@ impl AccountLimiter {
         AdmissionDecision { account: self.account, key: 0, tier: self.tier, verdict, counted, usage }
     }
 
-    /// Remaining limits after a call. The bucket is the tighter one of the account's and the key's.
+    /// Remaining limits after a call. Of the buckets of account and key, the one that refuses sooner is reported.
     fn usage(&self, key: Option<&KeyLimiter>) -> RemainingLimits {
         let seconds = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc().timestamp();
         RemainingLimits {
@@ -103,14 +104,14 @@ impl AccountLimiter {
 }
 
 impl KeyLimiter {
-    /// Refills the bucket to the present.
+    /// Refills the bucket for the elapsed time.
     pub(crate) fn advance(&mut self, now: DateTime<Utc>) {
         self.bucket = self.bucket.refilled_after(now - self.at);
         self.at = later(self.at, now);
     }
 }
 
-/// Time of a charge that follows an earlier charge.
+/// Time of a charge, not before the time of the earlier charge.
 fn later(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
     if before > now && before - now < ORDER { before } else { now }
 }

@@ -1,4 +1,4 @@
-//! Admission batch: cached accounts and keys of one round, charged in memory.
+//! Admission batch: the cached accounts and keys of one database round. Calls are charged in memory.
 
 use chrono::{DateTime, Utc};
 use tokio_postgres::{Error, Row};
@@ -8,42 +8,42 @@ use crate::admission::decision::{AdmissionDecision, AdmissionRequest};
 use crate::admission::row_version::RowVersion;
 use crate::admission::token_bucket::Bucket;
 
-/// Limits of an account, with the versions that detect a change.
+/// Limits of an account, with the versions by which a change of its row is detected.
 #[derive(Debug)]
 pub(crate) struct CachedAccount {
     pub(crate) limiter: AccountLimiter,
-    /// Version of the row at the last read or write. Every change of the row replaces it.
+    /// Version of the row at the last read or write. Every change of the row gives it a new version.
     pub(crate) version: RowVersion,
-    /// Version of the plan at the last read. Every change of tier, paid period or keys raises it.
+    /// Version of the plan at the last read. Every change of the tier, the paid period or the keys increases it.
     pub(crate) plan_version: i64,
-    /// End of the paid period, after which the account falls to the next tier. `None` without a paid period.
+    /// End of the paid period, after which the next tier applies; `None` without a paid period.
     pub(crate) paid_until: Option<DateTime<Utc>>,
-    /// True if the row has the current month, the current bucket size and no later time. Calls then need only a
-    /// subtraction.
+    /// True if the row has the current month, the current bucket size and no later time. A charge then only needs to
+    /// subtract calls.
     pub(crate) is_settled: bool,
-    /// Calls of this round.
+    /// Calls of the account in this round.
     pub(crate) demand: BatchDemand,
-    /// Write method of this round.
+    /// Method by which this round writes the account.
     pub(crate) write_mode: WriteMode,
-    /// Version after the write of this round; `None` before it.
+    /// Version of the row after the write of this round; `None` if it is not written.
     pub(crate) written: Option<RowVersion>,
 }
 
 /// Write method of an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum WriteMode {
-    /// Calls are decided on the cached values. The result is written only if the row is unchanged.
+    /// Calls are decided on the cached values. The result is written if the row is unchanged.
     #[default]
     CompareAndSet,
-    /// All calls pass and are subtracted in the database. The previous values are computed from the result.
+    /// All calls are admitted and subtracted in the database. The values before the calls are computed from the result.
     Decrement,
 }
 
-/// Calls of one round that concern one account.
+/// Calls of one account in one round.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BatchDemand {
     pub(crate) calls: i32,
-    /// Calls that count against the quota if they pass.
+    /// Number of calls that count against the quota if they are admitted.
     pub(crate) counted: i32,
     /// True if a call uses a key with a separate bucket.
     pub(crate) uses_key_bucket: bool,
@@ -56,30 +56,30 @@ pub(crate) struct CachedKey {
     /// Version of the account's plan when the key was read. A key with an outdated version is read again.
     pub(crate) plan_version: i64,
     pub(crate) expires_at: Option<DateTime<Utc>>,
-    /// Bucket of a key with a separate rate.
+    /// Bucket of the key; `None` if the key has no rate of its own.
     pub(crate) key_bucket: Option<KeyBucket>,
 }
 
-/// Bucket of a key with a separate rate.
+/// Bucket of a key that has its own rate.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyBucket {
     pub(crate) key: i64,
     pub(crate) limiter: KeyLimiter,
-    /// Version of the account's row. Every charge of this bucket also writes that row.
+    /// Version of the account's row. Every charge of the key's bucket also writes this row.
     pub(crate) version: RowVersion,
 }
 
 /// Accounts of one batch, with the keys of its calls.
 #[derive(Debug)]
 pub(crate) struct AdmissionBatch {
-    /// Sorted by id, ascending.
+    /// Accounts, sorted by id.
     pub(crate) list: Vec<CachedAccount>,
     /// One entry per requested key, in request order: position of the account in `list`, and the key.
     pub(crate) keys: Vec<Option<(usize, CachedKey)>>,
 }
 
 impl AdmissionBatch {
-    /// Adds a call of the key at this position to the demand on its account.
+    /// Adds a call to the calls of its account. `key_index` is the position of its key.
     pub(crate) fn add_demand(&mut self, call: &AdmissionRequest, key_index: usize) {
         let Some((account, key)) = &self.keys[key_index] else { return };
         let account = &mut self.list[*account];
@@ -88,7 +88,7 @@ impl AdmissionBatch {
         account.demand.uses_key_bucket |= key.key_bucket.is_some();
     }
 
-    /// Chooses the write method of each account: `Decrement` if all calls pass by the cached values, else `CompareAndSet`. A
+    /// Chooses how each account is written: `Decrement` if the cached values admit all calls, else `CompareAndSet`. A
     /// charge also writes a new month or another bucket size to the row.
     pub(crate) fn choose_write_modes(&mut self) {
         for account in &mut self.list {
@@ -99,13 +99,13 @@ impl AdmissionBatch {
         }
     }
 
-    /// Accounts with this write method.
+    /// Accounts that are written by this method.
     pub(crate) fn accounts_by_write_mode(&self, write_mode: WriteMode) -> Vec<&CachedAccount> {
         self.list.iter().filter(|account| account.write_mode == write_mode).collect()
     }
 
-    /// Decides a call of the key at this position. `None` if the account has another write method or must be read
-    /// first.
+    /// Decides a call. `key_index` is the position of its key. `None` if the account has another write method, or must
+    /// be read first.
     pub(crate) fn decide_in_mode(
         &mut self,
         call: &AdmissionRequest,
@@ -119,7 +119,7 @@ impl AdmissionBatch {
         Some(AdmissionDecision { key: key.id, ..admitted })
     }
 
-    /// Records a write of an account's row, with its new version.
+    /// Records that an account's row was written, and its new version.
     pub(crate) fn record_write(&mut self, account: i64, version: RowVersion) -> Option<&mut CachedAccount> {
         let position = self.list.binary_search_by_key(&account, |account| account.limiter.account).ok()?;
         let account = &mut self.list[position];
@@ -127,7 +127,7 @@ impl AdmissionBatch {
         Some(account)
     }
 
-    /// Records the rows updated by the take statement.
+    /// Records the rows that the statement `take` changed.
     pub(crate) fn record_decrements(&mut self, row: &Row) -> Result<(), Error> {
         let (accounts, versions): (Vec<i64>, Vec<RowVersion>) =
             (row.try_get("accounts")?, row.try_get("versions")?);
@@ -145,13 +145,13 @@ impl AdmissionBatch {
         Ok(())
     }
 
-    /// True if the account of this key was written; `None` if it must be read first.
+    /// True if the account of the key was written; `None` if it must be read first.
     pub(crate) fn is_written(&self, key_index: usize) -> Option<bool> {
         let (account, _) = self.keys[key_index].as_ref()?;
         Some(self.list[*account].written.is_some())
     }
 
-    /// Buckets of the keys with a separate rate.
+    /// Buckets of the keys that have their own rates.
     pub(crate) fn key_buckets(&self) -> impl Iterator<Item = &KeyBucket> {
         self.keys.iter().flatten().filter_map(|(_, key)| key.key_bucket.as_ref())
     }

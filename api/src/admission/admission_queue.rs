@@ -1,7 +1,7 @@
-//! Batched admission: calls queue while Postgres decides the current batch, then go together as the next batch.
+//! Batched admission: while Postgres decides a batch, new calls wait in a queue. Together they are the next batch.
 //!
 //! Invariants: limits are exact across instances. An account is charged only if its row is unchanged since it was read.
-//! A call without a decision in time is refused with 503, never admitted.
+//! If there is no decision in time, the call is refused with 503.
 
 use std::time::{Duration, Instant};
 
@@ -25,15 +25,15 @@ use crate::admission::usage_recorder::UsageRecorder;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
 
-/// Session settings. Keys are looked up by index with one generic plan, never by a table scan. A crash may lose less
-/// than a second of counts, so a commit does not wait for the disk.
+/// Session settings. Keys are looked up by index, with one generic plan instead of a table scan. A commit does not wait
+/// for the disk, so a crash may lose the counts of less than a second.
 const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generic_plan -c enable_hashjoin=off \
                        -c enable_mergejoin=off -c jit=off";
 /// Maximum number of waiting calls. Further calls are refused.
 const QUEUE: usize = 16_384;
 /// Maximum number of calls per batch.
 const BATCH: usize = 4_096;
-/// Maximum number of task yields before a growing batch is sent.
+/// Maximum number of task yields before a batch is sent that still grows.
 const PASSES: usize = 4;
 /// Interval between checks of the connection while no call waits.
 const IDLE: Duration = Duration::from_millis(100);
@@ -52,7 +52,7 @@ struct QuotaRefund {
     month: NaiveDate,
 }
 
-/// Handle of the admission workers.
+/// Handle of the workers that decide calls.
 #[derive(Debug, Clone)]
 pub(crate) struct AdmissionQueue {
     calls: mpsc::Sender<WaitingCall>,
@@ -63,8 +63,8 @@ pub(crate) struct AdmissionQueue {
 }
 
 impl AdmissionQueue {
-    /// Starts the workers. Their connections are separate from those for reads, so slow reads cannot delay admission.
-    /// The workers end after the last handle is dropped and the remaining work is done.
+    /// Starts the workers. Their database connections are not used for reads, so that slow reads cannot delay
+    /// admission. The workers end when the last handle is dropped and the remaining work is done.
     pub(crate) fn start(
         mut config: Config,
         tls: &MakeRustlsConnect,
@@ -100,12 +100,12 @@ impl AdmissionQueue {
         decision
     }
 
-    /// True if calls can be decided, as of the latest reply of the database.
+    /// True if the database can decide calls, as of its latest reply.
     pub(crate) fn is_database_reachable(&self) -> bool {
         self.reachability.get()
     }
 
-    /// Calls waiting for a decision.
+    /// Number of calls that wait for a decision.
     pub(crate) fn waiting_calls(&self) -> usize {
         self.calls.max_capacity().saturating_sub(self.calls.capacity())
     }
@@ -121,14 +121,14 @@ impl AdmissionQueue {
         decided.await.map_err(|_| AdmissionError::Ended)?
     }
 
-    /// Adds a call to its account's statistics.
+    /// Adds a call to the statistics of its account.
     pub(crate) fn record_usage(&self, caller: &RequestContext, status: StatusCode) {
         if let Some(charge) = caller.charge() {
             self.usage_recorder.record_call(charge, status, caller.route());
         }
     }
 
-    /// Refunds the quota of a failed request, best effort.
+    /// Refunds the quota of a failed request. If the refund fails, it is not repeated.
     pub(crate) fn refund_failed_request(&self, caller: &RequestContext) {
         if let Some(charge) = caller.charge().filter(|charge| charge.counted) {
             self.refund(charge);
@@ -172,7 +172,7 @@ async fn decide_queues(
     }
 }
 
-/// Lets ready tasks join the batch. A larger batch costs less per call.
+/// Yields, so that ready tasks can add their calls to the batch. A larger batch costs less per call.
 async fn gather(waiting: &mut mpsc::Receiver<WaitingCall>, queue: &mut Vec<WaitingCall>) {
     for _ in 0..PASSES {
         tokio::task::yield_now().await;
@@ -183,8 +183,8 @@ async fn gather(waiting: &mut mpsc::Receiver<WaitingCall>, queue: &mut Vec<Waiti
     }
 }
 
-/// Waits for calls; `false` after the last sender is dropped. While idle it checks the connection and reopens a lost one,
-/// so the first call after an outage finds it open.
+/// Waits for calls. `false` after the last sender is dropped. While no call waits, a lost connection is opened again.
+/// The first call after an outage then finds an open connection.
 async fn wait_for_calls(
     connection: &mut StoreConnection,
     waiting: &mut mpsc::Receiver<WaitingCall>,
@@ -204,7 +204,7 @@ async fn wait_for_calls(
     }
 }
 
-/// Decides one batch. Undecided calls stay in the queue.
+/// Decides one batch. Calls without a decision stay in the queue.
 async fn decide_batch(
     connection: &mut StoreConnection,
     cache: &mut AccountCache,
@@ -248,7 +248,7 @@ fn to_float(calls: usize) -> f64 {
     u32::try_from(calls).map_or(f64::INFINITY, f64::from)
 }
 
-/// Runs one database round. If the connection had been lost before, runs a second one.
+/// Runs one database round. If the connection was lost before this round, runs a second round.
 async fn decide_reconnecting(
     connection: &mut StoreConnection,
     cache: &mut AccountCache,
@@ -265,7 +265,8 @@ async fn decide_reconnecting(
 }
 
 impl WaitingCall {
-    /// Sends the decision. Without a decision, returns the call until its timeout expires.
+    /// Sends the decision to the caller. Without a decision, returns the call for another round, until its timeout
+    /// expires.
     fn send_decision(self, outcome: AdmissionOutcome, response_timeout: Duration) -> Option<Self> {
         let decision = match outcome {
             AdmissionOutcome::Open if self.since.elapsed() < response_timeout => return Some(self),

@@ -1,7 +1,7 @@
 //! Admission statements on Postgres.
 //!
-//! Invariants: passing calls are subtracted in the database without a prior read. Every other write requires that the
-//! row is unchanged since it was read. Rows are locked in account order.
+//! Invariants: calls that are certainly admitted are subtracted in the database without reading the row first. Every
+//! other write requires that the row is unchanged since it was read. Rows are locked in account order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::repeat_with;
@@ -27,7 +27,7 @@ const REFUND: &str = include_str!("../../queries/access/refund.sql");
 const COUNT: &str = include_str!("../../queries/access/count.sql");
 const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
 
-/// Statement of no cost on the table of every decision.
+/// Statement without cost on the table that every decision uses.
 const CHECK: &str = "select from accounts.limiter limit 0";
 
 /// Open connection with prepared statements.
@@ -37,7 +37,7 @@ pub(crate) struct AdmissionStore {
     take: Statement,
     charge: Statement,
     refund: Statement,
-    /// Time of the first round trip.
+    /// Duration of the first round trip.
     pub(crate) round_trip: Duration,
 }
 
@@ -65,9 +65,9 @@ impl AdmissionStore {
         !self.client.is_closed()
     }
 
-    /// Decides calls in their order. Demands on cached accounts are subtracted from their rows, or charged if the rows
-    /// are unchanged. Other accounts are read, and their calls are decided in the next round. After an error the caller
-    /// drops the connection.
+    /// Decides calls in order of arrival. Calls of cached accounts are subtracted from the rows, or charged if the rows
+    /// are unchanged. Other accounts are read, and the next round decides their calls. After an error, the caller drops
+    /// the connection.
     pub(crate) async fn decide(
         &self,
         cache: &mut AccountCache,
@@ -140,7 +140,7 @@ impl AdmissionStore {
         self.client.query(&self.read, &[&hashes]).await
     }
 
-    /// Subtracts calls from the rows of these accounts without reading them first. This is the common case.
+    /// Subtracts calls from the rows of these accounts, without reading the rows first. This is the common case.
     async fn take(&self, accounts: &[&CachedAccount]) -> Result<Option<Row>, Error> {
         if accounts.is_empty() {
             return Ok(None);
@@ -162,8 +162,8 @@ impl AdmissionStore {
             .await
     }
 
-    /// Writes the accounts whose rows are unchanged since they were read. Refused calls are included, so that a
-    /// backward clock change is detected.
+    /// Writes accounts whose rows are unchanged since they were read. Refused calls are written too, so that a backward
+    /// change of the clock is detected.
     async fn charge(&self, accounts: &AdmissionBatch) -> Result<Vec<Row>, Error> {
         let list = accounts.accounts_by_write_mode(WriteMode::CompareAndSet);
         if list.is_empty() {
@@ -190,13 +190,13 @@ impl AdmissionStore {
             .await
     }
 
-    /// Refunds a counted call in its month.
+    /// Refunds one call to the account's quota of `month`.
     pub(crate) async fn refund(&self, account_id: i64, month: NaiveDate) -> Result<(), AdmissionError> {
         self.client.execute(&self.refund, &[&account_id, &month]).await?;
         Ok(())
     }
 
-    /// Adds to the statistics in row order, so that instances cannot deadlock.
+    /// Adds calls to the statistics. Rows are written in key order, so that instances cannot deadlock.
     pub(crate) async fn add_usage(
         &self,
         sums: &BTreeMap<UsageKey, UsageTotals>,
@@ -223,14 +223,14 @@ fn column<T>(accounts: &[&CachedAccount], field: impl Fn(&CachedAccount) -> T) -
     accounts.iter().map(|account| field(account)).collect()
 }
 
-/// Position of a row's key among all keys of the batch.
+/// Position of the key in a row, among all keys of the batch.
 fn key_index_of(row: &Row, unread_keys: &[usize]) -> Result<usize, AdmissionError> {
     let key_index: i64 = row.try_get("ordinal")?;
     let key_index = usize::try_from(key_index - 1).ok().and_then(|key_index| unread_keys.get(key_index));
     key_index.copied().ok_or(AdmissionError::Misplaced)
 }
 
-/// Distinct keys of the calls, and the key position of each call.
+/// Distinct keys of the calls, and for each call the position of its key.
 fn distinct_keys(calls: &[AdmissionRequest]) -> (Vec<PresentedKey>, Vec<usize>) {
     let (mut keys, mut known) =
         (Vec::new(), HashMap::with_capacity_and_hasher(calls.len(), RandomState::default()));

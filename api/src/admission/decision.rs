@@ -1,4 +1,4 @@
-//! Admission request of one call, and the decision on it.
+//! Request to admit one call, and the decision on it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::auth::tier::Tier;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AdmissionRequest {
     pub(crate) key: PresentedKey,
-    /// Minimum tier rank.
+    /// Minimum tier that the call needs, as a rank.
     pub(crate) need: i16,
     /// True if the call counts against the quota.
     pub(crate) counted: bool,
@@ -31,7 +31,7 @@ pub(crate) enum AdmissionVerdict {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AdmissionDecision {
     pub(crate) account: i64,
-    /// Id of the key. A limiter knows no keys, so its caller sets this field.
+    /// Id of the key. A limiter does not know the key, so its caller sets this field.
     pub(crate) key: i64,
     pub(crate) tier: Tier,
     pub(crate) verdict: AdmissionVerdict,
@@ -41,7 +41,7 @@ pub(crate) struct AdmissionDecision {
 }
 
 impl AdmissionDecision {
-    /// Call of the service itself, which is not charged.
+    /// Decision for a call of the service itself, which is not charged.
     pub(crate) fn uncharged() -> Self {
         let bucket = Bucket { rate_per_minute: 1, burst: 1, tokens: 1.0 };
         let usage = RemainingLimits { bucket, now: Utc::now(), quota: 0, used: 0, month: 0..1 };
@@ -59,13 +59,13 @@ impl AdmissionDecision {
 /// Result of one database round for one call.
 #[derive(Debug)]
 pub(crate) enum AdmissionOutcome {
-    /// `None` for an invalid key.
+    /// Decision; `None` for an invalid key.
     Decided(Option<AdmissionDecision>),
-    /// The account was only read, or another instance changed it.
+    /// No decision yet: the account was only read, or another instance changed it.
     Open,
 }
 
-/// Reasons for a missing decision. One failure concerns a whole queue, so the type is `Clone`.
+/// Reason for a missing decision. One failure may concern all waiting calls, so the type is `Clone`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AdmissionError {
     #[error("the admission queue is full")]

@@ -17,12 +17,12 @@ const QUOTA_REMAINING: HeaderName = HeaderName::from_static("x-quota-remaining")
 const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
-/// Headers of a response with an account.
+/// Header names of a response to a request with an account.
 static OF_ACCOUNT: [HeaderName; 8] =
     [RATE_LIMIT, RATE_REMAINING, RATE_RESET, QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
-/// Headers of a response without an account.
+/// Header names of a response to a request without an account.
 static OF_ADDRESS: [HeaderName; 3] = [RATE_LIMIT, RATE_REMAINING, RATE_RESET];
-/// Usual maximum size of all values together, in bytes.
+/// Initial capacity for all values together, in bytes. It is usually sufficient.
 const ROOM: usize = 256;
 
 /// Writes the remaining limits of an account.
@@ -51,7 +51,7 @@ pub(crate) fn write_account_limits(headers: &mut HeaderMap, charge: &AccountChar
     values.insert(headers, &OF_ACCOUNT);
 }
 
-/// Writes the remaining limits of an address, for responses without an account.
+/// Writes the remaining limits of an address, for a request without an account.
 pub(crate) fn write_address_limits(headers: &mut HeaderMap, left: RemainingCalls, now: DateTime<Utc>) {
     let full = now.timestamp_micros() + left.until_full.cast_signed();
     let reset = full.div_euclid(1_000_000) + i64::from(full.rem_euclid(1_000_000) > 0);
@@ -64,10 +64,10 @@ pub(crate) fn write_address_limits(headers: &mut HeaderMap, left: RemainingCalls
     values.insert(headers, &OF_ADDRESS);
 }
 
-/// Header values in their order, in one shared buffer.
+/// Values of the headers in order, in one shared buffer.
 struct LimitHeaderValues {
     text: Vec<u8>,
-    /// End offset of each value.
+    /// End of each value in the buffer.
     ends: SmallVec<[usize; 8]>,
     digits: itoa::Buffer,
 }
@@ -79,13 +79,13 @@ impl Default for LimitHeaderValues {
 }
 
 impl LimitHeaderValues {
-    /// Appends a value of one number.
+    /// Appends a value that consists of one number.
     fn number(&mut self, value: i64) {
         self.text.extend_from_slice(self.digits.format(value).as_bytes());
         self.end();
     }
 
-    /// Appends two numbers to the current value, each after its name.
+    /// Appends two numbers to the current value. The name of a number comes before it.
     fn pair(&mut self, numbers: [(&str, i64); 2]) {
         for (name, number) in numbers {
             self.text.extend_from_slice(name.as_bytes());
@@ -98,7 +98,7 @@ impl LimitHeaderValues {
         self.ends.push(self.text.len());
     }
 
-    /// Inserts the values under these names, in their order.
+    /// Inserts the values into the headers, under these names and in this order.
     fn insert(self, headers: &mut HeaderMap, names: &[HeaderName]) {
         debug_assert_eq!(self.ends.len(), names.len(), "a value for each name");
         let (text, mut start) = (Bytes::from(self.text), 0);

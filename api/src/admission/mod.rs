@@ -1,7 +1,7 @@
 //! Admission: credential, tier, rate limit and quota decided in one statement per batch.
 //!
-//! Invariants: parameters are parsed before a charge, and their errors are reported after it. Without a decision the
-//! response is 503, never data.
+//! Invariants: parameters are parsed before the charge, and their errors are reported after the charge. Without a
+//! decision, the response is 503 and contains no data.
 
 pub(crate) mod account_cache;
 pub(crate) mod account_limiter;

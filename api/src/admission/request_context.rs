@@ -1,4 +1,5 @@
-//! Admission context of one request: client address, route, and limits for the response headers.
+//! Admission context of one request: client address, route, and limits for the response headers. The
+//! request extensions contain it for the handler and for the middleware that writes the headers.
 
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -11,10 +12,10 @@ use crate::admission::token_bucket::RemainingLimits;
 use crate::auth::address_throttle::RemainingCalls;
 use crate::connection::ClientConnection;
 
-/// Sender of a request, with its endpoint and admission decision.
+/// Context of a request: its client, its route, and its admission decision.
 #[derive(Debug)]
 pub(crate) struct RequestContext {
-    /// Client address used for the limits.
+    /// Client address to which the limits apply.
     pub(crate) client: IpAddr,
     /// True if the request came through a trusted proxy.
     pub(crate) is_proxied: bool,
@@ -23,10 +24,10 @@ pub(crate) struct RequestContext {
     limits: OnceLock<ReportedLimits>,
 }
 
-/// Limits that the response headers report. Without an entry they report the remaining calls of the address.
+/// Limits in the response headers. If none is set, the headers report the remaining calls of the address.
 #[derive(Debug, Clone)]
 pub(crate) enum ReportedLimits {
-    /// Remaining failed credentials before a refusal.
+    /// Number of further failed credentials before the address is refused.
     FailedCredentials(RemainingCalls),
     Account(AccountCharge),
 }
@@ -37,7 +38,7 @@ pub(crate) struct AccountCharge {
     pub(crate) account: i64,
     pub(crate) key: i64,
     pub(crate) usage: RemainingLimits,
-    /// True if the call counted against the quota.
+    /// True if the call counts against the quota.
     pub(crate) counted: bool,
     pub(crate) quota_refused: bool,
 }
@@ -60,7 +61,7 @@ impl RequestContext {
         let _ = self.route.set(route.clone());
     }
 
-    /// Matched route, or `None`.
+    /// Matched route; `None` without a match.
     pub(crate) fn route(&self) -> Option<&MatchedPath> {
         self.route.get()
     }
@@ -87,12 +88,12 @@ impl RequestContext {
         let _ = self.limits.set(limits);
     }
 
-    /// Admission decision, if the request reached it.
+    /// Limits for the response headers; `None` if the request was not decided.
     pub(crate) fn limits(&self) -> Option<&ReportedLimits> {
         self.limits.get()
     }
 
-    /// Charge of the request, if an account was charged.
+    /// Charge of the request; `None` if no account was charged.
     pub(crate) fn charge(&self) -> Option<&AccountCharge> {
         match self.limits()? {
             ReportedLimits::Account(charge) => Some(charge),

@@ -1,16 +1,16 @@
-//! Round trips to the database, and the response timeout that follows them.
+//! Durations of round trips to the database, and the response timeout that follows from them.
 //!
-//! The shortest recent round trip is the distance of the server. An overloaded server has longer ones too, so its
-//! timeout stays short.
+//! The shortest recent round trip measures the network distance of the server. An overloaded server also has some short
+//! round trips, so that its timeout stays short.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Number of recent round trips.
+/// Number of recent round trips that are stored.
 const RECENT: usize = 16;
-/// Round trips that a decision may take: a read, a charge, and one repetition of each.
+/// Number of round trips that a decision may take: a read, a charge, and one repetition of each.
 const PER_DECISION: u32 = 4;
-/// Maximum timeout that follows from round trips.
+/// Maximum timeout that is computed from round trips.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// Recent round trips of one connection.
@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 pub(crate) struct RoundTrips(VecDeque<Duration>);
 
 impl RoundTrips {
-    /// Starts over with the first round trip of a new connection.
+    /// Replaces all round trips by the first round trip of a new connection.
     pub(crate) fn restart(&mut self, first: Duration) {
         self.0.clear();
         self.record(first);
@@ -31,7 +31,8 @@ impl RoundTrips {
         self.0.push_back(round_trip);
     }
 
-    /// Response timeout: the configured one, or four times the shortest round trip, at most 2 s.
+    /// Response timeout: the larger of the configured timeout and four times the shortest round trip. The latter is at
+    /// most 2 s.
     pub(crate) fn response_timeout(&self, configured: Duration) -> Duration {
         let shortest = self.0.iter().min().copied().unwrap_or_default();
         configured.max((shortest * PER_DECISION).min(LONGEST))

@@ -1,11 +1,11 @@
-//! Row version (`xmin`), replaced by every change of the row.
+//! Row version (`xmin`). Every change of the row gives it a new version.
 
 use std::error::Error;
 
 use bytes::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-/// Version of a row: the id of its last writing transaction.
+/// Version of a row: the id of the transaction that last wrote the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowVersion(u32);
 

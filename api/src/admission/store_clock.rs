@@ -1,14 +1,14 @@
-//! Estimate of the database clock between decisions; the database clock decides.
+//! Estimate of the database clock between decisions. The database clock decides.
 
 use std::time::Instant;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Estimate of the database clock, narrowed by each response.
+/// Estimate of the database clock. Each response makes it more precise.
 #[derive(Debug)]
 pub(crate) struct StoreClock {
     base: Instant,
-    /// Database time at `base`, or `None` before the first response.
+    /// Database time at `base`; `None` before the first response.
     at_base: Option<DateTime<Utc>>,
 }
 
@@ -17,13 +17,15 @@ impl StoreClock {
         Self { base: Instant::now(), at_base: None }
     }
 
-    /// Database time at a local instant. It is never behind the true time, and ahead by at most the network delay.
+    /// Database time at a local instant. The estimate is never behind the true time. It is ahead by at most the network
+    /// delay.
     pub(crate) fn estimate_at(&self, instant: Instant) -> Option<DateTime<Utc>> {
         self.at_base.map(|at_base| at_base + self.elapsed(instant))
     }
 
-    /// Updates the estimate from a database time measured between `sent` and `received`. The previous estimate stays
-    /// where both agree, so time does not jump. A change of the database clock is adopted.
+    /// Updates the estimate from a database time that was measured between `sent` and `received`. If the previous
+    /// estimate agrees, it is kept, so that time does not jump. If the database clock was changed, the new time is
+    /// used.
     pub(crate) fn update(&mut self, database_time: DateTime<Utc>, sent: Instant, received: Instant) {
         let (earliest, latest) = (database_time - self.elapsed(received), database_time - self.elapsed(sent));
         self.at_base = Some(self.at_base.map_or(latest, |known| known.clamp(earliest, latest)));

@@ -1,6 +1,6 @@
 //! Database connection of the admission workers, reopened after each loss.
 //!
-//! Invariant: a failure from before a call never answers that call. The connection is tried again for it.
+//! Invariant: a call is never refused because of an earlier failure. The connection is tried again for each call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,10 +18,10 @@ use crate::concurrency::background_tasks::BackgroundTasks;
 
 /// Interval between checks of an idle connection.
 const CHECK: Duration = Duration::from_millis(300);
-/// Maximum time of a check. A busy host may delay a response by more than the response timeout.
+/// Timeout of a check. It exceeds the response timeout, because a busy host may delay a reply.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(1_200);
 
-/// Reachability of the database, as of the latest connection attempt, check or decision.
+/// True while the database is reachable, as of the latest connection attempt, check or decision.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reachability(Arc<AtomicBool>);
 
@@ -40,18 +40,19 @@ pub(crate) struct StoreConnection {
     config: Config,
     tls: MakeRustlsConnect,
     tasks: BackgroundTasks,
-    /// Configured timeout of one database response.
+    /// Configured timeout of one database reply.
     configured_timeout: Duration,
     round_trips: RoundTrips,
     reachability: Reachability,
     checked_at: Instant,
     store: Option<AdmissionStore>,
-    /// Connection attempt in progress. It outlives the timeout of one caller, so a slow server is reached eventually.
+    /// Connection attempt in progress. It continues after the timeout of one caller, so that a slow server is reached
+    /// at last.
     connecting: Option<JoinHandle<Result<AdmissionStore, Error>>>,
 }
 
 impl StoreConnection {
-    /// Creates a connection that opens at first use.
+    /// Creates a connection that is opened at its first use.
     pub(crate) fn new(
         config: &Config,
         tls: &MakeRustlsConnect,
@@ -71,7 +72,7 @@ impl StoreConnection {
         }
     }
 
-    /// Timeout of one database response. It follows the measured round trip.
+    /// Timeout of one database reply, computed from the measured round trips.
     pub(crate) fn response_timeout(&self) -> Duration {
         self.round_trips.response_timeout(self.configured_timeout)
     }
@@ -80,14 +81,14 @@ impl StoreConnection {
         self.reachability.clone()
     }
 
-    /// Records a decision that took one round trip.
+    /// Records the duration of a decision that took one round trip.
     pub(crate) fn record_round_trip(&mut self, round_trip: Duration) {
         self.round_trips.record(round_trip);
         self.checked_at = Instant::now();
         self.reachability.set(true);
     }
 
-    /// Opens a lost connection, or checks an open one that has been idle.
+    /// Opens a lost connection, or checks an open connection that has been idle.
     pub(crate) async fn check(&mut self) {
         let limit = CHECK_TIMEOUT.max(self.response_timeout());
         if !self.is_open() {
@@ -108,7 +109,8 @@ impl StoreConnection {
         }
     }
 
-    /// Drops the connection, because a statement may still run on it. The database is unreachable if there was none.
+    /// Drops the connection, because a statement may still run on it. If there was no connection, the database is
+    /// recorded as unreachable.
     pub(crate) fn close_after_failure(&mut self) {
         if self.is_open() { self.close() } else { self.close_unreachable() }
     }
@@ -118,7 +120,7 @@ impl StoreConnection {
         self.close();
     }
 
-    /// True if a connection exists and its loss has not been detected.
+    /// True if there is a connection, and no loss was detected.
     pub(crate) fn is_open(&self) -> bool {
         self.store.as_ref().is_some_and(AdmissionStore::is_open)
     }
@@ -139,7 +141,8 @@ impl StoreConnection {
         Ok(self.store.insert(store))
     }
 
-    /// Waits for the attempt in progress. If an earlier caller's attempt failed, starts another.
+    /// Waits for the connection attempt in progress. If the attempt of an earlier caller failed, starts another
+    /// attempt.
     async fn connect(&mut self) -> Result<AdmissionStore, AdmissionError> {
         if let Some(connecting) = &mut self.connecting {
             let connected = connecting.await;

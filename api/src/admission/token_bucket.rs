@@ -1,4 +1,4 @@
-//! Token bucket and monthly quota: remaining units and the values of the limit headers.
+//! Token bucket and monthly quota: remaining calls, and the values of the limit headers.
 //!
 //! Pure arithmetic. All times are on the database clock.
 
@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
-/// Tolerance for binary rounding when a token becomes available, in calls.
+/// Tolerance for the rounding of binary floats when a token becomes available, in calls.
 const EPSILON: f64 = 1e-6;
 
 /// State of a token bucket at one point in time.
@@ -26,13 +26,13 @@ impl Bucket {
         f64::from(self.rate_per_minute.max(1)) / 60.0
     }
 
-    /// Changes the capacity from `full` to this bucket's. Used calls stay used.
+    /// Changes the capacity from `full` to the capacity of this bucket. The number of used calls does not change.
     pub(crate) fn with_capacity_changed_from(self, full: i32) -> Self {
         let used = f64::from(full) - self.tokens;
         Self { tokens: (f64::from(self.burst) - used).max(0.0), ..self }
     }
 
-    /// Refills the bucket for the elapsed time. Negative time refills nothing.
+    /// Refills the bucket for the elapsed time. A negative time refills nothing.
     pub(crate) fn refilled_after(self, elapsed: TimeDelta) -> Self {
         let flowed = self.rate_per_second() * seconds(elapsed).max(0.0);
         Self { tokens: (self.tokens + flowed).min(f64::from(self.burst)), ..self }
@@ -48,13 +48,13 @@ impl Bucket {
         floor(self.tokens + EPSILON).max(0)
     }
 
-    /// Calls left within the rate per minute. The burst reserve is excluded.
+    /// Number of calls left within the rate per minute, without the burst reserve.
     pub(crate) fn remaining_within_rate(&self) -> i64 {
         (self.available_calls() - i64::from(self.burst - self.rate_per_minute))
             .clamp(0, i64::from(self.rate_per_minute))
     }
 
-    /// Seconds to refill an empty bucket.
+    /// Time to refill an empty bucket, in seconds.
     pub(crate) fn seconds_to_fill_empty(&self) -> i64 {
         floor((f64::from(self.burst) / self.rate_per_second()).round())
     }
@@ -78,7 +78,7 @@ impl Bucket {
         floor(self.wait().ceil()).max(1).unsigned_abs()
     }
 
-    /// Selects the bucket that rejects the next call sooner.
+    /// Of two buckets, the one that refuses the next call sooner.
     pub(crate) fn tighter_of(self, other: Self) -> Self {
         let stops_sooner =
             (other.wait(), self.remaining_within_rate()) > (self.wait(), other.remaining_within_rate());
@@ -89,23 +89,23 @@ impl Bucket {
 /// Remaining limits of an account after a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RemainingLimits {
-    /// Bucket with the tighter limit.
+    /// Bucket that refuses the next call sooner.
     pub(crate) bucket: Bucket,
     pub(crate) now: DateTime<Utc>,
     pub(crate) quota: i64,
-    /// Calls counted this month.
+    /// Number of calls that count against the quota of this month.
     pub(crate) used: i64,
     /// Start and end of the month, in Unix seconds.
     pub(crate) month: Range<i64>,
 }
 
 impl RemainingLimits {
-    /// Unix second at which the bucket is full, later than `now`.
+    /// Time at which the bucket is full, as a Unix second later than `now`.
     pub(crate) fn full_at_unix(&self) -> i64 {
         floor((self.unix() + self.bucket.filling()).ceil()).max(self.now.timestamp() + 1)
     }
 
-    /// Unix second at which the quota resets.
+    /// Time at which the quota resets, as a Unix second.
     pub(crate) fn quota_resets_at_unix(&self) -> i64 {
         self.month.end
     }
@@ -115,7 +115,7 @@ impl RemainingLimits {
         (self.month.end - self.now.timestamp()).max(1)
     }
 
-    /// Length of the month in seconds.
+    /// Length of the month, in seconds.
     pub(crate) fn month_seconds(&self) -> i64 {
         self.month.end - self.month.start
     }

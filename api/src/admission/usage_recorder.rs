@@ -1,8 +1,9 @@
 //! Usage recorder: counts requests by account, day, endpoint, key and outcome, and writes them in batches.
 //!
-//! Invariants: no request waits for a write. Memory is bounded; calls that do not fit are missing in the statistics,
+//! Invariants: no request waits for a write. Memory is bounded. Calls that do not fit are missing in the statistics,
 //! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
-//! seconds. A failed write is repeated only after the store's timeout, so no call is counted twice over one connection.
+//! seconds. A failed write is repeated only after the store's timeout, so that no call is counted twice over one
+//! connection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,19 +26,19 @@ use crate::admission::store_connection::StoreConnection;
 use crate::admission::usage_totals::{UsageKey, UsageTotals};
 use crate::concurrency::background_tasks::BackgroundTasks;
 
-/// Capacity of the queue of unaggregated calls.
+/// Capacity of the queue of calls that are not summed up yet.
 const QUEUE: usize = 32_768;
 /// Maximum number of unwritten rows.
 const ROWS: usize = 16_384;
-/// Aggregation interval. Polling avoids a wake-up per call.
+/// Interval at which calls are summed up. Polling avoids one wake-up per call.
 const SUMMED_EVERY: Duration = Duration::from_millis(100);
-/// Write intervals for few rows and for many rows. Many rows wait longer and then contain more calls each.
+/// Write intervals, for few rows and for many rows. With a longer interval, each of many rows contains more calls.
 const WRITTEN_EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(2_500)];
-/// Maximum number of rows that counts as few.
+/// Maximum number of rows for the shorter write interval.
 const FEW: usize = 200;
-/// Rows per write.
+/// Number of rows per write.
 const CHUNK: usize = 1_000;
-/// Timeout of one database response, longer than the statement timeout below.
+/// Timeout of one database reply. It is longer than the statement timeout in the session settings.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -58,7 +59,7 @@ pub(crate) struct UsageRecorder {
 }
 
 impl UsageRecorder {
-    /// Starts the worker. It ends after the last handle is dropped and all rows are written.
+    /// Starts the worker. The worker ends when the last handle is dropped and all rows are written.
     pub(crate) fn start(config: &Config, tls: &MakeRustlsConnect, tasks: &BackgroundTasks) -> Self {
         let mut config = config.clone();
         let options = config.get_options().unwrap_or_default();
@@ -104,7 +105,7 @@ fn outcome(status: StatusCode, quota_refused: bool) -> CallOutcome {
     }
 }
 
-/// Aggregates calls and writes the sums.
+/// Sums up calls, and writes the sums.
 struct UsageWriter {
     connection: StoreConnection,
     sums: BTreeMap<UsageKey, UsageTotals>,
@@ -133,7 +134,7 @@ impl UsageWriter {
         self.write().await;
     }
 
-    /// Aggregates the waiting calls; `false` after the last sender is dropped.
+    /// Sums up the calls in the queue. `false` after the last sender is dropped.
     fn sum_up(&mut self, waiting: &mut mpsc::Receiver<CountedCall>) -> bool {
         loop {
             match waiting.try_recv() {
@@ -157,7 +158,7 @@ impl UsageWriter {
         sum.last_at = sum.last_at.max(at);
     }
 
-    /// Writes the sums. Rows of a failed write stay for the next attempt.
+    /// Writes the sums. The rows of a failed write are written by the next attempt.
     async fn write(&mut self) {
         let missing = self.missing.swap(0, Ordering::Relaxed);
         if missing > 0 {
@@ -197,7 +198,7 @@ impl UsageWriter {
     }
 }
 
-/// Removes at most `rows` rows from the sums.
+/// Removes up to `rows` rows from the sums.
 fn first(sums: &mut BTreeMap<UsageKey, UsageTotals>, rows: usize) -> BTreeMap<UsageKey, UsageTotals> {
     let rest = sums.keys().nth(rows).cloned().map(|next| sums.split_off(&next)).unwrap_or_default();
     std::mem::replace(sums, rest)

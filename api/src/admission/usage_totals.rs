@@ -8,15 +8,15 @@ use crate::account::statistics::CallOutcome;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct UsageKey {
     pub(crate) account: i64,
-    /// UTC.
+    /// Day, in UTC.
     pub(crate) day: NaiveDate,
-    /// Path template.
+    /// Path template of the endpoint.
     pub(crate) endpoint: String,
     pub(crate) key: i64,
     pub(crate) outcome: CallOutcome,
 }
 
-/// Calls to add to a row.
+/// Number of calls to add to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageTotals {
     pub(crate) calls: i64,

@@ -1,4 +1,5 @@
-//! Access extractor: admits a request before its handler runs. It parses parameters, then decides and charges the key.
+//! Access extractor: admits a request before its handler runs. It parses the parameters, then decides the call and
+//! charges the key.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ use crate::parameters::{ParameterErrors, ParameterReader, Parameters, ResponseFo
 use crate::read::QueryError;
 use crate::read::projection::ServedGeneration;
 
-/// Marks a request of the service to itself, for the examples on its pages. Client requests cannot carry it.
+/// Mark of a request that the service sends to itself, for the examples on its pages. A request of a client cannot have
+/// this mark.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InternalRequest;
 
@@ -31,7 +33,8 @@ pub(crate) struct InternalRequest;
 #[derive(Debug)]
 pub(crate) struct Access<G, P> {
     pub(crate) app: App,
-    /// Generation of the response. The parameters were parsed under its rules, so it never changes within a request.
+    /// Generation from which the response is read. The parameters were parsed with its rules, so it stays the same for
+    /// the whole request.
     pub(crate) generation: Result<Arc<ServedGeneration>, QueryError>,
     pub(crate) account_id: i64,
     pub(crate) tier: Tier,
@@ -39,11 +42,11 @@ pub(crate) struct Access<G, P> {
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: ResponseFormat,
-    /// True if the response is expensive, so that accounts are served round-robin.
+    /// True if the response is expensive. Expensive responses of several accounts are rendered round-robin.
     pub(crate) is_costly: bool,
-    /// True if the client detects a truncated response, which HTTP/1.0 cannot.
+    /// True if the client can detect a truncated response. With HTTP/1.0 it cannot.
     pub(crate) detects_truncation: bool,
-    /// Path and query as sent.
+    /// Path and query of the request, unchanged.
     pub(crate) target: String,
     pub(crate) if_none_match: Option<HeaderValue>,
     gate: PhantomData<G>,
@@ -115,20 +118,20 @@ struct ParsedParameters<P> {
     parameters: P,
     format: ResponseFormat,
     is_costly: bool,
-    /// True if filters contain names, which were accepted unchecked.
+    /// True if filters contain names that were accepted without a check.
     needs_facet_index: bool,
     mistakes: Result<(), ParameterErrors>,
 }
 
-/// Facts of a request that decide its admission.
+/// Properties of a request that decide its admission.
 struct AccessRequirements {
-    /// Minimum tier of the endpoint, and its feature name.
+    /// Minimum tier of the endpoint, and the name of the feature.
     endpoint: (Tier, &'static str),
-    /// Minimum tier of a parameter, and its feature name.
+    /// Minimum tier of a parameter, and the name of the feature.
     needs: Option<(Tier, &'static str)>,
-    /// Oldest requested day.
+    /// Oldest day that the request asks for.
     oldest: Option<NaiveDate>,
-    /// True if the request matches an endpoint and has no parameter errors.
+    /// True if the request matches an endpoint and its parameters have no errors.
     is_call: bool,
     today: NaiveDate,
 }
@@ -146,7 +149,7 @@ impl<P: Parameters> ParsedParameters<P> {
     }
 }
 
-/// Parses the parameters, without I/O and without a charge.
+/// Parses the parameters. Neither does I/O nor charges the key.
 fn parse_parameters<P: Parameters>(
     path: &[(&str, &str)],
     parts: &Parts,
@@ -176,7 +179,7 @@ fn parse_parameters<P: Parameters>(
     }
 }
 
-/// Single admission point: credential, tier and depth, rate, and quota.
+/// Only place of admission: credential, tier and history depth, rate, and quota.
 async fn admit(
     parts: &Parts,
     app: &App,
@@ -226,7 +229,7 @@ fn quota_exceeded(usage: &RemainingLimits) -> ApiError {
     }
 }
 
-/// First reason for a refusal by tier: endpoint, feature, or depth.
+/// First reason to refuse the request because of the tier: endpoint, feature, or history depth.
 fn tier_refusal(required: &AccessRequirements, tiers: &TierTable, current: Tier) -> ApiError {
     if let Some((_, feature)) =
         [Some(required.endpoint), required.needs].into_iter().flatten().find(|(tier, _)| current < *tier)

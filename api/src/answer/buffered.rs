@@ -1,4 +1,5 @@
-//! Responses to cheap requests: rendered whole, and once for concurrent identical requests.
+//! Responses to cheap requests. The whole body is rendered before it is sent. Concurrent identical requests share one
+//! rendering.
 
 use axum::response::{IntoResponse, Response};
 use futures::future::BoxFuture;

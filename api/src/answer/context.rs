@@ -34,7 +34,7 @@ pub(crate) struct RenderedBody {
 }
 
 impl<P> HandlerContext<P> {
-    /// First day that the tier's history includes.
+    /// First day of the history that the tier includes.
     pub(crate) fn first_day_of_tier_history(&self) -> NaiveDate {
         years_before(self.today, self.app.projection.tiers().depth_years(self.tier))
     }
@@ -62,7 +62,7 @@ impl<P> HandlerContext<P> {
         Ok(RenderedBody { body, version, next_cursor: None })
     }
 
-    /// Renders a page of these rows; `finish` completes its meta.
+    /// Renders a page of these rows. `finish` completes the metadata of the page.
     pub(crate) fn render_page<'a, T: Sortable + Serialize + 'a>(
         &self,
         output: &Output,

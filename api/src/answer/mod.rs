@@ -1,8 +1,8 @@
-//! Responses of handlers: cached or rendered, single resource or page, 304 Not Modified, headers.
+//! Responses of handlers: cached or rendered bodies, single resources or pages, 304 Not Modified, headers.
 //!
-//! Handlers box their futures here. The code behind the boxes is shared by all handlers and compiled once.
+//! Handlers pass boxed futures to these functions. All handlers therefore share the code, which is compiled once.
 //!
-//! Invariant: a body and its version come from the same snapshot.
+//! Invariant: a body and its data version come from the same snapshot.
 
 pub(crate) mod access;
 mod buffered;
@@ -48,7 +48,7 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
         }
     }
 
-    /// Responds with a body that `write` streams. The first long part starts the streaming, and a later error truncates
+    /// Responds with a body that `write` streams. Streaming starts when the body becomes long. A later error truncates
     /// the response.
     pub(crate) async fn respond_streaming<F>(
         self,
@@ -70,7 +70,7 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
     }
 }
 
-/// Writes a fully rendered response.
+/// Writes a response whose body is completely rendered.
 fn write_rendered(outlet: ResponseWriter, rendered: RenderedBody) -> Result<FinishedBody, ApiError> {
     let mut body = outlet.begin(rendered.version);
     body.write(rendered.body)?;

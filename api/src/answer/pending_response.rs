@@ -16,14 +16,14 @@ use crate::parameters::{Parameters, ResponseFormat};
 use crate::read::projection::{DataVersion, ServedGeneration};
 use crate::render::cache::{CacheKey, CachedResponse};
 
-/// Request without a matching `If-None-Match`, ready to be answered.
+/// Request that needs a body, because its `If-None-Match` does not match.
 #[derive(Debug)]
 pub(super) struct PendingResponse {
     pub(super) handle: CacheHandle,
     pub(super) app: App,
     pub(super) generation: Arc<ServedGeneration>,
     pub(super) account_id: i64,
-    /// True if the client accepts a streamed response, which may be truncated.
+    /// True if the client accepts a streamed response, which an error may truncate.
     pub(super) accepts_streaming: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct CacheHandle {
 }
 
 #[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
-/// Builds the cache key. Responds 304 if the client's copy is current, and 503 without a generation.
+/// Builds the cache key. Responds 304 if the client's copy is current, and 503 if there is no generation.
 pub(super) fn prepare<G: RequiredTier, P: Parameters>(
     access: Access<G, P>,
 ) -> Result<(PendingResponse, HandlerContext<P>), Response> {
@@ -101,7 +101,7 @@ impl CacheHandle {
         response::next_page_link(&self.key.target, cursor)
     }
 
-    /// Response with a complete body, or 304.
+    /// Response with a complete body, or 304 if the client's copy is current.
     pub(super) fn respond_cached(&self, answer: &CachedResponse) -> Response {
         self.respond(&answer.etag, answer.link.as_ref(), || answer.body.clone().into())
     }

@@ -2,7 +2,7 @@
 
 use crate::auth::tier::Tier;
 
-/// Minimum tier of an endpoint, in its handler's signature.
+/// Minimum tier of an endpoint, as a type in the handler's signature.
 pub(crate) trait RequiredTier: Send + Sync + 'static {
     const TIER: Tier;
 }
@@ -10,10 +10,10 @@ pub(crate) trait RequiredTier: Send + Sync + 'static {
 /// All tiers.
 #[derive(Debug)]
 pub(crate) struct Free;
-/// Starter and higher.
+/// Starter and all higher tiers.
 #[derive(Debug)]
 pub(crate) struct Starter;
-/// Professional only.
+/// Only Professional.
 #[derive(Debug)]
 pub(crate) struct Professional;
 

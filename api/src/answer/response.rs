@@ -6,12 +6,12 @@ use axum::response::Response;
 
 use crate::parameters::ResponseFormat;
 
-/// Cache lifetime of a response at the client, in seconds.
+/// `Cache-Control` of a response, with its lifetime at the client in seconds.
 const MAX_AGE: &str = "private, max-age=60";
-/// Number of response headers, including those of the middleware.
+/// Initial capacity for response headers, including the headers of the middleware.
 const HEADERS: usize = 16;
 
-/// True if `If-None-Match` contains this entity tag, by weak comparison. `*` matches any existing response.
+/// True if `If-None-Match` contains this entity tag, by weak comparison. `*` matches every existing response.
 pub(super) fn matches_etag(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let (Some(named), Ok(etag)) = (if_none_match.and_then(|value| value.to_str().ok()), etag.to_str()) else {
@@ -57,7 +57,7 @@ pub(super) fn ok_response(
     response
 }
 
-/// Link to the same request with the next page's cursor, as a relative reference.
+/// Link to the next page: the same request with the next cursor, as a relative reference.
 pub(super) fn next_page_link(target: &str, cursor: &str) -> Option<HeaderValue> {
     let uri: Uri = target.parse().ok()?;
     let kept = uri

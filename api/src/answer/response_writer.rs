@@ -6,21 +6,21 @@ use tokio::sync::oneshot;
 use crate::read::projection::DataVersion;
 use crate::render::body_channel::{BodySender, Disconnected, MAX_UNCOMPRESSED};
 
-/// Unstarted response. Writing starts once the data version is known.
+/// Response that has not started. It is written after the data version is known.
 #[derive(Debug)]
 pub(crate) struct ResponseWriter {
     writer: BodySender,
-    /// Receives the version when the response becomes long.
+    /// Channel to which the data version is sent when the response becomes long.
     long_signal: Option<oneshot::Sender<DataVersion>>,
 }
 
-/// Response in progress.
+/// Response that is being written.
 #[derive(Debug)]
 pub(crate) struct StreamingBody {
     writer: BodySender,
     version: DataVersion,
     long_signal: Option<oneshot::Sender<DataVersion>>,
-    /// Bytes written so far.
+    /// Number of bytes written so far.
     length: usize,
 }
 
@@ -32,12 +32,13 @@ pub(crate) struct FinishedBody {
 }
 
 impl ResponseWriter {
-    /// Creates an outlet into a pipe. Without `long_signal`, the response is not streamed before it is finished.
+    /// Creates a writer to a pipe. Without `long_signal`, the response is not streamed: it is sent after it is
+    /// finished.
     pub(super) fn new(writer: BodySender, long_signal: Option<oneshot::Sender<DataVersion>>) -> Self {
         Self { writer, long_signal }
     }
 
-    /// Starts the response, rendered from this version.
+    /// Starts a response that is rendered from this data version.
     pub(crate) fn begin(self, version: DataVersion) -> StreamingBody {
         StreamingBody { writer: self.writer, version, long_signal: self.long_signal, length: 0 }
     }
@@ -56,7 +57,7 @@ impl StreamingBody {
         self.writer.write(bytes)
     }
 
-    /// Finishes the response. A cursor announces the next page.
+    /// Finishes the response. With a cursor, the response has a link to the next page.
     pub(crate) fn finish(self, next_cursor: Option<String>) -> Result<FinishedBody, Disconnected> {
         self.writer.finish()?;
         Ok(FinishedBody { version: self.version, next_cursor })

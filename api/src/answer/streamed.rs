@@ -1,5 +1,5 @@
-//! Streamed responses to expensive requests. Each one is rendered on a separate thread after the fair queue grants a
-//! permit. It is sent while it is rendered.
+//! Streamed responses to expensive requests. After the fair queue grants a permit, each response is rendered on its own
+//! thread. It is sent while it is rendered.
 
 use std::sync::Arc;
 use std::{io, thread};
@@ -25,7 +25,7 @@ type WriteOutcome = Result<FinishedBody, ApiError>;
 type WriteHandler =
     Box<dyn FnOnce(Arc<ServedGeneration>, ResponseWriter) -> LocalBoxFuture<'static, WriteOutcome> + Send>;
 
-/// Runs `write` and responds. A short response is sent whole, a long one in parts.
+/// Runs `write` and responds. A short response is sent as a whole, a long response in parts.
 pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Result<Response, ApiError> {
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
@@ -62,7 +62,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     Ok(respond_complete(&app, &handle, &written, reader))
 }
 
-/// Runs a handler on a separate low-priority thread, so that the runtime's threads stay free. The handler runs to its
+/// Runs a handler on its own low-priority thread, so that the threads of the runtime stay free. The handler runs to its
 /// end, even if the client disconnects.
 fn on_own_thread<F: Future<Output = WriteOutcome>>(
     writing: impl FnOnce() -> F + Send + 'static,

@@ -42,20 +42,21 @@ pub struct DashboardSettings {
     #[arg(long, env = "DASHBOARD_DATABASE_URL", hide_env_values = true)]
     pub dashboard_database_url: Option<String>,
     /// Sign-up in the dashboard: open (any visitor), invited (visitors with a link of `api account invite`) or closed.
-    /// Open sign-up sends no mail: it does not verify that the address belongs to the visitor
+    /// With open sign-up, the service sends no mail and does not verify that the address belongs to the visitor
     #[arg(long, env = "SIGN_UP", default_value = "closed")]
     pub sign_up: SignUp,
-    /// Plan changes: off (by the operator, on request) or self_service (by account holders, without a payment)
+    /// Plan changes: off (the operator changes plans on request) or self_service (account holders change plans, without
+    /// a payment)
     #[arg(long, env = "BILLING", default_value = "off")]
     pub billing: Billing,
-    /// Public address of the service, https://host. Default: the request's Host header, and the X-Forwarded-Proto header
-    /// of a proxy in TRUSTED_PROXIES
+    /// Public address of the service, https://host. Default: the request's Host header, and the X-Forwarded-Proto
+    /// header of a proxy in TRUSTED_PROXIES
     #[arg(long, env = "PUBLIC_URL")]
     pub public_url: Option<PublicUrl>,
     /// Postgres connections of the dashboard
     #[arg(long, env = "DASHBOARD_CONNECTIONS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub dashboard_connections: u32,
-    /// Concurrent password hashes, each with 19 MiB and one processor
+    /// Maximum number of concurrent password hashes, each with 19 MiB and one processor
     #[arg(long, env = "PASSWORDS_AT_ONCE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub passwords_at_once: u32,
 }

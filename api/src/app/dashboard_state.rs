@@ -13,7 +13,7 @@ use crate::app::login_throttle::LoginThrottle;
 
 /// Timeout for a connection and for one statement.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeouts that release row locks of a frozen process and limit the wait for a locked row.
+/// Timeouts that release the row locks of a frozen process, and limit the wait for a locked row.
 const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=1000";
 
 /// Runtime state of the dashboard.
@@ -21,14 +21,14 @@ const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout
 pub(crate) struct DashboardState {
     pub(crate) settings: DashboardSettings,
     pub(crate) hashing: PasswordHashing,
-    /// Separate hashing for signed-in users, so that a flood of sign-ins does not delay them.
+    /// Separate hasher for signed-in users, so that many sign-ins do not delay them.
     pub(crate) confirmation_hashing: PasswordHashing,
     pub(crate) login_throttle: LoginThrottle,
     pool: Pool,
 }
 
 impl DashboardState {
-    /// Creates the state with a separate database role. Connections open on demand.
+    /// Creates the state. Connections use the dashboard's database role, and are opened on demand.
     pub(crate) fn new(settings: DashboardSettings, mut config: Config) -> anyhow::Result<Self> {
         let options = format!(
             "{} {LOCKS} -c statement_timeout={}",

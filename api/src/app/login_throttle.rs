@@ -1,9 +1,9 @@
 //! Login throttle per account, device and address. It delays attempts and never locks an account.
 //!
 //! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
-//! account and device, 30 per address, and 20 per account. An IPv6 /48 has 300. Guesses from others delay neither
-//! confirmations by the account's user nor sign-ins from known devices. Unknown addresses take turns for an account. A
-//! refused attempt is charged to none of its limits.
+//! account and device, 30 per address, and 20 per account. An IPv6 /48 has 300. Attempts of other clients do not delay
+//! the account's holder: neither confirmations nor sign-ins from known devices. Clients at unknown addresses are served
+//! in turn for an account. A refused attempt is not charged to any limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,18 +20,18 @@ use crate::auth::client_address::ClientNetwork;
 
 const CHARGE: &str = include_str!("../../queries/accounts/charge_attempt.sql");
 const REFUND: &str = include_str!("../../queries/accounts/refund_attempt.sql");
-/// Maximum delay.
+/// Maximum delay of an attempt.
 const LONGEST: Duration = Duration::from_secs(20);
-/// Maximum wait for the database.
+/// Timeout of a database reply.
 const REPLY: Duration = Duration::from_secs(4);
 /// Maximum number of waiting attempts.
 const WAITING: usize = 512;
 /// Maximum number of waiting attempts per address.
 const WAITING_OF_ADDRESS: usize = 8;
-/// Number of account lines above which unused ones are removed.
+/// Number of accounts with waiting attempts above which unused entries are removed.
 const LINES: usize = 1_024;
 
-/// Attempts per minute, which is also the burst.
+/// Attempts per minute for an account and a device. The burst is the same number.
 const OF_BOTH: i32 = 5;
 const OF_ADDRESS: i32 = 30;
 const OF_NET_48: i32 = 10 * OF_ADDRESS;
@@ -40,7 +40,7 @@ const OF_ACCOUNT: i32 = 20;
 /// Refusal of an attempt.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttemptError {
-    /// Seconds until the next attempt is accepted.
+    /// Number of seconds until the next attempt is accepted.
     #[error("too many attempts")]
     TooMany(u64),
     #[error("{}", store::db::error_chain(.0))]
@@ -51,17 +51,17 @@ pub(crate) enum AttemptError {
     Silent,
 }
 
-/// Device of a sign-in, as far as the account knows it.
+/// Trust in the device of a sign-in, by what the account knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceTrust {
-    /// Known browser, at any address.
+    /// Known browser, whatever its address is.
     Browser(DeviceHash),
     /// Known network.
     Network,
     Unknown,
 }
 
-/// Limit of attempts: its subject and its rate.
+/// Limit of attempts: its key and its rate.
 #[derive(Debug)]
 struct AttemptLimit {
     subject: [u8; 32],
@@ -70,19 +70,19 @@ struct AttemptLimit {
     is_shared: bool,
 }
 
-/// Charged attempt, to be refunded if it gets no check of its password.
+/// Charged attempt. It is refunded if its password is not checked.
 #[derive(Debug)]
 pub(crate) struct AttemptCharge(Vec<AttemptLimit>);
 
 /// Reply of the database to a charge.
 enum ChargeOutcome {
-    /// The attempt is charged and must wait this long.
+    /// The attempt is charged, and must wait for this time.
     Charged(Duration),
     /// The limit at this position refuses the attempt for this time.
     Refused(usize, Duration),
 }
 
-/// Waiting attempts for one account. The lock is fair: it is granted in the order of arrival.
+/// Waiting attempts for one account. The lock is granted in order of arrival.
 type AccountLine = tokio::sync::Mutex<()>;
 
 /// Throttle of password attempts, per account and client address.
@@ -94,7 +94,7 @@ pub(crate) struct LoginThrottle {
     waiting_of: Mutex<HashMap<ClientNetwork, usize>>,
 }
 
-/// Waiting attempt, counted until it is dropped.
+/// Waiting attempt. It counts as waiting until it is dropped.
 struct WaitingAttempt<'a> {
     login_throttle: &'a LoginThrottle,
     network: ClientNetwork,
@@ -118,17 +118,17 @@ impl AttemptLimit {
         Self { subject: hash.finalize().into(), per_minute, is_shared: false }
     }
 
-    /// Limit of guesses for an account from one device.
+    /// Limit of attempts for an account from one device.
     fn of_both(account: &[u8; 32], device: &[u8]) -> Self {
         Self::new("both ", &[account, device], OF_BOTH)
     }
 
-    /// Limit of guesses for an account from all unknown devices.
+    /// Limit of attempts for an account from all unknown devices together.
     fn of_account(account: &[u8; 32]) -> Self {
         Self { is_shared: true, ..Self::new("account ", &[account], OF_ACCOUNT) }
     }
 
-    /// Limits of an address, narrowest first.
+    /// Limits of an address and of the networks around it, narrowest first.
     fn of_address(client: IpAddr) -> impl Iterator<Item = Self> {
         let (network, wide) = ClientNetwork::containing(client);
         let limit =
@@ -136,12 +136,12 @@ impl AttemptLimit {
         [limit(network, OF_ADDRESS)].into_iter().chain(wide.map(|wide| limit(wide, OF_NET_48)))
     }
 
-    /// Seconds that one attempt takes.
+    /// Time that one attempt uses, in seconds.
     fn interval(&self) -> f64 {
         60.0 / f64::from(self.per_minute)
     }
 
-    /// Maximum delay in seconds. Attempts that share a limit wait in line instead.
+    /// Maximum delay in seconds. There is no maximum for a limit that clients share, because they are served in turn.
     fn longest(&self) -> f64 {
         if self.is_shared { 0.0 } else { LONGEST.as_secs_f64() }
     }
@@ -157,7 +157,7 @@ impl LoginThrottle {
         }
     }
 
-    /// Waits until this client may try a password for the account of `email`.
+    /// Waits until this client may try a password for the account with the address `email`.
     pub(crate) async fn wait_for_sign_in(
         &self,
         email: &str,
@@ -181,7 +181,7 @@ impl LoginThrottle {
         self.wait(network, limits).await
     }
 
-    /// Waits until a signed-in user may confirm with the password. Guesses from other addresses do not count.
+    /// Waits until a signed-in user may confirm a change with the password. Attempts from other addresses do not count.
     pub(crate) async fn wait_for_confirmation(
         &self,
         email: &str,
@@ -190,12 +190,12 @@ impl LoginThrottle {
         self.wait_for_sign_in(email, client, DeviceTrust::Network).await
     }
 
-    /// Waits until this address may submit another new password, which costs a hash.
+    /// Waits until this address may submit another new password, for which a hash is computed.
     pub(crate) async fn wait_for_hashing(&self, client: IpAddr) -> Result<AttemptCharge, AttemptError> {
         self.wait(ClientNetwork::containing(client).0, AttemptLimit::of_address(client).collect()).await
     }
 
-    /// Refunds an attempt whose password was not checked, best effort.
+    /// Refunds an attempt whose password was not checked. If the refund fails, it is not repeated.
     pub(crate) async fn refund(&self, AttemptCharge(limits): &AttemptCharge) {
         let (subjects, intervals) = (subjects(limits), intervals(limits));
         let refunding = async {
@@ -208,7 +208,7 @@ impl LoginThrottle {
         }
     }
 
-    /// Charges an attempt in its turn, then waits for its delay.
+    /// Charges an attempt when it is served, and then waits for its delay.
     async fn wait(
         &self,
         network: ClientNetwork,
@@ -270,7 +270,7 @@ impl LoginThrottle {
         }
     }
 
-    /// Charges all limits of an attempt, or none.
+    /// Charges all limits of an attempt, or no limit.
     async fn charge(&self, limits: &[AttemptLimit]) -> Result<ChargeOutcome, AttemptError> {
         let bursts: Vec<i32> = limits.iter().map(|limit| limit.per_minute).collect();
         let longest: Vec<f64> = limits.iter().map(AttemptLimit::longest).collect();

@@ -17,11 +17,11 @@ use crate::auth::tier::Tier;
 use crate::concurrency::cpu_pool::cores;
 use crate::connection::{ClientTimeouts, ConnectionCaps};
 
-/// Maximum size of a request head in bytes. A thousand percent-encoded symbols of maximum length fit.
+/// Maximum size of a request head in bytes. It is sufficient for a thousand percent-encoded symbols of maximum length.
 pub(crate) const HEAD_BYTES: usize = 96 * 1024;
-/// Reserved file descriptors: Postgres, NATS, logs, the program itself.
+/// Number of file descriptors for Postgres, NATS, logs and the program itself.
 const OTHER_FILES: usize = 128;
-/// One call per microsecond, the time unit of the throttle.
+/// Maximum rate, in calls per minute: one call per microsecond, the time unit of the throttle.
 const MOST_CALLS: u64 = 60_000_000;
 
 text_enum! {
@@ -30,7 +30,7 @@ text_enum! {
 }
 
 impl QuotaCheck {
-    /// True if calls of endpoints with this minimum tier count.
+    /// True if calls of endpoints with this minimum tier count against the quota.
     pub(crate) fn is_counted(self, tier: Tier) -> bool {
         self == Self::All || tier > Tier::Free
     }
@@ -48,7 +48,7 @@ pub struct ServeSettings {
     /// Postgres replicas for reads, comma-separated. Keys and limits stay on the primary. Default: the primary
     #[arg(long, env = "DATABASE_READ_URLS", hide_env_values = true, value_delimiter = ',')]
     pub database_read_urls: Vec<String>,
-    /// NATS server of the log, for the lag in /v1/health. Reads do not need it
+    /// NATS server of the log, only for the lag in /v1/health. Reads do not need it
     #[arg(long, env = "NATS_URL", hide_env_values = true)]
     pub nats_url: Option<String>,
     /// JetStream stream of the log
@@ -57,22 +57,23 @@ pub struct ServeSettings {
     /// Address of the metrics endpoint.
     #[command(flatten)]
     pub metrics: MetricsSettings,
-    /// Secret that signs cursors, equal on all instances. Default: random, so cursors end with the process
+    /// Secret that signs cursors. It must be equal on all instances. Default: a random secret, so that cursors become
+    /// invalid when the process ends
     #[arg(long, env = "CURSOR_SECRET", hide_env_values = true)]
     pub cursor_secret: Option<SecretString>,
-    /// Previous cursor secret. Its cursors are still accepted; new cursors use CURSOR_SECRET
+    /// Previous cursor secret. Cursors signed with it are still accepted; new cursors use CURSOR_SECRET
     #[arg(long, env = "CURSOR_SECRET_PREVIOUS", hide_env_values = true)]
     pub cursor_secret_previous: Option<SecretString>,
-    /// Date that counts as today. Default: the New York date
+    /// Date that counts as today. Default: today's date in New York
     #[arg(long, env = "SERVICE_DATE")]
     pub service_date: Option<NaiveDate>,
     /// Web origins that may call the API from a browser, comma-separated. Default: none
     #[arg(long, env = "CORS_ALLOWED_ORIGINS", value_delimiter = ',')]
     pub cors_allowed_origins: Vec<String>,
-    /// Networks of trusted reverse proxies, comma-separated. Only their X-Forwarded-For is used. Default: none
+    /// Networks of trusted reverse proxies, comma-separated. X-Forwarded-For is used only from these. Default: none
     #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
-    /// Limit per client address, in calls per minute, with and without a key
+    /// Limit per client address, in calls per minute. It applies to calls with and without a key
     #[arg(long, env = "ADDRESS_CALLS_PER_MINUTE", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
     pub address_calls_per_minute: u64,
     /// Burst per client address, in calls
@@ -88,27 +89,27 @@ pub struct ServeSettings {
     /// paid tier)
     #[arg(long, env = "QUOTA_CHECK", default_value = "all")]
     pub quota_check: QuotaCheck,
-    /// Worker threads. With several instances on one host, divide the cores between them
+    /// Number of worker threads. With several instances on one host, divide the cores between them
     #[arg(long, env = "API_WORKERS", default_value_t = cores(), value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub workers: usize,
     /// Size of the response cache, in MiB
     #[arg(long, env = "API_CACHE_MIB", default_value_t = 64)]
     pub cache_mib: u64,
-    /// Postgres connections for reads
+    /// Number of Postgres connections for reads
     #[arg(long, env = "API_READ_CONNECTIONS", default_value_t = 8)]
     pub read_connections: usize,
-    /// Postgres connections for expensive responses (bulk, long ranges), and the number of them that are rendered at
-    /// once. Default: half the cores, so that the other half serves the remaining requests
+    /// Number of Postgres connections for expensive responses (bulk, long ranges), and of such responses rendered at
+    /// the same time. Default: half the cores, so that the other half serves all other requests
     #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = (cores() / 2).max(1))]
     pub costly_connections: usize,
-    /// Maximum wait of an expensive request in the fair queue, in milliseconds. Afterwards the response is 503
+    /// Maximum wait of an expensive request in the fair queue, in milliseconds. After it the response is 503
     #[arg(long, env = "API_TURN_TIMEOUT_MS", default_value_t = 20_000)]
     pub turn_timeout_ms: u64,
-    /// Timeout of a Postgres connection attempt and of a statement, in milliseconds
+    /// Timeout of a connection attempt to Postgres and of a statement, in milliseconds
     #[arg(long, env = "API_READ_TIMEOUT_MS", default_value_t = 5_000)]
     pub read_timeout_ms: u64,
-    /// Timeout of the admission decision on a key and its limits, in milliseconds. Afterwards the response is 503. Four
-    /// round trips to a distant database extend it, to at most 2 s
+    /// Timeout of the decision on a key and its limits, in milliseconds. After it the response is 503. If four round
+    /// trips to a distant database take longer, they are the timeout, at most 2 s
     #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
     pub admission_timeout_ms: u64,
     /// Timeout of a request in milliseconds, excluding its wait in the fair queue. After it the response is 503
@@ -117,25 +118,25 @@ pub struct ServeSettings {
     /// Timeout for open requests after a stop signal, in milliseconds
     #[arg(long, env = "API_DRAIN_TIMEOUT_MS", default_value_t = 10_000)]
     pub drain_timeout_ms: u64,
-    /// Maximum number of client connections. The limit of open files can lower it
+    /// Maximum number of client connections. A low limit of open files reduces it
     #[arg(long, env = "API_MAX_CONNECTIONS", default_value_t = 10_000)]
     pub max_connections: usize,
     /// Maximum number of connections per client address. It does not apply to trusted proxies
     #[arg(long, env = "API_ADDRESS_CONNECTIONS", default_value_t = 4_096)]
     pub address_connections: usize,
-    /// Maximum number of connections per client address before a request with a valid key
+    /// Maximum number of connections per client address while none of them has sent a valid key
     #[arg(long, env = "API_ADDRESS_CONNECTIONS_WITHOUT_KEY", default_value_t = 256)]
     pub address_connections_without_key: usize,
-    /// Timeout of a request head, from its first byte, in milliseconds
+    /// Timeout of a request head in milliseconds, from its first byte
     #[arg(long, env = "API_HEAD_TIMEOUT_MS", default_value_t = 10_000)]
     pub head_timeout_ms: u64,
     /// Timeout of an idle connection, in milliseconds
     #[arg(long, env = "API_IDLE_TIMEOUT_MS", default_value_t = 75_000)]
     pub idle_timeout_ms: u64,
-    /// Time limit for a client to read 64 KiB of a response, or all of a smaller one, in milliseconds
+    /// Timeout in milliseconds for a client to read 64 KiB of a response, or a whole smaller response
     #[arg(long, env = "API_WRITE_TIMEOUT_MS", default_value_t = 30_000)]
     pub write_timeout_ms: u64,
-    /// Settings of the dashboard, which the same server provides.
+    /// Settings of the dashboard, which is part of the same server.
     #[command(flatten)]
     pub dashboard: DashboardSettings,
 }
@@ -147,7 +148,7 @@ impl ServeSettings {
     pub(crate) fn address_failure_allowance(&self) -> AddressAllowance {
         AddressAllowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
     }
-    /// Connection limits for a process with this limit of open files.
+    /// Connection limits of a process that may open `files` files.
     pub(crate) fn connection_caps(&self, files: Option<usize>) -> ConnectionCaps {
         let room = files.map(|files| files.saturating_sub(OTHER_FILES).max(1));
         ConnectionCaps {

@@ -1,18 +1,19 @@
 //! Public address of the service (`PUBLIC_URL` or the trusted proxy's headers), with a loopback flag.
 //!
-//! Invariant: `PUBLIC_URL` takes precedence over the request. Of the request, only a trusted proxy's headers count.
+//! Invariant: `PUBLIC_URL` has precedence over the request. Headers of a request are used only if a trusted proxy sent
+//! them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use axum::http::{HeaderMap, header};
 
-/// Address of the service, as used by one request.
+/// Address of the service, as one request uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SiteAddress {
-    /// Scheme, host and port, for copyable examples.
+    /// Scheme, host and port, for examples that the reader copies.
     pub(crate) origin: String,
-    /// True if the request used HTTPS, by the available headers.
+    /// True if the request used HTTPS, according to the available headers.
     pub(crate) is_secure: bool,
     /// True if browser and service run on one machine, without HTTPS and without a proxy.
     pub(crate) is_local: bool,
@@ -40,7 +41,7 @@ impl FromStr for PublicUrl {
 }
 
 impl SiteAddress {
-    /// Derives the address from a request. `is_proxied` is true if the request came through a trusted proxy.
+    /// Derives the address from a request. `is_proxied` is true if the request came from a trusted proxy.
     pub(crate) fn from_request(
         headers: &HeaderMap,
         client: IpAddr,
@@ -65,7 +66,7 @@ pub(crate) fn is_https(headers: &HeaderMap, is_proxied: bool, public: Option<&Pu
     public.map_or(is_proxied && told, |public| public.is_secure)
 }
 
-/// True if a host is safe in a command to copy.
+/// True if a host can be part of a command that the reader copies.
 fn is_plain(host: &str) -> bool {
     !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b))
 }

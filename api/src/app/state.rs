@@ -46,13 +46,13 @@ impl std::ops::Deref for App {
 }
 
 impl App {
-    /// Names for the filters. Empty while no generation is readable; the handler then reports the error.
+    /// Names for the filters. Empty if no generation can be read; the handler then reports the error.
     pub(crate) async fn facet_index(&self) -> Arc<FacetIndex> {
         let Ok(generation) = self.projection.pin() else { return Arc::default() };
         self.memory_tables.facet_index(&generation).await.unwrap_or_default()
     }
 
-    /// Current day of the service: the configured one, else the New York date.
+    /// Current day of the service: the configured day, else today's date in New York.
     pub(crate) fn today(&self) -> NaiveDate {
         self.settings
             .service_date

@@ -1,7 +1,7 @@
-//! Throttle per client address, applied before any I/O. Its memory is bounded for any number of addresses.
+//! Throttle per client address. It needs no I/O, and its memory is bounded for any number of addresses.
 //!
 //! Invariants: a client is an IPv4 address or an IPv6 /64, with a tenfold allowance per /48. Failed credentials never
-//! block a key that was valid within the last day. A blocked address keeps one look-up per second.
+//! block a key that was valid within the last day. A blocked address may still look up one key per second.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use std::time::Instant;
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::timestamp_map::BoundedTimestampMap;
 
-/// Duration in which a valid key counts as valid without a look-up, in microseconds.
+/// Time for which a valid key is accepted without a look-up, in microseconds.
 const RECENT: u64 = 24 * 60 * 60 * SECOND;
 /// One second in microseconds, the time unit of the throttle.
 const SECOND: u64 = 1_000_000;
@@ -37,7 +37,7 @@ impl AddressAllowance {
 pub(crate) struct RemainingCalls {
     pub(crate) limit: u64,
     pub(crate) remaining: u64,
-    /// Microseconds until the full allowance is available.
+    /// Time until the full allowance is available, in microseconds.
     pub(crate) until_full: u64,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct RemainingCalls {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ThrottleRefusal {
     pub(crate) left: RemainingCalls,
-    /// Seconds until the next call passes.
+    /// Number of seconds until the next call is accepted.
     pub(crate) retry_after: u64,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct AddressThrottle {
     failed: BoundedTimestampMap<ClientNetwork>,
     /// End of the second in which a blocked address has used its look-up.
     tried: BoundedTimestampMap<ClientNetwork>,
-    /// Validity of keys, by tag.
+    /// Time until which a key counts as valid, by the key's tag.
     valid: BoundedTimestampMap<u128>,
 }
 
@@ -76,13 +76,13 @@ impl AddressThrottle {
         }
     }
 
-    /// Charges a call to an address. Returns the remainder of the tighter bucket.
+    /// Charges a call to an address. Returns the remaining calls of the bucket that refuses sooner.
     pub(crate) fn charge_call(&self, address: IpAddr) -> Result<RemainingCalls, ThrottleRefusal> {
         charge(&self.called, self.calls, address, self.now())
     }
 
-    /// Refusal if the address has too many failed credentials for another unknown key. One look-up per second still
-    /// passes. A valid key behind a shared address is therefore found, and guessing stays useless.
+    /// Refusal of an unknown key, if the address has too many failed credentials. One look-up per second is still
+    /// allowed. A valid key behind a shared address is therefore found, but guessing keys stays useless.
     pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
@@ -96,7 +96,7 @@ impl AddressThrottle {
         (!may_try).then_some(refused)
     }
 
-    /// Records a failed credential. Returns the remaining failures.
+    /// Records a failed credential. Returns the number of further failures before a refusal.
     pub(crate) fn record_failure(&self, address: IpAddr) -> RemainingCalls {
         let charged = charge(&self.failed, self.failures, address, self.now());
         charged.unwrap_or_else(|refused| refused.left)
@@ -140,7 +140,7 @@ fn settle(
     }
 }
 
-/// Charges one call to a bucket. The bucket is stored as the time at which it is full.
+/// Charges one call to a bucket. A bucket is stored as the time at which it will be full.
 fn take(
     allowance: AddressAllowance,
     full_at: u64,

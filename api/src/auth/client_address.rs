@@ -1,11 +1,11 @@
-//! Client address of a request: socket peer or the last untrusted hop of `X-Forwarded-For`.
+//! Client address of a request: the peer of the socket, or the last untrusted hop of `X-Forwarded-For`.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use axum::http::HeaderMap;
 use ipnet::IpNet;
 
-/// Network that a limit counts as one client: an IPv4 address, an IPv6 /64, or the /48 around it.
+/// Network that a limit treats as one client: an IPv4 address, an IPv6 /64, or the /48 around an IPv6 /64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ClientNetwork {
     V4([u8; 4]),
@@ -24,7 +24,7 @@ impl ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// Octets of the network. Their number distinguishes the kinds.
+    /// Octets of the network. Their number is different for each kind of network.
     pub(crate) fn octets(&self) -> &[u8] {
         match self {
             Self::V4(octets) => octets,
@@ -40,7 +40,7 @@ fn first<const N: usize>(address: Ipv6Addr) -> [u8; N] {
     octets
 }
 
-/// Client address: the peer, or the rightmost untrusted hop behind trusted proxies.
+/// Client address: the peer, or behind trusted proxies the rightmost untrusted hop.
 pub(crate) fn resolve_client_address(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.ip().to_canonical();
     if !is_trusted_proxy(client, trusted) {

@@ -1,7 +1,7 @@
 //! API keys: format, checksum, hash, and extraction from request headers.
 //!
-//! Invariants: a key with a wrong checksum causes no look-up. All defects get the same response. The secret is never
-//! stored, and never printed after its creation.
+//! Invariants: a key with a wrong checksum is not looked up. The response is the same for every defect of a key. The
+//! secret is never stored, and never printed after its creation.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,9 +11,9 @@ use rand::RngExt;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
-/// Prefix of every key, which lets secret scanners find leaked keys.
+/// Prefix of every key, by which secret scanners find leaked keys.
 const PREFIX: &str = "dds_live_";
-/// Path prefix of a one-time link. The rest of the path is a secret.
+/// Path prefix of a one-time link. The rest of the path is the secret.
 const LINK: &str = "/link/";
 const RANDOM: usize = 30;
 const CHECKSUM: usize = 6;
@@ -21,13 +21,13 @@ const LENGTH: usize = PREFIX.len() + RANDOM + CHECKSUM;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// New key. It is shown once and stored as a hash.
+/// New key. The key is shown once, and only its hash is stored.
 #[derive(Debug)]
 pub(crate) struct GeneratedKey {
     pub(crate) text: SecretString,
     /// SHA-256 of the key.
     pub(crate) hash: [u8; 32],
-    /// Last four characters, for display.
+    /// Last four characters of the key, for display.
     pub(crate) last_four: String,
 }
 
@@ -47,7 +47,7 @@ impl GeneratedKey {
 /// Well-formed key of a request.
 #[derive(Clone, Copy)]
 pub(crate) struct PresentedKey {
-    /// Lookup tag in this process: the first 128 bits of the key's BLAKE3, which is cheaper than SHA-256.
+    /// Tag for look-ups in this process: the first 128 bits of the key's BLAKE3 hash, which is faster than SHA-256.
     pub(crate) tag: u128,
     secret: [u8; LENGTH],
 }
@@ -67,7 +67,7 @@ impl PresentedKey {
         Some(Self { tag: u128::from_le_bytes(*tag), secret })
     }
 
-    /// Creates a key with a chosen tag. Tests need no valid key.
+    /// Creates a key with a chosen tag, for tests without valid keys.
     #[cfg(test)]
     pub(crate) fn with_tag(tag: u128) -> Self {
         Self { tag, secret: [b'0'; LENGTH] }

@@ -4,7 +4,7 @@ use chrono::{Datelike, Months, NaiveDate};
 use market::text_enum;
 use tokio_postgres::{Client, Error};
 
-/// Rank above all tiers.
+/// Rank that is above the ranks of all tiers.
 const ABOVE_ALL: i16 = Tier::Professional as i16 + 1;
 const TIERS: &str = include_str!("../../queries/access/tiers.sql");
 
@@ -76,14 +76,14 @@ impl TierTable {
         self.0.iter().find(|plan| plan.tier == tier).map_or(0, |plan| plan.depth_years)
     }
 
-    /// Rank of the lowest tier whose history includes `day`; above all ranks if none does.
+    /// Rank of the lowest tier whose history includes `day`; a rank above all tiers if none includes it.
     pub(crate) fn lowest_rank_including(&self, day: NaiveDate, today: NaiveDate) -> i16 {
         let reaching = self.0.iter().filter(|plan| years_before(today, plan.depth_years) <= day);
         reaching.map(|plan| plan.tier.rank()).min().unwrap_or(ABOVE_ALL)
     }
 }
 
-/// The day `years` earlier, but not before year 1. 29 February becomes 28 February.
+/// The day `years` years earlier, but not before year 1. 29 February becomes 28 February.
 pub(crate) fn years_before(day: NaiveDate, years: i32) -> NaiveDate {
     let months = u32::try_from(years).ok().and_then(|years| years.checked_mul(12)).map(Months::new);
     let earlier = months.and_then(|months| day.checked_sub_months(months));

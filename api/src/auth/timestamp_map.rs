@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use foldhash::fast::RandomState;
 
 const SHARDS: usize = 64;
-/// Maximum entries per shard, about 64 bytes each.
+/// Maximum number of entries per shard. An entry has about 64 bytes.
 const SHARD_ENTRIES: usize = 2_048;
 /// Maximum number of entries.
 #[cfg(test)]

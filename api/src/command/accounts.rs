@@ -19,19 +19,19 @@ use crate::auth::tier::Tier;
 pub enum AccountCommand {
     /// Create an account
     Create(CreateAccount),
-    /// Print a one-time link with which a person creates an account
+    /// Print a one-time link with which a person can create an account
     Invite(InviteAccount),
-    /// Print a one-time link with which an account's holder sets a new password
+    /// Print a one-time link with which the holder of an account can set a new password
     Reset(LinkArguments),
-    /// Show an account: tier, keys, usage of the month, requested tier
+    /// Show an account: tier, keys, usage of the month and requested tier
     Show(AccountArguments),
-    /// Change the tier, from the next request on or after the paid period. Used calls stay counted
+    /// Change the tier from the next request on, or after the paid period. Used calls still count
     SetTier(SetAccountTier),
-    /// Cancel the subscription. The paid tier stays until the end of the period, then free applies
+    /// Cancel the subscription. The paid tier applies until the end of the period, then free
     Cancel(CancelSubscription),
     /// Change the email address of an account
     Rename(RenameAccount),
-    /// Disable an account from the next request on, with its keys, password and sessions
+    /// Disable an account with its keys, password and sessions, from the next request on
     Disable(AccountArguments),
     /// Enable a disabled account
     Enable(AccountArguments),
@@ -103,7 +103,8 @@ pub struct SetAccountTier {
 pub struct CancelSubscription {
     /// Email address of the account
     email: String,
-    /// End of the paid period, if the account has none. Default: end of the paid month, else of the calendar month, UTC
+    /// End of the paid period, if the account has none. Default: end of the paid month, else end of the calendar month,
+    /// UTC
     #[arg(long, value_parser = parse_instant)]
     paid_until: Option<DateTime<Utc>>,
     /// Print JSON

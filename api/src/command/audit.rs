@@ -12,7 +12,7 @@ use crate::account::parse_email;
 /// Arguments of `api audit`.
 #[derive(Debug, Args)]
 pub struct AuditArguments {
-    /// Email address of the account, also of a deleted one
+    /// Email address of the account, which may be deleted
     email: String,
     /// Print JSON
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! Command line of the API: arguments, logging and exit codes.
 //!
-//! This code is in the library to save compile time. The code of an `async fn` is generated where it is awaited. In
-//! `main`, the whole program would be compiled a second time.
+//! The command line is in the library to save compile time. The code of an `async fn` is generated where it is awaited.
+//! In `main`, the compiler would build the whole program a second time.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

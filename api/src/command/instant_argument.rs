@@ -1,8 +1,8 @@
-//! Parser of points in time given as command-line arguments.
+//! Parser of times given as command-line arguments.
 
 use chrono::{DateTime, Utc};
 
-/// Parses a command-line time: an RFC 3339 time, or a day, which means its end in UTC.
+/// Parses a command-line time: an RFC 3339 time, or a day. A day means the end of the day in UTC.
 pub(crate) fn parse_instant(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
         return Ok(instant.to_utc());

@@ -20,7 +20,7 @@ pub enum KeyCommand {
     Create(CreateKey),
     /// List an account's keys, without their secrets
     List(ListKeys),
-    /// Replace the secret of a key and print the new one, which cannot be shown again
+    /// Replace the secret of a key and print the new secret, which cannot be shown again
     ReRoll(ReRollKey),
     /// Delete a key; the next request with it is refused
     Delete(DeleteKey),
@@ -37,7 +37,7 @@ pub struct CreateKey {
     /// Last day of the key (inclusive, UTC), or an RFC 3339 time. Default: the key does not expire
     #[arg(long, value_parser = parse_instant)]
     expires: Option<DateTime<Utc>>,
-    /// Limit of this key in calls per minute, also its burst. The account's limit applies too
+    /// Limit of this key in calls per minute, which is also its burst. The limit of the account applies too
     #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
     rate_per_minute: Option<i32>,
     /// Print JSON
@@ -74,7 +74,7 @@ pub struct ReRollKey {
     email: String,
     /// Id or name of the key
     key: String,
-    /// Time for which the old secret still works: 0, 1h, 24h or 7d, at most until its expiry
+    /// Time for which the old secret still works: 0, 1h, 24h or 7d. It never works longer than its own expiry
     #[arg(long, default_value = "0")]
     overlap: Overlap,
     /// Print JSON

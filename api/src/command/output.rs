@@ -3,7 +3,7 @@
 use serde_json::Value;
 use telemetry::outln;
 
-/// Prints one object: as JSON, or one `name: value` a line.
+/// Prints one object, as JSON or as one `name: value` per line.
 pub(super) fn print_object(value: &Value, json: bool) {
     if json {
         outln!("{value}");
@@ -14,7 +14,7 @@ pub(super) fn print_object(value: &Value, json: bool) {
     }
 }
 
-/// Prints rows: as a JSON array, or as columns with a heading.
+/// Prints rows, as a JSON array or as columns with a heading.
 pub(super) fn print_rows(rows: &[Value], columns: &[&str], json: bool) {
     if json {
         outln!("{}", Value::from(rows.to_vec()));

@@ -1,4 +1,4 @@
-//! `api account sessions`: list and end of an account's sessions.
+//! `api account sessions`: lists or ends the sessions of an account.
 
 use clap::Args;
 use serde_json::json;

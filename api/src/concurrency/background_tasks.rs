@@ -1,6 +1,6 @@
 //! Background tasks of the server and their shutdown.
 //!
-//! Invariant: every task has ended if [`BackgroundTasks::stop`] returns `true`.
+//! Invariant: if [`BackgroundTasks::stop`] returns `true`, every task has ended.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) struct BackgroundTasks {
 }
 
 impl BackgroundTasks {
-    /// Runs a task to completion. A worker completes when its last handle is dropped.
+    /// Runs a task to its end. The task of a worker ends when the last handle of the worker is dropped.
     pub(crate) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -32,7 +32,7 @@ impl BackgroundTasks {
         self.tracker.spawn(self.stopping.clone().run_until_cancelled_owned(work));
     }
 
-    /// Cancels the endless tasks and waits for the others. Returns `false` if some still run after the timeout.
+    /// Cancels the endless tasks and waits for all other tasks. Returns `false` if tasks still run after the timeout.
     pub(crate) async fn stop(&self, time_limit: Duration) -> bool {
         self.stopping.cancel();
         self.tracker.close();

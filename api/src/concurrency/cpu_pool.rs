@@ -1,7 +1,7 @@
 //! Thread pool for long computations: one thread per core, at low priority.
 //!
-//! Invariant: only threads of this pool, and threads started for one response, have a lowered priority. tokio's
-//! blocking threads keep the normal priority. They resolve names and read files for the whole process.
+//! Invariant: only threads of this pool, and threads started for one response, have a lowered priority. The blocking
+//! threads of tokio keep the normal priority, because they resolve names and read files for the whole process.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use std::thread::available_parallelism;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use tokio::sync::oneshot;
 
-/// Niceness of a low-priority thread: about a tenth of the CPU time of a normal one.
+/// Niceness of a low-priority thread. Its share of CPU time is about a tenth of the share of a normal thread.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
@@ -29,7 +29,7 @@ pub(crate) enum CpuPoolError {
     Panicked,
 }
 
-/// Runs a computation on a low-priority thread. It is not started if the caller has gone.
+/// Runs a computation on a low-priority thread. If the caller has gone, the computation is not started.
 pub(crate) async fn run_low_priority<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CpuPoolError> {
@@ -47,7 +47,7 @@ pub(crate) async fn run_low_priority<T: Send + 'static>(
     receiver.await.map_err(|_| CpuPoolError::Panicked)
 }
 
-/// Number of cores the process may use.
+/// Number of cores that the process may use.
 pub(crate) fn cores() -> usize {
     available_parallelism().map_or(1, NonZero::get)
 }

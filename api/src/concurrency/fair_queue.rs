@@ -1,7 +1,8 @@
-//! Fair queue for expensive work. Its keys, such as accounts, are served round-robin; urgent keys come first.
+//! Fair queue for expensive work. Its keys, such as accounts, are served round-robin. Urgent keys are served before all
+//! other keys.
 //!
-//! Invariants: concurrent work never exceeds `at_once`. A permit whose waiter has left returns to the queue. The stack
-//! depth does not depend on the number of waiters.
+//! Invariants: never more than `at_once` permits are in use. If the waiter for a permit has gone, the permit returns to
+//! the queue. The stack depth does not depend on the number of waiters.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Debug;
@@ -11,9 +12,9 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-/// Expensive responses of one account that are rendered or sent at the same time.
+/// Maximum number of expensive responses of one account that are rendered or sent at the same time.
 const MAX_IN_FLIGHT: usize = 4;
-/// Waiting requests of one account.
+/// Maximum number of waiting requests of one account.
 const MAX_QUEUED: usize = 60;
 
 /// Errors of a request for a permit.
@@ -25,7 +26,7 @@ pub(crate) enum QueueError {
     Timeout,
 }
 
-/// Key of a fair queue: the party that takes turns with others.
+/// Key of a fair queue: an account, or another client by whom the queue takes turns.
 pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
     /// True if the key is served before all keys that are not urgent.
     fn is_urgent(self) -> bool {
@@ -33,26 +34,26 @@ pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
     }
 }
 
-/// An account.
+/// The id of an account is a key.
 impl QueueKey for i64 {}
 
 /// Limits of a fair queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueueLimits {
-    /// Permits in use at once.
+    /// Maximum number of permits in use.
     pub(crate) at_once: usize,
-    /// Work in progress of one key.
+    /// Maximum number of works in progress of one key.
     pub(crate) in_flight: usize,
-    /// Waiters of one key.
+    /// Maximum number of waiters of one key.
     pub(crate) queued: usize,
-    /// Waiters of all keys.
+    /// Maximum number of waiters of all keys together.
     pub(crate) total: usize,
-    /// Longest wait for a permit.
+    /// Maximum wait for a permit.
     pub(crate) timeout: Duration,
 }
 
 impl QueueLimits {
-    /// Limits of expensive responses, of which `renderers` are rendered at once.
+    /// Limits for expensive responses. At most `renderers` responses are rendered at the same time.
     pub(crate) fn of_responses(renderers: usize, timeout: Duration) -> Self {
         let (in_flight, queued) = (MAX_IN_FLIGHT, MAX_QUEUED);
         Self { at_once: renderers.max(1), in_flight, queued, total: usize::MAX, timeout }
@@ -70,10 +71,11 @@ pub(crate) struct FairQueue<K: QueueKey = i64> {
 struct QueueState<K: QueueKey> {
     limits: QueueLimits,
     rendering: usize,
-    /// Waiters of all keys, expired ones included.
+    /// Number of waiters of all keys, including expired waiters.
     waiting: usize,
     keys: HashMap<K, KeyQueue<K>>,
-    /// Keys with a waiter, each once, in round-robin order: the urgent ones, and the others.
+    /// Keys with waiters in round-robin order, each key once. Urgent keys are in the first list, all other keys in the
+    /// second.
     orders: [VecDeque<K>; 2],
 }
 
@@ -90,18 +92,18 @@ pub(crate) struct Permit<K: QueueKey = i64> {
     pub(crate) slot: Arc<AccountSlot<K>>,
 }
 
-/// Permit to compute, returned on drop.
+/// Permit to render, which returns to the queue on drop.
 #[derive(Debug)]
 pub(crate) struct RenderPermit<K: QueueKey = i64>(Arc<FairQueue<K>>);
 
-/// One of a key's works in progress, returned on drop.
+/// Slot for one work in progress of a key. It is free again on drop.
 #[derive(Debug)]
 pub(crate) struct AccountSlot<K: QueueKey = i64> {
     queue: Arc<FairQueue<K>>,
     key: K,
 }
 
-/// Permit in transit to a waiter. If it is dropped before `claim`, it returns to the queue.
+/// Permit on its way to a waiter. If it is dropped before `claim`, it returns to the queue.
 #[derive(Debug)]
 struct Reservation<K: QueueKey> {
     queue: Option<Arc<FairQueue<K>>>,
@@ -190,8 +192,9 @@ impl<K: QueueKey> QueueState<K> {
         }
     }
 
-    /// Makes room for one waiter of a full queue: expired waiters go, else the newest waiter of the key with the most.
-    /// `false` if no key has more waiters than this one would have. Urgent keys displace others.
+    /// Makes room for one waiter in a full queue. Expired waiters are removed, or else the newest waiter of the key
+    /// with the most waiters. `false` if no key has more waiters than `key` would have. An urgent key displaces other
+    /// keys.
     fn make_room(&mut self, key: K) -> bool {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);
@@ -221,8 +224,8 @@ impl<K: QueueKey> QueueState<K> {
         true
     }
 
-    /// Removes the first waiter of the next key below its limit, and counts it as rendering. Expired waiters are
-    /// skipped.
+    /// Removes the first waiter of the next key that is below its limit, and counts its work as in progress. Expired
+    /// waiters are skipped.
     fn next_waiter(&mut self) -> Option<(K, oneshot::Sender<Reservation<K>>)> {
         loop {
             let (keys, in_flight) = (&self.keys, self.limits.in_flight);

@@ -1,4 +1,5 @@
-//! Client connection: its phase, its progress and its eviction rank. Reader, writer and sweep share it.
+//! Client connection: its phase, its progress and its eviction rank. The reader, the writer and the sweep for timeouts
+//! share it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,26 +9,26 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::metrics::ConnectionCounts;
 
-/// Bytes of a request head that any client may send. A larger head needs a valid key or a permit.
+/// Maximum size of a request head that any client may send, in bytes. A larger head needs a valid key or a permit.
 const SMALL_HEAD: usize = 16 * 1024;
-/// Bytes of a response that a client must accept within the write timeout, unless fewer remain.
+/// Number of bytes that a client must accept within the write timeout, unless fewer bytes remain.
 const LEAST_TAKEN: usize = 64 * 1024;
 
 /// Timeouts of a client connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientTimeouts {
-    /// Time for a request head, from its first byte.
+    /// Maximum time for a request head, from its first byte.
     pub(crate) head: Duration,
-    /// Idle time between requests, and before the first.
+    /// Maximum idle time between two requests, or before the first request.
     pub(crate) idle: Duration,
-    /// Time for each 64 KiB of a response.
+    /// Maximum time for each 64 KiB of a response.
     pub(crate) write: Duration,
 }
 
 /// One client connection.
 #[derive(Debug)]
 pub(crate) struct ClientConnection {
-    /// Abort handle of the future that serves the connection.
+    /// Abort handle of the task that serves the connection.
     pub(super) closing: AbortHandle,
     large_heads: Arc<Semaphore>,
     progress: Mutex<ConnectionProgress>,
@@ -36,11 +37,11 @@ pub(crate) struct ClientConnection {
 #[derive(Debug)]
 struct ConnectionProgress {
     phase: ConnectionPhase,
-    /// Start of the phase.
+    /// Time at which the phase started.
     since: Instant,
     /// True after a request with a valid key.
     has_shown_key: bool,
-    /// Set while the client accepts less than the required rate.
+    /// State of a blocked write; set while the client accepts fewer bytes than required.
     blocked: Option<BlockedWrite>,
 }
 
@@ -48,9 +49,9 @@ struct ConnectionProgress {
 enum ConnectionPhase {
     /// No request is in progress.
     Idle,
-    /// A request head is being received; `place` is the permit of a large one.
+    /// A request head is being received. `place` is the permit for a large head.
     Head { bytes: usize, place: Option<OwnedSemaphorePermit> },
-    /// A request is being answered.
+    /// A request is being processed.
     Working,
 }
 
@@ -60,7 +61,7 @@ struct BlockedWrite {
     taken: usize,
 }
 
-/// Eviction priority. The connection with the lowest value is evicted first.
+/// Eviction rank. The connection with the lowest rank is evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EvictionRank {
     has_shown_key: bool,
@@ -104,7 +105,7 @@ impl ClientConnection {
         RequestGuard(Arc::clone(self))
     }
 
-    /// Records received bytes. Returns `false` if a large head gets no permit.
+    /// Records received bytes. Returns `false` if there is no permit for a large head.
     pub(super) fn record_received(&self, count: usize) -> bool {
         let mut progress = self.progress();
         let has_shown_key = progress.has_shown_key;
@@ -134,7 +135,7 @@ impl ClientConnection {
         }
     }
 
-    /// Records that the client accepts no bytes now.
+    /// Records that the client does not accept bytes now.
     pub(super) fn record_blocked(&self) {
         self.progress().blocked.get_or_insert_with(|| BlockedWrite { since: Instant::now(), taken: 0 });
     }
@@ -160,7 +161,7 @@ impl ClientConnection {
         is_late || progress.blocked.as_ref().is_some_and(|blocked| beyond(blocked.since, timeouts.write))
     }
 
-    /// Eviction priority. `None` for a connection that must not be evicted, because a request is in progress.
+    /// Eviction rank; `None` for a connection with a request in progress, which must not be evicted.
     pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
         let progress = self.progress();
         let is_sending = matches!(progress.phase, ConnectionPhase::Head { .. });
@@ -181,7 +182,7 @@ impl ConnectionProgress {
     }
 }
 
-/// Guard of a request in progress.
+/// Guard of a request in progress. The request ends when the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct RequestGuard(Arc<ClientConnection>);
 

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::ClientConnection;
 use super::protocol_error::{ErrorReply, ProtocolErrorHandler, hyper_reply_status};
 
-/// Stream with monitored progress.
+/// Stream whose reads and writes are recorded.
 pub(crate) struct MonitoredStream<S> {
     stream: S,
     connection: Arc<ClientConnection>,
@@ -28,7 +28,7 @@ impl<S> MonitoredStream<S> {
         Self { stream, connection, on_protocol_error, reply: None }
     }
 
-    /// True if the service's reply replaces these bytes, because they are hyper's reply to a protocol error.
+    /// True if these bytes are hyper's reply to a protocol error, which the service's reply replaces.
     fn is_replaced(&mut self, bytes: &[u8]) -> bool {
         if self.reply.is_none() {
             let status = hyper_reply_status(bytes);

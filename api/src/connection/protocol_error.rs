@@ -1,8 +1,8 @@
 //! Replies to protocol errors: bytes that are not an HTTP/1.1 request, and request heads that are too large.
 //!
-//! hyper writes its reply before any service or layer sees the error, and has no hook to change it. The stream under
-//! hyper therefore recognises that reply and writes the service's reply in its place. A reply of hyper has a 4xx status
-//! and no request id. Every response of the service has a request id.
+//! hyper writes its reply before a service or layer sees the error, and the reply cannot be configured. The stream
+//! below hyper therefore recognises the reply and writes the service's reply in its place. A reply of hyper has a 4xx
+//! status and no request id. Every response of the service has a request id.
 
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
@@ -20,7 +20,8 @@ use crate::connection::request_id::REQUEST_ID_HEADER;
 /// Renders the service's reply to a protocol error, given hyper's status.
 pub(crate) type ProtocolErrorHandler = Box<dyn Fn(StatusCode) -> Response + Send + Sync>;
 
-/// Maximum number of bytes read from the client after the reply, so that the client reads it.
+/// Maximum number of bytes read from the client after the reply. If the connection were closed at once, the client
+/// could lose the reply.
 const LINGER: usize = 1024 * 1024;
 
 /// Status of a reply that hyper wrote; `None` for all other bytes.
@@ -32,7 +33,7 @@ pub(super) fn hyper_reply_status(bytes: &[u8]) -> Option<StatusCode> {
     if has_id { None } else { StatusCode::from_bytes(rest.get(..3)?).ok() }
 }
 
-/// Reply that is being written in place of hyper's.
+/// Reply that is written in place of hyper's reply.
 #[derive(Debug)]
 pub(super) struct ErrorReply {
     bytes: Bytes,
@@ -59,7 +60,8 @@ impl ErrorReply {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads the client's remaining bytes. Closing the connection earlier would reset it and lose the reply.
+    /// Reads the remaining bytes of the client. If the connection were closed earlier, it would be reset and the reply
+    /// lost.
     pub(super) fn poll_linger<S: AsyncRead + Unpin>(
         &mut self,
         stream: &mut S,
@@ -78,7 +80,7 @@ impl ErrorReply {
     }
 }
 
-/// Encodes a response that ends its connection.
+/// Encodes a response after which the connection is closed.
 fn encode(mut response: Response) -> Bytes {
     let body = std::mem::take(response.body_mut());
     let body = axum::body::to_bytes(body, usize::MAX).now_or_never().and_then(Result::ok);

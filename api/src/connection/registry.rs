@@ -1,4 +1,4 @@
-//! Registry of open connections by address: caps and eviction.
+//! Registry of open connections by address, with caps and eviction.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use super::client_connection::{ClientConnection, ClientTimeouts};
 use crate::auth::client_address::ClientNetwork;
 use crate::metrics::ConnectionCounts;
 
-/// Maximum number of concurrent large heads of clients without a key.
+/// Maximum number of concurrent large request heads of clients without a key.
 const LARGE_HEADS: usize = 512;
 /// Maximum interval between two timeout sweeps.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -20,11 +20,11 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// Maximum numbers of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionCaps {
-    /// In total.
+    /// Maximum in total.
     pub(crate) total: usize,
-    /// Per address, before the connections have sent a valid key.
+    /// Maximum per address, while none of its connections has sent a valid key.
     pub(crate) by_address_without_key: usize,
-    /// Per address.
+    /// Maximum per address.
     pub(crate) by_address: usize,
 }
 
@@ -44,7 +44,7 @@ struct OpenConnections {
     networks: HashMap<ClientNetwork, HashMap<u64, Arc<ClientConnection>>>,
 }
 
-/// Entry of a connection in the registry, removed on drop.
+/// Entry of a connection in the registry. It is removed on drop.
 #[derive(Debug)]
 pub(crate) struct RegisteredConnection {
     registry: Arc<ConnectionRegistry>,
@@ -59,8 +59,8 @@ impl ConnectionRegistry {
         Arc::new(Self { caps, timeouts, large_heads, open: Mutex::default() })
     }
 
-    /// Registers a connection, and evicts another one if a cap is reached. Returns `None` if none can be evicted. The
-    /// registration aborts the connection's future. Trusted addresses have no cap per address.
+    /// Registers a connection. If a cap is reached, another connection is evicted; `None` if none can be evicted. The
+    /// registry can abort the future of the connection. Trusted addresses have no cap per address.
     pub(crate) fn register(
         self: &Arc<Self>,
         peer: IpAddr,
@@ -80,7 +80,7 @@ impl ConnectionRegistry {
         Some((RegisteredConnection { registry: Arc::clone(self), network, number, connection }, ended))
     }
 
-    /// Aborts overdue connections, in an endless loop.
+    /// Aborts connections that exceed a timeout, in an endless loop.
     pub(crate) async fn abort_overdue(self: Arc<Self>) {
         let shortest = self.timeouts.head.min(self.timeouts.idle).min(self.timeouts.write);
         let mut ticks = tokio::time::interval(SWEEP.min(shortest / 4).max(Duration::from_millis(10)));
@@ -99,7 +99,7 @@ impl ConnectionRegistry {
         self.open().networks.values().flat_map(HashMap::values).for_each(|one| one.closing.abort());
     }
 
-    /// Open connections by phase.
+    /// Number of open connections by phase.
     pub(crate) fn count_by_phase(&self) -> ConnectionCounts {
         let mut connections = ConnectionCounts::default();
         let open = self.open();
@@ -113,7 +113,7 @@ impl ConnectionRegistry {
 }
 
 impl OpenConnections {
-    /// Makes room for one more connection of an address. Returns `false` if none can be evicted.
+    /// Makes room for one more connection of an address. Returns `false` if no connection can be evicted.
     fn make_room_at(&mut self, network: ClientNetwork, caps: &ConnectionCaps) -> bool {
         let Some(here) = self.networks.get(&network) else { return true };
         let by_address_without_key =
@@ -146,8 +146,8 @@ impl OpenConnections {
         }
     }
 
-    /// Evicts the connection with the lowest priority at an address, among those that match. Returns `false` if none
-    /// can be evicted.
+    /// Evicts the connection with the lowest rank at an address, among the connections that `may_go` accepts. Returns
+    /// `false` if no connection can be evicted.
     fn evict_at(&mut self, network: ClientNetwork, may_go: impl Fn(&ClientConnection) -> bool) -> bool {
         let here = self.networks.get(&network).into_iter().flatten();
         let candidates = here
@@ -158,7 +158,7 @@ impl OpenConnections {
         true
     }
 
-    /// Evicts the connection with the lowest priority of all. Returns `false` if none can be evicted.
+    /// Evicts the connection with the lowest rank. Returns `false` if no connection can be evicted.
     fn evict_anywhere(&mut self) -> bool {
         let all =
             self.networks.iter().flat_map(|(network, here)| here.iter().map(move |entry| (network, entry)));

@@ -1,4 +1,4 @@
-//! Request id of the current task, for log lines, for the body of a 500, and for every response's header.
+//! Request id of the current task. Log lines, the body of a response 500, and a header of every response contain it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,17 +15,17 @@ tokio::task_local! {
     static REQUEST_ID: RequestId;
 }
 
-/// Request id, stored as its header value. It is empty outside of a request.
+/// Request id, stored as a header value. Outside of a request it is empty.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// The client's id if valid, else its trace id, else a random id.
+    /// Request id of a request: the client's id if it is valid, else the client's trace id, else a random id.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         given(headers).or_else(|| traced(headers)).unwrap_or_else(Self::generate)
     }
 
-    /// Request id equal to a trace id: 32 hexadecimal digits, not all 0. `None` for other text.
+    /// Request id that equals a trace id: 32 hexadecimal digits, not all 0. `None` for any other text.
     pub(crate) fn from_trace_id(id: &str) -> Option<Self> {
         let sane = id.len() == 32 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let is_id = sane && id.bytes().any(|byte| byte != b'0');
@@ -61,7 +61,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Valid `x-request-id` of the client.
+/// Valid `x-request-id` that the client sent.
 fn given(headers: &HeaderMap) -> Option<RequestId> {
     let given = headers.get(&REQUEST_ID_HEADER)?;
     let id = given.to_str().ok()?;
@@ -72,13 +72,13 @@ fn given(headers: &HeaderMap) -> Option<RequestId> {
     sane.then(|| RequestId(given.clone()))
 }
 
-/// Trace id of the `traceparent` header (W3C Trace Context), so that log lines and traces share one id.
+/// Trace id in the `traceparent` header (W3C Trace Context). Log lines and traces then have the same id.
 fn traced(headers: &HeaderMap) -> Option<RequestId> {
     let parent = headers.get(&TRACE_PARENT)?.to_str().ok()?;
     parent.split('-').nth(1).and_then(RequestId::from_trace_id)
 }
 
-/// Runs the work of a request in the scope of its id.
+/// Runs the work of a request with this request id.
 pub(crate) async fn with_request_id<F: Future>(id: RequestId, work: F) -> F::Output {
     REQUEST_ID.scope(id, work).await
 }

@@ -11,7 +11,7 @@ use crate::app::login_throttle::AttemptError;
 use crate::connection::request_id::current_request_id;
 use crate::dashboard::view::layout::{self, Section, Viewer};
 
-/// `Retry-After` in seconds when the hashing queue is full.
+/// Seconds in the `Retry-After` header, if the queue of hashes is full.
 const BUSY: u64 = 5;
 
 /// Errors of a page.
@@ -33,7 +33,7 @@ pub(crate) enum PageError {
     /// Too many attempts. The value is the wait in seconds.
     #[error("too many attempts")]
     TooMany(u64),
-    /// The hashing queue is full.
+    /// The queue of hashes is full.
     #[error("too many sign-ins at once")]
     Busy,
     #[error("{0}")]
@@ -53,7 +53,7 @@ impl PageError {
         }
     }
 
-    /// Title and advice of the error page.
+    /// Title of the error page, and advice to the visitor.
     fn title_and_advice(&self) -> (&'static str, String) {
         match self {
             Self::NotFound | Self::SignIn(_) => {
@@ -84,7 +84,7 @@ impl PageError {
     }
 }
 
-/// Converts an input error to its message. A database error remains an error.
+/// Converts an error in the visitor's input to its message. A database error stays an error.
 pub(crate) fn to_form_message(error: AccountError) -> Result<String, PageError> {
     match error {
         AccountError::Database(_) => Err(error.into()),

@@ -1,8 +1,8 @@
 //! Account dashboard and public pages: keys, usage, plan, reference, status.
 //!
 //! Invariants: only a POST from a page of the same origin and session changes state. Responses are never stored. Pages
-//! load nothing from other sites, and contain no inline script or style. `/v1` reads no cookie. Every page has a
-//! deadline. Changes of accounts are made in [`crate::account`].
+//! load nothing from other sites, and contain no inline script or style. `/v1` does not read cookies. Every page has a
+//! deadline. All changes of accounts are functions of [`crate::account`].
 
 mod error;
 mod page_deadline;
@@ -27,11 +27,11 @@ use crate::dashboard::view::layout::{Section, Viewer};
 use crate::dashboard::view::live_example::ExampleCache;
 use error::PageError;
 
-/// Maximum bytes of a form.
+/// Maximum size of a form, in bytes.
 const FORM: usize = 16 * 1024;
 
-/// Router of all pages; `data` serves the example of the landing page. Without a dashboard, it has only plans,
-/// reference and status.
+/// Router of all pages. `data` serves the example on the landing page. Without a dashboard, there are only the pages
+/// for plans, reference and status.
 pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Router<App> {
     let pages = match app.dashboard.is_some() {
         true => pages().merge(pages_with_password()),
@@ -95,7 +95,7 @@ fn pages() -> Router<App> {
         .layer(from_fn(page_deadline::limit_page_time))
 }
 
-/// Pages with a password form.
+/// Router of the pages with a password form.
 fn pages_with_password() -> Router<App> {
     Router::new()
         .route(
@@ -127,7 +127,7 @@ fn pages_with_password() -> Router<App> {
         .layer(from_fn(page_deadline::limit_password_page_time))
 }
 
-/// Pages of a service without a dashboard.
+/// Router of the pages of a service without a dashboard.
 fn pages_alone() -> Router<App> {
     Router::new()
         .route("/plans", get(crate::dashboard::pages::plans::show_plans_without_dashboard))
@@ -135,7 +135,7 @@ fn pages_alone() -> Router<App> {
         .route("/status", get(crate::dashboard::pages::status::show_status_without_dashboard))
 }
 
-/// Page of a 404 for a browser; `path` is the requested path without a key.
+/// Page that a browser gets with status 404. `path` is the requested path, in which a key is removed.
 pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Response {
     let viewer = if app.dashboard.is_some() { Viewer::Visitor } else { Viewer::Reader };
     let body = html! {
@@ -153,7 +153,7 @@ pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Respon
     response
 }
 
-/// GET handler of a path for POST only. It redirects to the page with the form.
+/// GET handler of a path that accepts only POST. It redirects to the page with the form.
 fn redirect_to_form(page: &'static str) -> MethodRouter<App> {
     get(async move || Redirect::to(page))
 }

@@ -1,6 +1,7 @@
-//! Deadlines of pages: a database that accepts requests and never replies must not keep a browser waiting.
+//! Deadlines of pages. A browser must not wait forever for a database that accepts requests but never replies.
 //!
-//! The server enforces statement timeouts, so a frozen server enforces none. The client enforces these deadlines.
+//! A statement timeout is enforced by the database server, so a frozen server does not enforce it. These deadlines are
+//! enforced by the client.
 
 use std::time::Duration;
 
@@ -10,14 +11,16 @@ use axum::response::{IntoResponse, Response};
 
 use super::error::PageError;
 
-/// Maximum database time of a page.
+/// Maximum time for the database work of a page.
 pub(crate) const PAGE_DEADLINE: Duration = Duration::from_secs(4);
-/// Maximum wait of a public page for the reader's account. Without a reply, the page treats the reader as a visitor.
+/// Maximum time to look up the reader's account on a public page. Without a reply, the page treats the reader as a
+/// visitor.
 pub(crate) const VISITOR_LOOKUP_LIMIT: Duration = Duration::from_millis(300);
-/// Maximum time of a request with a password. The sign-in throttle delays it by up to 20 s, the queue of hashes by 15 s.
+/// Maximum time of a request with a password. The sign-in throttle may delay it by 20 s, and the queue of hashes by 15
+/// s.
 const PASSWORD_PAGE_DEADLINE: Duration = Duration::from_secs(39);
 
-/// Runs database work within a time limit.
+/// Runs database work with a time limit.
 pub(crate) async fn run_within<T, E>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,
@@ -31,12 +34,12 @@ where
     }
 }
 
-/// Middleware with the deadline of a page, [`PAGE_DEADLINE`].
+/// Middleware that sets the deadline of a page, [`PAGE_DEADLINE`].
 pub(crate) async fn limit_page_time(request: Request, next: Next) -> Response {
     bounded(PAGE_DEADLINE, request, next).await
 }
 
-/// Middleware with the deadline of a request that may wait for the sign-in throttle.
+/// Middleware that sets the deadline of a request that may wait for the sign-in throttle.
 pub(crate) async fn limit_password_page_time(request: Request, next: Next) -> Response {
     bounded(PASSWORD_PAGE_DEADLINE, request, next).await
 }

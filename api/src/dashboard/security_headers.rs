@@ -1,4 +1,4 @@
-//! Security headers of the pages, and the response to forms of other sites.
+//! Security headers of the pages, and the response to forms that other sites send.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -11,7 +11,7 @@ use crate::app::site_address::is_https;
 use crate::app::state::App;
 use crate::dashboard::error::PageError;
 
-/// Content security policy: own files only, no frames, no inline script or style.
+/// Content security policy: only files of this service, no frames, no inline script or style.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Content security policy of the reference, whose script also calls this service.
@@ -43,7 +43,7 @@ pub(crate) fn is_secure_request(app: &App, request: &Request) -> bool {
     is_https(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref())
 }
 
-/// Sets the security headers. An existing content security policy remains.
+/// Sets the security headers. A content security policy that is already set stays.
 pub(crate) fn set_security_headers(target: &mut HeaderMap, is_secure: bool) {
     for (name, value) in HEADERS {
         if name != header::CONTENT_SECURITY_POLICY || !target.contains_key(&name) {
@@ -55,7 +55,7 @@ pub(crate) fn set_security_headers(target: &mut HeaderMap, is_secure: bool) {
     }
 }
 
-/// Response to a form of another site.
+/// Response to a form that another site sends.
 pub(crate) fn reject_foreign_form(_: ProtectionError) -> Response {
     PageError::Forged.into_response()
 }

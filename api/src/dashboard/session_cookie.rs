@@ -1,7 +1,7 @@
 //! Session cookie, device cookie, and the CSRF token of forms.
 //!
-//! Invariants: on a network the cookie is Secure and bound to this host. Scripts cannot read it. A token belongs to one
-//! session and differs on every page, so compression reveals nothing about it.
+//! Invariants: except on loopback addresses, the cookie is Secure and bound to this host. Scripts cannot read it. A
+//! token belongs to one session and differs on every page, so that compression reveals nothing about it.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use hmac::{Hmac, KeyInit, Mac};
@@ -9,11 +9,11 @@ use sha2::Sha256;
 
 /// Cookie name over HTTPS. Its prefix makes browsers refuse the cookie from other hosts and paths.
 const SECURE_NAME: &str = "__Host-session";
-/// Cookie name on loopback addresses, which have no HTTPS.
+/// Cookie name on loopback addresses, where there is no HTTPS.
 const LOCAL_NAME: &str = "session";
 const SECURE_DEVICE_NAME: &str = "__Host-device";
 const LOCAL_DEVICE_NAME: &str = "device";
-/// Lifetime of the device cookie in seconds, equal to that of a known device.
+/// Lifetime of the device cookie in seconds. A known device has the same lifetime.
 const DEVICE_SECONDS: u32 = 30 * 24 * 60 * 60;
 const NONCE: usize = 16;
 
@@ -43,7 +43,7 @@ fn read_secret(headers: &HeaderMap, name: &str) -> Option<String> {
     is_formed.then(|| value.to_owned())
 }
 
-/// `Set-Cookie` header that sets the session, or deletes it without a secret.
+/// `Set-Cookie` header that sets the session cookie, or deletes it if there is no secret.
 pub(crate) fn session_cookie_header(secret: Option<&str>, is_local: bool) -> Option<HeaderValue> {
     let (name, secure) = (name(is_local), if is_local { "" } else { "; Secure" });
     let age = if secret.is_some() { "" } else { "; Max-Age=0" };
@@ -54,7 +54,7 @@ pub(crate) fn session_cookie_header(secret: Option<&str>, is_local: bool) -> Opt
     Some(value)
 }
 
-/// `Set-Cookie` header by which later sign-ins of this browser are known.
+/// `Set-Cookie` header with the secret by which later sign-ins recognize this browser.
 pub(crate) fn device_cookie_header(secret: &str, is_local: bool) -> Option<HeaderValue> {
     let (name, secure) = (device_name(is_local), if is_local { "" } else { "; Secure" });
     let text = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Lax{secure}; Max-Age={DEVICE_SECONDS}");

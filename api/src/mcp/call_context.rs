@@ -1,14 +1,14 @@
-//! Context of a tool call, shared with the HTTP request that it makes.
+//! Context of a tool call. The HTTP request of the call has the same context.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::connection::request_id::RequestId;
 
-/// Context of one request, shared by the tasks of the protocol library.
+/// Context of one request, which the tasks of the protocol library share.
 #[derive(Debug, Clone)]
 pub(super) struct CallContext {
-    /// Request id, for the tasks.
+    /// Request id for these tasks.
     pub(super) id: RequestId,
     is_refused: Arc<AtomicBool>,
 }

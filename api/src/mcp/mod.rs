@@ -1,8 +1,8 @@
 //! `/mcp`: the API as tools for language models, over the Model Context Protocol's streamable HTTP.
 //!
-//! Invariants: a tool call is one call of the API's router with the caller's key. Access, depth of history and limits
-//! are therefore the same. Every other message costs one call of the account's rate limit. An invalid message costs one
-//! call of its address. Requests share no state.
+//! Invariants: a tool call is one call of the API's router with the caller's key. Access, history depth and limits are
+//! therefore those of the API. Every other message costs one call of the account's rate limit. An invalid message costs
+//! one call of the address's limit. Requests share no state.
 
 mod call_context;
 mod server;
@@ -35,9 +35,10 @@ use server::Server;
 
 /// Path of the MCP endpoint.
 pub(crate) const PATH: &str = "/mcp";
-/// Maximum bytes of a message.
+/// Maximum size of a message, in bytes.
 const MESSAGE_BYTES: usize = 64 * 1024;
-/// Bytes of an oversized body that are read and discarded. A client that is still sending would not read the error.
+/// Maximum number of bytes of a too large body that are read and discarded. A client that is still sending would not
+/// read the error.
 const PASSED_OVER_BYTES: usize = 1024 * 1024;
 
 type Service = StreamableHttpService<Server, NeverSessionManager>;
@@ -62,7 +63,7 @@ pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
     Router::new().route(PATH, post(handler))
 }
 
-/// Handles one message. The response is sent only after the message was charged.
+/// Handles one message. The message is charged before the response is sent.
 async fn handle_message(app: App, service: Service, request: Request) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
     check_origin(&app, &parts.headers)?;
@@ -82,12 +83,12 @@ async fn handle_message(app: App, service: Service, request: Request) -> Result<
     in_json(answer.map(Body::new)).await
 }
 
-/// Charges a message that calls no endpoint.
+/// Charges a message that does not call an endpoint.
 async fn admit(parts: &mut Parts, app: &App) -> Result<(), ApiError> {
     Access::<Free, UnroutedParameters>::from_request_parts(parts, app).await.map(|_| ())
 }
 
-/// Refuses web pages whose origin is not configured, as the protocol demands.
+/// Refuses requests of web pages from an origin that is not configured, as the protocol requires.
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
     let is_known =

@@ -26,7 +26,7 @@ use crate::error::ApiError;
 
 /// Instructions for the model, sent before the tools.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
-/// Maximum bytes of an API response. The largest page of the largest rows fits.
+/// Maximum size of an API response, in bytes. It is sufficient for the largest page of the largest rows.
 const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
 /// MCP server handler, which calls the API's routes.
@@ -41,7 +41,7 @@ impl Server {
         Self { app, data }
     }
 
-    /// Sends the API request of a tool call and converts its response.
+    /// Sends the API request of a tool call, and converts the response to a tool result.
     async fn ask(
         &self,
         call: &ToolCall,

@@ -14,10 +14,10 @@ use super::tools::{Route, Tool};
 use crate::admission::RequestContext;
 use crate::parameters::ParameterError;
 
-/// Maximum rows of a page. The cursor leads to the remaining rows.
+/// Maximum number of rows on a page. The cursor gives access to the remaining rows.
 const MOST_ROWS: u64 = 200;
 
-/// API request, and the number of its rows that an earlier result contained.
+/// API request of a tool call, and the number of its rows that an earlier result contained.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolCall {
     pub(super) target: String,
@@ -76,7 +76,7 @@ impl ToolCall {
     }
 }
 
-/// Argument that selects the endpoint, and the endpoint's path.
+/// Argument that selects the endpoint, and the path of the endpoint.
 fn chosen<'a>(tool: &'a Tool, given: &JsonObject) -> Result<(Option<&'a str>, &'a str), ParameterError> {
     match &tool.route {
         Route::One(path) => Ok((None, path)),
@@ -90,7 +90,7 @@ fn chosen<'a>(tool: &'a Tool, given: &JsonObject) -> Result<(Option<&'a str>, &'
     }
 }
 
-/// Argument value as parameter text; `None` for null.
+/// Value of an argument as the text of a parameter; `None` for null.
 fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     Ok(match value {
         Value::Null => None,
@@ -115,14 +115,14 @@ fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     })
 }
 
-/// Parses a tool's cursor: the rows to skip, and the cursor of the API page.
+/// Parses the cursor of a tool: the number of rows to skip, and the cursor of the API page.
 fn position(cursor: &str) -> Result<(usize, Option<String>), ParameterError> {
     let Some((skip, page)) = cursor.split_once('.') else { return Ok((0, Some(cursor.to_owned()))) };
     let skip = skip.parse().map_err(|_| argument_error("cursor", "is damaged; ask without it", None))?;
     Ok((skip, Some(page.to_owned()).filter(|page| !page.is_empty())))
 }
 
-/// Tool cursor for the rows of a page after `skip`.
+/// Cursor of a tool for the rows of an API page after the first `skip` rows.
 pub(super) fn remaining_cursor(skip: usize, page: Option<&str>) -> String {
     format!("{skip}.{}", page.unwrap_or_default())
 }

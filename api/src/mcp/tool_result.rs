@@ -1,6 +1,6 @@
 //! Conversion of an API response to a tool result: size limit, and advice for errors.
 //!
-//! Invariant: numbers keep their text and never pass through a binary float.
+//! Invariant: numbers keep their text and are never converted to a binary float.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,8 @@ use super::tool_call::{ToolCall, remaining_cursor};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Maximum bytes of a tool's text, as a JSON string. The message around it has the remaining 1 KiB of 32.
+/// Maximum size of a tool's text as a JSON string, in bytes. The message around it may have the remaining 1 KiB of 32
+/// KiB.
 const MOST: usize = 31 * 1024;
 
 /// Result of a tool call.
@@ -32,7 +33,7 @@ struct ApiEnvelope<'a> {
     meta: std::collections::BTreeMap<Cow<'a, str>, &'a RawValue>,
 }
 
-/// Page of a tool result, with the same members.
+/// Page of a tool result. It has the same members as an API response.
 #[derive(Debug, Serialize)]
 struct ResultPage<'a> {
     data: &'a [&'a RawValue],
@@ -60,7 +61,7 @@ impl ToolResult {
         }
     }
 
-    /// Result with the rows that fit, and a cursor for the remaining rows.
+    /// Result with as many rows as fit, and a cursor for the remaining rows.
     fn list(call: &ToolCall, envelope: &ApiEnvelope<'_>, rows: &[&RawValue], body: &str) -> Self {
         let rows = rows.get(call.skip..).unwrap_or_default();
         if call.skip == 0 && written(body) <= MOST {
@@ -80,7 +81,7 @@ impl ToolResult {
         Self { text: page(call, envelope, rows, count).unwrap_or_default(), is_error: false }
     }
 
-    /// Result for an empty list. Unknown symbols make it an error.
+    /// Result for an empty list. If a symbol is unknown, the result is an error.
     fn empty_list(envelope: &ApiEnvelope<'_>, body: &str) -> Self {
         let names_something =
             |name: &str| envelope.meta.get(name).is_some_and(|value| !matches!(value.get(), "[]" | "null"));
@@ -147,7 +148,7 @@ fn what_to_do(code: Option<&str>, status: StatusCode) -> &'static str {
     }
 }
 
-/// Page with the first `count` rows, and the count and cursor in its `meta`.
+/// Page with the first `count` rows. Its `meta` has the number of rows and the cursor.
 fn page(
     call: &ToolCall,
     envelope: &ApiEnvelope<'_>,
@@ -170,7 +171,7 @@ fn meta_of(envelope: &ApiEnvelope<'_>) -> String {
     serde_json::to_string(&envelope.meta).unwrap_or_default()
 }
 
-/// Bytes of a text as a JSON string, with quotes and escapes.
+/// Size of a text as a JSON string with quotes and escapes, in bytes.
 fn written(text: &str) -> usize {
     let escapes = text.bytes().map(|byte| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,

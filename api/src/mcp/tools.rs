@@ -1,6 +1,7 @@
 //! MCP tools: name, description for the model, and endpoint.
 //!
-//! Invariant: a tool's arguments are parameters of its endpoints with the same names, so the API validates them.
+//! Invariant: the arguments of a tool are parameters of its endpoints and have the same names, so that the API
+//! validates them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -26,10 +27,10 @@ pub(super) struct Tool {
     description: String,
     pub(super) route: Route,
     required: Vec<String>,
-    /// Default fields of a row; empty if the response is not a list.
+    /// Fields of a row that are returned by default; empty if the response is not a list.
     #[serde(default)]
     pub(super) fields: Vec<String>,
-    /// JSON schemas by argument name.
+    /// JSON schema of each argument, by name.
     arguments: Map<String, Value>,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct Tool {
 #[serde(untagged)]
 pub(super) enum Route {
     One(String),
-    /// One of several endpoints, selected by an argument.
+    /// Several endpoints, of which an argument selects one.
     Chosen {
         by: String,
         paths: BTreeMap<String, String>,
@@ -63,7 +64,7 @@ pub(super) fn find(name: &str) -> Option<&'static Tool> {
 }
 
 impl Tool {
-    /// Adds the common arguments, and the choices of the argument that selects the endpoint.
+    /// Adds the arguments that all tools have, and the choices of the argument that selects the endpoint.
     fn complete(&mut self) {
         if let Route::Chosen { by, paths } = &self.route {
             self.arguments[by]["enum"] = paths.keys().cloned().collect();

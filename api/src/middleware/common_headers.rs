@@ -1,4 +1,4 @@
-//! Common headers of every response: request id, content sniffing, caching, limits.
+//! Common headers of every response: request id, content type check, caching and limits.
 
 use axum::http::{HeaderValue, header};
 use axum::response::Response;

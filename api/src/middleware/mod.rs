@@ -1,7 +1,7 @@
 //! Middleware of every request: request id, throttle, compression, deadline, common headers, metrics, log line.
 //!
-//! Invariants: every response passes through this module, so every response has the common headers. A panic is a 500,
-//! not a dropped connection.
+//! Invariants: every response is made in this module, so that every response has the common headers. After a panic the
+//! response is 500, and the connection stays open.
 
 mod common_headers;
 mod timeout;
@@ -32,7 +32,7 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use common_headers::add_common_headers;
 
-/// Connection of a request.
+/// Connection of a request, for its address limits.
 pub(crate) struct ConnectionInfo {
     pub(crate) peer: SocketAddr,
     /// True if the peer is a trusted proxy.
@@ -40,7 +40,7 @@ pub(crate) struct ConnectionInfo {
     pub(crate) connection: Arc<ClientConnection>,
 }
 
-/// Handles a request: routes it, with all middleware around the route.
+/// Handles a request: calls the router, with all middleware around it.
 pub(crate) async fn handle_request(
     app: App,
     router: Router,
@@ -86,7 +86,7 @@ pub(crate) async fn handle_request(
     response
 }
 
-/// Calls the router within the deadline, and compresses the response if the request allows it.
+/// Calls the router within the deadline. Compresses the response if the request allows it.
 async fn routed(app: &App, mut router: Router, request: Request) -> Response {
     // A response has a separate deadline, which begins after the wait for a permit.
     let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
@@ -114,7 +114,7 @@ async fn routed(app: &App, mut router: Router, request: Request) -> Response {
     }
 }
 
-/// Status of the router's response.
+/// Status of the response that the router returned.
 #[derive(Clone, Copy)]
 struct RoutedStatus(StatusCode);
 
@@ -125,7 +125,7 @@ fn no_acceptable_encoding() -> ApiError {
     }
 }
 
-/// True if the request names its host as RFC 9112 requires: once, and in HTTP/1.0 at most once.
+/// True if the request contains its host as RFC 9112 requires: exactly once, or in HTTP/1.0 at most once.
 fn has_valid_host(request: &Request) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let is_valid = |host: &HeaderValue| {
@@ -145,7 +145,7 @@ fn invalid_host() -> ApiError {
     }
 }
 
-/// Response to a protocol error, with hyper's status. The client's address is charged as for a request.
+/// Response to a protocol error, with the status of hyper's reply. The client's address is charged as for a request.
 pub(crate) fn respond_to_protocol_error(app: &App, client: IpAddr, status: StatusCode) -> Response {
     let (error, left) = match app.throttle.charge_call(client) {
         Ok(left) => (protocol_error(status), left),

@@ -1,7 +1,7 @@
 //! Deadline and panic handler of a request.
 //!
-//! tower-http's layers cannot render the service's error body. `TimeoutLayer` responds with an empty body, and
-//! `CatchPanicLayer` boxes every response body a second time.
+//! The layers of tower-http are not used, because they cannot render the error body of the service. `TimeoutLayer`
+//! responds with an empty body, and `CatchPanicLayer` boxes every response body a second time.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -12,7 +12,7 @@ use futures::FutureExt;
 
 use crate::error::ApiError;
 
-/// Runs a handler until the deadline. A timeout is a 503, a panic a 500.
+/// Runs a handler until the deadline. After a timeout the response is 503, after a panic 500.
 pub(super) async fn with_deadline(
     deadline: Duration,
     handler: impl Future<Output = Result<Response, Infallible>>,

@@ -8,7 +8,7 @@ use tracing::field::Empty;
 
 use crate::connection::request_id::RequestId;
 
-/// Creates the span of a request, as a child of the caller's span if the request names one.
+/// Creates the span of a request. If the request has a trace context, the span is a child of the client's span.
 pub(super) fn request_span(request: &Request, id: &RequestId) -> Span {
     if !tracing::enabled!(target: SPAN_TARGET, tracing::Level::INFO) {
         return Span::none();
@@ -27,7 +27,7 @@ pub(super) fn request_span(request: &Request, id: &RequestId) -> Span {
     span
 }
 
-/// Records the response in the span. The span contains the route's template, not the path that the client sent.
+/// Records the response in the span. The span contains the template of the route instead of the client's path.
 pub(super) fn record_response(span: &Span, method: &Method, route: Option<&MatchedPath>, status: StatusCode) {
     if span.is_disabled() {
         return;

@@ -1,7 +1,7 @@
 //! Pagination cursors: signed, and bound to the request's filters.
 //!
-//! Invariant: the service accepts only cursors it issued. A changed cursor, or one for other filters, is refused. A
-//! cursor contains values of the last row, never a position, so no row is skipped or repeated.
+//! Invariant: the service accepts only cursors that it issued. A changed cursor, or a cursor for other filters, is
+//! refused. A cursor contains values of the last row instead of a position, so that no row is skipped or repeated.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,7 +17,7 @@ const SIGNATURE: usize = 16;
 #[derive(Clone)]
 pub(crate) struct CursorSigner {
     mac: Hmac<Sha256>,
-    /// Previous secret during a rotation: it verifies cursors but signs none.
+    /// Previous secret during a rotation. It verifies cursors, but does not sign them.
     previous: Option<Hmac<Sha256>>,
 }
 
@@ -28,7 +28,7 @@ impl std::fmt::Debug for CursorSigner {
 }
 
 impl CursorSigner {
-    /// Creates a signer with the shared secret, or with a random one for this process.
+    /// Creates a signer with the shared secret, or with a random secret for this process.
     pub(crate) fn new(
         secret: Option<&SecretString>,
         previous: Option<&SecretString>,
@@ -39,7 +39,7 @@ impl CursorSigner {
         Ok(Self { mac: Hmac::new_from_slice(key)?, previous: previous.transpose()? })
     }
 
-    /// Encodes and signs a cursor that continues after the row with these key values.
+    /// Encodes and signs a cursor. The next page starts after the row with these key values.
     pub(crate) fn seal(&self, key: &[Option<String>], filters: &str) -> String {
         let payload = serde_json::json!(key).to_string().into_bytes();
         let mut bytes = sign(&self.mac, &payload, filters).to_vec();
@@ -47,7 +47,7 @@ impl CursorSigner {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Verifies and decodes a cursor. Returns its key values, or `None` for a text that is no cursor of these filters.
+    /// Verifies and decodes a cursor. Returns its key values; `None` for a text that is not a cursor for these filters.
     pub(crate) fn open(&self, cursor: &str, filters: &str) -> Option<Vec<Option<String>>> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
         let (signature, payload) = bytes.split_at_checked(SIGNATURE)?;

@@ -5,21 +5,21 @@ use utoipa::IntoParams;
 
 use super::ParameterReader;
 
-/// Date range with inclusive bounds; `None` is unbounded.
+/// Date range with inclusive bounds. A bound of `None` has no effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct DateRange {
     pub(crate) start: Option<NaiveDate>,
     pub(crate) end: Option<NaiveDate>,
 }
 
-/// Date ranges of a dividend's declaration and record dates.
+/// Date ranges for the declaration date and the record date of a dividend.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OtherDateRanges {
     pub(crate) declared: DateRange,
     pub(crate) record: DateRange,
 }
 
-/// OpenAPI documentation of the declaration and record date parameters.
+/// OpenAPI documentation of the parameters for declaration date and record date.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Reader::other_days reads")]
@@ -34,7 +34,7 @@ pub(super) struct OtherDateParameters {
     record_to: Option<NaiveDate>,
 }
 
-/// Parameter names of [`OtherDateRanges`].
+/// Names of the parameters in [`OtherDateRanges`].
 pub(crate) const OTHER_DATE_PARAMETERS: [&str; 4] =
     ["declared_from", "declared_to", "record_from", "record_to"];
 
@@ -53,7 +53,7 @@ impl ParameterReader<'_> {
         }
     }
 
-    /// Reads both bounds. An end before the start is an error.
+    /// Reads both bounds. It is an error if the last day is before the first day.
     fn read_days(&mut self, first: &'static str, last: &'static str) -> DateRange {
         let (start, end) = (self.read_date(first), self.read_date(last));
         let ordered = start.zip(end).is_none_or(|(start, end)| start <= end);

@@ -1,6 +1,7 @@
-//! Facet index: the names that each filter accepts. Matches a client's word to them, and suggests similar names.
+//! Facet index: the names that each filter accepts. It finds the served name for a client's text, and suggests similar
+//! names.
 //!
-//! Comparison ignores case and punctuation, so a name and its slug are equal.
+//! The comparison ignores case and punctuation, so that a name and its slug are equal.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,22 +17,22 @@ const COMMAS: usize = 4;
 const SUGGESTED: usize = 20;
 
 text_enum! {
-    /// Filter whose values are names.
+    /// Filter that accepts names.
     pub enum FilterField {
         Sector = "sector", Industry = "industry", Exchange = "exchange", Country = "country", Index = "index",
         Issuer = "issuer", AssetClass = "asset_class", Category = "category", Strategy = "strategy",
     }
 }
 
-/// Served names of every filter in one version of the data.
+/// Served names of every filter, in one version of the data.
 #[derive(Debug, Default)]
 pub(crate) struct FacetIndex(BTreeMap<FilterField, FacetNames>);
 
-/// Error for a filter value that is no served name, with similar names.
+/// Error for a filter value that is not a served name, with similar names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnknownFacet {
     pub(crate) word: String,
-    /// Known names, most similar first.
+    /// Known names. The most similar name is first.
     pub(crate) nearest: Vec<String>,
 }
 
@@ -45,13 +46,13 @@ impl FacetIndex {
         self.0.entry(field).or_default().insert(name);
     }
 
-    /// Names of a filter together with additional names.
+    /// Names of a filter, and additional names.
     pub(crate) fn names_with(&self, field: FilterField, others: FacetNames) -> FacetNames {
         let known = self.0.get(&field).into_iter().flat_map(FacetNames::names);
         known.chain(others.names()).cloned().collect()
     }
 
-    /// Resolves a comma-separated list to served names.
+    /// Finds the served names for a comma-separated list.
     pub(crate) fn resolve(&self, field: FilterField, text: &str) -> Result<Vec<String>, UnknownFacet> {
         static NONE: FacetNames = FacetNames(BTreeMap::new());
         self.0.get(&field).unwrap_or(&NONE).resolve(standard(field), text)
@@ -82,7 +83,7 @@ impl FacetNames {
         }
     }
 
-    /// Resolves a comma-separated list to served names. Names of a standard are accepted too.
+    /// Finds the served names for a comma-separated list. Names of the standard are accepted too.
     pub(crate) fn resolve(&self, standard: StandardNames, text: &str) -> Result<Vec<String>, UnknownFacet> {
         let parts: Vec<&str> = text.split(',').collect();
         let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
@@ -128,10 +129,10 @@ impl FacetNames {
     }
 }
 
-/// Standard names, known without loaded data.
+/// Names of a standard, which are known without loaded data.
 #[derive(Clone, Copy)]
 pub(crate) struct StandardNames {
-    /// Served code of a standard name.
+    /// Served code for a name of the standard.
     find: fn(&str) -> Option<&'static str>,
     /// Served codes, each with its names.
     spellings: fn() -> Vec<(&'static str, &'static str)>,
@@ -166,14 +167,14 @@ fn standard(field: FilterField) -> StandardNames {
     }
 }
 
-/// Sorts words by similarity to the client's text, most similar first.
+/// Sorts words by their similarity to the client's text. The most similar word is first.
 pub(crate) fn sort_by_similarity(mut words: Vec<String>, text: &str) -> Vec<String> {
     let wanted = trigrams(&text.to_lowercase());
     words.sort_unstable_by(|a, b| similarity_key(&wanted, a).cmp(&similarity_key(&wanted, b)));
     words
 }
 
-/// Sort key of a name: mutual similarity, then length, then alphabetical order.
+/// Sort key of a name: similarity in both directions, then length, then alphabetical order.
 fn similarity_key<'a>(wanted: &[u32], name: &'a str) -> (Reverse<u32>, usize, &'a str) {
     let parts = trigrams(&name.to_lowercase());
     (

@@ -1,7 +1,7 @@
-//! Keyset pagination of rows in memory: sort, continue after the cursor's row, cut.
+//! Keyset pagination of rows in memory: sorted rows after the row of the cursor, up to the page limit.
 //!
-//! Invariants: nulls come last in both directions. Ties are broken by a unique key, ascending, so that pages neither
-//! skip nor repeat rows.
+//! Invariants: nulls come last in both directions. Rows with equal sort keys are ordered by a unique key, ascending, so
+//! that pages neither skip nor repeat rows.
 
 use std::array;
 use std::borrow::Cow;
@@ -42,14 +42,14 @@ impl SortValue<'_> {
     }
 }
 
-/// Row that pages can sort by: values of its sort keys, and a unique tie-breaker.
+/// Row that a list can sort: the values of its sort keys, and a unique tie-breaker.
 pub(crate) trait Sortable {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>>;
-    /// Unique value of the row within the list.
+    /// Value that is unique among the rows of the list.
     fn tie_breaker(&self) -> Cow<'_, str>;
 }
 
-/// Sort position of a row: values of the sort keys, then the tie-breaker.
+/// Position of a row in the order: values of the sort keys, then the tie-breaker.
 struct SortPosition<'a>([Option<SortValue<'a>>; MOST_KEYS], Cow<'a, str>);
 
 impl<'a> SortPosition<'a> {
@@ -103,7 +103,8 @@ impl Page {
         (placed.into_iter().map(|(_, row)| row).collect(), cursor)
     }
 
-    /// Unsorted rows of the page, and true if more rows follow. Memory is proportional to the page, not to the list.
+    /// Unsorted rows of the page. The flag is true if more rows follow. The memory depends on the size of the page, not
+    /// of the list.
     fn take_first<'a, T>(
         &self,
         rows: impl Iterator<Item = (SortPosition<'a>, T)>,

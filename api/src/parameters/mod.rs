@@ -1,7 +1,7 @@
 //! Request parameters: parsed once into types, with all errors collected.
 //!
 //! Invariants: parsing does no I/O. Unknown, repeated and conflicting parameters are errors. A route accepts exactly
-//! the parameters that its `read` requests, so `allowed` in a 400 is complete.
+//! the parameters that its `read` reads, so that `allowed` in a 400 is complete.
 
 pub(crate) mod cursor;
 mod date_range;

@@ -1,4 +1,4 @@
-//! Numeric parameters: bounded and exact, without binary floats.
+//! Numeric parameters. They have bounds, and are exact without binary floats.
 
 use std::ops::RangeInclusive;
 
@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::ParameterReader;
 
-/// Bound above all figures of the service.
+/// Number above all figures of the service.
 const MOST: i64 = 9_999_999_999_999_999;
-/// Maximum length of a number. The shortest form of a double is shorter.
+/// Maximum length of a number, in characters. The shortest form of any double is shorter.
 const LONGEST: usize = 40;
 
 /// Bounds of a decimal parameter, both inclusive.
@@ -21,7 +21,7 @@ pub(crate) enum Bounds {
     SignedPercent,
     /// 0 or more.
     Amount,
-    /// A fixed minimum or more.
+    /// The given minimum or more.
     AtLeast(i64),
     /// Any representable number.
     Any,
@@ -57,7 +57,7 @@ impl ParameterReader<'_> {
         number.unwrap_or(default)
     }
 
-    /// Reads a decimal within bounds, parsed exactly.
+    /// Reads a decimal within bounds. It is parsed exactly.
     pub(crate) fn read_decimal(&mut self, name: &'static str, bounds: Bounds) -> Option<Decimal> {
         let (low, high) = bounds.range();
         let schema = || json!({ "type": "number", "format": "decimal", "minimum": low, "maximum": high });
@@ -95,8 +95,8 @@ fn plain_integer(text: &str) -> Option<i64> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// Parses a number in JSON notation for comparison with figures. A number too close to zero becomes the smallest
-/// representable one. No figure lies between the two.
+/// Parses a number in JSON notation, for comparison with figures. A number too close to zero is replaced by the
+/// smallest representable number. No figure lies between the two.
 fn threshold(text: &str) -> Option<Decimal> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let digits = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
@@ -116,7 +116,7 @@ fn threshold(text: &str) -> Option<Decimal> {
     Some(value.normalize())
 }
 
-/// Divides a number by a power of ten. A too small result becomes the smallest number of its sign.
+/// Divides a number by a power of ten. A result too close to zero is replaced by the smallest number of the same sign.
 fn shifted(number: Decimal, places: u32) -> Decimal {
     let scale = places.saturating_add(number.scale());
     let smallest = || match number {

@@ -1,6 +1,8 @@
-//! OpenAPI parameters of an endpoint: schemas from its reader, descriptions from its struct.
+//! OpenAPI parameters of an endpoint. Their schemas come from the endpoint's reader, their descriptions from its
+//! struct.
 //!
-//! Invariant: bounds, words and defaults come from the enforcing code, so the document cannot differ from it.
+//! Invariant: bounds, words and defaults come from the code that enforces them, so that the document cannot differ from
+//! the code.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -37,7 +39,7 @@ impl<P: Parameters + IntoParams> IntoParams for DocumentedParameters<P> {
     }
 }
 
-/// All parameters that `P` reads.
+/// Specifications of all parameters that `P` reads.
 fn recorded_specs<P: Parameters>() -> Vec<ParameterSpec> {
     let headers = HeaderMap::new();
     let Ok(signer) = CursorSigner::new(None, None) else { return vec![] };
@@ -49,7 +51,7 @@ fn recorded_specs<P: Parameters>() -> Vec<ParameterSpec> {
 }
 
 impl ParameterSpec {
-    /// The parameter with the written description, default and example for its name.
+    /// Parameter with the description, default and example that are documented for its name.
     fn documented_by(self, documented: &[Parameter]) -> Parameter {
         let words = documented.iter().find(|parameter| parameter.name == self.name);
         let is_list = self.schema["type"] == "array";

@@ -29,19 +29,19 @@ pub(crate) struct Output {
 pub(crate) struct OutputParameters {
     /// Names of the fields to return, comma-separated. Default: all.
     fields: Option<String>,
-    /// Media type of the response. Default: the one that the Accept header prefers, else json.
+    /// Media type of the response. Default: the media type that the Accept header prefers, else json.
     format: Option<String>,
-    /// Form of decimals in JSON: exact numbers (default) or strings. Without effect in CSV.
+    /// Form of decimals in JSON: exact numbers (default) or strings. It has no effect in CSV.
     decimals: Option<String>,
 }
 
 impl ParameterReader<'_> {
-    /// Reads `fields`, `format` and `decimals` for a resource with these columns.
+    /// Reads `fields`, `format` and `decimals` for a resource with these fields.
     pub(crate) fn read_output(&mut self, columns: &'static [&'static str]) -> Output {
         self.read_output_with_csv(columns, columns)
     }
 
-    /// As `output`, for resources with different CSV columns.
+    /// Reads `fields`, `format` and `decimals` for a resource whose CSV has other columns.
     pub(crate) fn read_output_with_csv(
         &mut self,
         of_json: &'static [&'static str],
@@ -60,7 +60,8 @@ impl ParameterReader<'_> {
         Output { format, text_decimals, columns, fields }
     }
 
-    /// Names from `columns`. The document also lists the fields that only the other format has.
+    /// Reads names of fields. `columns` are the accepted names. The document also lists the fields that only the other
+    /// format has.
     fn read_fields(
         &mut self,
         columns: &'static [&'static str],
@@ -83,7 +84,7 @@ impl ParameterReader<'_> {
         Some(columns.iter().copied().filter(|column| names.contains(column)).collect())
     }
 
-    /// CSV if the `Accept` header ranks it above JSON.
+    /// Format by the `Accept` header: CSV if its quality is above the quality of JSON.
     fn accepted(&self) -> ResponseFormat {
         let Some(accept) = self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
             return ResponseFormat::Json;

@@ -28,7 +28,7 @@ impl std::fmt::Display for Direction {
 pub(crate) struct PageOptions {
     pub(crate) default_limit: i64,
     pub(crate) most: i64,
-    /// Sort keys; empty for a fixed order.
+    /// Keys by which the list can be sorted; empty for a fixed order.
     pub(crate) keys: &'static [&'static str],
     /// Default order.
     pub(crate) order: &'static [(&'static str, Direction)],
@@ -41,9 +41,9 @@ pub(crate) struct Page {
     pub(crate) limit: i64,
     /// Sort keys, most significant first.
     pub(crate) order: Vec<(&'static str, Direction)>,
-    /// Last row of the previous page: values of its sort keys, and its unique tie-breaker.
+    /// Last row of the previous page: the values of its sort keys, and its unique tie-breaker.
     pub(crate) after: Option<Vec<Option<String>>>,
-    /// `sync_from` of the list's first page. It covers changes made while the client reads the pages.
+    /// `sync_from` of the first page of the list. It covers changes that are made while the client reads the pages.
     pub(crate) sync_from: Option<String>,
     filters: String,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Page {
 pub(crate) struct PagingParameters {
     /// Maximum number of rows on a page.
     limit: Option<i64>,
-    /// `next_cursor` of the previous page; requires the same filters and order.
+    /// `next_cursor` of the previous page. Filters and order must be the same as in that request.
     cursor: Option<String>,
     /// Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
     sort: Option<String>,
@@ -128,31 +128,32 @@ impl Page {
         self.order.first().map_or(Direction::Ascending, |(_, direction)| *direction)
     }
 
-    /// The limit as a row count.
+    /// Maximum number of rows on the page, as a `usize`.
     #[expect(clippy::cast_possible_truncation, reason = "the limit is bounded far below")]
     pub(crate) fn row_limit(&self) -> usize {
         debug_assert!(self.limit > 0, "the least limit is 1");
         self.limit.unsigned_abs() as usize
     }
 
-    /// Key value of the cursor at this position.
+    /// Value of a sort key in the cursor. `position` is the position of the key in the order.
     pub(crate) fn after_value(&self, position: usize) -> Option<&str> {
         self.after.as_ref()?.get(position)?.as_deref()
     }
 
-    /// Signed cursor of the page after a row with these key values.
+    /// Signed cursor of the page after the row with these key values.
     pub(crate) fn cursor(&self, key: &[Option<String>], signer: &CursorSigner) -> String {
         let sealed: Vec<Option<String>> = key.iter().cloned().chain([self.sync_from.clone()]).collect();
         signer.seal(&sealed, &self.filters)
     }
 
-    /// Copy of the page with a `sync_from`. The first page takes the given one. Later pages keep the one in
+    /// Copy of the page with a `sync_from`. On the first page, the given value is used. Later pages keep the value in
     /// their cursor.
     pub(crate) fn with_sync_from(&self, sync_from: Option<String>) -> Self {
         Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }
 
-    /// Removes the probe row beyond the page. Returns the cursor of the next page if one exists.
+    /// Removes the additional row that shows if there is a next page. Returns the cursor of the next page; `None` on
+    /// the last page.
     pub(crate) fn split_off_next_cursor<T>(
         &self,
         rows: &mut Vec<T>,

@@ -1,4 +1,4 @@
-//! Parameter set of an endpoint: the trait that every endpoint's parameters implement.
+//! Parameter set of an endpoint: the trait that the parameters of every endpoint implement.
 
 use chrono::NaiveDate;
 
@@ -7,24 +7,25 @@ use crate::auth::tier::Tier;
 
 /// Parameter set of one endpoint.
 pub(crate) trait Parameters: Sized + Send + Sync + 'static {
-    /// Name of the gated feature for a 403. Unused if every tier has access.
+    /// Feature name in a 403. It is not used if every tier has access.
     const FEATURE: &'static str = "";
     /// True if the response differs by tier.
     const TIER_MATTERS: bool = false;
-    /// True if every response of the endpoint is expensive. Otherwise only responses with many rows are.
+    /// True if every response of the endpoint is expensive. Otherwise, only responses with many rows are expensive.
     const IS_COSTLY: bool = false;
-    /// True if an endpoint exists. Requests without one count against no quota and accept any parameters.
+    /// True if the request has an endpoint. A request without an endpoint does not count against the quota and accepts
+    /// any parameters.
     const ROUTED: bool = true;
 
-    /// Reads all accepted parameters. Errors are collected in the reader.
+    /// Reads all accepted parameters. The reader collects the errors.
     fn read(reader: &mut ParameterReader<'_>) -> Self;
 
-    /// Minimum tier of these parameters beyond the endpoint's, and the feature name.
+    /// Minimum tier of these parameters, if it is above the endpoint's tier, and the name of the feature.
     fn needs(&self) -> Option<(Tier, &'static str)> {
         None
     }
 
-    /// Oldest day that the request names, which must be within the tier's history.
+    /// Oldest day in the request. It must be within the tier's history.
     fn oldest(&self) -> Option<NaiveDate> {
         None
     }

@@ -15,11 +15,11 @@ use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::{FacetIndex, UnknownFacet, sort_by_similarity};
 use crate::parameters::served_rules::ServedRules;
 
-/// Usual maximum number of parameters.
+/// Initial capacity for parameters. It is usually sufficient.
 const PARAMETERS: usize = 16;
 /// Number of JSON rows above which a response is expensive.
 const MANY_ROWS: i64 = 1_000;
-/// Number of CSV rows above which a response is expensive. CSV is written cell by cell.
+/// Number of CSV rows above which a response is expensive. It is lower, because CSV is written cell by cell.
 const MANY_ROWS_OF_CSV: i64 = 500;
 
 /// Unparsed parameters of a request.
@@ -31,7 +31,7 @@ pub(crate) struct ParameterReader<'a> {
     pub(super) errors: Vec<ParameterError>,
     pub(super) bad_cursor: bool,
     pub(super) format: ResponseFormat,
-    /// Maximum number of requested rows, known after `page`.
+    /// Maximum number of requested rows. It is known after the page options were read.
     pub(super) rows: i64,
     pub(super) headers: &'a HeaderMap,
     pub(super) signer: &'a CursorSigner,
@@ -39,11 +39,11 @@ pub(crate) struct ParameterReader<'a> {
     today: NaiveDate,
     /// Rules of the served figures.
     served_rules: Arc<ServedRules>,
-    /// Names for the filters. Without them, names are not checked.
+    /// Names for the filters. If there are none, names are not checked.
     pub(super) facet_index: Option<&'a FacetIndex>,
     /// True if a name was not checked.
     pub(super) needs_facet_index: bool,
-    /// Recorded parameters while the reader documents an endpoint.
+    /// Parameters that were read, while the reader documents an endpoint.
     pub(super) accepted: Option<Vec<ParameterSpec>>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> ParameterReader<'a> {
         }
     }
 
-    /// Adds the index of filter names.
+    /// Same reader with the index of filter names.
     pub(crate) fn with_facet_index(self, facet_index: Option<&'a FacetIndex>) -> Self {
         Self { facet_index, ..self }
     }
@@ -87,7 +87,7 @@ impl<'a> ParameterReader<'a> {
         &self.served_rules
     }
 
-    /// True if a name was not checked for lack of a vocabulary.
+    /// True if a name was not checked, because there was no index of filter names.
     pub(crate) fn needs_facet_index(&self) -> bool {
         self.needs_facet_index
     }
@@ -101,7 +101,7 @@ impl<'a> ParameterReader<'a> {
         self.today
     }
 
-    /// Media type of the response, known after `output`.
+    /// Format of the response. It is known after the output options were read.
     pub(crate) fn format(&self) -> ResponseFormat {
         self.format
     }
@@ -111,7 +111,7 @@ impl<'a> ParameterReader<'a> {
         self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
     }
 
-    /// Returns all errors, including unknown and repeated parameters.
+    /// Returns all errors, including errors for unknown and repeated parameters.
     pub(crate) fn finish(mut self) -> Result<(), ParameterErrors> {
         let mut names: Vec<&str> = Vec::new();
         let mut found = Vec::new();
@@ -155,7 +155,7 @@ impl<'a> ParameterReader<'a> {
         }
     }
 
-    /// Records the accepted values of a parameter for the document.
+    /// Records the accepted values of a parameter for the OpenAPI document.
     fn record_spec(&mut self, place: ParameterLocation, name: &'static str, schema: impl FnOnce() -> Value) {
         if let Some(accepted) = &mut self.accepted {
             accepted.push(ParameterSpec {
@@ -167,7 +167,7 @@ impl<'a> ParameterReader<'a> {
         }
     }
 
-    /// Reads a decoded path segment.
+    /// Reads a segment of the path, decoded.
     pub(crate) fn read_path(&mut self, name: &'static str) -> String {
         self.record_spec(ParameterLocation::Path, name, || json!({ "type": "string", "minLength": 1 }));
         self.path
@@ -177,7 +177,7 @@ impl<'a> ParameterReader<'a> {
             .unwrap_or_default()
     }
 
-    /// Records an error if the parameter, read before, is absent.
+    /// Records an error if a parameter, which was already read, is absent.
     pub(crate) fn require_given(&mut self, name: &'static str) {
         self.require(self.is_given(name), name, "is required");
         let accepted = self.accepted.iter_mut().flatten().find(|accepted| accepted.name == name);
@@ -192,7 +192,7 @@ impl<'a> ParameterReader<'a> {
         self.require(given, name, &format!("is required without {other}"));
     }
 
-    /// Reads a parameter described by `schema`. An empty value is an error.
+    /// Reads a parameter whose values `schema` describes. An empty value is an error.
     pub(super) fn read_value(
         &mut self,
         name: &'static str,
@@ -244,7 +244,7 @@ impl<'a> ParameterReader<'a> {
         date
     }
 
-    /// Reads one of these words.
+    /// Reads one word of the list.
     pub(crate) fn read_word<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<T> {
         let value = self.read_value(name, || json!({ "type": "string", "enum": strings(words) }))?;
         let found = words.iter().copied().find(|word| word.to_string() == value);
@@ -254,7 +254,7 @@ impl<'a> ParameterReader<'a> {
         found
     }
 
-    /// Reads comma-separated words from this list, in any case.
+    /// Reads comma-separated words of the list, in any case.
     pub(crate) fn read_words<T: Copy + Display>(
         &mut self,
         name: &'static str,
@@ -281,7 +281,7 @@ impl<'a> ParameterReader<'a> {
         self.errors.push(ParameterError::unknown_value(name, unknown));
     }
 
-    /// Filters that a cursor is bound to: the route and all parameters that select or sort rows.
+    /// Filters to which a cursor is bound: the route, and all parameters that select or sort rows.
     pub(super) fn filters(&self) -> String {
         let free = ["cursor", "limit", "format", "decimals", "fields"];
         let mut pairs: Vec<_> =
@@ -296,7 +296,7 @@ fn strings<T: Display>(words: &[T]) -> Vec<String> {
     words.iter().map(ToString::to_string).collect()
 }
 
-/// Parses `YYYY-MM-DD` only.
+/// Parses a day in the form `YYYY-MM-DD` only.
 fn parse_date(text: &str) -> Option<NaiveDate> {
     let shaped = text.len() == 10
         && text

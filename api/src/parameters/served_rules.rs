@@ -1,4 +1,4 @@
-//! Served rules: rule parameters behind the figures of the served generation.
+//! Served rules: the rule parameters from which the figures of the served generation were derived.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use rust_decimal::prelude::ToPrimitive;
 use serde::Serialize;
 use tokio_postgres::Row;
 
-/// Rules of a generation, with the operator's note.
+/// Rule parameters of a generation, with the operator's note.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub(crate) struct ServedRules {
     /// Value of `metrics.method_version`.
     pub(crate) version: String,
     /// Rule parameters with non-default values, by name.
     pub(crate) rules: BTreeMap<String, String>,
-    /// Note of the operator at the promotion.
+    /// Operator's note about the promotion.
     pub(crate) note: Option<String>,
 }
 
@@ -26,14 +26,14 @@ impl ServedRules {
         Ok(Self { version: row.try_get("method_version")?, rules, note: row.try_get("note")? })
     }
 
-    /// Value of an integer rule: the deviating one, else the default.
+    /// Value of an integer parameter: its own value if it differs from the default, else the default.
     pub(crate) fn integer_rule(&self, rule: &str) -> i64 {
         let deviating = self.rules.get(rule).and_then(|text| text.parse().ok());
         let default = || Rules::PARAMETERS.iter().find(|known| known.name == rule)?.default.to_i64();
         deviating.or_else(default).unwrap_or_default()
     }
 
-    /// True for the default rules without a note.
+    /// True if all parameters have their defaults and there is no note.
     pub(crate) fn is_default(&self) -> bool {
         self.rules.is_empty() && self.note.is_none()
     }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-/// Regular expression for text with a visible character and without control characters.
+/// Regular expression for a text without control characters that has at least one visible character.
 pub(super) const TEXT: &str =
     r"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F][^\u0000-\u001F\u007F-\u009F]*$";
-/// Regular expression for a symbol in a comma-separated list: printable ASCII, not blank.
+/// Regular expression for a symbol in a comma-separated list: printable ASCII characters, not all blank.
 pub(super) const ITEM: &str = r"^[ -+\x2D-~]*[!-+\x2D-~][ -+\x2D-~]*$";
 
 /// Location of a parameter.
@@ -15,7 +15,7 @@ pub(super) enum ParameterLocation {
     Query,
 }
 
-/// Accepted values of a parameter, recorded by its reader.
+/// Accepted values of a parameter, as its reader records them.
 #[derive(Debug)]
 pub(super) struct ParameterSpec {
     pub(super) place: ParameterLocation,

@@ -1,4 +1,4 @@
-//! Symbols in paths and lists: parses vendor spellings into one canonical form.
+//! Symbols in paths and lists. Every vendor's spelling is parsed into the canonical form.
 
 use market::symbol::Symbol;
 use serde_json::json;
@@ -7,10 +7,11 @@ use utoipa::IntoParams;
 use super::ParameterReader;
 use super::spec::ITEM;
 
-/// Maximum length of a list item, in characters. All tickers are shorter, and a thousand items fit into a request head.
+/// Maximum length of a list item, in characters. All tickers are shorter. A request head has room for a thousand such
+/// items.
 const LONGEST: usize = 24;
 
-/// Symbol in a path. An invalid ticker leads to a 404, like an unknown one.
+/// Symbol in a path. The response for an invalid ticker is a 404, as for an unknown ticker.
 #[derive(Debug, Clone)]
 pub(crate) struct PathSymbol {
     /// Symbol as the client wrote it, truncated.
@@ -18,7 +19,7 @@ pub(crate) struct PathSymbol {
     symbol: Option<Symbol>,
 }
 
-/// Documents the symbol in a path.
+/// Documentation of the symbol in a path.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Path)]
 #[expect(dead_code, reason = "documents what Reader::symbol reads")]
@@ -29,12 +30,12 @@ pub(crate) struct SymbolPath {
 }
 
 impl PathSymbol {
-    /// The symbol as a list of one.
+    /// List that contains only this symbol.
     pub(crate) fn to_list(&self) -> SymbolList {
         SymbolList(vec![ListedSymbol { text: self.text.clone(), candidates: self.candidates() }])
     }
 
-    /// Spellings to look up, in order of preference.
+    /// Spellings to look up, the most likely first.
     pub(crate) fn candidates(&self) -> Vec<String> {
         self.symbol.as_ref().map(spellings).unwrap_or_default()
     }
@@ -44,7 +45,7 @@ fn spellings(symbol: &Symbol) -> Vec<String> {
     symbol.spellings().map(|symbol| symbol.as_str().to_owned()).collect()
 }
 
-/// Symbol of a list, in request order.
+/// Symbol in a list.
 #[derive(Debug, Clone)]
 pub(crate) struct ListedSymbol {
     pub(crate) text: String,
@@ -56,7 +57,7 @@ pub(crate) struct ListedSymbol {
 pub(crate) struct SymbolList(pub(crate) Vec<ListedSymbol>);
 
 impl SymbolList {
-    /// Positions and candidates as parallel columns, for a look-up in one statement.
+    /// Positions and spellings as parallel columns, so that one statement can look up all symbols.
     pub(crate) fn to_columns(&self) -> (Vec<i32>, Vec<String>) {
         let listed = self.0.iter().zip(0i32..);
         listed
@@ -68,7 +69,7 @@ impl SymbolList {
 }
 
 impl ParameterReader<'_> {
-    /// Reads `{symbol}` of the path.
+    /// Reads the path segment `{symbol}`.
     pub(crate) fn read_symbol(&mut self) -> PathSymbol {
         let mut text = self.read_path("symbol");
         let symbol = Symbol::parse(&text).ok();
@@ -78,7 +79,7 @@ impl ParameterReader<'_> {
         PathSymbol { text, symbol }
     }
 
-    /// Reads `symbols`: at most `most`, deduplicated.
+    /// Reads the list `symbols` of at most `most` symbols, without repetitions.
     pub(crate) fn read_symbols(&mut self, most: usize) -> Option<SymbolList> {
         let item = || json!({ "type": "string", "minLength": 1, "maxLength": LONGEST, "pattern": ITEM });
         let schema = || json!({ "type": "array", "minItems": 1, "maxItems": most, "items": item() });
@@ -113,7 +114,7 @@ impl ParameterReader<'_> {
         Some(SymbolList(list))
     }
 
-    /// Reads `symbols` as a required parameter.
+    /// Reads the list `symbols` as a required parameter.
     pub(crate) fn read_required_symbols(&mut self, most: usize) -> SymbolList {
         let symbols = self.read_symbols(most);
         self.require_given("symbols");

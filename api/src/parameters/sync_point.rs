@@ -1,15 +1,15 @@
-//! `updated_since`: synchronization point of a client's copy.
+//! `updated_since`: point from which the client's copy is synchronized.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use super::ParameterReader;
 
-/// Pattern of a `sync_from` or an instant.
+/// Regular expression for a `sync_from` or an instant.
 const PATTERN: &str =
     "^([0-9a-f]{8}\\.[0-9]{1,18}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z)$";
 
-/// Synchronization point of a client's copy.
+/// Point from which the client's copy is synchronized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SyncPoint {
     /// `meta.sync_from` of a response.
@@ -37,7 +37,8 @@ impl SyncPoint {
 }
 
 impl ParameterReader<'_> {
-    /// Reads `updated_since`. It conflicts with filters, because a row that left a filter would not be reported.
+    /// Reads `updated_since`. It conflicts with filters: a row that a change removes from a filter would not be
+    /// reported.
     pub(crate) fn read_updated_since(&mut self, filters: &[&'static str]) -> Option<SyncPoint> {
         let text = self.read_value("updated_since", || json!({ "type": "string", "pattern": PATTERN }))?;
         for filter in filters {

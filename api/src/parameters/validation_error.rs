@@ -27,7 +27,7 @@ impl ParameterError {
     }
 }
 
-/// Truncates a client's text, so that messages stay short.
+/// Truncates a text of the client, so that messages stay short.
 pub(super) fn truncate_for_message(text: &str) -> String {
     text.chars().take(64).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use deadpool_postgres::{BuildError, PoolError};
 use tokio_postgres::Error;
 
-/// Error of a read query. It is `Clone`, because one failure is reported to all look-ups of a batch.
+/// Error of a read query. The type is `Clone`, because one failure is reported to all look-ups of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QueryError {
     #[error("No stock with symbol {0}")]
@@ -27,10 +27,10 @@ pub(crate) enum QueryError {
     Silent,
     #[error("cannot read: the connection to Postgres ended")]
     Ended,
-    /// Postgres reports a transient condition: it starts, stops, or lacks a resource.
+    /// Transient condition of Postgres: it starts, stops, or lacks a resource.
     #[error("{0}")]
     Transient(Arc<str>),
-    /// Permanent error of a statement. A retry fails too.
+    /// Permanent error of a statement. A retry would fail too.
     #[error("postgres: {0}")]
     Statement(Arc<str>),
     #[error("{0}")]
@@ -67,7 +67,7 @@ impl From<BuildError> for QueryError {
 }
 
 /// True for a transient error: a lost connection, or an error of class 08, 53 or 57. An undefined schema or table is
-/// transient too, because it belongs to a dropped generation.
+/// transient too, because its generation was dropped.
 fn is_transient(error: &Error) -> bool {
     let is_io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
     let reported = error.code().is_some_and(|code| {

@@ -1,4 +1,4 @@
-//! Lag monitor: number of log messages not yet served, measured in the background.
+//! Lag monitor. It measures in the background how many log messages are not served yet.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use super::projection::Projection;
 /// Measured lag behind the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LagMeasurement {
-    /// Log messages not yet applied.
+    /// Number of log messages that are not applied yet.
     pub(crate) events: u64,
     level_at: Instant,
     seen: Instant,
 }
 
 impl LagMeasurement {
-    /// Seconds since the served data last matched the log.
+    /// Time since the served data last contained all messages of the log, in seconds.
     pub(crate) fn seconds(&self) -> u64 {
         if self.events == 0 { 0 } else { self.level_at.elapsed().as_secs() }
     }
@@ -30,13 +30,13 @@ pub(crate) struct LagMonitor(Arc<RwLock<Option<LagMeasurement>>>);
 impl LagMonitor {
     const POLL: Duration = Duration::from_secs(2);
 
-    /// Latest measurement; `None` if it is outdated or none was made.
+    /// Latest measurement; `None` if it is outdated, or if there is none.
     pub(crate) fn latest(&self) -> Option<LagMeasurement> {
         let level = *self.0.read().unwrap_or_else(PoisonError::into_inner);
         level.filter(|level| level.seen.elapsed() < Self::POLL * 4)
     }
 
-    /// Polls the stream's last sequence every two seconds. Reconnects after a loss of the connection.
+    /// Polls the last sequence of the stream every two seconds. Reconnects after the connection is lost.
     pub(crate) async fn poll_stream(self, url: String, stream: String, projection: Arc<Projection>) {
         let settings = event_log::stream::StreamSettings {
             nats_url: url,

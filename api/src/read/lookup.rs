@@ -1,4 +1,5 @@
-//! Look-ups in the pinned generation. One statement returns version and rows, so they come from one snapshot.
+//! Look-ups in the generation that a request pinned. One statement returns version and rows, so that both come from one
+//! snapshot.
 
 use std::collections::HashMap;
 
@@ -25,7 +26,7 @@ pub(crate) struct SymbolRows<T> {
     pub(crate) sync_from: Option<String>,
 }
 
-/// Runs a statement of the generation, prepared once per connection.
+/// Runs a statement in the generation. It is prepared once per connection.
 pub(crate) async fn run_query(
     generation: &ServedGeneration,
     statement: &str,
@@ -46,8 +47,8 @@ pub(crate) async fn find_one<T: FromRow>(
     Ok((version, T::from_row(&row)?))
 }
 
-/// The single row of a symbol, looked up in a batch (see [`super::lookup_batch`]). The statement selects the version, and the
-/// row or nulls.
+/// Single row of a symbol, looked up in a batch (see [`super::lookup_batch`]). The statement must select the version,
+/// and either the row or nulls.
 pub(crate) async fn find_row(
     generation: &ServedGeneration,
     statement: &'static str,
@@ -67,7 +68,7 @@ pub(crate) async fn find_row(
     }
 }
 
-/// Rows of a symbol, possibly none. The statement also selects `canonical` (null for an unknown symbol), `held` (the
+/// Rows of a symbol, or no rows. The statement must also select `canonical` (null for an unknown symbol), `held` (the
 /// number of quarantined rows) and `sync_from`.
 pub(crate) async fn find_rows<T: FromRow>(
     generation: &ServedGeneration,
@@ -90,7 +91,7 @@ pub(crate) async fn find_rows<T: FromRow>(
     })
 }
 
-/// Number of quarantined rows, from the column `held` of any row.
+/// Number of quarantined rows. The column `held` has it in every row.
 pub(crate) fn count_quarantined(rows: &[Row]) -> Result<i64, QueryError> {
     Ok(rows.first().map_or(Ok(0), |row| row.try_get("held"))?)
 }
@@ -104,17 +105,17 @@ pub(crate) async fn require_known_symbol(
     if found.iter().any(Option::is_some) { Ok(()) } else { Err(unknown_symbol_error(symbol)) }
 }
 
-/// Error of an unknown symbol.
+/// Error for an unknown symbol.
 pub(crate) fn unknown_symbol_error(symbol: &PathSymbol) -> QueryError {
     QueryError::UnknownSymbol(symbol.text.clone())
 }
 
-/// Error of a generation without a version row.
+/// Error for a generation without a version row.
 pub(crate) fn missing_version_error(generation: &ServedGeneration) -> QueryError {
     QueryError::Unversioned(generation.id)
 }
 
-/// Resolves a list of symbols to canonical ones, by position; `None` for unknown symbols.
+/// Finds the canonical symbols of a list, by position; `None` for an unknown symbol.
 pub(crate) async fn resolve_symbols(
     generation: &ServedGeneration,
     symbols: &SymbolList,
@@ -130,16 +131,16 @@ pub(crate) async fn resolve_symbols(
     Ok(resolved)
 }
 
-/// Resolved list of symbols.
+/// Canonical symbols of a list.
 #[derive(Debug, Default)]
 pub(crate) struct ResolvedSymbols {
-    /// Distinct canonical symbols; `None` without a list.
+    /// Canonical symbols, each once; `None` if there is no list.
     pub(crate) known: Option<Vec<String>>,
-    /// Unknown symbols, as written.
+    /// Unknown symbols, as the client wrote them.
     pub(crate) missing: Vec<String>,
 }
 
-/// Resolves an optional list of symbols to known and missing ones.
+/// Finds the canonical symbols of an optional list, and its unknown symbols.
 pub(crate) async fn resolve_symbol_list(
     generation: &ServedGeneration,
     symbols: Option<&SymbolList>,
@@ -157,14 +158,14 @@ pub(crate) async fn resolve_symbol_list(
     Ok(ResolvedSymbols { known: Some(known), missing })
 }
 
-/// Converts the rows that have a symbol. If a statement finds no rows, it returns the version in one row of
-/// nulls, which is left out.
+/// Converts the rows that have a symbol. A statement that finds no rows returns the version in a row of nulls, which is
+/// left out.
 pub(crate) fn rows_with_symbol<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, QueryError> {
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     Ok(present.map(T::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Starts a read-only transaction whose statements all see the same version.
+/// Starts a read-only transaction. All its statements see the same version.
 pub(crate) async fn begin_snapshot(client: &mut Object) -> Result<Transaction<'_>, QueryError> {
     let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
     Ok(builder.start().await?)
@@ -180,7 +181,7 @@ pub(crate) async fn read_version(
     Ok(DataVersion::from_row(&row.ok_or_else(|| missing_version_error(generation))?)?)
 }
 
-/// Finds the rows of canonical symbols, keyed by symbol.
+/// Rows of canonical symbols, by symbol.
 pub(crate) async fn find_by_symbol<T: FromRow>(
     generation: &ServedGeneration,
     transaction: &Transaction<'_>,

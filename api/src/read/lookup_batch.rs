@@ -1,8 +1,8 @@
-//! Batched look-ups of single rows. While a statement is in flight, look-ups queue; the next statement answers the
-//! whole queue.
+//! Batched look-ups of single rows. While a statement is running, further look-ups wait in a queue. The next statement
+//! looks up the whole queue.
 //!
-//! Invariants: every waiting look-up gets a row or an error. Abandoned look-ups are skipped. The queues end with their
-//! generation.
+//! Invariants: every waiting look-up gets a row or an error. If the caller has gone, a look-up is skipped. The queues
+//! end with their generation.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ use tokio_postgres::Row;
 use super::QueryError;
 use crate::concurrency::background_tasks::BackgroundTasks;
 
-/// Maximum number of waiting look-ups. Further ones are refused.
+/// Maximum number of waiting look-ups. Further look-ups are refused.
 const QUEUE: usize = 16_384;
 /// Maximum number of look-ups per statement.
 const BATCH: usize = 256;
@@ -23,12 +23,12 @@ const BATCH: usize = 256;
 type LookupResult = Result<Option<Row>, QueryError>;
 
 struct PendingLookup {
-    /// Candidate spellings of the symbol, in order of preference.
+    /// Spellings of the symbol to look up, the most likely first.
     candidates: Vec<String>,
     found: oneshot::Sender<LookupResult>,
 }
 
-/// One queue per statement, started at its first use.
+/// Queues of look-ups, one per statement. A queue is created when its statement is first used.
 #[derive(Debug)]
 pub(crate) struct LookupBatcher {
     tasks: BackgroundTasks,
@@ -40,8 +40,8 @@ impl LookupBatcher {
         Self { tasks, queues: Mutex::default() }
     }
 
-    /// Row of the first known candidate. The statement takes parallel arrays of positions and spellings. It returns one
-    /// row per position, in the column `ordinal`.
+    /// Row of the first spelling that is known. The statement gets parallel arrays of positions and spellings. It
+    /// returns one row per position, with the position in the column `ordinal`.
     pub(crate) async fn look_up_row(
         &self,
         pool: &Pool,
@@ -81,7 +81,7 @@ async fn run_lookups(pool: Pool, statement: &'static str, mut waiting: mpsc::Rec
     }
 }
 
-/// Rows for the look-ups of a batch, in the order of the batch.
+/// Rows that the look-ups of a batch find, in the order of the batch.
 async fn look_up(
     pool: &Pool,
     statement: &'static str,

@@ -1,7 +1,7 @@
 //! Served generation of the read tables, and its data version.
 //!
-//! Invariants: a request pins one generation for its whole duration. The connections of a new generation exist before
-//! the switch. The version of a response comes from the response's own statement.
+//! Invariants: a request uses one generation for its whole duration. The connections of a new generation are opened
+//! before the switch. The version of a response comes from the statement that reads its rows.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,26 +24,26 @@ use crate::parameters::served_rules::ServedRules;
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
-/// Polling interval. It limits the delay after a missed notification.
+/// Polling interval. It limits the delay after a lost notification.
 const POLL: Duration = Duration::from_secs(2);
 /// Pause between heartbeats.
 const BEAT: Duration = Duration::from_millis(300);
-/// Maximum time of a heartbeat. A database that hangs is reported within two seconds.
+/// Timeout of a heartbeat. A database that does not reply is detected within two seconds.
 const BEAT_TIMEOUT: Duration = Duration::from_millis(1_400);
 
-/// Data version of a response. Version and current day determine the body.
+/// Data version of a response. Version and current day determine the body of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct DataVersion {
     pub(crate) generation: i32,
     pub(crate) sequence: i64,
-    /// Newest applied session.
+    /// Newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Counter of derivations. A change of policy increases it without a new sequence.
+    /// Number of derivations so far. A policy change increases it although the sequence stays the same.
     pub(crate) position: i64,
 }
 
 impl DataVersion {
-    /// Reads the version columns that every data statement selects.
+    /// Reads the version columns, which every statement for data selects.
     pub(crate) fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             generation: row.try_get("version_generation")?,
@@ -68,12 +68,12 @@ pub(crate) struct ServedGeneration {
     batches: LookupBatcher,
     version: Arc<RwLock<DataVersion>>,
     served_rules: RwLock<Arc<ServedRules>>,
-    /// The same generation with separate connections for expensive responses.
+    /// Same generation, with separate connections for expensive responses.
     bulk: Option<Arc<ServedGeneration>>,
 }
 
 impl ServedGeneration {
-    /// Connection whose search path is this generation.
+    /// Connection with this generation in its search path.
     pub(crate) async fn client(&self) -> Result<Object, QueryError> {
         if self.bulk.is_some() {
             return Ok(self.pool.get().await?);
@@ -87,7 +87,7 @@ impl ServedGeneration {
             .map_err(QueryError::from)
     }
 
-    /// The row of one symbol, looked up in a batch.
+    /// Row of one symbol, looked up in a batch.
     pub(crate) async fn look_up_row(
         &self,
         statement: &'static str,
@@ -96,12 +96,12 @@ impl ServedGeneration {
         self.batches.look_up_row(&self.pool, statement, candidates).await
     }
 
-    /// The same generation with the connections for expensive responses.
+    /// Same generation, with the connections for expensive responses.
     pub(crate) fn bulk_generation(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self.bulk.as_ref().unwrap_or(self))
     }
 
-    /// Usage of both connection pools: for reads, and for expensive responses.
+    /// Usage of both connection pools: the pool for reads, and the pool for expensive responses.
     pub(crate) fn pool_usage(&self) -> [PoolUse; 2] {
         let used = |pool: &Pool| {
             let status = pool.status();
@@ -120,8 +120,8 @@ impl ServedGeneration {
         *self.version.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the version of a response as known. A response may contain a new version before its notification
-    /// arrives.
+    /// Records the version of a response as known. A response may contain a new version before the notification about
+    /// it arrives.
     pub(crate) fn observe(&self, version: DataVersion) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
         if (version.sequence, version.position) >= (known.sequence, known.position) {
@@ -135,7 +135,7 @@ impl ServedGeneration {
 pub(crate) struct ConnectionSettings {
     pub(crate) config: Config,
     pub(crate) connections: usize,
-    /// Connections for expensive responses.
+    /// Number of connections for expensive responses.
     pub(crate) bulk_connections: usize,
     pub(crate) timeout: Duration,
     pub(crate) tls: MakeRustlsConnect,
@@ -171,7 +171,7 @@ impl ConnectionSettings {
     }
 }
 
-/// Served generation, shared by all requests.
+/// Served generation, which all requests share.
 #[derive(Debug)]
 pub(crate) struct Projection {
     lookup_tasks: BackgroundTasks,
@@ -191,7 +191,7 @@ impl Projection {
         }
     }
 
-    /// Pins the current generation for the duration of a request.
+    /// Current generation, which the request uses for its whole duration.
     pub(crate) fn pin(&self) -> Result<Arc<ServedGeneration>, QueryError> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         current.clone().ok_or(QueryError::NoGeneration)
@@ -212,7 +212,7 @@ impl Projection {
         Arc::clone(&self.tiers.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the active generation and switches to it.
+    /// Reads which generation is active, and switches to it.
     async fn switch_to_active(
         &self,
         watcher: &tokio_postgres::Client,
@@ -266,7 +266,7 @@ impl Projection {
     }
 }
 
-/// Follows the active generation until the process ends, and reconnects after each loss.
+/// Follows the active generation until the process ends. Reconnects after a connection is lost.
 pub(crate) async fn follow_active_generation(projection: Arc<Projection>, connecting: ConnectionSettings) {
     loop {
         if let Err(error) = follow_until_disconnected(&projection, &connecting).await {

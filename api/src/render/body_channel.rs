@@ -1,9 +1,9 @@
-//! Body channel of streamed responses: the backlog between writer and client, compressed when it grows.
+//! Body channel of streamed responses. It contains the bytes that are written but not yet sent (the backlog).
 //!
 //! The writer never waits for the client. A slow client therefore occupies neither a Postgres connection nor a render
 //! permit. A backlog above a limit is compressed.
 //!
-//! Invariants: the reader sees the end only after the writer has finished. A truncated response therefore never looks
+//! Invariants: the reader gets the end only after the writer has finished. A truncated response therefore never looks
 //! complete. A writer gets an error after its client disconnects.
 
 use std::collections::VecDeque;
@@ -14,19 +14,19 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-/// Maximum uncompressed backlog in bytes. Data above it is compressed.
+/// Maximum size of the uncompressed backlog, in bytes. Further bytes are compressed.
 pub(crate) const MAX_UNCOMPRESSED: usize = 1024 * 1024;
-/// Segment size in bytes.
+/// Size of a segment, in bytes.
 const SEGMENT: usize = 128 * 1024;
-/// Compression level. The fastest level already shrinks repetitive rows to less than a tenth.
+/// Compression level. The fastest level already compresses repetitive rows to less than a tenth.
 const LEVEL: i32 = 1;
 
-/// Error of a writer whose client disconnected.
+/// Error of a writer whose client has disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the client disconnected")]
 pub(crate) struct Disconnected;
 
-/// Error of a reader whose writer stopped before the end.
+/// Error of a reader whose writer has stopped before the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the response was truncated")]
 pub(crate) struct Truncated;
@@ -35,12 +35,12 @@ pub(crate) struct Truncated;
 #[derive(Debug)]
 pub(crate) struct BodySender {
     backlog: SharedBacklog,
-    /// Bytes of the incomplete segment.
+    /// Bytes of the segment that is not complete yet.
     segment: Vec<u8>,
     is_finished: bool,
 }
 
-/// Read end of the channel, with a guard that lives as long as the reader.
+/// Read end of the channel. It owns a guard, which is dropped with it.
 #[derive(Debug)]
 pub(crate) struct BodyReceiver<H> {
     backlog: SharedBacklog,
@@ -53,9 +53,9 @@ struct SharedBacklog(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Segment>,
-    /// Number of waiting bytes that are not compressed.
+    /// Number of bytes in the backlog that are not compressed.
     plain: usize,
-    /// Uncompressed size of all waiting bytes.
+    /// Number of all bytes in the backlog before compression.
     left: usize,
     end: Option<Result<(), Truncated>>,
     is_read: bool,
@@ -68,7 +68,7 @@ enum Segment {
     Packed { bytes: Box<[u8]>, unpacked: usize },
 }
 
-/// Creates both ends of an empty channel. `guard` is dropped with the receiver.
+/// Creates both ends of an empty channel. `guard` is dropped with the read end.
 pub(crate) fn body_channel<H>(guard: H) -> (BodySender, BodyReceiver<H>) {
     let backlog = SharedBacklog::default();
     backlog.state().is_read = true;
@@ -81,7 +81,7 @@ impl SharedBacklog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends a segment, compressed if the backlog is full.
+    /// Appends a segment. If the uncompressed backlog is full, the segment is compressed.
     fn push(&self, bytes: Bytes) -> Result<(), Disconnected> {
         let is_room = {
             let state = self.state();
@@ -138,7 +138,7 @@ impl Segment {
 }
 
 impl BodySender {
-    /// Writes bytes. Large uncompressed parts are passed on without a copy.
+    /// Writes bytes. A large part that is not compressed is not copied.
     pub(crate) fn write(&mut self, bytes: Bytes) -> Result<(), Disconnected> {
         if (SEGMENT..=MAX_UNCOMPRESSED).contains(&bytes.len()) {
             self.flush()?;
@@ -178,7 +178,7 @@ impl Drop for BodySender {
 }
 
 impl<H> BodyReceiver<H> {
-    /// Returns the complete body if the writer has finished and no part is compressed.
+    /// Complete body, if the writer has finished and no part is compressed; otherwise `None`.
     pub(crate) fn complete_body(&self) -> Option<Bytes> {
         let state = self.backlog.state();
         let is_plain = state.end == Some(Ok(())) && state.plain == state.left;

@@ -1,7 +1,7 @@
-//! Cache of rendered responses. Concurrent requests for one response render it once.
+//! Cache of rendered responses. Concurrent requests for the same response share one rendering.
 //!
-//! Invariant: generation, sequence, position, day, format, request and, where relevant, tier determine the body. A key
-//! contains all of them, so entries are evicted but never stale.
+//! Invariant: generation, sequence, position, day, format and request determine the body, for some endpoints also the
+//! tier. A key contains all of them, so that an entry is never outdated. Entries are only evicted.
 
 use std::sync::Arc;
 
@@ -17,25 +17,25 @@ use crate::metrics::CacheMetrics;
 use crate::parameters::ResponseFormat;
 use crate::read::projection::DataVersion;
 
-/// Approximate bytes of an entry without its body and request.
+/// Approximate size of an entry without its body and request, in bytes.
 const ENTRY: usize = 256;
-/// Estimated number of entries, which sizes the history of evicted entries.
+/// Estimated number of entries, from which the cache sizes its history of evicted entries.
 const ANSWERS: usize = 1 << 16;
 
-/// Cache key: everything that determines the body of a response.
+/// Cache key: all values that determine the body of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CacheKey {
     pub(crate) version: DataVersion,
     pub(crate) today: NaiveDate,
     pub(crate) format: ResponseFormat,
-    /// Tier, if the response differs by tier.
+    /// Tier; `None` if the response is the same for all tiers.
     pub(crate) tier: Option<Tier>,
-    /// Path and query as sent.
+    /// Path and query of the request, unchanged.
     pub(crate) target: String,
 }
 
 impl CacheKey {
-    /// Weak entity tag of the response at `version`, which may be newer than the version in the key.
+    /// Weak entity tag of the response at `version`. This version may be newer than the version in the key.
     pub(crate) fn etag(&self, version: &DataVersion) -> HeaderValue {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&version.generation.to_le_bytes());
@@ -56,11 +56,11 @@ impl CacheKey {
 pub(crate) struct CachedResponse {
     pub(crate) body: Bytes,
     pub(crate) etag: HeaderValue,
-    /// Link to the next page, for formats whose body cannot contain it.
+    /// Link to the next page, for a format that cannot contain it in the body.
     pub(crate) link: Option<HeaderValue>,
 }
 
-/// Weighs an entry by its bytes.
+/// Weigher that measures an entry by its size in bytes.
 #[derive(Debug, Clone)]
 struct ByteWeigher;
 
@@ -78,15 +78,14 @@ pub(crate) struct ResponseCache {
 }
 
 impl ResponseCache {
-    /// Creates a cache with this capacity in bytes.
+    /// Creates a cache. `bytes` is its capacity.
     pub(crate) fn new(bytes: u64, metrics: CacheMetrics) -> Self {
         let entries =
             Cache::with(ANSWERS, bytes, ByteWeigher, RandomState::default(), DefaultLifecycle::default());
         Self { entries, metrics }
     }
 
-    /// Cached response. If there is none, `fill` renders it. Concurrent calls share one `fill`, and errors are
-    /// not cached.
+    /// Cached response. If there is none, `fill` renders it. Concurrent calls share one `fill`. Errors are not cached.
     pub(crate) async fn get_or_render<E>(
         &self,
         key: &CacheKey,
@@ -95,14 +94,14 @@ impl ResponseCache {
         self.entries.get_or_insert_async(key, async { fill.await.map(Arc::new) }).await
     }
 
-    /// Cached response, if present.
+    /// Cached response; `None` if there is none.
     pub(crate) fn get(&self, key: &CacheKey) -> Option<Arc<CachedResponse>> {
         let answer = self.entries.get(key);
         self.metrics.record_lookup(answer.is_some());
         answer
     }
 
-    /// Inserts a response rendered elsewhere.
+    /// Inserts a response that was rendered without the cache.
     pub(crate) fn insert(&self, key: CacheKey, answer: CachedResponse) {
         self.entries.insert(key, Arc::new(answer));
     }

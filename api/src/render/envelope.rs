@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::auth::tier::Tier;
 use crate::read::projection::DataVersion;
 
-/// One resource.
+/// Response with one resource.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Single<T> {
     /// Body of the requested resource, for example the metrics of a stock.
@@ -16,7 +16,7 @@ pub(crate) struct Single<T> {
     pub(crate) meta: Meta,
 }
 
-/// A page of a list.
+/// Response with a page of a list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct List<T> {
     /// The rows of the page, in order.
@@ -28,7 +28,7 @@ pub(crate) struct List<T> {
 /// Data version and warnings of a response with one resource.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Meta {
-    /// The market's as-of date: the newest session applied.
+    /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
     /// Generation and log sequence of the data, for example g3.184467.
     pub(crate) data_version: String,
@@ -40,7 +40,7 @@ pub(crate) struct Meta {
 /// Size, next cursor, data version and warnings of a page.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ListMeta {
-    /// Rows on this page.
+    /// Number of rows on this page.
     pub(crate) count: usize,
     /// Maximum number of rows on a page.
     pub(crate) limit: i64,
@@ -48,28 +48,29 @@ pub(crate) struct ListMeta {
     pub(crate) has_more: bool,
     /// Cursor of the next page; null on the last page.
     pub(crate) next_cursor: Option<String>,
-    /// The market's as-of date: the newest session applied.
+    /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
     /// Generation and log sequence of the data, for example g3.184467.
     pub(crate) data_version: String,
     /// Warnings about the response.
     pub(crate) warnings: Vec<Warning>,
-    /// Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter.
+    /// Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missing: Option<Vec<String>>,
-    /// Value for `updated_since` in a later request, which then returns the changes since this response. It is equal on
-    /// all pages of a list. Omitted without `updated_since` support, and while the served generation changes.
+    /// Value for `updated_since` in a later request, which then returns the changes since this response. All pages of a
+    /// list have the same value. Omitted if the endpoint does not support `updated_since`, and while the served
+    /// generation changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sync_from: Option<String>,
-    /// Current day of the service, if a default or a figure depends on the current day.
+    /// Current day of the service. Omitted if the response does not depend on the current day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) today: Option<NaiveDate>,
-    /// Start of the range, if the tier's history limits the range.
+    /// Start of the range. Omitted if the tier's history does not limit the range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) depth: Option<Depth>,
 }
 
-/// Start of the history that a tier may read.
+/// Start of the range, where the tier's history limits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Depth {
     /// First day of the range.
@@ -85,7 +86,7 @@ pub(crate) struct Warning {
     pub(crate) code: &'static str,
     /// Message for people.
     pub(crate) message: String,
-    /// Parameter that caused the warning.
+    /// Parameter that caused the warning; null without such a parameter.
     pub(crate) param: Option<&'static str>,
 }
 
@@ -114,14 +115,14 @@ impl ListMeta {
 }
 
 impl ListMeta {
-    /// Sets the start of the range for a request without a start date, and the current day on which the start
-    /// depends.
+    /// Sets the start of the range for a request without a start date. Also sets the current day, from which this start
+    /// is computed.
     pub(crate) fn set_depth(&mut self, depth: Option<Depth>, today: NaiveDate) {
         self.depth = depth;
         self.today = depth.map(|_| today);
     }
 
-    /// Sets the unknown symbols, in `missing` and as warnings.
+    /// Sets the unknown symbols: in `missing`, and as warnings.
     pub(crate) fn set_missing(&mut self, missing: Vec<String>) {
         self.warnings.extend(missing.iter().map(|symbol| Warning::unknown_symbol(symbol)));
         self.missing = Some(missing);

@@ -1,4 +1,4 @@
-//! Rendering: rows to JSON or CSV, the envelope, the cache of rendered bodies and the body channel.
+//! Rendering: conversion of rows to JSON or CSV, the envelope, the cache of rendered bodies and the body channel.
 
 pub(crate) mod body_channel;
 pub(crate) mod cache;

@@ -1,6 +1,6 @@
-//! Renderer of Postgres rows, directly from their columns. Rendering through structs takes twice as long.
+//! Renderer of Postgres rows. It reads the columns directly; rendering by way of structs takes twice as long.
 //!
-//! Invariant: the bytes equal those of the row's struct under serde.
+//! Invariant: the bytes equal the bytes that serde writes for the struct of the row.
 
 use std::marker::PhantomData;
 
@@ -15,7 +15,7 @@ use tokio_postgres::types::{FromSql, Type};
 use crate::parameters::{Output, ResponseFormat};
 use crate::render::rows::{RenderError, ToJsonObject};
 
-/// Usual maximum bytes of a row.
+/// Initial capacity for a row, in bytes. It is usually sufficient.
 const ROW: usize = 1_024;
 
 /// Unparsed row with the columns of `T`.

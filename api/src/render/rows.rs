@@ -1,6 +1,6 @@
-//! Renderer of rows to JSON or CSV: all fields or a selection, decimals as numbers or text.
+//! Renderer of rows to JSON or CSV. It writes all fields or selected fields, and decimals as numbers or texts.
 //!
-//! Invariant: digits are copied without arithmetic. A CSV page has the same columns as its JSON.
+//! Invariant: digits are copied without arithmetic. A CSV page has the same columns as the JSON page.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 
 use crate::parameters::{Output, ResponseFormat};
 
-/// Error of rendering, never caused by the client.
+/// Error of rendering. A client can never cause it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RenderError {
     #[error("cannot write JSON: {0}")]
@@ -32,7 +32,7 @@ pub(crate) enum RenderError {
 
 /// Value that can be rendered as a JSON object.
 pub(crate) trait ToJsonObject {
-    /// JSON bytes of the value, with decimals in the requested style.
+    /// JSON bytes of the value, with decimals in the requested form.
     fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError>;
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn render_rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<V
     Ok(body)
 }
 
-/// Renders the end of a list: its meta in JSON, empty in CSV.
+/// Renders the end of a list: the metadata in JSON, nothing in CSV.
 pub(crate) fn list_closing(output: &Output, meta: &impl Serialize) -> Result<Vec<u8>, RenderError> {
     let mut body = Vec::new();
     if output.format == ResponseFormat::Json {
@@ -109,12 +109,12 @@ pub(crate) fn list_closing(output: &Output, meta: &impl Serialize) -> Result<Vec
     Ok(body)
 }
 
-/// Value as JSON, with decimals in the requested style.
+/// Value as JSON, with decimals in the requested form.
 fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     in_style(output, || serde_json::to_vec(value))
 }
 
-/// Serializes with decimals in the requested style.
+/// Runs `serialize` with decimals in the requested form.
 fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     // CSV does not distinguish text from numbers, so decimals stay numbers.
     if output.text_decimals && output.format == ResponseFormat::Json {
@@ -124,7 +124,7 @@ fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     }
 }
 
-/// JSON object with only the members `fields`. Digits are unchanged.
+/// JSON object with only the members in `fields`. Digits are unchanged.
 fn choose(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
     let members: JsonMembers<'_> = serde_json::from_slice(row)?;
     let mut text = String::with_capacity(row.len());
@@ -147,7 +147,7 @@ fn columns(output: &Output) -> &[&'static str] {
     output.fields.as_deref().unwrap_or(output.columns)
 }
 
-/// JSON objects as CSV records.
+/// CSV records of JSON objects.
 fn records(
     output: &Output,
     rows: impl IntoIterator<Item = Result<Vec<u8>, RenderError>>,
@@ -165,7 +165,7 @@ fn records(
     })
 }
 
-/// Bytes that `write` writes to a CSV writer.
+/// Bytes that `write` writes with a CSV writer.
 fn sheet(
     write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> Result<(), RenderError>,
 ) -> Result<Vec<u8>, RenderError> {
@@ -174,7 +174,7 @@ fn sheet(
     writer.into_inner().map_err(|error| RenderError::Flush(error.into_error()))
 }
 
-/// CSV cell: empty for null, formula-escaped text, nested values as JSON.
+/// CSV cell of a value. Null is empty, formulas in text are escaped, and nested values are JSON.
 fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
     match value.map(RawValue::get) {
         None | Some("null") => Ok(String::new()),
@@ -183,7 +183,7 @@ fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
     }
 }
 
-/// Ordered members of a JSON object, with unparsed values.
+/// Members of a JSON object in order, with unparsed values.
 struct JsonMembers<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> JsonMembers<'a> {

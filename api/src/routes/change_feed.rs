@@ -19,7 +19,7 @@ use crate::render::rows;
 
 const SINCE: &str = include_str!("../../queries/changes/since.sql");
 
-/// Row type with a change feed.
+/// Type of rows for which there is a change feed.
 pub(crate) trait ChangeTracked: FromRow + Serialize {
     /// Statement that selects the changed rows.
     const CHANGES: &'static str;
@@ -40,11 +40,11 @@ impl ChangeTracked for SplitRow {
     }
 }
 
-/// Query for the rows changed since a synchronization point.
+/// Query for the rows that changed since a synchronization point.
 #[derive(Debug)]
 pub(crate) struct ChangeQuery<'a> {
     pub(crate) since: &'a SyncPoint,
-    /// `None` for the whole market.
+    /// Symbols of the query; `None` for the whole market.
     pub(crate) symbols: Option<&'a SymbolList>,
     pub(crate) page: &'a Page,
     pub(crate) output: &'a Output,
@@ -152,7 +152,7 @@ impl FeedStart {
     }
 }
 
-/// Error 400 for a client that must download everything again.
+/// Error 400 for a client that must download all data again.
 fn resync_error(what: &str, begun_at: DateTime<Utc>) -> ApiError {
     ApiError::Parameters(vec![ParameterError {
         param: "updated_since".to_owned(),

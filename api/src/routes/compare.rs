@@ -31,11 +31,11 @@ const COLUMNS: &[&str] = &["symbol", "quote", "fundamentals", "metrics"];
 pub(crate) struct CompareItem {
     /// Canonical ticker.
     symbol: String,
-    /// The quote, as its own endpoint serves it.
+    /// Quote, as its own endpoint serves it.
     quote: Option<Quote>,
-    /// The fundamentals; null below the Starter tier, with a warning.
+    /// Fundamentals; null below the Starter tier, with a warning.
     fundamentals: Option<FundamentalsRow>,
-    /// The dividend metrics, as their own endpoint serves them.
+    /// Dividend metrics, as their own endpoint serves them.
     metrics: Option<Metrics>,
 }
 
@@ -44,16 +44,17 @@ pub(crate) struct CompareItem {
 pub(crate) struct CompareAnswer {
     /// One item per known symbol, in request order.
     data: Vec<CompareItem>,
-    /// Data version of the comparison, and the best symbol by figure.
+    /// Data version of the comparison, and for each figure the best symbol.
     meta: CompareMeta,
 }
 
-/// Data version of a comparison, and the best symbol by figure.
+/// Data version of a comparison, and for each figure the best symbol.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CompareMeta {
     #[serde(flatten)]
     list: ListMeta,
-    /// Symbol with the best figure, by figure name. If several are equal, the first requested symbol.
+    /// Symbol with the best value, by name of the figure. Of several equal values, the symbol that comes first in the
+    /// request.
     best: BTreeMap<&'static str, String>,
 }
 
@@ -88,7 +89,8 @@ impl Parameters for CompareParameters {
 
 /// Compare up to 10 symbols
 ///
-/// Quote, fundamentals (Starter and higher) and metrics of each symbol, in request order, and the best symbol by figure.
+/// Quote, fundamentals (Starter and higher) and metrics of each symbol, in request order. `meta.best` has the best
+/// symbol for each figure.
 #[utoipa::path(
     get, path = "/v1/compare", tag = "Compare", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<CompareParameters>),
@@ -98,7 +100,7 @@ pub(crate) async fn compare(access: Access<Free, CompareParameters>) -> Response
     access.respond(side_by_side).await
 }
 
-/// Rows of the three tables by symbol, of one version.
+/// Rows of the three tables by symbol. All rows have one version.
 struct ComparedRows {
     version: DataVersion,
     quotes: HashMap<String, Quote>,
@@ -163,7 +165,7 @@ async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<Rend
     })
 }
 
-/// Figure of a comparison, and true if a smaller value is better.
+/// Figure of a comparison. The flag is true if a smaller value is better.
 type Contest = (&'static str, bool, fn(&CompareItem) -> Option<Decimal>);
 
 const CONTESTS: &[Contest] = &[

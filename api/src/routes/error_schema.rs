@@ -23,7 +23,7 @@ pub(crate) struct NotFoundBody {
     error: String,
 }
 
-/// Error response for invalid parameters, with all of them.
+/// Error response for invalid parameters. It lists all of them.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InvalidParameterBody {
     /// Error message for people.
@@ -45,17 +45,17 @@ pub(crate) struct InvalidParameterBody {
 #[serde(untagged)]
 #[expect(dead_code, reason = "documents ParameterError::allowed")]
 pub(crate) enum AcceptedValues {
-    /// Accepted words; for an unknown parameter, the names of the known parameters.
+    /// Accepted words. For an unknown parameter, the names of all known parameters.
     Words(Vec<String>),
-    /// Inclusive bounds of a number, or of a number of items.
+    /// Inclusive bounds of a number, or of the number of items.
     Bounds {
-        /// Minimum; absent for a number of items.
+        /// Minimum; absent for the number of items.
         #[serde(skip_serializing_if = "Option::is_none")]
         minimum: Option<i64>,
         /// Maximum.
         maximum: i64,
     },
-    /// Description of the accepted form of a text.
+    /// Description of a text in the accepted form.
     Form(String),
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct FeatureNotAvailableBody {
     /// Stable error code for programs.
     #[schema(example = "FEATURE_NOT_AVAILABLE")]
     code: String,
-    /// Tier of the account that owns the key.
+    /// Tier of the account to which the key belongs.
     current_tier: Tier,
     /// Feature name, for example historical_depth.
     required_feature: String,
@@ -109,9 +109,9 @@ pub(crate) struct LimitedBody {
 /// Usage of the monthly quota.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct QuotaUsage {
-    /// Calls counted this month.
+    /// Number of calls in this month that count against the quota.
     current: i64,
-    /// Monthly quota of the tier, calls.
+    /// Monthly quota of the tier, in calls.
     limit: i64,
     /// Used share of the quota, percent: 100 x current / limit.
     percentage: ExactDecimal,
@@ -127,13 +127,13 @@ pub(crate) enum ErrorResponses {
     /// The key is missing, invalid or expired.
     #[response(status = 401)]
     InvalidKey(ErrorBody),
-    /// The tier does not include the feature or the depth of history.
+    /// The tier does not include the feature or the history depth.
     #[response(status = 403)]
     FeatureNotAvailable(FeatureNotAvailableBody),
     /// The requested resource does not exist.
     #[response(status = 404)]
     NotFound(NotFoundBody),
-    /// The method is not allowed; only GET and HEAD are.
+    /// The method is not allowed. GET and HEAD are allowed.
     #[response(status = 405)]
     MethodNotAllowed(ErrorBody),
     /// The rate limit or the monthly quota is used up.
@@ -142,7 +142,7 @@ pub(crate) enum ErrorResponses {
     /// Internal error of the service.
     #[response(status = 500)]
     Internal(ErrorBody),
-    /// The service cannot answer now. Retry after the seconds in Retry-After.
+    /// The service cannot answer now. Retry after the number of seconds in Retry-After.
     #[response(status = 503)]
     Unavailable(ErrorBody),
 }

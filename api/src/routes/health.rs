@@ -12,7 +12,8 @@ use utoipa::ToSchema;
 use crate::app::state::App;
 
 text_enum! {
-    /// ok: all components work; degraded: reads are served, but a component is down; down: reads are not served.
+    /// Status ok: all components work. Status degraded: reads are served, but a component is down. Status down: reads
+    /// are not served.
     pub enum Status { Ok = "ok", Degraded = "degraded", Down = "down" }
 }
 text_enum! {
@@ -41,9 +42,9 @@ pub(crate) struct Health {
 /// Health of the components.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Components {
-    /// Databases of the reads, the keys and their limits.
+    /// Databases of the reads, and of the keys and their limits.
     pub(crate) postgres: ComponentStatus,
-    /// Log server; used only to measure the lag.
+    /// Log server. It is used only to measure the lag.
     pub(crate) nats: ComponentStatus,
     /// Lag of the served data behind the log.
     pub(crate) projection: ProjectionHealth,
@@ -54,17 +55,17 @@ pub(crate) struct Components {
 pub(crate) struct ProjectionHealth {
     /// Generation and log sequence of the served data.
     pub(crate) data_version: Option<String>,
-    /// Newest session applied.
+    /// Newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Log messages not yet applied; null if the log is unreachable.
+    /// Number of log messages that are not applied yet; null if the log is unreachable.
     pub(crate) lag_events: Option<u64>,
-    /// Seconds since the served data last matched the log; null if the log is unreachable.
+    /// Time since the served data last contained all messages of the log, in seconds; null if the log is unreachable.
     pub(crate) lag_seconds: Option<u64>,
 }
 
 /// Service health
 ///
-/// 200 if reads are served, else 503.
+/// The status is 200 if reads are served, else 503.
 #[utoipa::path(
     get, path = "/v1/health", tag = "System", security(()),
     responses(
@@ -85,7 +86,7 @@ pub(crate) async fn health(State(app): State<App>) -> Response {
 }
 
 impl Health {
-    /// Current health, without I/O.
+    /// Current health, without any I/O.
     pub(crate) fn from_app(app: &App) -> Self {
         let version = app.projection.pin().ok().map(|generation| generation.version());
         // Without a decision on its key no request is served, so admission's database counts too.

@@ -1,4 +1,5 @@
-//! Endpoints, one file region each: parameters, response, documentation, required tier, handler.
+//! Endpoints. The parameters, response, documentation, required tier and handler of an endpoint are in one region of a
+//! file.
 
 pub(crate) mod bulk;
 mod change_feed;

@@ -1,6 +1,6 @@
 //! OpenAPI document: introduction, tags, and the parts that all endpoints share.
 //!
-//! Invariant: behaviour that a shared layer or type adds to all responses is documented here once. Examples are
+//! Invariant: if a shared layer or type adds something to all responses, only this module documents it. Examples are
 //! headers, CSV, 304 and `fields`.
 
 use market::row::Flag;
@@ -87,7 +87,7 @@ impl Modify for SecuritySchemes {
     }
 }
 
-/// Completes the document with examples, headers and shared error responses.
+/// Completes the document with examples, headers and the error responses that all endpoints share.
 pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Value {
     let mut document = serde_json::to_value(document).unwrap_or_default();
     let examples: Map<String, Value> = serde_json::from_str(EXAMPLES).unwrap_or_default();
@@ -131,8 +131,8 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Value {
     document
 }
 
-/// Documents the flag words as an extensible enum. The list is open, because a withdrawn record's id is part of its
-/// flag. So `Flag` is removed as a type.
+/// Documents the flags as an extensible enum. The list of flags is open, because the flag of a withdrawn record
+/// contains the record's id. `Flag` is therefore removed as a type.
 fn document_flag_words(schemas: &mut Value) {
     let Some(flag) = schemas.as_object_mut().and_then(|schemas| schemas.remove("Flag")) else { return };
     for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {
@@ -154,8 +154,9 @@ fn add_shared_responses(responses: &mut Value) {
     responses["431"] = json!({ "description": meaning, "content": error });
 }
 
-/// Simplifies choices. A nullable exact decimal becomes one schema, descriptions move out of the choice, and `oneOf`
-/// becomes `anyOf`. A decimal in text form is also a string, so choices are never exclusive.
+/// Simplifies choices between schemas. A nullable exact decimal becomes one schema, descriptions move out of the
+/// choice, and `oneOf` becomes `anyOf`. A decimal as text also matches the schema of a string, so the choices do not
+/// exclude each other.
 fn simplify_choices(value: &mut Value) {
     let choices = value.as_object_mut().and_then(|members| members.remove("oneOf"));
     if let Some(mut choices) = choices {
@@ -185,7 +186,7 @@ fn operation_id(path: &str) -> String {
     path.trim_start_matches("/v1/").replace('{', "by_").replace('}', "").replace(['/', '-'], "_")
 }
 
-/// Replaces row schemas in envelopes by references: `List_StockRow` refers to `StockRow`.
+/// Replaces the row schemas in envelopes by references: `List_StockRow` then refers to `StockRow`.
 fn reference_row_schemas(schemas: &mut Value) {
     let names: Vec<String> = schemas.as_object().into_iter().flat_map(Map::keys).cloned().collect();
     for (envelope, row) in names.iter().filter_map(|name| Some((name, name.split_once('_')?.1))) {
@@ -202,7 +203,7 @@ fn header_of((name, kind, meaning): (&str, &str, &str)) -> (String, Value) {
     (name.to_owned(), json!({ "description": meaning, "schema": { "type": kind } }))
 }
 
-/// Headers of a response, by reference.
+/// Headers of a response, as references.
 fn headers(status: &str, keyed: bool) -> Value {
     let quota: &[&str] = &["X-Quota-Limit", "X-Quota-Remaining", "X-Quota-Reset"];
     let own: &[&str] = match status {
@@ -220,7 +221,7 @@ fn headers(status: &str, keyed: bool) -> Value {
     names.map(reference).collect::<Map<_, _>>().into()
 }
 
-/// Schema behind a reference.
+/// Schema to which a reference leads.
 fn resolve_reference<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)

@@ -1,4 +1,4 @@
-//! Examples for the OpenAPI document: a value for every parameter, and a body for every error.
+//! Examples for the OpenAPI document: one value per parameter, and one body per error.
 //!
 //! Invariant: the error bodies come from the code that produces the errors.
 
@@ -12,8 +12,8 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Example values by parameter name, without the prefixes `min_` and `max_`. They match the market of the
-/// example responses.
+/// Example values by parameter name, without the prefixes `min_` and `max_`. They fit the market of the example
+/// responses.
 const VALUES: &[(&str, &str)] = &[
     ("symbols", r#"["SPY"]"#),
     ("symbol", r#""SPY""#),
@@ -39,7 +39,7 @@ const VALUES: &[(&str, &str)] = &[
     ("amount", "0.25"),
 ];
 
-/// Example value for a parameter of this name and schema.
+/// Example value of a parameter with this name and schema.
 pub(super) fn example_value(name: &str, schema: &Value) -> Value {
     let plain = name.trim_start_matches("min_").trim_start_matches("max_");
     let known = VALUES.iter().find(|(known, _)| *known == plain);
@@ -72,7 +72,7 @@ fn by_schema(name: &str, schema: &Value) -> Value {
     }
 }
 
-/// Possible error bodies of this status, by code.
+/// Possible bodies of an error with this status, by error code.
 pub(super) fn error_bodies(status: &str) -> Map<String, Value> {
     let named = |error: &ApiError| {
         let id = RequestId::from_trace_id("0af7651916cd43dd8448eb211c80319c").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Notice about deviating rules in the OpenAPI document.
+//! Notice in the OpenAPI document about rules that differ from their defaults.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -24,7 +24,7 @@ impl NoticedDocument {
         }
     }
 
-    /// Text for this method, serialized once per method.
+    /// Text for these rules. It is serialized once.
     pub(super) fn text_for(&self, method: &ServedRules) -> Bytes {
         if method.is_default() {
             return self.plain.clone();
@@ -39,7 +39,7 @@ impl NoticedDocument {
     }
 }
 
-/// Adds the deviation from the default rules as `info.x-method` and as a paragraph of the introduction.
+/// Adds the rules that differ from their defaults, as `info.x-method` and as a paragraph of the introduction.
 fn add_notice(mut document: Value, method: &ServedRules) -> Value {
     let info = &mut document["info"];
     let introduction = info["description"].as_str().unwrap_or_default();

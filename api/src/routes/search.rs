@@ -1,4 +1,4 @@
-//! `GET /v1/search`: search by symbol, former symbol, ISIN or name, tolerant of typing errors.
+//! `GET /v1/search`: search by symbol, former symbol, ISIN or name. Typing errors are tolerated.
 
 use std::borrow::Cow;
 
@@ -46,7 +46,7 @@ const PAGING: PageOptions = PageOptions {
     keys: &["score", "market_cap", "symbol", "name"],
     order: &[("score", Direction::Descending), ("market_cap", Direction::Descending)],
 };
-/// Minimum similarity of names, in thousandths.
+/// Minimum similarity of names that match, in thousandths.
 const ALIKE: u32 = 350;
 
 text_enum! {
@@ -57,7 +57,7 @@ text_enum! {
     }
 }
 
-/// Security found by a search.
+/// Security that a search found.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SearchResult {
     /// Canonical ticker.
@@ -71,13 +71,13 @@ pub(crate) struct SearchResult {
     r#type: SecurityType,
     /// Country of domicile.
     country: Option<String>,
-    /// ISO 4217.
+    /// ISO 4217 currency of the security's prices.
     currency: String,
     /// Sector name.
     sector: Option<String>,
     /// True if the security still trades.
     is_active: bool,
-    /// Match score, 0 to 1.
+    /// Score of the match, from 0 to 1.
     score: ExactDecimal,
     /// Kind of match.
     r#match: Match,
@@ -121,7 +121,7 @@ impl Parameters for SearchParameters {
     }
 }
 
-/// Search text in all compared forms.
+/// Search text in all forms in which it is compared.
 struct SearchText {
     symbols: Vec<String>,
     isin: String,
@@ -141,7 +141,7 @@ impl SearchText {
         Self { symbols, isin: q.trim().to_uppercase(), trigrams: trigrams(&name), name }
     }
 
-    /// Match score of a security in thousandths, and the kind of match.
+    /// Score of a security's match in thousandths, and the kind of match; `None` without a match.
     fn score(&self, symbol: &str, known: &SearchNames) -> Option<(u32, Match)> {
         let first = self.symbols.first().map_or("", String::as_str);
         if self.symbols.iter().any(|wanted| wanted == symbol) {
@@ -179,7 +179,7 @@ impl SearchText {
 
 /// Search by symbol or company
 ///
-/// Best match first: symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
+/// Matches in the order symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
 #[utoipa::path(
     get, path = "/v1/search", tag = "Search", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<SearchParameters>),
@@ -220,7 +220,7 @@ fn found(
     Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
-/// Matching security, with its score in thousandths and the kind of match.
+/// Security that matches, with its score in thousandths and the kind of match.
 struct SearchHit<'a> {
     score: u32,
     why: Match,

@@ -52,7 +52,7 @@ static LIST: LazyLock<Vec<&'static str>> =
 pub(crate) struct SectorDetail {
     #[serde(flatten)]
     sector: SectorRow,
-    /// Active stocks by yield, then market capitalisation, then symbol; suspect yields excluded.
+    /// Active stocks ordered by yield, market capitalisation and symbol. Stocks with a suspect yield are left out.
     top_payers: Vec<ScreenerRow>,
 }
 
@@ -79,7 +79,7 @@ impl Parameters for SectorsParameters {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SectorParameters {
-    /// Name or slug of the sector, any case.
+    /// Name or slug of the sector, in any case.
     #[param(example = "consumer-staples")]
     sector: String,
     /// Maximum number of top payers.
@@ -119,7 +119,7 @@ impl Sortable for SectorRow {
 
 /// List sectors with statistics
 ///
-/// Statistics of each sector's active stocks (R25).
+/// Statistics of the active stocks of each sector (R25).
 #[utoipa::path(
     get, path = "/v1/sectors", tag = "Sectors", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<SectorsParameters>),
@@ -137,7 +137,7 @@ pub(crate) async fn list(access: Access<Free, SectorsParameters>) -> Response {
 
 /// Sector details and top payers
 ///
-/// By name or slug, any case.
+/// The sector is given by name or slug, in any case.
 #[utoipa::path(
     get, path = "/v1/sectors/{sector}", tag = "Sectors", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<SectorParameters>),
@@ -168,7 +168,7 @@ async fn sectors<P>(context: &HandlerContext<P>) -> Result<(DataVersion, Vec<Sec
     Ok((version, present.map(SectorRow::from_row).collect::<Result<_, _>>()?))
 }
 
-/// Sectors and securities of one version. If the version changes between the two look-ups, both are repeated.
+/// Sectors and securities of one version. If the version changes between both look-ups, both are repeated.
 async fn load_consistent<P>(
     context: &HandlerContext<P>,
 ) -> Result<(DataVersion, Vec<SectorRow>, Arc<StockTable>), ApiError> {

@@ -1,4 +1,4 @@
-//! Metrics source of the API: counters, gauges read on scrape, health.
+//! Metrics source of the API: counters, gauges that are read at each scrape, and health.
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ use crate::routes::{
 };
 use crate::{dashboard, mcp};
 
-/// Response headers that scripts of allowed origins may read.
+/// Response headers that scripts from allowed origins may read.
 const EXPOSED: [&str; 11] = [
     "etag",
     "link",
@@ -97,7 +97,7 @@ pub(crate) fn build_router(app: App) -> Router {
     routes.with_state(app)
 }
 
-/// Middleware for endpoints without [`Access`]: it records the matched route.
+/// Middleware of endpoints without [`Access`]. It records the matched route.
 async fn reached(endpoint: MatchedPath, request: Request) -> Request {
     if let Some(caller) = RequestContext::from_extensions(request.extensions()) {
         caller.set_route(&endpoint);
@@ -160,7 +160,7 @@ fn is_browser(request: &Request) -> bool {
     accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/html"))
 }
 
-/// Access check for unknown routes and methods. Under `/v1` they need a key like known routes.
+/// Access check for unknown routes and methods. Under `/v1` they need a key, as known routes do.
 async fn admitted(app: &App, path: &str, request: Request) -> Result<(), ApiError> {
     use axum::extract::FromRequestParts;
     if needs_key(path) {
@@ -170,7 +170,7 @@ async fn admitted(app: &App, path: &str, request: Request) -> Result<(), ApiErro
     Ok(())
 }
 
-/// Message of a 404. It names the correct path if the `/v1` prefix is doubled.
+/// Message of a 404. If the `/v1` prefix is doubled, the message contains the correct path.
 fn nothing_at(path: &str) -> String {
     let (mut right, mut is_doubled) = (path, false);
     while let Some(rest) = right.strip_prefix("/v1").filter(|rest| rest.starts_with("/v1/")) {
@@ -182,7 +182,7 @@ fn nothing_at(path: &str) -> String {
     }
 }
 
-/// Path for a message: keys are masked, and the length is limited.
+/// Path as a message shows it: keys are masked, and the length is limited.
 fn shown(path: &str) -> String {
     crate::auth::redact_secrets(path).chars().take(128).collect()
 }

@@ -41,11 +41,11 @@ use crate::render::cache::ResponseCache;
 use crate::server::metrics_source::ApiMetricsSource;
 use crate::server::router;
 
-/// Maximum number of connections waiting for acceptance. The system may lower it (`net.core.somaxconn`). A client that
-/// exceeds it retries only after a second or more.
+/// Maximum number of connections that wait for acceptance. The system may reduce it (`net.core.somaxconn`). The next
+/// client is not answered and retries only after a second or more.
 const BACKLOG: u32 = 4_096;
 
-/// Serves until the shutdown signal, then finishes the open requests.
+/// Serves requests until the shutdown signal. Then completes the open requests.
 pub async fn serve(
     settings: ServeSettings,
     database: &DatabaseSettings,
@@ -108,7 +108,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Warns about pages that show an address chosen by the client.
+/// Warns if pages show an address that the client can choose.
 fn warn_about_public_address(settings: &ServeSettings) {
     let (listen, dashboard) = (settings.listen, &settings.dashboard);
     if !listen.ip().is_loopback()
@@ -127,7 +127,8 @@ fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Conf
     role_config(own, owner, API_ROLE, "API_DATABASE_URL")
 }
 
-/// Refuses a newer database at the start only. A running instance continues to read a database that is upgraded.
+/// Refuses a database of a newer version at the start. A running instance continues to read its database during an
+/// upgrade.
 async fn refuse_newer_database(settings: &ServeSettings, database: &DatabaseSettings) -> anyhow::Result<()> {
     let config = primary(settings, database)?;
     let asking = async { db::refuse_newer_schema(&db::connect(&config).await?).await };
@@ -221,7 +222,7 @@ fn dashboard(
     Ok(Some(Arc::new(DashboardState::new(settings.clone(), config)?)))
 }
 
-/// Open client connections and the tasks that serve them.
+/// Open client connections, and the tasks that serve them.
 struct Clients {
     registry: Arc<ConnectionRegistry>,
     trusted: Vec<IpNet>,
@@ -274,7 +275,7 @@ impl Clients {
     }
 }
 
-/// Maximum number of open files; `None` on systems without `/proc`.
+/// Maximum number of open files; `None` on a system without `/proc`.
 fn file_limit() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;

@@ -21,7 +21,7 @@ use crate::dashboard::view::layout::{Section, error_message, format_time, succes
 const PATH: &str = "/dashboard/account";
 const WRONG: &str = "That is not your present password.";
 
-/// Forms of the page, to place an error message at its form.
+/// Form of the page. An error message is shown at its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AccountForm {
     Password,
@@ -88,7 +88,7 @@ fn open_sessions(holder: &AccountHolder, open: &[SessionSummary]) -> Markup {
     }
 }
 
-/// Browser name for a user agent.
+/// Name of the browser that sent a user agent.
 fn browser(agent: &str) -> &str {
     const KNOWN: [(&str, &str); 6] = [
         ("Edg/", "Edge"),
@@ -149,7 +149,7 @@ fn end_form(holder: &AccountHolder, message: Option<&str>) -> Markup {
     }
 }
 
-/// Field of the present password. After a mistake it has the focus, so the browser scrolls to it.
+/// Field for the present password. After a mistake the field has the focus, so that the browser scrolls to it.
 fn present_field(id: &str, message: Option<&str>) -> Markup {
     let is_wrong = message == Some(WRONG);
     html! {
@@ -158,7 +158,7 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
     }
 }
 
-/// Account of the holder, if the form contains its password. Attempts are throttled like sign-ins.
+/// Account of the holder, if the form contains the correct password. Attempts are throttled like sign-ins.
 async fn confirmed(holder: &AccountHolder, form: &Form) -> Result<Option<StoredPassword>, PageError> {
     let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirmation_hashing);
     let throttle = &visitor.dashboard.login_throttle;
@@ -174,7 +174,7 @@ async fn confirmed(holder: &AccountHolder, form: &Form) -> Result<Option<StoredP
     }
 }
 
-/// Locks the account if the verified password is still current.
+/// Locks the account, if the verified password is still the current password.
 async fn locked(
     transaction: &Transaction<'_>,
     known: &StoredPassword,
@@ -217,7 +217,7 @@ pub(crate) async fn change_password(
     }
 }
 
-/// Ends every session, because others may have their cookies. A new session replaces the present one.
+/// Ends every session, because other people may have the cookies. A new session replaces the current session.
 async fn set_password(
     client: &mut Client,
     holder: &AccountHolder,

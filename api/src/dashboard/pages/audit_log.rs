@@ -41,7 +41,7 @@ fn row(entry: &AuditEntry) -> Markup {
     }
 }
 
-/// Action in words. An unknown action appears by its name.
+/// Name of an action for the reader. An unknown action is shown by its own name.
 fn said(action: &str) -> &str {
     match action {
         "account.create" => "Account made",
@@ -68,7 +68,7 @@ fn said(action: &str) -> &str {
     }
 }
 
-/// Details that are useful to a reader.
+/// Details of an entry that are useful to the reader.
 fn describe_details(details: &Value) -> String {
     let text = |pointer: &str| details.pointer(pointer).and_then(Value::as_str);
     let shown = [

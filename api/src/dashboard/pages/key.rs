@@ -21,7 +21,7 @@ const OVERLAPS: [(Overlap, &str); 4] = [
     (Overlap::None, "No longer: it ends now"),
 ];
 
-/// Message for a form that is sent twice. The first response contained the secret.
+/// Message for a form that is sent twice. Only the first response contained the secret.
 const ENDED: &str = "the key has ended; if it was just replaced and nobody kept the new secret, replace the newer key of its name";
 
 /// Key id in the path.
@@ -77,7 +77,7 @@ pub(crate) async fn show_new_secret(
     Ok(holder.render_page("Your new key", Section::Keys, &body))
 }
 
-/// Button that copies an element's text. The script makes it visible.
+/// Button that copies the text of the element `of`. It is visible only with the script.
 fn copy_button(of: &str, title: &str) -> Markup {
     html! { button.second type="button" data-copy=(of) hidden { (title) } }
 }
@@ -146,13 +146,13 @@ pub(crate) async fn delete_key(
     Ok(Redirect::to(&PageNotice::KeyDeleted.add_to_path("/dashboard/keys")).into_response())
 }
 
-/// Active key of the holder with this id. Other keys are not found.
+/// Active key of the holder with this id. A key of another holder is not found.
 async fn find_own_key(holder: &AccountHolder, id: i64) -> Result<ApiKey, PageError> {
     let key = keys::find_key(&*holder.database_client().await?, holder.account_id(), id).await?;
     key.filter(|key| key.status == "active").ok_or(PageError::NotFound)
 }
 
-/// Time of a key's last use.
+/// Time at which a key was last used, as text.
 pub(crate) fn format_last_use(key: &ApiKey) -> Markup {
     html! { @match key.last_used { Some(at) => (format_time(at)), None => "not yet" } }
 }

@@ -14,12 +14,12 @@ use crate::dashboard::session::notice::PageNotice;
 use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, error_message, format_day, format_time, success_message};
 
-/// Lifetimes of a key: form value, label and days. The first is the default.
+/// Lifetimes of a key: form value, label and number of days. The first is the default.
 const LIVES: [(&str, &str, i64); 3] =
     [("90", "90 days", 90), ("30", "30 days", 30), ("365", "One year", 365)];
-/// Lifetimes that are not a number of days: form value and label.
+/// Lifetimes without a number of days: form value and label.
 const OTHER_LIVES: [(&str, &str); 2] = [("never", "Never"), ("date", "On a day")];
-/// Values of the form that creates a key, kept after a mistake.
+/// Values in the form that creates a key. After a mistake, the form shows them again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyFormValues<'a> {
     name: &'a str,
@@ -128,7 +128,7 @@ fn expiry(form: &Form) -> Result<Option<DateTime<Utc>>, String> {
     Ok(Some(Utc::now() + TimeDelta::days(days)))
 }
 
-/// Table of keys, optionally with their actions.
+/// Table of keys, with or without their actions.
 pub(crate) fn render_key_table(keys: &[&ApiKey], with_actions: bool) -> Markup {
     let is_replaced = |key: &ApiKey| {
         keys.iter().any(|other| other.id > key.id && other.name == key.name && other.status == "active")

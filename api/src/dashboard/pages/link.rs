@@ -1,4 +1,4 @@
-//! `/link/{secret}`: one-time link from the operator, by which a person sets a password.
+//! `/link/{secret}`: one-time link from the operator, with which a person sets a password.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
@@ -31,7 +31,7 @@ impl FromRequestParts<App> for LinkSecret {
     }
 }
 
-/// Shows the purpose of the link, and a form. A view does not use up the link.
+/// Shows the purpose of the link, and a form. The link can still be used after it was shown.
 pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> Result<Response, PageError> {
     Ok(match usable(&visitor, &secret).await?.0 {
         Some(link) => page(&visitor, &secret, &link, None),
@@ -39,7 +39,7 @@ pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> Result<Re
     })
 }
 
-/// Uses up the link: sets the password and signs the holder in.
+/// Uses the link: sets the password and signs the holder in.
 pub(crate) async fn redeem_link(
     secret: LinkSecret,
     PublicForm { visitor, form }: PublicForm,
@@ -68,7 +68,7 @@ pub(crate) async fn redeem_link(
     Ok(sign_in::redirect_signed_in(&visitor, &session, "/dashboard"))
 }
 
-/// Usable link with this secret, and the charge of the attempt. Invitations are refused if sign-up is closed.
+/// Usable link with this secret, and the charge of the attempt. If sign-up is closed, an invitation is refused.
 async fn usable(
     visitor: &Visitor,
     secret: &LinkSecret,

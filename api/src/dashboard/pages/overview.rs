@@ -1,4 +1,5 @@
-//! `/dashboard`: usage of the month, calls and keys. Without an active key, it shows a form that creates one.
+//! `/dashboard`: usage of the month, calls and keys. If the holder has no active key, the page has a form that creates
+//! a key.
 
 use axum::response::Response;
 use chrono::{TimeDelta, Utc};
@@ -15,7 +16,7 @@ use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::chart;
 use crate::dashboard::view::layout::{Section, format_count};
 
-/// Days in the chart.
+/// Number of days in the chart.
 const DAYS: i64 = 14;
 
 pub(crate) async fn show_overview(holder: AccountHolder) -> Result<Response, PageError> {

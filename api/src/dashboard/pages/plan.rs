@@ -98,7 +98,7 @@ fn choice(mode: Billing, tier: Tier, now: Tier, ending: bool) -> Option<String> 
     }
 }
 
-/// Changes the plan, or asks the operator to change it.
+/// Changes the plan, or records a request to the operator.
 pub(crate) async fn choose_tier(
     AuthenticatedForm { holder, form }: AuthenticatedForm,
 ) -> Result<Response, PageError> {
@@ -121,7 +121,7 @@ pub(crate) async fn choose_tier(
     Ok(Redirect::to(&notice.add_to_path(PATH)).into_response())
 }
 
-/// Cancels the plan, or asks the operator to cancel it.
+/// Cancels the plan, or records a request to the operator.
 pub(crate) async fn cancel_subscription(
     AuthenticatedForm { holder, .. }: AuthenticatedForm,
 ) -> Result<Response, PageError> {

@@ -1,4 +1,4 @@
-//! `/plans`: comparison of the plans. `upgrade_url` of refused calls points to this page.
+//! `/plans`: comparison of the plans. In a refused call, `upgrade_url` is the address of this page.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -13,7 +13,7 @@ use crate::dashboard::page_deadline::{VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
 
-/// Features that need a plan above Free, with their calls.
+/// Features that need a plan above Free, with the calls that use them.
 const GATED: [(Tier, &str, &str); 8] = [
     (Tier::Starter, "Fundamentals", "/v1/stocks/{symbol}/fundamentals"),
     (Tier::Starter, "Dividend records of a security", "/v1/stocks/{symbol}/dividends"),
@@ -125,7 +125,7 @@ pub(crate) fn render_plan_table(tiers: &TierTable, current: Option<Tier>) -> Mar
     }
 }
 
-/// Endpoints that a plan adds, in words.
+/// Endpoints that a plan adds, as text.
 fn endpoints(tier: Tier) -> &'static str {
     match tier {
         Tier::Free => {

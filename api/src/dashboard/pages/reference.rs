@@ -1,7 +1,7 @@
-//! `/docs`: reference of the endpoints, each with a form that calls it.
+//! `/docs`: reference of the endpoints. Each endpoint has a form that calls it.
 //!
-//! The page is rendered from the OpenAPI document once, at the start of the server. Invariants: only required
-//! parameters have an initial value. The key stays in the browser tab. The page loads nothing from other sites.
+//! The server renders the page from the OpenAPI document once, at its start. Invariants: only required parameters have
+//! an initial value. The key is stored only in the browser tab. The page loads nothing from other sites.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use crate::dashboard::view::markdown;
 use crate::routes::rules_notice::describe_deviation;
 
 const TITLE: &str = "Reference";
-/// Optional parameters with an initial value, because the endpoint needs one of several.
+/// Optional parameters with an initial value. Their endpoint needs at least one of several parameters.
 const NEEDED: [(&str, &str); 1] = [("/v1/dividends/history", "symbols")];
-/// Levels of response fields in the table.
+/// Number of levels of response fields in the table.
 const LEVELS: usize = 2;
 
-/// Parts of the page that are the same for every reader.
+/// Parts of the page that are equal for every reader.
 #[derive(Debug)]
 pub(crate) struct ReferencePage {
     introduction: String,
@@ -37,11 +37,11 @@ pub(crate) struct ReferencePage {
 /// State of the key field.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum KeyFieldState<'a> {
-    /// Empty, or filled by the script with the tab's key.
+    /// The field is empty, or the script fills it with the key of the browser tab.
     Empty,
-    /// Secret of a new key.
+    /// The field contains the secret of a new key.
     New(&'a str),
-    /// Error message, because the key was not created.
+    /// The key was not created. The value is the error message.
     Failed(&'a str),
 }
 
@@ -83,7 +83,7 @@ pub(crate) async fn render_reference(
     calling(visitor.render_page(TITLE, Section::Other, &body))
 }
 
-/// Sets the policy that allows the page's script to call this service.
+/// Sets the content security policy that allows the script of the page to call this service.
 fn calling(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CALLING_POLICY));
     response
@@ -110,7 +110,7 @@ fn body(app: &App, reference: &ReferencePage, key: &Markup, shown: Option<&ApiEx
     }
 }
 
-/// Panel with the key for all calls.
+/// Panel with the key that all calls of the page use.
 fn key_panel(viewer: Viewer<'_>, key: KeyFieldState<'_>) -> Markup {
     let (secret, message) = match key {
         KeyFieldState::Empty => (None, None),
@@ -142,7 +142,7 @@ fn key_panel(viewer: Viewer<'_>, key: KeyFieldState<'_>) -> Markup {
     }
 }
 
-/// Endpoints of a tag: path and operation.
+/// Endpoints of a tag, each with its path and operation.
 struct EndpointGroup<'a> {
     tag: &'a str,
     meaning: &'a str,
@@ -156,7 +156,7 @@ impl EndpointGroup<'_> {
     }
 }
 
-/// Endpoint groups in the order of the document's tags.
+/// Groups of endpoints, in the order of the document's tags.
 fn groups(document: &Value) -> Vec<EndpointGroup<'_>> {
     let tags = document["tags"].as_array().into_iter().flatten();
     let paths = document["paths"].as_object();
@@ -237,12 +237,12 @@ fn endpoint(document: &Value, path: &str, operation: &Value) -> Markup {
     }
 }
 
-/// True if a call without this parameter is refused.
+/// True if a call is refused without this parameter.
 fn is_needed(path: &str, parameter: &Value) -> bool {
     parameter["required"] == true || NEEDED.contains(&(path, text(parameter, "name")))
 }
 
-/// Input of a parameter. Only a needed parameter has an initial value.
+/// Input field of a parameter. Only a needed parameter has an initial value.
 fn render_parameter_field(path: &str, operation: &str, parameter: &Value, is_needed: bool) -> Markup {
     let (name, schema) = (text(parameter, "name"), &parameter["schema"]);
     let id = format!("{operation}-{name}");
@@ -276,7 +276,7 @@ fn render_parameter_field(path: &str, operation: &str, parameter: &Value, is_nee
     }
 }
 
-/// Value in the syntax of a query.
+/// Value as it is written in a query.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -286,7 +286,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Words, range and default of a parameter.
+/// Allowed words, range and default of a parameter, as text.
 fn limits(schema: &Value) -> Option<String> {
     let words = schema["items"]["enum"]
         .as_array()
@@ -330,7 +330,8 @@ fn fields(document: &Value, operation: &str, schema: &Value) -> Markup {
     }
 }
 
-/// Collects name, type and meaning of every field of a schema. Nested fields have their parent's name as a prefix.
+/// Collects name, type and meaning of every field of a schema. The name of a nested field begins with the name of its
+/// parent.
 fn collect(
     document: &Value,
     schema: &Value,
@@ -355,7 +356,7 @@ fn collect(
     }
 }
 
-/// Type of a schema in words.
+/// Type of a schema, as text.
 fn kind(document: &Value, schema: &Value) -> String {
     let choices = schema["anyOf"].as_array();
     let is_nullable = choices.is_some_and(|choices| choices.iter().any(|choice| choice["type"] == "null"));
@@ -376,7 +377,7 @@ fn kind(document: &Value, schema: &Value) -> String {
     if is_nullable { format!("{word} or null") } else { word.to_owned() }
 }
 
-/// Schema of a reference, or the non-null choice of a nullable schema.
+/// Schema to which a reference leads, or the non-null choice of a nullable schema.
 fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     if let Some(pointer) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
         return document.pointer(pointer).map_or(schema, |target| resolve(document, target));

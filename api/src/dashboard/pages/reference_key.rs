@@ -1,8 +1,8 @@
 //! API key of a signed-in holder for `/docs`.
 //!
-//! The service stores hashes of keys, so it cannot show an existing one, and `/v1` reads no cookie. The holder
-//! therefore creates a key for the page with one click. It is an ordinary key: listed, logged, and revocable. It
-//! expires after 12 hours, like a session. A newer key or a sign-out deletes it.
+//! The service stores only hashes of keys, so that it cannot show an existing key. `/v1` does not read cookies. The
+//! holder therefore creates a key for the page with one click. The key is listed, logged and can be revoked like any
+//! other key. It expires after 12 hours, like a session. A newer key of the page or a sign-out deletes it.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::dashboard::session::form::AuthenticatedForm;
 use crate::dashboard::session::visitor::AccountHolder;
 
 const NAME: &str = "Reference page";
-/// Lifetime of the key, equal to the longest session.
+/// Lifetime of the key in hours, equal to the maximum of a session.
 const HOURS: i64 = 12;
 
 /// Creates the key and shows the reference with it.

@@ -1,8 +1,8 @@
 //! `/sign-up`, `/sign-in` and `/sign-out`.
 //!
-//! Invariants: an unknown address and a wrong password get the same message after the same time. A sign-up gets the same
-//! response for a new and for an existing address. A repeated sign-in to an account replaces the visitor's previous
-//! session. Redirects lead only to pages in a fixed list.
+//! Invariants: an unknown address and a wrong password get the same message after the same time. A sign-up gets the
+//! same response for a new and for an existing address. If a visitor signs in to the same account again, the new
+//! session replaces the old one. Redirects lead only to pages in a fixed list.
 
 use std::sync::Arc;
 
@@ -55,7 +55,8 @@ pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
     sign_in_page(&visitor, "", query.text("next"), None)
 }
 
-/// Creates an account and signs its holder in. An existing address gets the same response, with cookies of no session.
+/// Creates an account and signs its holder in. For an existing address, the response is the same, but its cookies
+/// belong to no session.
 pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
     if visitor.dashboard.settings.sign_up != SignUp::Open {
         return Err(PageError::Refused("sign-up needs an invitation from the operator".to_owned()));
@@ -89,7 +90,7 @@ pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<
     Ok(redirect_signed_in(&visitor, &cookies, "/dashboard"))
 }
 
-/// Turn of a client whose device is unknown.
+/// Turn in the queue of hashes for a client whose device is unknown.
 pub(crate) fn stranger(visitor: &Visitor) -> HashingTurn {
     HashingTurn::Network(ClientNetwork::containing(visitor.client).0)
 }
@@ -138,7 +139,7 @@ pub(crate) async fn sign_in(PublicForm { visitor, form }: PublicForm) -> Result<
     }
 }
 
-/// Account of this address, if it may sign in.
+/// Account of this email address, if it may sign in.
 pub(crate) async fn find_stored(visitor: &Visitor, given: &str) -> Result<Option<StoredPassword>, PageError> {
     let Ok(address) = parse_email(given) else { return Ok(None) };
     let find = async {
@@ -148,7 +149,7 @@ pub(crate) async fn find_stored(visitor: &Visitor, given: &str) -> Result<Option
     run_within(PAGE_DEADLINE, find).await
 }
 
-/// True for the account's password. The caller consults the throttle first.
+/// True if the password is the account's password. The caller must ask the throttle first.
 pub(crate) async fn check_password(
     hashing: &PasswordHashing,
     secret: SecretString,
@@ -161,7 +162,7 @@ pub(crate) async fn check_password(
     Ok(hashing.verify(secret, stored, turn).await?)
 }
 
-/// Trust in the visitor's device for the account, and its turn in the queue of hashes.
+/// Trust in the visitor's device for the account, and the visitor's turn in the queue of hashes.
 fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingTurn) {
     match (stored, visitor.origin.devices.browser) {
         (Some(stored), Some(browser)) if stored.knows_browser => {
@@ -174,8 +175,8 @@ fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, Ha
     }
 }
 
-/// Records a refused sign-in in the holder's log. The response does not wait, so its time does not depend on the
-/// account.
+/// Records a refused sign-in in the holder's log. The response does not wait for it, so that the response time does not
+/// depend on the account.
 fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
     let Some(account_id) = stored.map(|stored| stored.account) else { return };
     let (dashboard, address) = (Arc::clone(&visitor.dashboard), visitor.origin.address.clone());
@@ -190,7 +191,7 @@ fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
     });
 }
 
-/// Starts a session if the verified password is still current.
+/// Starts a session, if the verified password is still the current password.
 async fn begin(visitor: &Visitor, known: &StoredPassword) -> Result<Option<SessionCookies>, PageError> {
     let mut client = visitor.dashboard.database_client().await?;
     let transaction = client.transaction().await?;
@@ -200,7 +201,7 @@ async fn begin(visitor: &Visitor, known: &StoredPassword) -> Result<Option<Sessi
     Ok(Some(session))
 }
 
-/// New session that replaces the visitor's present one.
+/// Starts a session that replaces the visitor's current session.
 pub(crate) async fn renew_session(
     transaction: &Transaction<'_>,
     visitor: &Visitor,
@@ -214,7 +215,7 @@ pub(crate) async fn renew_session(
     sessions::begin_session(transaction, account, &visitor.origin).await
 }
 
-/// Redirect after a sign-in, with the cookies of session and device.
+/// Redirect after a sign-in, with the cookies of the session and the device.
 pub(crate) fn redirect_signed_in(visitor: &Visitor, cookies: &SessionCookies, next: &str) -> Response {
     let mut response = Redirect::to(next).into_response();
     let is_local = visitor.site.is_local;
@@ -240,7 +241,7 @@ pub(crate) async fn sign_out(
     Ok(response)
 }
 
-/// Allowed redirect target, or the dashboard.
+/// Redirect target, if it is in the fixed list, else the dashboard.
 fn onward(next: &str) -> &'static str {
     ONWARD.into_iter().find(|known| *known == next).unwrap_or("/dashboard")
 }
@@ -313,7 +314,7 @@ pub(crate) fn new_password_field(title: &str) -> Markup {
     }
 }
 
-/// Alert for a page on which the browser would refuse the session cookie.
+/// Alert on a page whose session cookie the browser would refuse.
 fn needs_https(visitor: &Visitor) -> Markup {
     let message = "This page was reached without HTTPS, so your browser will not keep you signed in. Open it over HTTPS.";
     let is_open = !visitor.site.is_secure && !visitor.site.is_local;

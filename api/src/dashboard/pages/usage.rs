@@ -11,7 +11,7 @@ use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::chart;
 use crate::dashboard::view::layout::{Section, format_grouped, format_time};
 
-/// Days in the statistics.
+/// Number of days in the statistics.
 const DAYS: i64 = 30;
 
 pub(crate) async fn show_usage(holder: AccountHolder) -> Result<Response, PageError> {
@@ -39,7 +39,7 @@ pub(crate) async fn show_usage(holder: AccountHolder) -> Result<Response, PageEr
     Ok(holder.render_page("Usage", Section::Usage, &body))
 }
 
-/// Monthly quota as a bar, with its start and end.
+/// Monthly quota as a bar, with first and last day of the month.
 pub(crate) fn render_month_usage(used: &AccountUsage) -> Markup {
     let share = (used.current.saturating_mul(1000) / used.limit.max(1)).clamp(0, 1000);
     let level = if share >= 1000 {

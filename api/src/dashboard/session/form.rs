@@ -1,4 +1,4 @@
-//! Posted HTML forms: extraction, CSRF check and field parsing.
+//! Posted HTML forms: extraction from the request, CSRF check and reading of fields.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -20,7 +20,7 @@ pub(crate) struct PublicForm {
     pub(crate) form: Form,
 }
 
-/// Form of a signed-in holder, with a CSRF token of the same session.
+/// Form of a signed-in holder. Its CSRF token belongs to the same session.
 pub(crate) struct AuthenticatedForm {
     pub(crate) holder: AccountHolder,
     pub(crate) form: Form,

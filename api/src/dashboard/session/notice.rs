@@ -1,11 +1,11 @@
-//! Notices after an action: fixed messages, selected by a word in the address.
+//! Notices after an action: fixed messages, which a word in the address selects.
 
 use market::text_enum;
 
 use crate::dashboard::session::form::Form;
 
 text_enum! {
-    /// Action that was just completed.
+    /// Action that has just been completed.
     pub enum PageNotice {
         KeyDeleted = "key-deleted",
         Upgraded = "upgraded",
@@ -19,7 +19,7 @@ text_enum! {
 }
 
 impl PageNotice {
-    /// Message for a query string; `None` for an unknown word.
+    /// Message for a query string; `None` without a known word.
     pub(crate) fn message_for_query(query: &str) -> Option<&'static str> {
         let notice: Self = Form::from_query(query).text("done").parse().ok()?;
         Some(match notice {

@@ -24,7 +24,7 @@ use crate::dashboard::session_cookie;
 use crate::dashboard::view::layout::{self, Section, SignedInHolder, Viewer};
 use crate::dashboard::view::live_example::ExampleCache;
 
-/// Visitor of a page, with the session if there is one.
+/// Visitor of a page, with the visitor's session if there is one.
 #[derive(Debug, Clone)]
 pub(crate) struct Visitor {
     pub(crate) app: App,
@@ -34,11 +34,11 @@ pub(crate) struct Visitor {
     pub(crate) example: ExampleCache,
     pub(crate) client: IpAddr,
     pub(crate) origin: SessionOrigin,
-    /// The query string as sent.
+    /// Query string of the request, unchanged.
     pub(crate) query: String,
 }
 
-/// Session, with the secret of its cookie.
+/// Session with the secret from its cookie.
 #[derive(Debug, Clone)]
 pub(crate) struct SignedInSession {
     pub(crate) session: BrowserSession,
@@ -55,7 +55,7 @@ pub(crate) struct AccountHolder {
 impl FromRequestParts<App> for Visitor {
     type Rejection = PageError;
 
-    /// Visitor of a public page. If the database does not reply, the page appears without the session.
+    /// Visitor of a public page. If the database does not reply, the page is shown without the session.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
         let mut visitor = Self::unknown(parts, app)?;
         if let Ok(signed) = run_within(VISITOR_LOOKUP_LIMIT, visitor.session(parts)).await {
@@ -66,7 +66,7 @@ impl FromRequestParts<App> for Visitor {
 }
 
 impl Visitor {
-    /// Visitor after a successful session look-up. It fails if the database does not reply.
+    /// Visitor after the session look-up. Fails if the database does not reply.
     pub(crate) async fn with_session(parts: &Parts, app: &App) -> Result<Self, PageError> {
         let mut visitor = Self::unknown(parts, app)?;
         visitor.signed = run_within(PAGE_DEADLINE, visitor.session(parts)).await?;
@@ -105,7 +105,7 @@ impl Visitor {
         Ok(session.map(|session| SignedInSession { session, secret }))
     }
 
-    /// Reader for the page layout.
+    /// Reader of the page, for the layout.
     pub(crate) fn viewer(&self) -> Viewer<'_> {
         self.signed.as_ref().map_or(Viewer::Visitor, |signed| Viewer::Holder(signed.holder()))
     }
@@ -129,7 +129,7 @@ impl FromRequestParts<App> for AccountHolder {
 }
 
 impl SignedInSession {
-    /// Signed-in holder, for the page layout.
+    /// Signed-in holder, for the layout.
     pub(crate) fn holder(&self) -> SignedInHolder<'_> {
         SignedInHolder { email: &self.session.email, secret: &self.secret }
     }

@@ -1,4 +1,4 @@
-//! Bar chart of calls a day, with an axis in calls and the same numbers in a table.
+//! Bar chart of calls per day. The axis counts calls, and a table shows the same numbers.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::account::statistics::{CallOutcome, DailyCalls};
 use crate::dashboard::view::layout::{format_count, format_grouped};
 
 const HEIGHT: i64 = 160;
-/// Width of a bar with the space after it.
+/// Width of a bar including the space after it, in pixels.
 const STEP: i64 = 24;
 const BAR: i64 = 16;
 
-/// Calls of a day: answered, refused by the client's mistake or plan, refused by a limit, failed.
+/// Numbers of calls of a day: answered, refused because of the client's mistake or plan, refused by a limit, failed.
 type DayCounts = [i64; 4];
 const KINDS: [(&str, &str); 4] =
     [("answered", "Answered"), ("mistake", "Mistakes"), ("limit", "Over a limit"), ("failed", "Failed")];
@@ -27,7 +27,7 @@ fn kind(outcome: CallOutcome) -> usize {
     }
 }
 
-/// Chart of `days` days, the first of which is `since`.
+/// Chart of `days` days. The first day is `since`.
 pub(crate) fn render_calls_chart(calls: &[DailyCalls], since: NaiveDate, days: i64) -> Markup {
     let mut by_day: BTreeMap<NaiveDate, DayCounts> =
         (0..days).map(|number| (since + TimeDelta::days(number), [0; 4])).collect();
@@ -85,7 +85,7 @@ fn height(calls: i64, top: i64) -> i64 {
     calls * HEIGHT / top
 }
 
-/// Upper end of the axis: 2, 4, 6 or 10 times a power of ten. Its half is a whole number.
+/// Upper end of the axis: 2, 4, 6 or 10 times a power of ten, so that half of it is a whole number.
 fn top_of_axis(busiest: i64) -> i64 {
     let mut power = 1;
     loop {

@@ -13,19 +13,19 @@ pub(crate) enum Viewer<'a> {
     Holder(SignedInHolder<'a>),
     /// Visitor who is not signed in.
     Visitor,
-    /// Reader of a service without a dashboard, which has no sign-in.
+    /// Reader of a service without a dashboard, where nobody can sign in.
     Reader,
 }
 
-/// Signed-in holder of an account: email address, and the secret for CSRF fields.
+/// Signed-in holder of an account: email address, and the secret from which CSRF fields are made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SignedInHolder<'a> {
     pub(crate) email: &'a str,
-    /// Secret of the session's cookie.
+    /// Secret in the session's cookie.
     pub(crate) secret: &'a str,
 }
 
-/// Section of the site that a page belongs to.
+/// Section of the site to which a page belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     Overview,
@@ -137,7 +137,7 @@ pub(crate) fn csrf_field(secret: &str) -> Markup {
     html! { input type="hidden" name="token" value=(session_cookie::create_csrf_token(secret)); }
 }
 
-/// Error message, which a screen reader announces at once.
+/// Error message, which screen readers announce at once.
 pub(crate) fn error_message(message: Option<&str>) -> Markup {
     html! { @if let Some(message) = message { p.alert role="alert" { (message) } } }
 }
@@ -170,7 +170,7 @@ pub(crate) fn format_count(number: i64, one: &str, many: &str) -> String {
     format!("{} {}", format_grouped(number), if number == 1 { one } else { many })
 }
 
-/// Converts a command's message to a sentence.
+/// Converts the message of a command to a sentence.
 pub(crate) fn to_sentence(message: &str) -> String {
     let mut letters = message.chars();
     let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();

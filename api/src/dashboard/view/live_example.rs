@@ -1,7 +1,7 @@
 //! Live example of the landing page: an API response that is refreshed every minute.
 //!
-//! Invariants: the security passes the rules of `projector audit`. No page waits longer than [`WAIT`] for a response,
-//! so pages appear during a database outage.
+//! Invariants: the checks of `projector audit` find nothing for the security. No page waits longer than [`WAIT`] for a
+//! response, so that pages are also shown during a database outage.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ use tower::ServiceExt;
 
 use crate::answer::InternalRequest;
 
-/// Age at which a response is refreshed.
+/// Age at which the example is refreshed.
 const FRESH: Duration = Duration::from_secs(60);
-/// Pause after a refresh without a result.
+/// Pause after a refresh that gave no example.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Maximum wait of a page for a refresh.
+/// Maximum time for which a page waits for a refresh.
 const WAIT: Duration = Duration::from_millis(500);
 /// Maximum time of a refresh.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const FAVORITE: &str = "SPY";
 const PAYERS: &str = "/v1/stocks?sort=market_cap.desc&min_yield=0.01&limit=20&fields=symbol";
 const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
 const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
-/// Maximum bytes of a response about one security.
+/// Maximum size of a response about one security, in bytes.
 const BYTES: usize = 64 * 1024;
 /// Flags that the audit reports, and flags of uncertain metrics.
 const SUSPECT: [&str; 10] = [
@@ -47,7 +47,7 @@ const SUSPECT: [&str; 10] = [
 /// Maximum age of a price in days. The audit's limit is five sessions.
 const PRICE_DAYS: i64 = 5;
 
-/// API call with its response, and sample values for calls of the reference.
+/// API call with its response, and sample values for the calls on the reference page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ApiExample {
     /// Path and query.
@@ -66,16 +66,16 @@ pub(crate) struct ApiExample {
 #[derive(Debug, Default)]
 struct LatestExample {
     shown: Option<Arc<ApiExample>>,
-    /// Time until which no refresh is due.
+    /// Time at which the next refresh is due.
     until: Option<Instant>,
 }
 
-/// Router of the data, and its latest response.
+/// Cache of the latest example, with the router that serves its data.
 #[derive(Debug, Clone)]
 pub(crate) struct ExampleCache {
     data: Router,
     latest: Arc<Mutex<LatestExample>>,
-    /// Locked during a refresh.
+    /// Lock that a refresh holds.
     refreshing: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -84,7 +84,7 @@ impl ExampleCache {
         Self { data, latest: Arc::default(), refreshing: Arc::default() }
     }
 
-    /// Latest sound example, which stays during an outage. `None` before the first one.
+    /// Latest example without a finding. It is kept during an outage. `None` before the first refresh.
     pub(crate) async fn latest_sound_example(&self) -> Option<Arc<ApiExample>> {
         if !self.is_due() {
             return self.latest();
@@ -147,8 +147,8 @@ impl ExampleCache {
         None
     }
 
-    /// True if the audit's checks find nothing for the security. Its dividend status must also equal that of a month
-    /// ago.
+    /// True if the checks of the audit find nothing for the security. Its dividend status must also be the same as a
+    /// month ago.
     async fn is_sound(&self, symbol: &str) -> bool {
         let path = format!("/v1/stocks/{}/metrics", encoded(symbol));
         let Some(now) = self.ask_json(&path).await.map(|mut body| body["data"].take()) else { return false };
@@ -204,12 +204,12 @@ fn day(value: &Value) -> Option<NaiveDate> {
     value.as_str()?.parse().ok()
 }
 
-/// Symbol as a path segment.
+/// Symbol as a segment of a path.
 fn encoded(symbol: &str) -> String {
     percent_encoding::utf8_percent_encode(symbol, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-/// Indented JSON with one member per line. Texts and numbers stay unchanged, so none passes through a binary float.
+/// Indented JSON with one member per line. Texts and numbers are copied unchanged, without a binary float.
 fn indented(json: &str) -> String {
     let (mut out, mut depth, mut in_text, mut is_escaped) = (String::new(), 0usize, false, false);
     let line = |out: &mut String, depth: usize| {

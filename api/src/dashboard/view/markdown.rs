@@ -28,12 +28,12 @@ pub(crate) fn render_inline(text: &str) -> Markup {
     }
 }
 
-/// Position and characters of a text's first markup.
+/// Position and characters of the first markup in a text.
 fn first_mark(text: &str) -> Option<(usize, &'static str)> {
     ["`", "**", "["].into_iter().filter_map(|mark| Some((text.find(mark)?, mark))).min()
 }
 
-/// Link after its opening bracket, and the text after the link.
+/// Link whose opening bracket was already read, and the text after the link.
 fn link(text: &str) -> Option<(Markup, &str)> {
     let (title, rest) = text.split_once("](")?;
     let (path, after) = rest.split_once(')')?;

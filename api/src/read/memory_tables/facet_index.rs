@@ -1,4 +1,4 @@
-//! Loader of the facet index: the names that filters accept.
+//! Loader of the facet index, which has the names that filters accept.
 
 use crate::parameters::facets::{FacetIndex, FilterField};
 use crate::read::QueryError;

@@ -1,4 +1,4 @@
-//! In-memory tables, one per data version, for lists with arbitrary filters and sort keys.
+//! In-memory tables for lists with any filters and sort keys, one table per data version.
 
 mod etfs;
 mod facet_index;
@@ -27,12 +27,12 @@ pub(crate) struct MemoryTables {
 }
 
 impl MemoryTables {
-    /// List rows of all securities, at the generation's newest version.
+    /// List rows of all securities, at the newest version of the generation.
     pub(crate) async fn stocks(&self, generation: &ServedGeneration) -> Result<Arc<StockTable>, QueryError> {
         self.stocks.get(generation, StockTable::load(generation)).await
     }
 
-    /// Search names of these securities.
+    /// Searchable names of these securities.
     pub(crate) async fn names(
         &self,
         generation: &ServedGeneration,
@@ -41,12 +41,12 @@ impl MemoryTables {
         self.names.get(generation, NameIndex::load(generation, &stock_table.securities)).await
     }
 
-    /// All active funds, at the generation's newest version.
+    /// All active funds, at the newest version of the generation.
     pub(crate) async fn etfs(&self, generation: &ServedGeneration) -> Result<Arc<EtfTable>, QueryError> {
         self.etfs.get(generation, EtfTable::load(generation)).await
     }
 
-    /// Index of filter names, at the generation's newest version.
+    /// Index of filter names, at the newest version of the generation.
     pub(crate) async fn facet_index(
         &self,
         generation: &ServedGeneration,

@@ -10,7 +10,7 @@ use crate::read::projection::ServedGeneration;
 
 const NAMES: &str = include_str!("../../../queries/search/names.sql");
 
-/// Searchable names of all securities that their list rows do not contain.
+/// Searchable names of all securities, without the names in their list rows.
 #[derive(Debug)]
 pub(crate) struct NameIndex {
     by_symbol: HashMap<String, SearchNames>,
@@ -28,7 +28,7 @@ pub(crate) struct SearchNames {
 }
 
 impl NameIndex {
-    /// Reads the names that the list rows do not contain, in one statement.
+    /// Reads the names that are not in the list rows, in one statement.
     pub(super) async fn load(
         generation: &ServedGeneration,
         securities: &[SecurityRow],

@@ -1,6 +1,6 @@
 //! In-memory table of all securities, for lists and screeners.
 //!
-//! Invariant: rows and version come from one snapshot. For a newer version the whole table is loaded again.
+//! Invariant: rows and version come from one snapshot. For a newer version, the whole table is loaded again.
 
 use market::row::{StockFigures, StockRow};
 use store::FromRow;
@@ -11,7 +11,7 @@ use crate::read::projection::{DataVersion, ServedGeneration};
 
 const LIST: &str = include_str!("../../../queries/stocks/list.sql");
 
-/// List row of a security, with the figures for filters and sorting.
+/// List row of a security, and its figures for filters and sorting.
 #[derive(Debug, Clone)]
 pub(crate) struct SecurityRow {
     pub(crate) stock: StockRow,

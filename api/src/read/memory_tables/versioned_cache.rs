@@ -1,4 +1,4 @@
-//! Cache with one value per data version. Concurrent requests load it once.
+//! Cache with one value per data version. Concurrent requests for a version load its value once.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,14 +8,14 @@ use tokio::sync::OnceCell;
 use crate::read::QueryError;
 use crate::read::projection::ServedGeneration;
 
-/// Number of retained versions: the newest version, and the version before it, which running requests use.
+/// Number of versions in the cache: the newest version, and the version before it, which running requests may use.
 const KEPT: usize = 2;
 
-/// Generation, sequence and position.
+/// Data version as generation, sequence and position.
 type VersionKey = (i32, i64, i64);
 type PendingLoad<T> = Arc<OnceCell<Result<Arc<T>, QueryError>>>;
 
-/// One value per version, loaded at its first use. The last two are retained.
+/// One value per version, loaded when it is first used. The values of the last two versions are kept.
 #[derive(Debug)]
 pub(crate) struct VersionedCache<T>(Mutex<VecDeque<(VersionKey, PendingLoad<T>)>>);
 
@@ -26,8 +26,8 @@ impl<T> Default for VersionedCache<T> {
 }
 
 impl<T> VersionedCache<T> {
-    /// Value at the generation's newest version. `load` runs once for concurrent requests. A failure is
-    /// returned to all of them and is not retained.
+    /// Value for the newest version of the generation. For concurrent requests, `load` runs once. If it fails, all of
+    /// them get the error, and there is no retry.
     pub(crate) async fn get(
         &self,
         generation: &ServedGeneration,

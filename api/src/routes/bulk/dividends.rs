@@ -31,9 +31,9 @@ const DIVIDENDS: &str = include_str!("../../../queries/bulk/dividends.sql");
 pub(crate) struct SymbolDividends {
     /// Canonical ticker.
     symbol: String,
-    /// Newest first. Dividends of one day are never separated, so the list may exceed `per_symbol`.
+    /// Dividends, newest first. Dividends of one day are never separated, so the list may be longer than `per_symbol`.
     dividends: Vec<DividendRow>,
-    /// True if the range contains older dividends.
+    /// True if there are older dividends in the range.
     has_more: bool,
     /// `start_date` of the follow-up request; null if none is needed.
     start_date: Option<NaiveDate>,
@@ -51,22 +51,22 @@ static DIVIDEND_COLUMNS: LazyLock<Vec<&'static str>> =
 struct DividendLine<'a> {
     #[serde(flatten)]
     dividend: &'a DividendRow,
-    /// True if the symbol has older dividends in the range.
+    /// True if there are older dividends of the symbol in the range.
     has_more: bool,
 }
 /// Parameters of bulk dividends.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct BulkDividendsParameters {
-    /// Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+    /// Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
     #[param(value_type = String)]
     symbols: SymbolList,
-    /// First ex-date. Default: start of the tier's history; an earlier day is a 403.
+    /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
     start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: none, so declared future ex-dates are included.
+    /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
     end_date: Option<NaiveDate>,
-    /// Maximum number of newest records per symbol. The oldest day is always complete. `has_more` is true if
-    /// there are more records.
+    /// Maximum number of records per symbol. The newest records are returned. The oldest day is always complete.
+    /// `has_more` is true if there are more records.
     #[param(value_type = Option<i64>)]
     per_symbol: i64,
     /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
@@ -132,7 +132,7 @@ async fn stream_dividends(
     stream_bulk(&context.generation, outlet, asked, by_symbol, render_dividends).await
 }
 
-/// Dividends of each symbol; an empty list without any.
+/// Dividends of each symbol; an empty list for a symbol without dividends.
 fn dividends_by_symbol(
     symbols: &[&str],
     rows: &[Row],
@@ -159,8 +159,8 @@ impl SymbolDividends {
         }
     }
 
-    /// Adds the next older dividend. If older ones remain, the next request must end on the day before this
-    /// dividend.
+    /// Adds the next older dividend. If there are still older dividends, the follow-up request must end on the day
+    /// before this dividend.
     fn add_older(&mut self, dividend: DividendRow, has_more: bool, start: NaiveDate) {
         self.has_more = has_more;
         self.start_date = has_more.then_some(start);
@@ -169,7 +169,7 @@ impl SymbolDividends {
     }
 }
 
-/// Renders symbols in JSON, and one row per dividend in CSV.
+/// Renders dividends: as one object per symbol in JSON, and as one row per dividend in CSV.
 fn render_dividends(output: &Output, symbols: &[SymbolDividends]) -> Result<Vec<u8>, RenderError> {
     if output.format == ResponseFormat::Json {
         return rows::render_rows(output, symbols);

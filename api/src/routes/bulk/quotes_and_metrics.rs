@@ -22,7 +22,7 @@ const METRICS: &str = include_str!("../../../queries/bulk/metrics.sql");
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct BulkParameters<const METRICS: bool> {
-    /// Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+    /// Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
     #[param(value_type = String)]
     symbols: SymbolList,
     #[param(ignore)]

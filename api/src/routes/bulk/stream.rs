@@ -1,4 +1,5 @@
-//! Bulk responses: rows of many symbols in request order, streamed in batches, with the missing symbols.
+//! Bulk responses: rows of many symbols in request order, streamed in batches. The end of the response lists the
+//! missing symbols.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,10 +20,10 @@ use crate::render::rows::{self, RenderError};
 
 /// Maximum number of symbols per request, which counts as one call.
 pub(super) const MAX_SYMBOLS: usize = 1_000;
-/// Symbols per statement.
+/// Number of symbols per statement.
 const BATCH: usize = 50;
 
-/// Rows in request order.
+/// Rows of many symbols, in request order.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Bulk<T> {
     /// One row per symbol, in request order.
@@ -38,7 +39,7 @@ pub(crate) struct BulkMeta {
     count: usize,
     /// Unknown symbols.
     missing: Vec<String>,
-    /// The market's as-of date.
+    /// As-of date of the market.
     as_of: Option<NaiveDate>,
     /// Generation and log sequence of the data.
     data_version: String,
@@ -46,7 +47,7 @@ pub(crate) struct BulkMeta {
     errors: Vec<BulkError>,
     /// Counts of symbols.
     summary: BulkSummary,
-    /// Start of the range, if the tier's history limits it.
+    /// Start of the range. Omitted if the tier's history does not limit the range.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<Depth>,
 }
@@ -54,7 +55,7 @@ pub(crate) struct BulkMeta {
 /// A symbol without a row.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BulkError {
-    /// Symbol as requested.
+    /// Symbol as the client wrote it.
     symbol: String,
     /// Always NOT_FOUND.
     code: &'static str,
@@ -74,7 +75,7 @@ pub(crate) struct BulkSummary {
     failed: usize,
 }
 
-/// Distinct securities in request order, with the progress of the response.
+/// Distinct securities in request order, and the progress of the response.
 struct BulkProgress<'a> {
     output: &'a Output,
     /// Position and canonical symbol of each security.
@@ -103,7 +104,7 @@ impl<'a> BulkProgress<'a> {
         self.known.chunks(BATCH).map(<[_]>::to_vec).collect()
     }
 
-    /// Rendered rows of a batch, in its order.
+    /// Rendered rows of a batch, in the order of the batch.
     fn render_batch<T: Serialize>(
         &mut self,
         batch: &[(usize, &str)],
@@ -125,7 +126,7 @@ impl<'a> BulkProgress<'a> {
         Ok(body)
     }
 
-    /// `meta` of the response, with the counts of all symbols.
+    /// `meta` of the response, which counts all symbols.
     fn meta(mut self, symbols: &SymbolList, version: &DataVersion, depth: Option<Depth>) -> BulkMeta {
         self.missing.sort_unstable();
         let error = |place: usize| {
@@ -150,12 +151,12 @@ pub(super) struct BulkQuery<'a> {
     pub(super) symbols: &'a SymbolList,
     pub(super) output: &'a Output,
     pub(super) statement: &'a str,
-    /// Parameters of the statement that follow the symbols.
+    /// Parameters of the statement after the parameter for symbols.
     pub(super) parameters: Vec<&'a (dyn ToSql + Sync)>,
     pub(super) depth: Option<Depth>,
 }
 
-/// Streams the response from one snapshot. `by_symbol` converts the database rows of each batch to one row per
+/// Streams the response from one snapshot. For each batch, `by_symbol` converts the database rows to one row per
 /// symbol.
 pub(super) async fn stream_bulk<T: Serialize>(
     generation: &ServedGeneration,

@@ -72,11 +72,11 @@ pub(crate) struct CalendarRow {
     dividend: DividendRow,
     #[serde(flatten)]
     payer: Payer,
-    /// Ex-date or payment date of the row, according to `event_type`.
+    /// Ex-date or payment date of the row, as `event_type` says.
     event_date: NaiveDate,
     /// Kind of the event on `event_date`.
     event_type: EventType,
-    /// Days from today to the event; negative for past events.
+    /// Number of days from today to the event; negative for past events.
     days_until: i64,
 }
 
@@ -89,10 +89,11 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct CalendarParameters<const DAYS: u64> {
-    /// First day. Default: today; a day before the tier's history is a 403.
+    /// First day. Default: today. For a day before the tier's history the response is a 403.
     #[param(value_type = Option<NaiveDate>)]
     start_date: NaiveDate,
-    /// Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
+    /// Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
+    /// payments.
     #[param(value_type = Option<NaiveDate>)]
     end_date: NaiveDate,
     /// Comma-separated symbols (at most 50).
@@ -113,7 +114,7 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     /// Payment frequencies, comma-separated.
     #[param(value_type = Option<String>)]
     frequency: Option<Vec<Frequency>>,
-    /// Includes dividends that are expected from earlier payments but not declared. Their amounts and payment
+    /// Includes dividends that are expected because of earlier payments but not declared. Their amounts and payment
     /// dates are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,

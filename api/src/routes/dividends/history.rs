@@ -36,18 +36,18 @@ const PAGING: PageOptions = PageOptions {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct HistoryParameters {
-    /// Comma-separated symbols (at most 50); unknown symbols are in `meta.missing`. Only Professional may omit
-    /// them, together with `updated_since`; the response then has the changes of the whole market.
+    /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may omit
+    /// the list, together with `updated_since`. The response then has the changes of the whole market.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
-    /// First ex-date. Default: start of the tier's history; an earlier day is a 403.
+    /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
     start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: none, so declared future ex-dates are included.
+    /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
     end_date: Option<NaiveDate>,
     /// Types as declared, comma-separated.
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<DividendType>>,
-    /// declared, paid or cancelled, comma-separated. Default: declared and paid.
+    /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
     #[param(value_type = Option<String>)]
     status: Option<Vec<DividendStatus>>,
     /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
@@ -56,8 +56,8 @@ pub(crate) struct HistoryParameters {
     include_projected: bool,
     #[param(ignore)]
     other_days: OtherDateRanges,
-    /// `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
-    /// Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+    /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
+    /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
     #[param(value_type = Option<String>)]
     updated_since: Option<SyncPoint>,
     #[param(ignore)]
@@ -100,7 +100,7 @@ impl Parameters for HistoryParameters {
 
 /// Dividend history of up to 50 symbols
 ///
-/// Newest first; declared future records included. Cancelled ones only with `status=cancelled`.
+/// Newest first, including declared future records. Cancelled records are returned only with `status=cancelled`.
 #[utoipa::path(
     get, path = "/v1/dividends/history", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<HistoryParameters>),

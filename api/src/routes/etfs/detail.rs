@@ -14,7 +14,7 @@ use crate::routes::ErrorResponses;
 
 const DETAIL: &str = include_str!("../../../queries/etfs/detail.sql");
 
-/// Parameters of a fund's details.
+/// Parameters of fund details.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DetailParameters {

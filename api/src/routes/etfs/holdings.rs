@@ -1,4 +1,4 @@
-//! `GET /v1/etfs/{symbol}/holdings`: positions of one fund's snapshot.
+//! `GET /v1/etfs/{symbol}/holdings`: holdings in one snapshot of a fund.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -34,7 +34,7 @@ const PAGING: PageOptions = PageOptions {
     keys: &["weight", "rank", "symbol", "name"],
     order: &[("weight", Direction::Descending)],
 };
-/// Age in days after which a snapshot is stale. Funds report at least every quarter.
+/// Age at which a snapshot is stale, in days. Funds report at least every quarter.
 const STALE_DAYS: i64 = 100;
 
 static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
@@ -42,38 +42,38 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     of_row.chain(["dividend_yield", "yield_contribution", "as_of"]).collect()
 });
 
-/// One position of a fund.
+/// One holding of a fund.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Holding {
     /// Canonical ticker of the fund.
     etf_symbol: String,
     /// Rank by weight, from 1.
     rank: i32,
-    /// Canonical ticker of the position.
+    /// Canonical ticker of the holding; null without a ticker.
     symbol: Option<String>,
     /// Name of the holding.
     name: String,
-    /// Asset type, as the issuer names it.
+    /// Asset type in the words of the issuer.
     asset_type: Option<String>,
     /// Weight in the fund, percent.
     weight: ExactDecimal,
     /// Number of shares.
     shares: Option<ExactDecimal>,
-    /// Market value of the position, in `currency`.
+    /// Market value of the holding, in `currency`.
     market_value: Option<ExactDecimal>,
-    /// ISO 4217.
+    /// ISO 4217 currency of the market value.
     currency: Option<String>,
-    /// ISIN of the position.
+    /// ISIN of the holding.
     isin: Option<String>,
-    /// CUSIP of the position.
+    /// CUSIP of the holding.
     cusip: Option<String>,
-    /// Financial instrument global identifier of the position.
+    /// Financial instrument global identifier of the holding.
     figi: Option<String>,
-    /// Sector name of the position.
+    /// Sector name of the holding.
     sector: Option<String>,
-    /// Country of the position.
+    /// Country of the holding.
     country: Option<String>,
-    /// Headline dividend yield of the position, percent.
+    /// Headline dividend yield of the holding, percent.
     dividend_yield: Option<ExactDecimal>,
     /// weight x dividend_yield / 100, percent points.
     yield_contribution: Option<ExactDecimal>,
@@ -81,21 +81,21 @@ pub(crate) struct Holding {
     as_of: NaiveDate,
 }
 
-/// A page of positions.
+/// A page of holdings.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HoldingsAnswer {
-    /// The positions of the page, in order.
+    /// Holdings of the page, in order.
     data: Vec<Holding>,
     /// Data version and warnings of the page.
     meta: HoldingsMeta,
 }
 
-/// Data version and totals of a page of positions; `as_of` is the day of the snapshot.
+/// Data version and totals of a page of holdings. `as_of` is the day of the snapshot.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HoldingsMeta {
     #[serde(flatten)]
     list: ListMeta,
-    /// Sum of all weights of the snapshot, percent.
+    /// Sum of the weights of all holdings in the snapshot, percent.
     weight_total: Option<ExactDecimal>,
     /// True if the snapshot is more than 100 days older than the market's as-of date.
     stale: bool,
@@ -107,11 +107,11 @@ pub(crate) struct HoldingsMeta {
 pub(crate) struct HoldingsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// As-of date: selects the newest snapshot up to this day. Default: the newest snapshot.
+    /// As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot.
     as_of: Option<NaiveDate>,
-    /// Asset types of the fund's positions, comma-separated, any case.
+    /// Asset types of the fund's holdings, comma-separated, any case.
     asset_type: Option<String>,
-    /// Sectors of the fund's positions by name or slug, comma-separated.
+    /// Sectors of the fund's holdings by name or slug, comma-separated.
     sector: Option<String>,
     /// Minimum weight, percent.
     #[param(value_type = Option<ExactDecimal>)]
@@ -136,7 +136,7 @@ impl Parameters for HoldingsParameters {
     }
 }
 
-/// Filters of one request, resolved with the names of one fund.
+/// Filters of one request, with the names that the fund's holdings have.
 struct HoldingFilters {
     asset_types: Option<Vec<String>>,
     sectors: Option<Vec<String>>,
@@ -144,8 +144,8 @@ struct HoldingFilters {
 }
 
 impl HoldingFilters {
-    /// Resolves the filters. A sector that neither the fund nor any security has is an error. Asset types are
-    /// free text of the issuers, so an unknown type matches nothing.
+    /// Reads the filters. A sector that neither a holding nor a security has is an error. Asset types are free text of
+    /// the issuers, so an unknown type matches nothing.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();
@@ -229,7 +229,7 @@ impl Sortable for Holding {
 
 /// ETF holdings
 ///
-/// Positions of one snapshot. `meta.weight_total` is the share of the fund that it covers, percent.
+/// Holdings in one snapshot. `meta.weight_total` is the share of the fund that the snapshot covers, percent.
 #[utoipa::path(
     get, path = "/v1/etfs/{symbol}/holdings", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<HoldingsParameters>),

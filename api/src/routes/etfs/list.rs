@@ -31,7 +31,7 @@ const PAGING: PageOptions = PageOptions {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EtfsParameters {
-    /// Part of the name, or the beginning of the symbol; any case.
+    /// Part of the name, or beginning of the symbol, in any case.
     q: Option<String>,
     /// Issuers by name or slug, comma-separated.
     #[param(value_type = Option<String>)]
@@ -47,9 +47,9 @@ pub(crate) struct EtfsParameters {
     strategy: Option<Vec<String>>,
     /// Underlying security of single-stock funds.
     related_symbol: Option<String>,
-    /// True for leveraged funds, false for others.
+    /// True for leveraged funds, false for all other funds.
     is_leveraged: Option<bool>,
-    /// True for inverse funds, false for others.
+    /// True for inverse funds, false for all other funds.
     is_inverse: Option<bool>,
     /// Payment frequencies, comma-separated.
     #[param(value_type = Option<String>)]
@@ -139,7 +139,7 @@ impl Sortable for EtfRow {
 
 /// List ETFs with filters
 ///
-/// Active funds by symbol.
+/// Active funds, ordered by symbol.
 #[utoipa::path(
     get, path = "/v1/etfs", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<EtfsParameters>),

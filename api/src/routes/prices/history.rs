@@ -44,15 +44,15 @@ pub(super) static COLUMNS: LazyLock<Vec<&'static str>> =
 text_enum! {
     /// Adjustment of prices.
     pub enum Adjustment {
-        /// As traded; excludes the others.
+        /// Prices as traded. It cannot be combined with other adjustments.
         Raw = "raw",
-        /// Splits and spin-offs: comparable along a chart, with volumes on today's shares.
+        /// Splits and spin-offs. Prices are comparable along a chart, and volumes are on today's share basis.
         Split = "split",
         /// Spin-offs, rights and class distributions.
         SpinOff = "spin_off",
         /// Dividends.
         Dividend = "dividend",
-        /// Everything.
+        /// All adjustments.
         All = "all",
     }
 }
@@ -69,7 +69,7 @@ impl Adjustment {
     }
 }
 
-/// Reads the parameter `adjustment`, a list; the default is `split`.
+/// Reads the parameter `adjustment`, which is a list. The default is `split`.
 pub(super) fn read_adjustment(reader: &mut ParameterReader<'_>) -> PriceBasis {
     let Some(words) = reader.read_words("adjustment", Adjustment::ALL) else { return PriceBasis::SPLIT };
     let is_single = words.iter().all(|word| *word == words[0]);
@@ -77,7 +77,7 @@ pub(super) fn read_adjustment(reader: &mut ParameterReader<'_>) -> PriceBasis {
     words.into_iter().fold(PriceBasis::RAW, |basis, word| basis.and(word.basis()))
 }
 
-/// Word of a basis in responses: the shortest value of the parameter.
+/// Text of a basis in responses: the shortest parameter value for it.
 pub(super) fn adjustment_text(basis: PriceBasis) -> &'static str {
     match (basis.split, basis.spin_off, basis.dividend) {
         (false, false, false) => "raw",
@@ -90,7 +90,7 @@ pub(super) fn adjustment_text(basis: PriceBasis) -> &'static str {
 }
 
 text_enum! {
-    /// Range that ends today. 5d is seven calendar days; ytd starts with the calendar year; max starts with the
+    /// Range that ends today. 5d is seven calendar days, ytd starts with the calendar year, and max starts with the
     /// tier's history.
     pub enum Span {
         Days5 = "5d", Month1 = "1m", Months3 = "3m", Months6 = "6m", YearToDate = "ytd", Year1 = "1y", Years2 = "2y",
@@ -116,23 +116,25 @@ impl Span {
     }
 }
 
-/// Parameters of one symbol's price history.
+/// Parameters of the price history.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PricesParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// First session. Default: start of the tier's history; an earlier day is a 403.
+    /// First session. Default: start of the tier's history. For an earlier day the response is a 403.
     start_date: Option<NaiveDate>,
     /// Last session.
     end_date: Option<NaiveDate>,
-    /// Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with that history.
+    /// Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with the tier's
+    /// history.
     #[param(inline)]
     range: Option<Span>,
-    /// Interval of a price point. Default: daily.
+    /// Length of the period of a price point. Default: daily.
     #[param(inline, value_type = Option<Interval>)]
     interval: Interval,
-    /// Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything. Default: split.
+    /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
+    /// split.
     #[param(value_type = Option<String>)]
     adjustment: PriceBasis,
     #[param(ignore)]
@@ -182,7 +184,7 @@ pub(crate) struct PriceRow {
 /// A page of price points.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PricesAnswer {
-    /// The points of the page, in order.
+    /// Price points of the page, in order.
     data: Vec<PriceRow>,
     /// Data version and warnings of the page.
     meta: PricesMeta,
@@ -197,21 +199,22 @@ pub(crate) struct PricesMeta {
     symbol: String,
     /// ISO 4217 currency of every price.
     currency: Option<String>,
-    /// Interval of a price point.
+    /// Length of the period of a price point.
     interval: Interval,
     /// Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all.
     adjustment: &'static str,
-    /// Total return in percent from the first to the last bar of the whole range, dividends reinvested at the close of
-    /// their ex-date; null without a bar, and when a distribution was paid in another currency.
+    /// Total return from the first to the last bar of the whole range, percent. Dividends are reinvested at the close
+    /// of their ex-date. Null without a bar, and if a distribution was paid in another currency.
     total_return: Option<ExactDecimal>,
-    /// Time of the last change to the splits and dividends that adjust the prices. Adjusted prices fetched earlier are
-    /// outdated. Null if the change is more than 400 days old.
+    /// Time of the last change to the splits and dividends that adjust the prices. Adjusted prices that were read
+    /// before this time are outdated. Null if the change is more than 400 days old.
     factors_changed_at: Option<DateTime<Utc>>,
 }
 
 /// Historical prices
 ///
-/// Bars on the requested basis, newest first, with the raw and the fully adjusted close and the factors between them.
+/// Bars on the requested basis, newest first. Each bar also has the raw close, the fully adjusted close, and the
+/// factors between them.
 #[utoipa::path(
     get, path = "/v1/prices/{symbol}", tag = "Prices", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<PricesParameters>),
@@ -275,7 +278,7 @@ fn page(
     Ok(RenderedBody { body: body.into(), version: series.version, next_cursor })
 }
 
-/// Periods of the page, and true if further periods follow.
+/// Periods of the page. The flag is true if further periods follow.
 fn page_periods<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (&'p [SessionRange], bool) {
     let after = page.after_value(0).and_then(|day| day.parse::<NaiveDate>().ok()).map(day_number);
     let passed = |period: &SessionRange| {

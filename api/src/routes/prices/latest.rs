@@ -31,11 +31,11 @@ pub(crate) struct LatestPrice {
     symbol: String,
     /// Market identifier code.
     exchange: Option<String>,
-    /// ISO 4217.
+    /// ISO 4217 currency of every price.
     currency: Option<String>,
     /// Close of the session before this bar, on today's share basis.
     previous_close: Option<ExactDecimal>,
-    /// Sessions since this bar; 0 for the newest session.
+    /// Number of sessions since this bar; 0 for the newest session.
     age_sessions: i32,
     #[serde(flatten)]
     point: PricePoint,

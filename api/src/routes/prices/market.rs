@@ -1,7 +1,7 @@
 //! `GET /v1/bulk/prices`: bars of the whole market for one day or a short range (Professional).
 //!
-//! Securities are read in symbol order, in batches, and written until the page is full. Memory is therefore limited to
-//! one batch and the client's backlog.
+//! Securities are read in batches, in symbol order, and written until the page is full. The memory is therefore limited
+//! to one batch and the backlog of the client.
 
 use std::ops::Range;
 
@@ -33,9 +33,9 @@ use crate::routes::ErrorResponses;
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
 /// Maximum number of symbols per request.
 const MOST: usize = 1_000;
-/// Maximum distance from the first to the last day.
+/// Number of days from the first to the last day, at most.
 const REACH: Days = Days::new(30);
-/// Securities per statement.
+/// Number of securities per statement.
 const BATCH: u8 = 250;
 const PAGING: PageOptions =
     PageOptions { default_limit: 1_000, most: 10_000, keys: &[], order: &[("symbol", Direction::Ascending)] };
@@ -44,16 +44,17 @@ const PAGING: PageOptions =
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct MarketPricesParameters {
-    /// One day. Default: the market's newest session.
+    /// Day of the prices. Default: the newest session of the market.
     date: Option<NaiveDate>,
-    /// First day of a range of at most 31, instead of `date`. Default: 30 days before `end_date`.
+    /// First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`.
     start_date: Option<NaiveDate>,
-    /// Last day of a range of at most 31, instead of `date`. Default: 30 days after `start_date`.
+    /// Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`.
     end_date: Option<NaiveDate>,
-    /// Comma-separated symbols (at most 1000); unknown ones are in `meta.missing`. Default: the whole market.
+    /// Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole market.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
-    /// Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything. Default: split.
+    /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
+    /// split.
     #[param(value_type = Option<String>)]
     adjustment: PriceBasis,
     #[param(ignore)]
@@ -112,7 +113,7 @@ impl MarketPricesParameters {
 /// A page of the market's bars.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MarketPrices {
-    /// The bars of the page, by symbol and day.
+    /// Bars of the page, by symbol and day.
     data: Vec<PriceRow>,
     /// Data version and warnings of the page.
     meta: MarketPricesMeta,
@@ -133,7 +134,8 @@ pub(crate) struct MarketPricesMeta {
 
 /// The market's prices of a day (Professional)
 ///
-/// Every security with a bar on the day, or in a range of at most 31 days, by symbol and day. Each page counts as one call.
+/// Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts as
+/// one call.
 #[utoipa::path(
     get, path = "/v1/bulk/prices", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<MarketPricesParameters>),
@@ -179,7 +181,7 @@ async fn page(
     Ok(body.finish(next_cursor)?)
 }
 
-/// Reads the next securities that have bars in the years of the range, after the symbol `from`.
+/// Reads the next securities after the symbol `from` that have bars in the years of the range.
 async fn next(
     context: &HandlerContext<MarketPricesParameters>,
     transaction: &Transaction<'_>,
@@ -205,7 +207,7 @@ struct PageBuilder {
     limit: usize,
     /// Symbol and day of the last row.
     last: Option<[Option<String>; 2]>,
-    /// True if a further row did not fit on the page.
+    /// True if there was a further row that did not fit on the page.
     more: bool,
 }
 
@@ -215,7 +217,7 @@ impl PageBuilder {
         Ok(Self { body, count: 0, limit: asked.page.row_limit(), last: None, more: false })
     }
 
-    /// Adds the bars of a security within the range and after the cursor, up to the page limit.
+    /// Adds bars of a security up to the page limit. They are within the range and after the cursor.
     fn add_bars(
         &mut self,
         asked: &MarketPricesParameters,
@@ -247,7 +249,7 @@ impl PageBuilder {
     }
 }
 
-/// Sessions of a security within the range and after the cursor.
+/// Sessions of a security that are within the range and after the cursor.
 fn sessions(asked: &MarketPricesParameters, series: &SecurityPrices) -> Range<usize> {
     let days = &series.bars.day;
     let bound = |date: Option<NaiveDate>| date.or(series.version.as_of).map(day_number);

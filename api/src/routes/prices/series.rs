@@ -1,4 +1,4 @@
-//! Prices of one security: bars as columns over all years, with their adjustment factors.
+//! Prices of one security: columns of bars over all years, and adjustment factors.
 
 use market::bars::PackedBars;
 use market::metrics::AdjustmentFactor;
@@ -23,12 +23,12 @@ pub(super) struct SecurityPrices {
 }
 
 impl SecurityPrices {
-    /// Symbol and currency of every row.
+    /// Symbol and currency, which every row has.
     pub(super) fn row_labels(&self) -> RowLabels<'_> {
         RowLabels { symbol: &self.symbol, currency: self.currency.as_deref() }
     }
 
-    /// Reads the single row of a price statement; `None` for an unknown symbol.
+    /// Reads the only row of a price statement; `None` for an unknown symbol.
     pub(super) fn from_row(row: &Row) -> Result<Option<Self>, ApiError> {
         let Some(symbol) = row.try_get::<_, Option<String>>("canonical")? else { return Ok(None) };
         let factors: Option<JsonColumn<Vec<AdjustmentFactor>>> = row.try_get("factors")?;

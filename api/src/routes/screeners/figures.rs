@@ -1,4 +1,4 @@
-//! Figures that a screener filters and sorts by.
+//! Figures by which a screener filters and sorts.
 
 use rust_decimal::Decimal;
 

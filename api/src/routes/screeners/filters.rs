@@ -1,4 +1,4 @@
-//! Filters of the screeners: parameters and matching.
+//! Filters of the screeners: their parameters, and the check of a security.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::parameters::{
 use crate::read::memory_tables::SecurityRow;
 use crate::routes::stocks::list::is_within_bounds;
 
-/// Documents the filters of every screener.
+/// Documentation of the filters that every screener has.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Screen::read reads")]
@@ -41,22 +41,22 @@ pub(crate) struct ScreenerParameters {
     min_growth_1y: Option<ExactDecimal>,
     /// Maximum dividend growth of one year, percent.
     max_growth_1y: Option<ExactDecimal>,
-    /// Minimum dividend growth a year over three, percent.
+    /// Minimum dividend growth a year over three years, percent.
     min_growth_3y: Option<ExactDecimal>,
-    /// Maximum dividend growth a year over three, percent.
+    /// Maximum dividend growth a year over three years, percent.
     max_growth_3y: Option<ExactDecimal>,
-    /// Minimum dividend growth a year over five, percent.
+    /// Minimum dividend growth a year over five years, percent.
     min_growth_5y: Option<ExactDecimal>,
-    /// Maximum dividend growth a year over five, percent.
+    /// Maximum dividend growth a year over five years, percent.
     max_growth_5y: Option<ExactDecimal>,
-    /// Minimum dividend growth a year over ten, percent.
+    /// Minimum dividend growth a year over ten years, percent.
     min_growth_10y: Option<ExactDecimal>,
-    /// Maximum dividend growth a year over ten, percent.
+    /// Maximum dividend growth a year over ten years, percent.
     max_growth_10y: Option<ExactDecimal>,
-    /// Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
-    /// served rules set another minimum; a smaller value has no effect there.
+    /// Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
+    /// rules have other minimums. For these screeners, a smaller value has no effect.
     min_streak: Option<i64>,
-    /// Maximum `increase_streak_years`; non-payers have 0.
+    /// Maximum `increase_streak_years`. For non-payers this figure is 0.
     max_streak: Option<i64>,
     /// Minimum market capitalisation.
     min_market_cap: Option<ExactDecimal>,
@@ -92,24 +92,24 @@ pub(crate) struct ScreenerParameters {
     exclude_types: Option<String>,
     /// Payment frequencies, comma-separated.
     frequency: Option<String>,
-    /// First day of the next ex-date.
+    /// First day of the range in which the next ex-date must be.
     ex_date_from: Option<NaiveDate>,
-    /// Last day of the next ex-date.
+    /// Last day of the range in which the next ex-date must be.
     ex_date_to: Option<NaiveDate>,
-    /// Indexes, comma-separated. A security matches if it is a member of one of them.
+    /// Indexes, comma-separated. A security must be a member of at least one of them.
     index: Option<String>,
 }
 
-/// Screener: the generic one or a preset.
+/// Kind of screener: the generic screener or a preset.
 pub(crate) trait Preset: Send + Sync + 'static {
     /// Name in `meta.screener`.
     const NAME: &'static str;
-    /// Default thresholds: parameter and value.
+    /// Default thresholds: name of the parameter, and value.
     const DEFAULTS: &'static [(&'static str, i64)] = &[];
-    /// Rule parameter with the minimum number of years of increases; `None` for no minimum.
+    /// Rule parameter with the minimum number of years of increases; `None` without a minimum.
     const FLOOR: Option<&'static str> = None;
     const LIMITS: (i64, i64) = (100, 1_000);
-    /// Additional condition of the preset.
+    /// True if the security meets the additional condition of the preset.
     fn admits(_: &SecurityRow, _: &ScreenFilters<Self>) -> bool
     where
         Self: Sized,
@@ -213,7 +213,7 @@ impl<P: Preset> ScreenFilters<P> {
             && P::admits(member, self)
     }
 
-    /// True if the security passes the high-yield screen (R18), with this request's minimum yield and types.
+    /// True if the high-yield screen (R18) contains the security, with the minimum yield and the types of this request.
     pub(super) fn is_high_yield(&self, member: &SecurityRow) -> bool {
         let SecurityRow { stock, figures } = member;
         let yields = FIGURES.iter().zip(&self.ranges).find(|(figure, _)| figure.min == "min_yield");
@@ -232,7 +232,7 @@ impl<P: Preset> ScreenFilters<P> {
         })
     }
 
-    /// Effective filters by parameter, including defaults.
+    /// Filters in effect, by parameter, including defaults.
     pub(super) fn criteria(&self) -> BTreeMap<&'static str, Criterion> {
         let mut criteria = BTreeMap::new();
         let mut put = |name, value: Option<Criterion>| criteria.extend(value.map(|value| (name, value)));
@@ -258,14 +258,14 @@ fn words<T: ToString>(chosen: Option<&Vec<T>>) -> Option<Criterion> {
     chosen.map(|chosen| Criterion::Words(chosen.iter().map(ToString::to_string).collect()))
 }
 
-/// The value of a filter, as the service read it.
+/// Value of a filter, as the service read it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Criterion {
-    /// A threshold, in the parameter's unit.
+    /// Threshold, in the unit of the parameter.
     Number(ExactDecimal),
     /// A day.
     Text(String),
-    /// Names or words. A row matches if it has one of them.
+    /// Names or words, of which a row must have one.
     Words(Vec<String>),
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/screener` and its presets (high yield, dividend growth, aristocrats, kings): endpoints.
+//! `GET /v1/screener` and its presets: high yield, dividend growth, aristocrats and kings.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::routes::ErrorResponses;
 /// A page of a screener.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ScreenerAnswer {
-    /// The securities of the page, in order.
+    /// Securities of the page, in order.
     data: Vec<ScreenerRow>,
     /// Data version and warnings of the page.
     meta: ScreenerMeta,
@@ -122,7 +122,7 @@ fn screened<P: Preset>(
 
 /// Dividend screener
 ///
-/// Every active security that passes the filters, by headline yield.
+/// All active securities that match the filters, ordered by headline yield.
 #[utoipa::path(
     get, path = "/v1/screener", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<Generic>>),
@@ -134,7 +134,8 @@ pub(crate) async fn screener(access: Access<Free, ScreenFilters<Generic>>) -> Re
 
 /// High yield
 ///
-/// Stocks, ADRs, REITs and MLPs with a price at most 5 sessions old and no suspect yield (above 25 %). Default: `min_yield` 4.
+/// Stocks, ADRs, REITs and MLPs whose price is at most 5 sessions old and whose yield is not suspect (above 25 %).
+/// Default: `min_yield` 4.
 #[utoipa::path(
     get, path = "/v1/screener/high-yield", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<HighYield>>),
@@ -158,7 +159,8 @@ pub(crate) async fn dividend_growth(access: Access<Free, ScreenFilters<DividendG
 
 /// Dividend Aristocrats
 ///
-/// By rule (R15). `min_streak` cannot lower the minimum of 25 years, or the minimum that the served rules set.
+/// Members by rule R15. `min_streak` cannot be below the minimum of 25 years, or below another minimum in the served
+/// rules.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-aristocrats", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<Aristocrats>>),
@@ -170,7 +172,8 @@ pub(crate) async fn dividend_aristocrats(access: Access<Free, ScreenFilters<Aris
 
 /// Dividend Kings
 ///
-/// By rule (R15). `min_streak` cannot lower the minimum of 50 years, or the minimum that the served rules set.
+/// Members by rule R15. `min_streak` cannot be below the minimum of 50 years, or below another minimum in the served
+/// rules.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-kings", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<Kings>>),

@@ -1,4 +1,4 @@
-//! Screener row: a stock row with the figures of the screeners.
+//! Screener row: a stock row and the figures of the screeners.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use super::figures::FIGURES;
 use crate::parameters::{SortValue, Sortable};
 use crate::read::memory_tables::SecurityRow;
 
-/// A stock row with the screeners' figures.
+/// A stock row and the figures of the screeners.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ScreenerRow {
     #[serde(flatten)]

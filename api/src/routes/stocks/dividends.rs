@@ -32,7 +32,7 @@ pub(crate) const FILTERS: [&str; 6] =
 pub(crate) const STATUSES: &[DividendStatus] =
     &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
 
-/// Statuses of the returned rows; declared and paid if the request names none.
+/// Statuses of the rows to return. Default: declared and paid.
 pub(crate) fn selected_statuses(
     asked: Option<&Vec<DividendStatus>>,
     include_projected: bool,
@@ -43,28 +43,28 @@ pub(crate) fn selected_statuses(
     statuses
 }
 
-/// Parameters of one symbol's dividends.
+/// Parameters of a symbol's dividends.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct DividendsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// First ex-date. Default: start of the tier's history; an earlier day is a 403.
+    /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
     start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: none, so declared future ex-dates are included.
+    /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
     end_date: Option<NaiveDate>,
     /// Types as declared, comma-separated.
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<DividendType>>,
-    /// declared, paid or cancelled, comma-separated. Default: declared and paid.
+    /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
     #[param(value_type = Option<String>)]
     status: Option<Vec<DividendStatus>>,
     /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
     /// dates are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
-    /// `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
-    /// Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+    /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
+    /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
     #[param(value_type = Option<String>)]
     updated_since: Option<SyncPoint>,
     #[param(ignore)]
@@ -128,7 +128,8 @@ impl Sortable for DividendRow {
 
 /// Dividend records (Starter and higher)
 ///
-/// Newest first, amounts as declared and on today's share basis. Cancelled ones only with `status=cancelled`.
+/// Newest first, with amounts as declared and on today's share basis. Cancelled records are returned only with
+/// `status=cancelled`.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/dividends", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<DividendsParameters>),

@@ -25,17 +25,17 @@ const EVENTS: &str = include_str!("../../../queries/stocks/events.sql");
 const PAGING: PageOptions =
     PageOptions { default_limit: 50, most: 200, keys: &["date"], order: &[("date", Direction::Descending)] };
 
-/// Parameters of one symbol's events.
+/// Parameters of a symbol's events.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// First date. Default: start of the tier's history; an earlier day is a 403.
+    /// First date. Default: start of the tier's history. For an earlier day the response is a 403.
     start_date: Option<NaiveDate>,
-    /// Last date. Default: none, so announced future events are included.
+    /// Last date. Default: no limit, so that announced future events are included.
     end_date: Option<NaiveDate>,
-    /// Types, comma-separated.
+    /// Types of events, comma-separated.
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<SecurityEventType>>,
     #[param(ignore)]
@@ -96,7 +96,7 @@ pub(crate) async fn events(access: Access<Free, EventsParameters>) -> Response {
         .await
 }
 
-/// Events of the range and types, in any order.
+/// Events with these types in the range, in any order.
 async fn find_events(
     generation: &ServedGeneration,
     asked: &EventsParameters,

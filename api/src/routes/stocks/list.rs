@@ -32,7 +32,7 @@ const PAGING: PageOptions = PageOptions {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListParameters {
-    /// Comma-separated symbols (at most 100); unknown ones are in `meta.missing`.
+    /// Comma-separated symbols (at most 100). Unknown symbols are listed in `meta.missing`.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
     /// Security types, comma-separated.
@@ -50,15 +50,15 @@ pub(crate) struct ListParameters {
     /// Countries of domicile by ISO 3166 code or name, comma-separated.
     #[param(value_type = Option<String>)]
     country: Option<Vec<String>>,
-    /// ISO 4217 currencies, comma-separated, any case.
+    /// ISO 4217 currencies, comma-separated, in any case.
     #[param(value_type = Option<String>)]
     currency: Option<Vec<String>>,
     /// Payment frequencies, comma-separated.
     #[param(value_type = Option<String>)]
     frequency: Option<Vec<Frequency>>,
-    /// True for securities that pay regular dividends, false for others.
+    /// True for securities that pay regular dividends, false for all other securities.
     has_dividends: Option<bool>,
-    /// True if the security still trades.
+    /// True for securities that still trade, false for all other securities.
     #[param(value_type = Option<bool>, default = true)]
     is_active: bool,
     /// Minimum headline dividend yield, percent.
@@ -134,7 +134,7 @@ impl ListParameters {
     }
 }
 
-/// True if the value is within the inclusive bounds. An unknown value is outside of any bound.
+/// True if the value is within the inclusive bounds. An unknown value is not within any bounds.
 pub(crate) fn is_within_bounds(
     value: Option<Decimal>,
     least: Option<Decimal>,
@@ -164,7 +164,7 @@ impl Sortable for StockRow {
 
 /// List and filter stocks and ETFs
 ///
-/// By default active securities, sorted by symbol.
+/// By default, active securities are listed, ordered by symbol.
 #[utoipa::path(
     get, path = "/v1/stocks", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ListParameters>),

@@ -26,12 +26,12 @@ const EXPLANATION: &str = "explanation";
 static EXPLAINED: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| Metrics::COLUMNS.iter().copied().chain([EXPLANATION]).collect());
 
-/// Metrics, and with `explain=true` their derivation.
+/// Metrics. With `explain=true`, also their derivation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MetricsAnswer {
     #[serde(flatten)]
     metrics: Metrics,
-    /// With `explain=true`: the observations, choices and formulas behind the figures.
+    /// With `explain=true`: the observations, choices and formulas from which the figures follow.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
 }
@@ -50,14 +50,14 @@ impl MetricsAnswer {
 pub(crate) struct MetricsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// As-of date: uses only facts known by this day. Default: the market's as-of date.
+    /// As-of date. Only facts that were known on this day are used. Default: the as-of date of the market.
     as_of: Option<NaiveDate>,
-    /// Adds the observations, choices and formulas behind every figure, or behind the figures in `fields`
-    /// (Starter and higher). Observations before the tier's history are counted, not listed.
+    /// Adds the observations, choices and formulas from which the figures follow (Starter and higher). With `fields`,
+    /// only the selected figures are explained. Observations before the tier's history are counted, but not listed.
     #[param(default = false)]
     #[param(value_type = Option<bool>)]
     explain: bool,
-    /// The figures to explain; `None` for all.
+    /// Figures to explain; `None` for all figures.
     #[param(ignore)]
     explained: Option<Vec<&'static str>>,
     #[param(ignore)]
@@ -92,7 +92,8 @@ impl Parameters for MetricsParameters {
 
 /// Dividend metrics
 ///
-/// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is against the projector's benchmark.
+/// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against the projector's
+/// benchmark.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/metrics", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<MetricsParameters>),

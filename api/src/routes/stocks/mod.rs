@@ -1,4 +1,4 @@
-//! Stocks and ETFs: list, and all resources of one security.
+//! Stocks and ETFs: the list, and all resources of one security.
 
 pub(crate) mod dividends;
 pub(crate) mod events;

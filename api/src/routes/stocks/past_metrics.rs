@@ -1,6 +1,6 @@
-//! Metrics of a past day with their explanation, derived from facts on request.
+//! Metrics of a past day, with their explanation. They are derived from the facts when they are requested.
 //!
-//! Invariant: all reads share one snapshot, so the response has one version.
+//! Invariant: all reads see one snapshot, so that the response has one version.
 
 use chrono::NaiveDate;
 use market::history::{History, SourcePolicy};
@@ -29,7 +29,7 @@ struct PastFacts {
     benchmark: Option<History>,
 }
 
-/// Metrics of a day, with an explanation on request.
+/// Metrics of a day. If requested, with an explanation.
 pub(super) async fn derive_past_metrics(
     generation: &ServedGeneration,
     symbol: &PathSymbol,

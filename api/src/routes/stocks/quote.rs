@@ -31,7 +31,7 @@ impl Parameters for QuoteParameters {
 
 /// Comprehensive quote
 ///
-/// End of day: the latest close with its session, the year's range, averages and the headline dividend figures.
+/// End-of-day quote: the latest close with its session, the 52-week range, averages and the headline dividend figures.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/quote", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<QuoteParameters>),

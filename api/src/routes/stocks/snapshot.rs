@@ -21,7 +21,7 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     StockRow::COLUMNS.iter().copied().chain(["identifiers"]).chain(PARTS.iter().copied()).collect()
 });
 
-/// Profile of a security: stock row, identifiers and optional parts.
+/// Profile of a security: the stock row, identifiers and optional parts.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Snapshot {
     #[serde(flatten)]
@@ -81,7 +81,7 @@ impl From<Stock> for Snapshot {
 
 /// Stock snapshot
 ///
-/// The stock row, its identifiers, and the parts chosen by `include`.
+/// The stock row, its identifiers, and the parts that `include` selects.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<SnapshotParameters>),

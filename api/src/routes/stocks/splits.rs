@@ -25,21 +25,21 @@ const PAGING: PageOptions = PageOptions {
     order: &[("ex_date", Direction::Descending)],
 };
 
-/// Parameters of one symbol's splits.
+/// Parameters of a symbol's splits.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SplitsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// First ex-date. Default: start of the tier's history; an earlier day is a 403.
+    /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
     start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: none, so announced future splits are included.
+    /// Last ex-date. Default: no limit, so that announced future splits are included.
     end_date: Option<NaiveDate>,
     /// Types of splits, comma-separated.
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<SplitType>>,
-    /// `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
-    /// Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+    /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
+    /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
     #[param(value_type = Option<String>)]
     updated_since: Option<SyncPoint>,
     #[param(ignore)]
@@ -78,8 +78,8 @@ impl Sortable for SplitRow {
 
 /// Split history
 ///
-/// Newest first. Splits multiply share counts by `ratio` and earlier prices by `price_factor`. Price-only types (spin-offs,
-/// rights, class distributions) multiply prices only.
+/// Newest first. A split multiplies share counts by `ratio` and earlier prices by `price_factor`. Price-only types
+/// (spin-offs, rights, class distributions) multiply only prices.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/splits", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<SplitsParameters>),

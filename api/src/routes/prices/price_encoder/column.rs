@@ -1,6 +1,6 @@
-//! Column ids of a price row.
+//! Identifiers of the columns of a price row.
 
-/// Column id. It avoids name comparisons per row.
+/// Identifier of a column. With it, no names are compared for each row.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PriceColumn {
     Symbol,

@@ -1,6 +1,6 @@
-//! Integers to decimal digits, optimized for price responses.
+//! Conversion of integers to decimal digits, optimized for price responses.
 
-/// Divides `a` by `b`, rounded half away from zero.
+/// Quotient `a / b`, rounded half away from zero.
 pub(super) fn divide_rounded(a: i128, b: i128) -> i128 {
     let (magnitude, divisor) = (a.unsigned_abs(), b.unsigned_abs());
     let rounded = match (u64::try_from(magnitude), u64::try_from(divisor)) {
@@ -15,7 +15,7 @@ pub(super) fn divide_rounded(a: i128, b: i128) -> i128 {
     if (a < 0) == (b < 0) { rounded } else { -rounded }
 }
 
-/// Writes an integer with leading zeros in `width` digits, at most 20.
+/// Writes an integer with `width` digits, including leading zeros. `width` is at most 20.
 pub(super) fn write_digits(out: &mut Vec<u8>, value: u64, width: usize) {
     let mut buffer = [b'0'; 20];
     let mut rest = value;

@@ -1,7 +1,8 @@
-//! Price encoder: price points to JSON or CSV, directly from the columns. Structs and serde take
-//! five times as long for ten years of days.
+//! Price encoder. It writes price points as JSON or CSV directly from the columns. For ten years of days, structs and
+//! serde take five times as long.
 //!
-//! Invariant: the bytes equal those of [`market::price::PricePoint`] under serde, for every basis and interval.
+//! Invariant: the bytes equal the bytes that serde writes for [`market::price::PricePoint`], for every basis and
+//! interval.
 
 mod column;
 mod digits;

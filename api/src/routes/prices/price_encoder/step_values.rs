@@ -1,5 +1,4 @@
-//! Values of price points, with the factors shared by all sessions of a step. A step is the period between two
-//! ex-dates.
+//! Values of price points. Sessions of one step share their factors. A step is the period between two ex-dates.
 
 use market::bars::MISSING;
 use market::day::day_number;
@@ -11,13 +10,13 @@ use rust_decimal::Decimal;
 pub(super) struct StepFactors {
     pub(super) split_factor: String,
     pub(super) total_factor: String,
-    /// Multipliers by scale.
+    /// Multiplier for each scale of prices.
     raw: [Option<PriceMultiplier>; 19],
     all: [Option<PriceMultiplier>; 19],
     asked: [Option<PriceMultiplier>; 19],
 }
 
-/// Computes price points and caches the shared values of each step.
+/// Computes price points, and caches the values that the sessions of a step share.
 pub(super) struct StepValues<'a> {
     pub(super) adjusted: &'a AdjustedBars<'a>,
     steps: Vec<Option<StepFactors>>,
@@ -28,7 +27,7 @@ pub(super) struct StepValues<'a> {
 }
 
 impl<'a> StepValues<'a> {
-    /// Creates the values without prepared steps.
+    /// Creates the values. No step is prepared yet.
     pub(super) fn new(adjusted: &'a AdjustedBars<'a>) -> Self {
         let mut ex_days: Vec<i32> =
             adjusted.factors.iter().map(|factor| day_number(factor.ex_date)).collect();
@@ -37,12 +36,12 @@ impl<'a> StepValues<'a> {
         Self { adjusted, steps, current: (usize::MAX, 0), ex_days }
     }
 
-    /// Shared values of a step; `None` until one of its sessions was prepared.
+    /// Factors of a step; `None` until one of its sessions was prepared.
     pub(super) fn step(&self, position: usize) -> Option<&StepFactors> {
         self.steps.get(position)?.as_ref()
     }
 
-    /// Prepares the sessions of a period. Returns the step of its last session.
+    /// Prepares the steps of all sessions of a period. Returns the step of its last session.
     pub(super) fn prepare(&mut self, period: &SessionRange) -> usize {
         let bars = self.adjusted.bars;
         let mut position = 0;
@@ -102,7 +101,7 @@ impl<'a> StepValues<'a> {
         self.adjusted.cumulative.position(self.adjusted.bars.day[session])
     }
 
-    /// Change of the close. Within one step and scale it is computed from the raw closes.
+    /// Change of the close. If both closes have one step and scale, it is computed from the raw closes.
     pub(super) fn change(&self, period: &SessionRange) -> Option<Micros> {
         let before = period.start.checked_sub(1)?;
         let difference = self.difference(period.end - 1, before);
@@ -112,7 +111,7 @@ impl<'a> StepValues<'a> {
         }
     }
 
-    /// Difference of two raw closes and the earlier close; `None` across steps or scales.
+    /// Difference of two raw closes, and the earlier close. `None` if their steps or scales differ.
     pub(super) fn difference(&self, last: usize, before: usize) -> Option<(i64, i64)> {
         let bars = self.adjusted.bars;
         let same_step =
@@ -123,7 +122,7 @@ impl<'a> StepValues<'a> {
         Some((bars.close[last].checked_sub(bars.close[before])?, bars.close[before]))
     }
 
-    /// Events of a period: cash per share, and new shares per old share.
+    /// Cash per share, and new shares per old share, of a period.
     pub(super) fn cash_and_split_ratio(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         let bars = self.adjusted.bars;
         let after = period.start.checked_sub(1).map_or(bars.day[0] - 1, |before| bars.day[before]);

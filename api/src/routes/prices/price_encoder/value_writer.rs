@@ -1,4 +1,4 @@
-//! Value writer: writes single values as JSON or CSV bytes.
+//! Writer of single values as JSON or CSV bytes.
 
 use chrono::Datelike;
 use market::day::date_of;
@@ -7,17 +7,17 @@ use rust_decimal::Decimal;
 
 use super::digits::{write_digits, write_integer, write_trimmed_fraction};
 
-/// Output buffer and value style.
+/// Output buffer, and the form of its values.
 #[derive(Debug)]
 pub(super) struct ValueWriter {
     pub(super) out: Vec<u8>,
-    /// Quotation mark around decimals in JSON strings; `None` for JSON numbers and CSV.
+    /// Quotation mark around decimals, if they are JSON strings; `None` for JSON numbers and CSV.
     pub(super) quote: Option<u8>,
     pub(super) is_csv: bool,
 }
 
 impl ValueWriter {
-    /// Writes a ticker or currency code. Its letters, digits and points need no escape.
+    /// Writes a ticker or currency code. Its characters need no escape.
     pub(super) fn write_code(&mut self, value: Option<&str>) {
         let Some(value) = value else { return self.write_missing() };
         let quote = (!self.is_csv).then_some(b'"');
@@ -26,7 +26,7 @@ impl ValueWriter {
         self.out.extend(quote);
     }
 
-    /// Writes a missing value: `null`, or an empty cell.
+    /// Writes a missing value: `null` in JSON, an empty cell in CSV.
     pub(super) fn write_missing(&mut self) {
         if !self.is_csv {
             self.out.extend_from_slice(b"null");
@@ -41,7 +41,7 @@ impl ValueWriter {
         }
     }
 
-    /// Writes an integer with this many decimal places, without trailing zeros.
+    /// Writes an integer as a decimal with `places` decimal places, without trailing zeros.
     pub(super) fn write_scaled(&mut self, value: i128, places: u32) {
         self.out.extend(self.quote);
         if value < 0 {
