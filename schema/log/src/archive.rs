@@ -1,7 +1,7 @@
-//! Log archive: a file copy of the whole log.
+//! Log archive: a copy of the whole log in a file.
 //!
-//! The file is one zstd stream of records, each a length and a postcard body. The first record has the stream's
-//! identity, the last one the message count and a digest. The records between them are the messages as published.
+//! The file is one zstd stream of records. A record is a length and a postcard body. The first record has the identity
+//! of the stream, the last record the number of messages and a digest. All other records are the messages as published.
 //!
 //! An imported log keeps the identity and the sequence numbers. Projections of the original therefore stay valid.
 
@@ -45,9 +45,9 @@ enum ArchiveRecord {
 }
 
 const LAYOUT: u32 = 1;
-/// Header with the malformed header block of the original message.
+/// Name of a header for the malformed header block of the original message.
 const MALFORMED_HEADERS: &str = "Dds-Malformed-Headers";
-/// Size limit of a record in bytes, above that of any log message.
+/// Maximum size of a record, in bytes. No log message is as large.
 const LARGEST: usize = 64 << 20;
 
 /// One log message in the archive file.
@@ -96,8 +96,8 @@ impl ArchiveWriter {
         Ok(archive)
     }
 
-    /// Appends a message, as stored in the log. No client can publish a malformed header block again. It becomes the
-    /// text of one header, so that the message keeps its sequence.
+    /// Appends a message, as stored in the log. A client cannot publish a malformed header block. Such a block becomes
+    /// the text of one header, so that the message keeps its sequence.
     pub fn append_message(&mut self, message: &LogMessage) -> Result<(), ArchiveError> {
         self.write(&ArchiveRecord::Message {
             sequence: message.sequence.to_u64(),
@@ -151,7 +151,7 @@ pub struct ArchiveReader {
 }
 
 impl ArchiveReader {
-    /// Reads a file to its end to verify it, then opens it again. Fails if the file is incomplete or damaged.
+    /// Reads a file to its end to verify it, and then opens it again. Fails if the file is incomplete or damaged.
     pub fn open_verified(path: &Path) -> Result<Self, ArchiveError> {
         let mut reader = Self::open(path)?;
         let (mut messages, mut digest) = (0, blake3::Hasher::new());
@@ -207,7 +207,7 @@ impl ArchiveReader {
         ArchiveError::NotWhole { path: self.path.clone(), reason: reason.to_string() }
     }
 
-    /// Reads the next record. Returns the record and its bytes.
+    /// Reads the next record. Returns the record with its bytes.
     fn next_record(&mut self) -> Result<(ArchiveRecord, Vec<u8>), ArchiveError> {
         let mut length = [0; 4];
         self.input.read_exact(&mut length).map_err(|error| self.not_whole(error))?;

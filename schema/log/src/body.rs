@@ -1,4 +1,4 @@
-//! Bodies of record batches: the list of kinds and the operations on each kind's rows.
+//! Bodies of record batches: all kinds of rows, and the operations on the rows of a kind.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -21,19 +21,19 @@ use crate::id::FrameId;
 trait BatchRows: Sized {
     /// Number of rows.
     fn count(&self) -> usize;
-    /// Encodes the rows; returns the codec and the bytes.
+    /// Encodes the rows. Returns the codec and the bytes.
     fn encode(&self) -> Result<(Codec, Bytes), FrameError>;
     /// Decodes a body.
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError>;
     /// Rows as a JSON array, for display. A manifest is one JSON object.
     fn json(&self) -> Result<Value, FrameError>;
-    /// Number of rows, or of symbols in prices.
+    /// Number of rows; for prices, number of symbols.
     fn item_count(&self) -> usize;
-    /// Line of the first row in its file; `None` for kinds without lines.
+    /// Line of the first row in its file; `None` for a kind without lines.
     fn first_line(&self) -> Option<u64>;
     /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
     fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError>;
-    /// Splits the rows in two halves; `None` if they cannot be split.
+    /// Splits the rows into two halves; `None` if they cannot be split.
     fn split_in_halves(&self) -> Option<(Self, Self)>;
 }
 
@@ -52,12 +52,12 @@ macro_rules! bodies {
                 match self { $(Self::$body(_) => Kind::$kind),* }
             }
 
-            /// Number of rows (bars for prices).
+            /// Number of rows; for prices, number of bars.
             pub fn row_count(&self) -> usize {
                 match self { $(Self::$body(rows) => rows.count()),* }
             }
 
-            /// Encodes the body; returns the codec and the bytes.
+            /// Encodes the body. Returns the codec and the bytes.
             pub fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
                 match self { $(Self::$body(rows) => rows.encode()),* }
             }
@@ -66,12 +66,12 @@ macro_rules! bodies {
                 Ok(match kind { $(Kind::$kind => Self::$body(<$rows>::decode(codec, bytes)?)),* })
             }
 
-            /// Rows as JSON, in their order, as every command displays them. Prices have one object per bar.
+            /// Rows as JSON in their order, as every command prints them. Prices have one object per bar.
             pub fn rows_json(&self) -> Result<Value, FrameError> {
                 match self { $(Self::$body(rows) => rows.json()),* }
             }
 
-            /// Number of items that can be quarantined separately: rows, or all bars of one symbol.
+            /// Number of items that can become dead letters separately: rows, or all bars of one symbol.
             pub fn item_count(&self) -> usize {
                 match self { $(Self::$body(rows) => rows.item_count()),* }
             }
@@ -82,12 +82,12 @@ macro_rules! bodies {
                 match self { $(Self::$body(rows) => rows.observations(frame)),* }
             }
 
-            /// Line of the first row in its file; `None` for kinds without lines.
+            /// Line of the first row in its file; `None` for a kind without lines.
             pub fn first_line(&self) -> Option<u64> {
                 match self { $(Self::$body(rows) => rows.first_line()),* }
             }
 
-            /// Splits the rows in two halves; `None` for a single row. Prices are split by symbol.
+            /// Splits the rows into two halves; `None` for a single row. Prices are split by symbol.
             pub fn split_in_halves(&self) -> Option<(Self, Self)> {
                 match self {
                     $(Self::$body(rows) => {
@@ -145,10 +145,10 @@ impl BatchRows for Vec<SymbolSeries> {
     }
 }
 
-/// Row encoded as one JSON object.
+/// Row that is encoded as one JSON object.
 trait JsonRow: Serialize + DeserializeOwned + Clone {
     fn line(&self) -> u64;
-    /// Observation of the row, with its symbol; `None` for kinds without observations.
+    /// Observation of the row, with its symbol; `None` for a kind without observations.
     fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, RecordError>;
 }
 

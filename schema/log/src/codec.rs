@@ -1,4 +1,4 @@
-//! Codecs of batch bodies: packed columns for prices, JSON for other kinds. Large JSON is compressed with zstd.
+//! Codecs of batch bodies: packed columns for prices, JSON for all other kinds. Large JSON is compressed with zstd.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::limits::MAX_BYTES;
 /// Name of the codec header.
 pub(crate) const CODEC: &str = "Dds-Codec";
 
-/// Size in bytes from which JSON is compressed.
+/// Minimum size of JSON that is compressed, in bytes.
 const COMPRESSED_FROM: usize = 4096;
 
 /// Encoding of a body.
@@ -20,7 +20,7 @@ pub enum Codec {
     Json,
     /// JSON compressed with zstd, for large bodies.
     JsonZstd,
-    /// Bodies of several batches in sequence, each with its own codec ([`crate::shared`]).
+    /// Bodies of several batches, one after the other. Each body has its own codec ([`crate::shared`]).
     Shared,
     /// Blocks of packed columns (`market::bars`), for prices.
     Blocks,
@@ -47,7 +47,7 @@ impl Codec {
     }
 }
 
-/// Encodes rows as JSON. From 4,096 bytes on, the JSON is compressed.
+/// Encodes rows as JSON. JSON of 4,096 bytes or more is compressed.
 pub(crate) fn encode_json(rows: &impl Serialize) -> Result<(Codec, Bytes), FrameError> {
     let json = serde_json::to_vec(rows)?;
     if json.len() < COMPRESSED_FROM {
@@ -65,14 +65,14 @@ pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Re
     }
 }
 
-/// Uncompressed size of a body, read from the zstd frame header without decompression.
+/// Uncompressed size of a body. It is read from the zstd frame header, without decompression.
 pub fn unpacked_length(payload: &[u8]) -> usize {
     let noted = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
     let noted = noted.and_then(|length| usize::try_from(length).ok());
     noted.map_or(payload.len(), |noted| noted.clamp(payload.len(), MAX_BYTES.max(payload.len())))
 }
 
-/// Decompresses at most [`MAX_BYTES`]. Fails above that limit; the size in the frame header is not trusted.
+/// Decompresses at most [`MAX_BYTES`]. Fails above this limit, because the size in the frame header may be false.
 fn decompress(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
     use std::io::Read;
     let mut json = Vec::new();

@@ -11,10 +11,10 @@ use market::symbol::Symbol;
 
 use crate::error::FrameError;
 
-/// Bars of one symbol within a price batch.
+/// Bars of one symbol in a price batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolSeries {
-    /// Symbol as the feed names it, in entry form.
+    /// Symbol that the feed uses, in canonical spelling.
     pub symbol: Symbol,
     /// Bars in file order.
     pub bars: Bars,
@@ -39,7 +39,7 @@ pub(crate) fn decode_columns(bytes: &[u8]) -> Result<Vec<SymbolSeries>, FrameErr
     packed.into_iter().map(|s| Ok(SymbolSeries { symbol: s.symbol, bars: s.columns.unpack()? })).collect()
 }
 
-/// One object per bar.
+/// JSON objects of the bars, one object per bar.
 pub(crate) fn bars_json(series: &SymbolSeries) -> impl Iterator<Item = Value> + '_ {
     let bars = &series.bars;
     let price = |value: i64| bars.decimal(value).map(|value| ExactDecimal::from(value).to_string());

@@ -1,4 +1,5 @@
-//! Envelope of a record batch: identity and provenance in headers, readable without the body.
+//! Envelope of a record batch: identity and provenance. The headers contain it, so that it can be read without the
+//! body.
 
 use std::collections::HashMap;
 
@@ -17,10 +18,10 @@ const ROWS: &str = "Dds-Rows";
 const FILE: &str = "Dds-File";
 const LINE: &str = "Dds-Line";
 
-/// Newest version of the bodies; part of the schema name (`price.v1`).
+/// Newest version of the bodies. It is part of the schema name (`price.v1`).
 pub const BODY_VERSION: u32 = 1;
 
-/// Schema name of a kind's newest body version.
+/// Schema name for the newest body version of a kind.
 pub fn schema_name(kind: Kind) -> String {
     schema_of(kind, BODY_VERSION)
 }
@@ -40,7 +41,7 @@ pub struct Envelope {
     pub version: u32,
     /// Codec of the body.
     pub codec: Codec,
-    /// Feed the rows came from.
+    /// Feed from which the rows came.
     pub source: String,
     /// Run that published the batch.
     pub run: String,
@@ -48,7 +49,7 @@ pub struct Envelope {
     pub chunk: u64,
     /// Number of rows.
     pub rows: u64,
-    /// File the rows came from, for people.
+    /// File from which the rows came, as text for people.
     pub file: String,
     /// First line of the rows in the file.
     pub line: u64,
@@ -111,7 +112,7 @@ pub(crate) fn check_version(kind: Kind, found: u32) -> Result<(), FrameError> {
     }
 }
 
-/// Replaces control characters by spaces; they would corrupt the header block.
+/// Replaces control characters by spaces, because they would damage the header block.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

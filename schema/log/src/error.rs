@@ -41,7 +41,7 @@ pub struct RecordError {
 }
 
 impl FrameError {
-    /// True if the reader must stop, for data of a newer version. Damaged messages are set aside instead.
+    /// True if the reader must stop, because the data have a newer version. A damaged message does not stop the reader.
     pub fn stops_reader(&self) -> bool {
         matches!(self, Self::NewerVersion { .. } | Self::UnknownCodec(_))
     }

@@ -14,18 +14,19 @@ pub use crate::error::{FrameError, RecordError};
 pub use crate::id::FrameId;
 pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 
-/// Rows of one kind with their provenance. A batch is one message of the log, or one of several in a shared message.
+/// Rows of one kind with their provenance. A batch is a message of the log, or one of several batches in a shared
+/// message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// Identity, used for deduplication.
+    /// Id by which a repeated batch is detected.
     pub id: FrameId,
-    /// Feed the rows came from (`--source`).
+    /// Feed from which the rows came (`--source`).
     pub source: String,
     /// Run that published the batch.
     pub run: String,
     /// Number of the batch within the run, from 0.
     pub chunk: u64,
-    /// File the rows came from, for people.
+    /// File from which the rows came, as text for people.
     pub file: String,
     /// First line of the rows in the file.
     pub line: u64,
@@ -56,7 +57,7 @@ impl Frame {
         }
     }
 
-    /// Decodes a batch from its envelope and body.
+    /// Decodes a batch from its envelope and its encoded body.
     pub(crate) fn from_parts(envelope: Envelope, payload: &[u8]) -> Result<Self, FrameError> {
         let mut body = Body::decode(envelope.kind, envelope.codec, payload)?;
         if let Body::Prices(series) = &mut body {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::FrameError;
 
-/// Name of the message id header. JetStream stores a message of a known id only once.
+/// Name of the header with the message id. JetStream stores messages with the same id only once.
 pub(crate) const MESSAGE_ID: &str = "Nats-Msg-Id";
 
 /// Id of a record batch: hash of source, input digest, chunk number and schema.
@@ -12,7 +12,7 @@ pub(crate) const MESSAGE_ID: &str = "Nats-Msg-Id";
 pub struct FrameId(pub [u8; 16]);
 
 impl FrameId {
-    /// Id of the batch number `chunk` of an input. `schema` is the schema name of the rows' kind.
+    /// Id of the batch with the number `chunk` of an input. `schema` is the schema name of the rows' kind.
     pub fn from_provenance(source: &str, input_digest: &str, chunk: u64, schema: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in [source.as_bytes(), input_digest.as_bytes(), &chunk.to_be_bytes(), schema.as_bytes()] {

@@ -1,6 +1,6 @@
 //! Event log: encoding of rows as JetStream messages, and the stream itself.
 //!
-//! Invariant: a stored batch is never edited. Every reader decodes every batch ever written.
+//! Invariant: a stored batch is never edited. Every reader can decode every batch that was ever written.
 
 pub mod archive;
 mod body;

@@ -1,8 +1,8 @@
-//! Message of the log: delivered by a consumer, or read by its sequence.
+//! Message of the log, delivered by a consumer or read by its sequence.
 //!
-//! A NATS client drops its connection when a header block is malformed, and hides a message with a status. Such a
-//! message can only be read by its sequence: the server then sends the header block as data. It is a message without
-//! headers, which no reader can decode.
+//! A NATS client cannot deliver two kinds of messages. It drops its connection if a header block is malformed, and it
+//! hides a message whose header block has a status. Both can only be read by their sequences, because the server then
+//! sends the header block as data. The message is treated as a message without headers, which no reader can decode.
 
 use std::str::FromStr;
 
@@ -26,7 +26,7 @@ use crate::sequence::{Sequence, SequenceError};
 
 /// First line of a header block without a status.
 const VERSION_LINE: &str = "NATS/1.0";
-/// Largest part of a malformed header block that is shown or exported, in bytes.
+/// Maximum length of a malformed header block in messages and exports, in bytes.
 const MAX_SHOWN_BYTES: usize = 8 * 1024;
 
 /// One message of the log.
@@ -34,24 +34,24 @@ const MAX_SHOWN_BYTES: usize = 8 * 1024;
 pub struct LogMessage {
     /// Position in the log.
     pub sequence: Sequence,
-    /// Subject the message was published on.
+    /// Subject on which the message was published.
     pub subject: String,
     /// Headers; `None` if the message has none, or if they are malformed.
     pub headers: Option<HeaderMap>,
     /// Header block that a NATS client cannot read.
     pub malformed_headers: Option<Bytes>,
-    /// Encoded frames, compressed or not.
+    /// Encoded record batches, compressed or not.
     pub payload: Bytes,
     /// Time at which the log stored the message.
     pub stored_at: DateTime<Utc>,
 }
 
-/// Position of a delivered message.
+/// Position of a delivered message in its consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// Number of the delivery, from 1. A missing number is a message that the client lost or hid.
+    /// Number of the delivery, from 1. If a number is missing, the client lost or hid a message.
     pub number: u64,
-    /// Messages after this one.
+    /// Number of messages after this message.
     pub pending: u64,
 }
 
@@ -92,7 +92,7 @@ impl LogMessage {
         Ok((Self { sequence, subject, headers, malformed_headers: None, payload, stored_at }, delivery))
     }
 
-    /// Reads the message at a sequence; `None` if the log has none there.
+    /// Reads the message at a sequence; `None` if the log has no message there.
     pub async fn fetch(context: &Context, stream: &str, sequence: u64) -> Result<Option<Self>, FetchError> {
         let request = json!({ "seq": sequence });
         let response = context.request(format!("STREAM.MSG.GET.{stream}"), &request).await;
@@ -123,7 +123,7 @@ impl LogMessage {
         })
     }
 
-    /// Message id; empty if the headers lack it.
+    /// Id of the message; empty without the header.
     pub fn id(&self) -> String {
         let id = self.headers.as_ref().and_then(|headers| headers.get(NATS_MESSAGE_ID));
         id.map(ToString::to_string).unwrap_or_default()
@@ -134,7 +134,7 @@ impl LogMessage {
         self.malformed_headers.is_some()
     }
 
-    /// Malformed header block as printable text, at most 8 KiB of it.
+    /// Malformed header block as printable text, at most 8 KiB.
     pub fn malformed_text(&self) -> Option<String> {
         let block = self.malformed_headers.as_ref()?;
         Some(block[..block.len().min(MAX_SHOWN_BYTES)].escape_ascii().to_string())
@@ -165,7 +165,8 @@ impl LogMessage {
     }
 }
 
-/// Parses a header block; `None` if a NATS client cannot, or takes its status for an answer of the server.
+/// Parses a header block. `None` if a NATS client cannot parse it, or if it has a status, which a client takes for a
+/// reply of the server.
 fn parse_headers(block: &[u8]) -> Option<HeaderMap> {
     let mut lines = std::str::from_utf8(block).ok()?.lines().peekable();
     if lines.next()?.trim_end() != VERSION_LINE {

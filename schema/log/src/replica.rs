@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Replica that lacks messages of the stream, or does not report its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LaggingReplica {
-    /// Server name; `None` if the replica has no server.
+    /// Name of the server; `None` for a replica without a server.
     pub node: Option<String>,
     /// True if the leader has no contact with the server.
     pub offline: bool,
@@ -26,7 +26,7 @@ impl fmt::Display for LaggingReplica {
     }
 }
 
-/// Replicas that are not current, according to the leader.
+/// Replicas that are not current, as the leader reports them.
 pub fn find_lagging_replicas(info: &Info) -> Vec<LaggingReplica> {
     let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
     let mut lagging: Vec<LaggingReplica> = peers

@@ -20,12 +20,12 @@ const MESSAGE_ID: &str = "Nats-Msg-Id";
 /// Result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportReport {
-    /// Messages in the file.
+    /// Number of messages in the file.
     pub messages: u64,
-    /// Number of sequences that the original log lacks. The messages after such a gap have other numbers in
-    /// this log.
+    /// Number of sequences that are missing in the original log. The messages after a gap have other sequences in this
+    /// log.
     pub gaps: u64,
-    /// Messages that an interrupted import had already written.
+    /// Number of messages that an interrupted import had already written.
     pub there_before: u64,
 }
 
@@ -55,7 +55,7 @@ pub async fn import_archive(path: &Path, settings: &StreamSettings) -> Result<Im
     Ok(ImportReport { messages: import.position, gaps, there_before })
 }
 
-/// True if the server rejects a message for lack of space. Retries then fail too.
+/// True if the server rejects a message because its storage is full. A retry would then fail too.
 pub fn is_storage_full(error: &PublishError) -> bool {
     let told = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
     let full = [
@@ -69,7 +69,7 @@ pub fn is_storage_full(error: &PublishError) -> bool {
 struct ArchiveImport<'a> {
     context: Context,
     settings: &'a StreamSettings,
-    /// Send time by message id. The server deduplicates ids only within its window.
+    /// Time at which each message was sent, by message id. The server detects repeated ids only within its window.
     sent: HashMap<String, Instant>,
     position: u64,
     waiting: Vec<(u64, PublishAckFuture)>,

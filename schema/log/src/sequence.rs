@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Sequence number of a message in the log, from 1; 0 is before the first message. It fits the integers of both
-/// JetStream and Postgres.
+/// Sequence number of a message in the log, from 1. The number 0 is before the first message. It fits the integers of
+/// both JetStream and Postgres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Sequence(i64);
 
-/// Error for a number outside the range of sequences.
+/// Error for a number that is not a valid sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not a position in the log")]
 pub struct SequenceError(pub i128);

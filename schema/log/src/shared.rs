@@ -1,8 +1,8 @@
 //! Multi-batch messages: several small record batches of one kind in one message.
 //!
-//! Each batch keeps the id, file and line that it would have in a separate message. A repeated load is therefore
-//! deduplicated batch by batch, independently of how batches were combined. One header has the envelopes of all
-//! batches, so that ids are read without the bodies.
+//! Each batch has the id, file and line that it would have in a separate message. If a load is repeated, each batch is
+//! therefore recognized, however batches were combined. One header has the envelopes of all batches, so that ids can be
+//! read without the bodies.
 
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
@@ -17,9 +17,10 @@ use crate::limits::TARGET_BYTES;
 
 /// Name of the header with the envelopes of all batches, as a JSON array.
 const FRAMES: &str = "Dds-Frames";
-/// Uncompressed size at which a message is full. A batch of the target size still fits.
+/// Uncompressed size at which no further batch is added. A batch of the target size still fits.
 const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
-/// Header size at which a message is full. Servers accept 64 KiB of headers, including file names.
+/// Header size at which no further batch is added, in bytes. Servers accept 64 KiB of headers, which include file
+/// names.
 const ENOUGH_HEADERS: usize = 32 * 1024;
 
 /// Envelope of one batch in a shared message, and the length of its body.
@@ -41,7 +42,7 @@ pub struct SharedMessageBuilder {
     frames: Vec<(Envelope, Bytes)>,
     /// Envelopes as JSON.
     members: Vec<String>,
-    /// Uncompressed size of the bodies, and size of the envelopes, in bytes.
+    /// Size of the bodies before compression, and size of the envelopes, in bytes.
     unpacked: usize,
     headers: usize,
 }
@@ -60,13 +61,13 @@ impl SharedMessageBuilder {
         Ok(())
     }
 
-    /// True if the message must be sent now.
+    /// True if the message must be sent before the next batch.
     pub fn is_full(&self) -> bool {
         self.unpacked >= ENOUGH_BYTES || self.headers >= ENOUGH_HEADERS
     }
 
-    /// Takes the headers and body of the message, and empties the buffer. A single batch gets its ordinary message.
-    /// Returns `None` if no batch was added.
+    /// Returns headers and body of the message, and empties the collector. A single batch becomes a message that is not
+    /// shared. `None` if no batch was added.
     pub fn take_message(&mut self) -> Option<(HeaderMap, Bytes)> {
         let Self { mut frames, members, .. } = std::mem::take(self);
         if frames.len() < 2 {
@@ -100,7 +101,7 @@ fn member(envelope: &Envelope, body: &Bytes) -> SharedMember {
     }
 }
 
-/// Envelopes and body lengths of all batches in a shared message.
+/// Envelopes of all batches in a shared message, with the lengths of their bodies.
 fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelope, usize)>, FrameError> {
     let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(FrameError::Header(FRAMES))?;
     let members: Vec<SharedMember> =

@@ -1,7 +1,8 @@
 //! JetStream stream of the log: names, configuration and connection. Each kind has its own subject.
 //!
-//! Invariants: the stream uses file storage without compression, and has no age or size limit. A full stream rejects
-//! new messages and keeps the old ones. Deletes and purges are denied. A server without `sync_interval` is rejected.
+//! Invariants: the stream uses file storage without compression, and has no limit of age or size. A full stream rejects
+//! new messages and keeps all old messages. Deletes and purges are denied. A server without `sync_interval` is
+//! rejected.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,21 +18,21 @@ use market::event::Kind;
 /// Settings of the log: NATS server and JetStream stream.
 #[derive(Debug, Clone, Args)]
 pub struct StreamSettings {
-    /// URL of the NATS server; several are separated by commas
+    /// URL of the NATS server, or several URLs separated by commas
     #[arg(long, env = "NATS_URL", default_value = "nats://127.0.0.1:4222", global = true)]
     pub nats_url: String,
     /// Name of the JetStream stream of the log
     #[arg(long, env = "NATS_STREAM", default_value = "MARKET", global = true)]
     pub nats_stream: String,
-    /// First token of the subjects of the log. Each stream of a server needs another one
+    /// First token of the subjects of the log. Streams of one server must have different prefixes
     #[arg(long, env = "NATS_SUBJECT_PREFIX", default_value = "market", global = true)]
     pub nats_subject_prefix: String,
-    /// Replicas of the stream: 1 on one server, 3 in a cluster
+    /// Number of replicas of the stream: 1 on one server, 3 in a cluster
     #[arg(long, env = "NATS_REPLICAS", default_value_t = 1, global = true)]
     pub nats_replicas: usize,
 }
 
-/// Oldest supported version of NATS server.
+/// Oldest supported version of the NATS server.
 pub const MINIMUM_SERVER: (u64, u64) = (2, 10);
 /// Deduplication window of the stream.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
@@ -81,7 +82,7 @@ impl StreamError {
 }
 
 impl StreamSettings {
-    /// Subject of a kind.
+    /// Subject of the messages of a kind.
     pub fn subject(&self, kind: Kind) -> String {
         format!("{}.{kind}", self.nats_subject_prefix)
     }
@@ -110,7 +111,7 @@ impl StreamSettings {
 
     /// Opens the stream, and creates it with a new identity if it does not exist.
     ///
-    /// Unanswered requests are retried: a cluster that lost a node elects another leader first.
+    /// Requests without an answer are retried, because a cluster that lost a node must first elect another leader.
     pub async fn open(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
         let opened = (|| self.open_once(context)).retry(retries).when(StreamError::is_transient).await?;
@@ -175,10 +176,12 @@ impl StreamSettings {
         }
     }
 
-    /// Opens the stream for an import, and creates it if it does not exist. An existing stream must have the log's
-    /// identity or be empty. An empty stream takes the identity, since no projection can depend on it.
+    /// Opens the stream for an import, and creates it if it does not exist. An existing stream must have the identity
+    /// of the log, or be empty. An empty stream gets the identity of the log, because no projection can depend on it
+    /// yet.
     ///
-    /// Until [`StreamSettings::end_import`], the deduplication window is short: a log may contain a message twice.
+    /// Until [`StreamSettings::end_import`], the deduplication window is short, because a log may contain a message
+    /// twice.
     pub async fn open_for_import(
         &self,
         context: &jetstream::Context,
@@ -247,7 +250,7 @@ pub fn stream_identity(stream: &stream::Stream) -> Result<String, StreamError> {
     config.metadata.get(GENESIS).cloned().ok_or_else(|| StreamError::NotOurs { stream: config.name.clone() })
 }
 
-/// True if nats-server compresses the stream's block files.
+/// True if nats-server compresses the files of the stream.
 pub fn is_compressed(stream: &stream::Stream) -> bool {
     stream.cached_info().config.compression == Some(stream::Compression::S2)
 }
@@ -267,7 +270,7 @@ fn warn_of_compression(stream: &stream::Stream) {
     }
 }
 
-/// Logs the loss and the recovery of the connection.
+/// Logs that the connection was lost, or that it was established again.
 fn log_connection_event(url: &str, lost: &AtomicBool, event: &async_nats::Event) {
     match event {
         async_nats::Event::Disconnected if !lost.swap(true, Ordering::Relaxed) => {
@@ -285,7 +288,7 @@ fn version_of(text: &str) -> Option<(u64, u64)> {
     Some((parts.next()??, parts.next()??))
 }
 
-/// Removes the credentials from a NATS URL, for messages.
+/// Removes the credentials from a NATS URL, so that messages can contain it.
 fn redact(url: &str) -> String {
     url.split(',')
         .map(|one| match one.rsplit_once('@') {

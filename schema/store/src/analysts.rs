@@ -13,8 +13,8 @@ pub fn analyst_schema(id: i32) -> String {
     format!("analyst_g{id}")
 }
 
-/// Creates the views of a generation whose tables are in `schema`, inside the caller's transaction. Afterwards
-/// the search path names the generation's schema again.
+/// Creates the views of a generation in the caller's transaction. `schema` has the tables of the generation, and is in
+/// the search path again afterwards.
 pub(crate) async fn create_analyst_views(
     client: &impl GenericClient,
     id: i32,
@@ -31,7 +31,7 @@ pub(crate) async fn create_analyst_views(
     Ok(())
 }
 
-/// Points new sessions of analysts to the served generation. Call it after every change of the served generation.
+/// Sets the served generation for new sessions of analysts. Must be called after every change of the served generation.
 pub async fn point_analysts(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.execute(POINT, &[]).await?;
     Ok(())

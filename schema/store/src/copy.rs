@@ -1,4 +1,4 @@
-//! Binary COPY, by which all rows are written to Postgres. Rows can be encoded on any thread.
+//! Binary COPY, with which all rows are written to Postgres. Rows can be encoded on any thread.
 //!
 //! PostgreSQL's format has a signature, tuples of length-prefixed values, and a trailer
 //! (<https://www.postgresql.org/docs/current/sql-copy.html>, "Binary Format").
@@ -14,7 +14,7 @@ use market::row::TableRow;
 
 /// Row type of a table that is written with COPY.
 pub trait CopyRow {
-    /// COPY statement, with the fields as columns.
+    /// COPY statement. Its columns are the fields of the row.
     const STATEMENT: &'static str;
     /// Column types, in field order.
     const TYPES: &'static [Type];
@@ -51,9 +51,9 @@ macro_rules! copy_row {
 }
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
-/// Capacity reserved per row, in bytes.
+/// Initial capacity per row, in bytes.
 const ROW: usize = 1024;
-/// Bytes sent at once.
+/// Number of bytes that are sent at the same time.
 const PIECE: usize = 1 << 17;
 
 /// Appends one encoded row.
@@ -93,7 +93,7 @@ pub fn encode_rows<'a, T: TableRow + 'a>(
     Ok(out.freeze())
 }
 
-/// Writes encoded rows. `statement` is the COPY statement with the rows' columns.
+/// Writes encoded rows. `statement` is a COPY statement with the columns of the rows.
 pub async fn copy_encoded(
     transaction: &Transaction<'_>,
     statement: &(impl ToStatement + ?Sized),

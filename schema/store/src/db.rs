@@ -13,13 +13,13 @@ use crate::{analysts, schema, tls};
 pub use crate::error::{DbError, error_chain, is_disk_full};
 pub use crate::schema::{newest_schema, refuse_newer_schema};
 
-/// Login role of the projector. It writes facts and read tables; it has no access to accounts.
+/// Login role of the projector. It writes facts and read tables, and has no access to accounts.
 pub const PROJECTOR_ROLE: &str = "dds_projector";
 /// Login role of the API. It reads facts and read tables, and writes only counters.
 pub const API_ROLE: &str = "dds_api";
 /// Login role of the dashboard. It has access to accounts, keys and sessions, but not to market data.
 pub const DASHBOARD_ROLE: &str = "dds_dashboard";
-/// Login role of analysts. It reads only the generations' plain columns.
+/// Login role of analysts. It reads only the columns of a generation that are not packed.
 pub const ANALYST_ROLE: &str = "dds_analyst";
 
 /// Settings of the owner's database connection.
@@ -30,11 +30,11 @@ pub struct DatabaseSettings {
     pub database_url: Option<String>,
 }
 
-/// Longest wait for the connection to one host.
+/// Maximum time to connect to one host.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest wait for the sign-in. A frozen server accepts connections and never replies.
+/// Maximum time for the sign-in. A frozen server accepts connections, but never replies.
 const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Interval of the checks of [`watch_server`].
+/// Interval between the checks of [`watch_server`].
 const WATCH_INTERVAL: Duration = Duration::from_secs(5);
 
 const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
@@ -43,8 +43,8 @@ const RECORDS: &str = include_str!("../generation/records.sql");
 const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
-/// Connection settings of one role. They come from the role's own URL, or from the owner's URL with the role's
-/// name. `variable` is the environment variable that errors name.
+/// Connection settings of one role. They come from the role's own URL, or from the owner's URL with the name of the
+/// role. `variable` is the environment variable that error messages contain.
 pub fn role_config(
     own_url: Option<&str>,
     owner_url: Option<&str>,
@@ -59,8 +59,8 @@ pub fn role_config(
     Ok(with_timeouts(config, role))
 }
 
-/// Connection settings for read replicas of one database. Each connection goes to a random replica. User, password
-/// and database are taken from the first URL.
+/// Connection settings for the read replicas of one database. Each connection goes to a random replica. User, password
+/// and database are those of the first URL.
 pub fn replicas_config(urls: &[String], variable: &'static str) -> Result<Config, DbError> {
     let parse = |url: &String| Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source });
     let (first, others) = urls.split_first().ok_or(DbError::NotConfigured { variable })?;
@@ -89,7 +89,7 @@ pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
     Ok(with_timeouts(config, "dds_owner"))
 }
 
-/// Sets timeouts for connecting and for dead peers. TLS follows the URL.
+/// Sets the timeouts for connecting and for unreachable peers. The URL decides about TLS.
 fn with_timeouts(mut config: Config, name: &str) -> Config {
     tls::disable_opportunistic_tls(&mut config);
     config.connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(Duration::from_secs(30));
@@ -99,8 +99,8 @@ fn with_timeouts(mut config: Config, name: &str) -> Config {
     config
 }
 
-/// Waits until the server does not answer a new connection, and returns the error. A statement on a frozen server never
-/// ends, and a slow statement looks the same.
+/// Returns an error when the server does not answer a new connection. A statement on a frozen server never ends, and
+/// cannot be distinguished from a slow statement.
 pub async fn watch_server(config: &Config) -> DbError {
     loop {
         tokio::time::sleep(WATCH_INTERVAL).await;
@@ -110,7 +110,7 @@ pub async fn watch_server(config: &Config) -> DbError {
     }
 }
 
-/// Opens one connection. Its driver task runs until the client is dropped.
+/// Opens one connection. Its background task runs until the client is dropped.
 ///
 /// # Errors
 /// [`DbError::Unanswered`] if no host completes the sign-in in time.
@@ -131,7 +131,8 @@ pub async fn connect(config: &Config) -> Result<Client, DbError> {
     Ok(client)
 }
 
-/// Migrates the database to the newest schema, and creates the first generation if none exists. Idempotent.
+/// Migrates the database to the newest schema, and creates the first generation if there is none. A second call changes
+/// nothing.
 pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> Result<(), DbError> {
     let mut client = connect(config).await?;
     // Only one process migrates at a time.
@@ -153,7 +154,7 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     Ok(())
 }
 
-/// Grants the roles access to this database. [`migrate`] does this; a copied database needs the grants again.
+/// Grants the roles access to this database. [`migrate`] calls this function. A copied database needs the grants again.
 pub async fn grant_database(owner: &Client) -> Result<(), DbError> {
     Ok(owner.batch_execute(DATABASE_GRANTS).await?)
 }
@@ -163,7 +164,7 @@ pub fn generation_schema(id: i32) -> String {
     format!("read_g{id}")
 }
 
-/// Creates and registers a fact set's schema and tables, inside the caller's transaction. `name` must be an SQL
+/// Creates and registers the schema and tables of a fact set, in the caller's transaction. `name` must be an SQL
 /// identifier.
 pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<(), DbError> {
     client.batch_execute(&format!("create schema {name}")).await?;
@@ -174,7 +175,7 @@ pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<
     Ok(())
 }
 
-/// Creates and registers a generation's schema and tables, inside the caller's transaction.
+/// Creates and registers the schema and tables of a generation, in the caller's transaction.
 pub async fn create_generation(
     client: &impl GenericClient,
     id: i32,
@@ -202,8 +203,8 @@ pub async fn create_generation(
     analysts::create_analyst_views(client, id, &schema).await
 }
 
-/// Creates the readers' indexes of the first generation in the search path. Call it after the first rows are
-/// written.
+/// Creates the indexes that readers need, for the first generation in the search path. Must be called after the first
+/// rows are written.
 pub async fn index_generation(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(READ_INDEXES).await
 }

@@ -32,7 +32,7 @@ pub enum DbError {
 }
 
 impl DbError {
-    /// True if the server is unreachable; false if it rejected a statement.
+    /// True if the server is unreachable, false if it rejected a statement.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Unanswered { .. } => true,
@@ -52,7 +52,7 @@ pub enum EncodeError {
     TooManyColumns(usize),
 }
 
-/// Formats an error with all its causes; tokio-postgres alone prints only "db error".
+/// Formats an error with all its causes. tokio-postgres alone prints only "db error".
 pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

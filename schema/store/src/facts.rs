@@ -1,6 +1,6 @@
-//! Queries for facts of the whole market; [`crate::history`] has those of one security.
+//! Queries for facts of the whole market. [`crate::history`] has the queries for one security.
 //!
-//! Table names are unqualified: the connection's `search_path` selects the fact set.
+//! Table names have no schema: the connection's `search_path` selects the fact set.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observat
     Ok(securities)
 }
 
-/// Loads the newest session that a source announced. Sessions known only from bars are not included.
+/// Loads the newest session in the session records of all sources. Sessions that only have bars are not included.
 pub async fn load_newest_session(client: &impl GenericClient) -> Result<Option<NaiveDate>, FactsError> {
     let mut newest = None;
     for row in client.query(SESSIONS, &[]).await? {
@@ -63,13 +63,13 @@ pub fn unpack_records(row: &Row) -> Result<RecordSet, FactsError> {
     })
 }
 
-/// Loads all symbols named in facts.
+/// Loads all symbols that have facts.
 pub async fn load_known_symbols(client: &impl GenericClient) -> Result<BTreeSet<Symbol>, FactsError> {
     let rows = client.query(KNOWN_SYMBOLS, &[]).await?;
     rows.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.parse().ok())).filter_map(Result::transpose).collect()
 }
 
-/// Loads the years in which each source brought dividends.
+/// Loads the years in which each source has dividends.
 pub async fn load_dividend_feeds(client: &impl GenericClient) -> Result<DividendFeeds, FactsError> {
     let rows = client.query(DIVIDEND_FEEDS, &[]).await?;
     rows.iter().map(|row| Ok((row.try_get("source")?, row.try_get("year")?))).collect()

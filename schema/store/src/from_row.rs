@@ -6,10 +6,10 @@ use market::row::{ColumnReader, TableRow};
 use tokio_postgres::types::FromSql;
 use tokio_postgres::{Column, Error, Row};
 
-/// Postgres row, read by column name.
+/// Postgres row whose columns are read by name.
 struct NamedRow<'a> {
     row: &'a Row,
-    /// Position of the next expected column.
+    /// Position of the column that is expected next.
     expected: Cell<usize>,
 }
 
@@ -25,8 +25,8 @@ impl ColumnReader for NamedRow<'_> {
     }
 }
 
-/// Position of the column with this name. The expected position is checked first, because rows are usually read in
-/// column order.
+/// Position of the column with this name. The expected position is checked first, because columns are usually read in
+/// order.
 pub fn column_position(row: &Row, name: &str, expected: usize) -> Option<usize> {
     let is_it = |column: &Column| column.name() == name;
     match row.columns().get(expected).is_some_and(is_it) {

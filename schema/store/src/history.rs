@@ -1,7 +1,7 @@
 //! Loader of a security's history from the packed facts of its symbols.
 //!
-//! The projector loads each touched security; the API loads a security to answer for a past date. Table names are
-//! unqualified: the connection's `search_path` selects the fact set.
+//! The projector loads each affected security. The API loads a security to derive its metrics of a past day. Table
+//! names have no schema: the connection's `search_path` selects the fact set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const BARS_OF_YEAR: usize = 252;
 /// Facts by symbol. A symbol without facts has an empty entry.
 pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
 
-/// Symbol, year and digest of bars for which the closes are sufficient.
+/// Symbol, year and digest of bars of which only the closes are needed.
 pub type ServedYear<'a> = (&'a str, i32, i64);
 
 /// Fetches the facts of some symbols.
@@ -44,7 +44,7 @@ pub async fn fetch_facts(
     by_symbol(symbols, &records, &bars)
 }
 
-/// Fetches the facts of some symbols. The years in `closes` are fetched without the other columns of bars.
+/// Fetches the facts of some symbols. For the years in `closes`, only the closes are fetched.
 ///
 /// # Errors
 /// Postgres rejects the query or is unreachable.
@@ -100,14 +100,14 @@ fn columns(row: &Row) -> Result<PackedColumns, tokio_postgres::Error> {
     })
 }
 
-/// Distinct symbols under which the facts of some securities are stored.
+/// Symbols under which the facts of some securities are stored, each once.
 pub fn symbols_of_identities<'a>(identities: impl IntoIterator<Item = &'a Identity>) -> Vec<&'a str> {
     let spans = identities.into_iter().flat_map(|identity| &identity.spans);
     let symbols: BTreeSet<&str> = spans.map(|span| span.symbol.as_str()).collect();
     symbols.into_iter().collect()
 }
 
-/// Loads the histories of some securities, in their order.
+/// Loads the histories of some securities, in the order of the securities.
 ///
 /// # Errors
 /// Postgres rejects the query or is unreachable, or the stored facts are damaged.
@@ -120,8 +120,8 @@ pub async fn load_histories(
     identities.iter().map(|identity| build_history(identity, &facts, &feeds, |_, _| false)).collect()
 }
 
-/// Builds the history of a security. `closes` decides by year and digest if the closes of the security's own
-/// symbol are sufficient; the other columns are then not unpacked.
+/// Builds the history of a security. `closes` decides by year and digest if the closes of the security's own symbol are
+/// sufficient. All other columns are then not unpacked.
 ///
 /// # Errors
 /// The facts are damaged. [`FactsError::ClosesOnly`]: a year that needs all columns has only closes, or a
@@ -181,8 +181,8 @@ fn empty_history(identity: &Identity, feeds: &DividendFeeds) -> History {
     }
 }
 
-/// Appends years of one source, restricted to the days on which the security had the symbol. Years arrive
-/// sorted by source and year. The first year reserves room for all. Returns true if bars were added.
+/// Appends years of one source, restricted to the days on which the security had the symbol. Years must be sorted by
+/// source and year. The first year reserves capacity for all years. Returns true if bars were added.
 fn add_years(
     history: &mut History,
     identity: &Identity,

@@ -1,6 +1,6 @@
 //! Postgres store: migrations, tables of a generation, writing of rows and reading of facts.
 //!
-//! Invariant: this crate makes no domain decisions; `market` interprets the stored rows.
+//! Invariant: this crate makes no decisions of the domain. `market` interprets the stored rows.
 
 pub mod analysts;
 pub mod copy;

@@ -1,4 +1,4 @@
-//! Table of packed records, and index of the symbols of vendor record ids.
+//! Table of packed records, and index of the symbols that each vendor record id had.
 
 use market::bars::digest;
 use market::event::Kind;
@@ -18,18 +18,18 @@ copy_row! {
         kind: Kind,
         /// Feed of the records.
         source: &'a str,
-        /// The packed record set.
+        /// Packed set of records.
         packed: &'a [u8],
     }
 }
 
-/// Digest of a vendor's record id, as stored in `record_ids`.
+/// Digest of a vendor's record id, by which `record_ids` stores it.
 pub fn id_digest(kind: Kind, source: &str, id: &str) -> i64 {
     digest([kind.as_str(), source, id].map(str::as_bytes))
 }
 
-/// Stores the symbols of observations with a vendor id, as (symbol, kind, source, observations). Returns the
-/// digests.
+/// Stores the symbols of observations with a vendor's id. The input is (symbol, kind, source, observations). Returns
+/// the digests.
 pub async fn store_id_symbols<'a>(
     client: &impl GenericClient,
     observations: impl IntoIterator<Item = (&'a str, Kind, &'a str, &'a [RawObservation])>,

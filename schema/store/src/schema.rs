@@ -1,4 +1,4 @@
-//! Schema version of a database, and the newest version known to this program.
+//! Schema version of a database, and the newest version that this program knows.
 
 use refinery_core::Migration;
 use tokio_postgres::Client;
@@ -6,7 +6,7 @@ use tokio_postgres::error::SqlState;
 
 use crate::error::DbError;
 
-/// Files of `migrations/` as name and SQL, in name order. The build script generates the list.
+/// Files of `migrations/` as name and SQL, in name order. The build script generates this list.
 const MIGRATIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
 const APPLIED: &str = "select max(version)::bigint from public.refinery_schema_history";
 
@@ -14,14 +14,14 @@ pub(crate) fn migrations() -> Result<Vec<Migration>, refinery_core::Error> {
     MIGRATIONS.iter().map(|(name, sql)| Migration::unapplied(name, sql)).collect()
 }
 
-/// Newest schema version known to this program.
+/// Newest schema version that this program knows.
 pub fn newest_schema() -> i64 {
     let versions =
         MIGRATIONS.iter().filter_map(|(name, _)| name.strip_prefix('V')?.split_once("__")?.0.parse().ok());
     versions.max().unwrap_or(0)
 }
 
-/// Fails if a newer program migrated the database. Reads and writes of this version could be wrong there.
+/// Fails if a newer program migrated the database. Reads and writes of this program could be wrong there.
 pub async fn refuse_newer_schema(client: &Client) -> Result<(), DbError> {
     let found: Option<i64> = match client.query_one(APPLIED, &[]).await {
         Ok(row) => row.try_get(0)?,

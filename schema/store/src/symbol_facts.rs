@@ -1,4 +1,4 @@
-//! Packed facts of one symbol, as stored and as cached.
+//! Packed facts of one symbol, in the form in which they are stored and cached.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use market::bars::{Bars, BarsError, CloseColumns, PackedBars};
 use market::event::Kind;
 use smallvec::{SmallVec, smallvec};
 
-/// Facts of one symbol from all sources. Security records and records of the whole market are not included.
+/// Facts of one symbol from all sources, without security records and records of the whole market.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SymbolFacts {
     /// Packed records by kind and source.
@@ -17,7 +17,8 @@ pub struct SymbolFacts {
     bars: BTreeMap<(Arc<str>, i32), PackedYears>,
 }
 
-/// Consecutive calendar years of one source's bars: a single stored year, or several years packed together.
+/// Consecutive calendar years of bars from one source. The entry has one stored year, or several years that are packed
+/// together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedYears {
     range: Range<i32>,
@@ -37,16 +38,16 @@ pub enum PackedColumns {
         days: Box<[u8]>,
         /// Closes, delta-encoded.
         close: Box<[u8]>,
-        /// Distinct versions, and the bars with each version.
+        /// Distinct versions, and the version of each bar.
         versions: Box<[u8]>,
     },
 }
 
-/// Approximate memory overhead of an entry, in bytes: map node, boxes and allocator rounding.
+/// Approximate memory of an entry in addition to its content, in bytes: map node, boxes and allocator rounding.
 const ENTRY: usize = 320;
 
 impl SymbolFacts {
-    /// True if [`SymbolFacts`] include records of this kind.
+    /// True if [`SymbolFacts`] contains records of this kind.
     pub fn has_kind(kind: Kind) -> bool {
         !matches!(kind, Kind::Security | Kind::Session)
     }
@@ -56,8 +57,8 @@ impl SymbolFacts {
         self.records.insert((kind, source.into()), packed.into());
     }
 
-    /// Replaces a source's bars of a year. Changes nothing and returns false if the year is packed together
-    /// with other years.
+    /// Replaces a source's bars of a year. If the year is packed together with other years, changes nothing and returns
+    /// false.
     #[must_use]
     pub fn put_year(&mut self, source: &str, year: i32, digest: i64, columns: PackedColumns) -> bool {
         let is_alone = self.year(source, year).is_none_or(|years| years.digests.len() == 1);
@@ -81,7 +82,7 @@ impl SymbolFacts {
         self.bars.iter().map(|((source, _), years)| (source.as_ref(), years))
     }
 
-    /// The entry that contains a source's year of bars.
+    /// Entry that contains a source's bars of a year.
     pub fn year(&self, source: &str, year: i32) -> Option<&PackedYears> {
         // Sources have few entries, and the newest are read most.
         let mut newest_first = self.bars.iter().rev();
@@ -102,8 +103,8 @@ impl SymbolFacts {
         })
     }
 
-    /// Reduces years to their closes if `closes` accepts the year and digest. Adjacent years are packed
-    /// together: one column of thirty years is smaller and faster to read than thirty columns.
+    /// Reduces a year to its closes if `closes` accepts its year and digest. Adjacent years are packed together,
+    /// because one column of thirty years is smaller and faster to read than thirty columns.
     ///
     /// # Errors
     /// The columns are damaged.
@@ -128,7 +129,7 @@ impl SymbolFacts {
         Ok(())
     }
 
-    /// Approximate memory size in bytes.
+    /// Approximate size in memory, in bytes.
     pub fn size_bytes(&self) -> usize {
         let records = self.records.values().map(|packed| packed.len() + ENTRY);
         let years =
@@ -154,7 +155,7 @@ fn pack_closes_together<'a>(
 }
 
 impl PackedYears {
-    /// Range of calendar years.
+    /// Range of the calendar years.
     pub fn range(&self) -> Range<i32> {
         self.range.clone()
     }
@@ -164,12 +165,12 @@ impl PackedYears {
         &self.columns
     }
 
-    /// True if `accepted` accepts every year, by year and digest.
+    /// True if `accepted` accepts year and digest of every year.
     pub fn all_accepted(&self, accepted: impl Fn(i32, i64) -> bool) -> bool {
         self.range().zip(&self.digests).all(|(year, digest)| accepted(year, *digest))
     }
 
-    /// True if the other entry has the same source and begins with the following year.
+    /// True if the next entry has the same source and begins with the following year.
     fn is_followed_by(&self, source: &str, (of, next): (&str, &Self)) -> bool {
         source == of && self.range.end == next.range.start
     }
@@ -184,7 +185,7 @@ impl PackedColumns {
         }
     }
 
-    /// Unpacks all stored columns. Columns that are not stored have absent values.
+    /// Unpacks all stored columns. All other columns have absent values.
     ///
     /// # Errors
     /// The columns are damaged.
@@ -195,7 +196,7 @@ impl PackedColumns {
         }
     }
 
-    /// Unpacks days, closes and versions, with capacity for `room` more bars.
+    /// Unpacks days, closes and versions, with capacity for `room` further bars.
     ///
     /// # Errors
     /// The columns are damaged.

@@ -1,7 +1,7 @@
-//! TLS connections to Postgres, if the URL demands them (`sslmode=require`).
+//! TLS connections to Postgres, if the URL requires TLS (`sslmode=require`).
 //!
-//! Certificates are always verified, against the host name and the system's roots or the file in `SSL_CERT_FILE`.
-//! Without `sslmode=require` the connection is unencrypted.
+//! With TLS, certificates are always verified. They must fit the host name, and the root certificates of the system or
+//! in the file `SSL_CERT_FILE`. Without `sslmode=require` the connection is unencrypted.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub fn tls_connector(config: &Config) -> Result<MakeRustlsConnect, rustls::Error
     Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
 
-/// Disables opportunistic TLS: a connection that may fall back to plain text gives no protection.
+/// Disables optional TLS. A connection that may be unencrypted after a failure gives no protection.
 pub(crate) fn disable_opportunistic_tls(config: &mut Config) {
     if config.get_ssl_mode() != SslMode::Require {
         config.ssl_mode(SslMode::Disable);

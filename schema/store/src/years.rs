@@ -7,13 +7,13 @@ use crate::copy_row;
 copy_row! {
     /// Row of a fact set's `bars`.
     pub struct BarsRow<'a> in "bars" {
-        /// Symbol as the feed names it.
+        /// Symbol that the feed uses.
         symbol: &'a str,
         /// Feed of the bars.
         source: &'a str,
         /// Calendar year of the bars.
         year: i32,
-        /// Newest session with a live bar, as a day number.
+        /// Newest session with a bar that is not retracted, as a day number.
         last_day: Option<i32>,
         /// Digest of the columns, without versions.
         digest: i64,

@@ -1,6 +1,6 @@
-//! CSV cells that spreadsheets do not run as formulas.
+//! CSV cells that a spreadsheet does not run as formulas.
 
-/// Escapes a cell that a spreadsheet would run as a formula, full-width signs included.
+/// Escapes a cell that a spreadsheet would run as a formula. Full-width signs are escaped too.
 #[must_use]
 pub fn escape_formula(text: String) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {

@@ -1,13 +1,14 @@
-//! Failpoints: named steps at which a test kills or stops the process, to check recovery from disk.
+//! Failpoints: named steps of the program, at which a test kills or stops the process to check the recovery from disk.
 //!
-//! Invariant: the macro is empty in release builds. Another process sends the signal, so no code of this process runs
-//! after a kill.
+//! Invariant: the macro is empty in release builds. Another process sends the signal, so that no code of this process
+//! runs after a kill.
 
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Variable `name:count:signal`; `projector.committed:2:KILL` kills the process at the second pass of that step.
+/// Environment variable of the form `name:count:signal`. For example, `projector.committed:2:KILL` kills the process
+/// when it reaches this step the second time.
 const VARIABLE: &str = "FAILPOINT";
 
 struct Armed {
@@ -25,7 +26,7 @@ macro_rules! failpoint {
     };
 }
 
-/// Counts a pass of a step and sends the signal if the variable names this step and count.
+/// Counts that the process reached a step. Sends the signal if the variable has the name of the step and this count.
 pub fn pass_failpoint(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);

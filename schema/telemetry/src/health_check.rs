@@ -1,4 +1,4 @@
-//! Health check client of the `health` commands, as run by container health checks.
+//! Client of the health check, for the `health` commands that container health checks run.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,14 +9,14 @@ use tokio::net::TcpStream;
 
 /// Timeout of the request.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Limit of the response size, in bytes.
+/// Maximum size of a response, in bytes.
 const MAX_RESPONSE_BYTES: u64 = 64 * 1024;
 
-/// Exit code: healthy.
+/// Exit code for a healthy program.
 pub const HEALTHY: u8 = 0;
-/// Exit code: the program reports a failure.
+/// Exit code for a program that reports a failure.
 pub const UNHEALTHY: u8 = 1;
-/// Exit code: no response.
+/// Exit code for no response.
 pub const UNREACHABLE: u8 = 3;
 
 /// Requests `path` from the program at `address`, prints the body and returns the exit code.
@@ -35,7 +35,7 @@ pub async fn check_health(address: SocketAddr, path: &str) -> u8 {
     }
 }
 
-/// Replaces an unspecified address by loopback.
+/// Replaces an unspecified address by the loopback address.
 fn loopback_of(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

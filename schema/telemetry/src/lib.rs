@@ -1,4 +1,4 @@
-//! Process plumbing shared by the three programs: logging, spans, the metrics and health listener, shutdown, output.
+//! Parts of a process that the three programs share: logging, spans, the metrics and health listener, shutdown, output.
 
 pub mod csv_cell;
 mod event_writer;

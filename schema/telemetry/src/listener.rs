@@ -1,6 +1,7 @@
-//! Monitoring listener, separate from any public port: `/metrics` in Prometheus text format, and `/health`.
+//! Monitoring listener, separate from any public port. It serves `/metrics` in the Prometheus text format, and
+//! `/health`.
 //!
-//! Invariant: scrapes use a bounded number of connections and one rendered text each.
+//! Invariant: the number of scrape connections is bounded, and each has at most one rendered text.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,10 +19,10 @@ use prometheus::{TEXT_FORMAT, TextEncoder};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// Histogram buckets of durations, in seconds.
+/// Histogram buckets for durations, in seconds.
 pub const DURATION_BUCKETS: [f64; 15] =
     [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
-/// Concurrent scrape connections.
+/// Maximum number of concurrent scrape connections.
 const MAX_CONNECTIONS: usize = 16;
 /// Timeout of one scrape.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,12 +36,12 @@ pub struct MetricsSettings {
     pub metrics_listen: Option<SocketAddr>,
 }
 
-/// Source of metrics and health of a program.
+/// Source of the metrics and health of a program.
 pub trait MetricsSource: Send + Sync + 'static {
     /// Current metric families.
     fn metrics(&self) -> Vec<MetricFamily>;
 
-    /// `Err` with the reason if the program cannot do its work.
+    /// Health of the program. The error is the reason why the program cannot do its work.
     fn health(&self) -> Result<(), String>;
 }
 

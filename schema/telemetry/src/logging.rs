@@ -11,15 +11,15 @@ use tracing_subscriber::{EnvFilter, Layer};
 use crate::event_writer::EventWriter;
 use crate::spans;
 
-/// Upper bound of the log level of libraries that would log secrets: tool-call arguments with keys, statement
-/// parameters with password hashes. `RUST_LOG` cannot raise it.
+/// Maximum log level of libraries that would log secrets, such as keys in tool-call arguments and password hashes in
+/// statement parameters. `RUST_LOG` cannot raise it.
 const LEVEL_CAPS: [&str; 2] = ["rmcp=error", "tokio_postgres=info"];
 
-/// Timeout for sending the last spans at exit.
+/// Timeout for sending the remaining spans at exit.
 #[cfg(feature = "otlp")]
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Guard of the logging and tracing setup. Dropping it flushes pending spans.
+/// Guard of logging and span export. When it is dropped, the remaining spans are sent.
 #[derive(Debug)]
 #[must_use = "spans are exported until the guard is dropped"]
 pub struct TelemetryGuard {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Resident set size in bytes, from `/proc`; `None` on systems without it.
+/// Resident set size in bytes, from `/proc`; `None` on a system without `/proc`.
 pub fn resident_bytes() -> Option<usize> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -13,7 +13,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Tracer provider with a batch exporter. The SDK reads further settings from the environment
+/// Tracer provider with a batch exporter. The OpenTelemetry library reads further settings from the environment
 /// (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`).
 pub(crate) fn new_provider(program: &str) -> Result<SdkTracerProvider, ExporterBuildError> {
     // Fails if a provider is installed already, which is fine.
@@ -23,7 +23,7 @@ pub(crate) fn new_provider(program: &str) -> Result<SdkTracerProvider, ExporterB
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
-/// Subscriber layer for the spans of a target.
+/// Subscriber layer that exports the spans of a target.
 pub(crate) fn span_layer<S>(provider: &SdkTracerProvider, target: &'static str) -> impl Layer<S>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,

@@ -1,4 +1,4 @@
-//! Standard output of commands: `out!` and `outln!`, which survive a closed pipe.
+//! Standard output of commands: the macros `out!` and `outln!`, which handle a closed pipe.
 
 use std::io::{ErrorKind, Write};
 

@@ -1,4 +1,4 @@
-//! Graceful shutdown: one handle for SIGINT and SIGTERM.
+//! Graceful shutdown: one handle for both SIGINT and SIGTERM.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl Shutdown {
         Ok(Self(receiver))
     }
 
-    /// True once a signal was received.
+    /// True after a signal was received.
     pub fn is_requested(&self) -> bool {
         *self.0.borrow()
     }

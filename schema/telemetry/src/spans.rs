@@ -1,12 +1,12 @@
 //! Spans of requests, loads, log batches and admission batches, exported over OTLP/HTTP with the feature `otlp`.
 //!
-//! Invariant: only the exporter subscribes to spans, so without one a span costs a comparison. A full export queue
-//! drops spans; an unreachable collector delays no request.
+//! Invariant: only the exporter subscribes to spans, so that without an exporter a span costs one comparison. If the
+//! export queue is full, spans are dropped. An unreachable collector does not delay requests.
 
 use hyper::HeaderMap;
 use tracing::Span;
 
-/// Tracing target of all spans; the log filter excludes it.
+/// Tracing target of all spans. The log filter excludes this target.
 pub const SPAN_TARGET: &str = "span";
 
 /// Sets the parent of a span from the `traceparent` header (W3C Trace Context).
@@ -19,7 +19,7 @@ pub fn set_parent_from_headers(span: &Span, headers: &HeaderMap) {
     let _ = (span, headers);
 }
 
-/// Renames an open span, for a name that is known only after it began.
+/// Renames an open span. Used if the name is known only after the span has begun.
 pub fn rename_span(span: &Span, name: String) {
     #[cfg(feature = "otlp")]
     crate::otlp::rename_span(span, name);
