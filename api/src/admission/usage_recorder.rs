@@ -171,7 +171,7 @@ impl UsageWriter {
             return;
         }
         while !self.sums.is_empty() {
-            let mut chunk = first(&mut self.sums, CHUNK);
+            let mut chunk = take_rows(&mut self.sums, CHUNK);
             let written = timeout(RESPONSE_TIMEOUT, self.add_to_store(&chunk)).await;
             if let Err(error) = written.unwrap_or(Err(AdmissionError::Silent)) {
                 self.sums.append(&mut chunk);
@@ -199,7 +199,7 @@ impl UsageWriter {
 }
 
 /// Removes up to `rows` rows from the sums.
-fn first(sums: &mut BTreeMap<UsageKey, UsageTotals>, rows: usize) -> BTreeMap<UsageKey, UsageTotals> {
+fn take_rows(sums: &mut BTreeMap<UsageKey, UsageTotals>, rows: usize) -> BTreeMap<UsageKey, UsageTotals> {
     let rest = sums.keys().nth(rows).cloned().map(|next| sums.split_off(&next)).unwrap_or_default();
     std::mem::replace(sums, rest)
 }
@@ -217,7 +217,7 @@ mod tests {
             (0..5).map(|account| (row(account), UsageTotals { calls: account, last_at: at })).collect();
         let mut taken = vec![];
         while !sums.is_empty() {
-            taken.push(first(&mut sums, 2).values().map(|sum| sum.calls).collect::<Vec<_>>());
+            taken.push(take_rows(&mut sums, 2).values().map(|sum| sum.calls).collect::<Vec<_>>());
         }
         assert_eq!(taken, [vec![0, 1], vec![2, 3], vec![4]]);
     }

@@ -67,7 +67,7 @@ pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
 async fn handle_message(app: App, service: Service, request: Request) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
     check_origin(&app, &parts.headers)?;
-    let body = message(&app, body).await?;
+    let body = read_message(&app, body).await?;
     let call_context = CallContext::new(current_request_id());
     parts.extensions.insert(call_context.clone());
     let asked = Request::from_parts(parts.clone(), Body::from(body));
@@ -80,7 +80,7 @@ async fn handle_message(app: App, service: Service, request: Request) -> Result<
     if !was_charged {
         admit(&mut parts, &app).await?;
     }
-    in_json(answer.map(Body::new)).await
+    to_service_error(answer.map(Body::new)).await
 }
 
 /// Charges a message that does not call an endpoint.
@@ -100,7 +100,7 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 /// Reads the body as one protocol message. Batches are refused.
-async fn message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
+async fn read_message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
     let body = match tokio::time::timeout(app.settings.client_timeouts().head, read(body)).await {
         Ok(read) => read?,
         Err(_) => return Err(refused(StatusCode::REQUEST_TIMEOUT, "The body took too long")),
@@ -138,7 +138,7 @@ fn refused(status: StatusCode, message: &str) -> ApiError {
 }
 
 /// Converts an error response of the protocol library to the service's JSON.
-async fn in_json(answer: Response) -> Result<Response, ApiError> {
+async fn to_service_error(answer: Response) -> Result<Response, ApiError> {
     let status = answer.status();
     let is_json = answer
         .headers()

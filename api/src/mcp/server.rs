@@ -42,7 +42,7 @@ impl Server {
     }
 
     /// Sends the API request of a tool call, and converts the response to a tool result.
-    async fn ask(
+    async fn call_api(
         &self,
         call: &ToolCall,
         caller: &Parts,
@@ -117,7 +117,7 @@ impl ServerHandler for Server {
         };
         let answer = match ToolCall::from_arguments(tool, &asked.arguments.unwrap_or_default()) {
             Ok(call) => {
-                let asking = Box::pin(self.ask(&call, caller, call_context));
+                let asking = Box::pin(self.call_api(&call, caller, call_context));
                 request_id::with_request_id(call_context.id.clone(), asking).await?
             }
             Err(mistake) => ToolResult::invalid_argument(mistake),

@@ -33,7 +33,7 @@ impl ToolCall {
         if let Some(name) = given.keys().find(|name| !known.contains(&name.as_str())) {
             return Err(argument_error(name, "is not an argument of this tool", Some(json!(known))));
         }
-        let (chooser, template) = chosen(tool, given)?;
+        let (chooser, template) = select_endpoint(tool, given)?;
         let mut path = template.to_owned();
         let mut query = Serializer::new(String::new());
         let (mut cursor, mut skip) = (None, 0);
@@ -77,7 +77,10 @@ impl ToolCall {
 }
 
 /// Argument that selects the endpoint, and the path of the endpoint.
-fn chosen<'a>(tool: &'a Tool, given: &JsonObject) -> Result<(Option<&'a str>, &'a str), ParameterError> {
+fn select_endpoint<'a>(
+    tool: &'a Tool,
+    given: &JsonObject,
+) -> Result<(Option<&'a str>, &'a str), ParameterError> {
     match &tool.route {
         Route::One(path) => Ok((None, path)),
         Route::Chosen { by, paths } => {

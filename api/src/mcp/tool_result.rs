@@ -56,7 +56,7 @@ impl ToolResult {
         match serde_json::from_str::<Vec<&RawValue>>(envelope.data.get()) {
             Ok(rows) if rows.is_empty() => Self::empty_list(&envelope, body),
             Ok(rows) => Self::list(call, &envelope, &rows, body),
-            Err(_) if written(body) <= MOST => Self { text: body.to_owned(), is_error: false },
+            Err(_) if json_string_length(body) <= MOST => Self { text: body.to_owned(), is_error: false },
             Err(_) => Self::too_large(),
         }
     }
@@ -64,12 +64,12 @@ impl ToolResult {
     /// Result with as many rows as fit, and a cursor for the remaining rows.
     fn list(call: &ToolCall, envelope: &ApiEnvelope<'_>, rows: &[&RawValue], body: &str) -> Self {
         let rows = rows.get(call.skip..).unwrap_or_default();
-        if call.skip == 0 && written(body) <= MOST {
+        if call.skip == 0 && json_string_length(body) <= MOST {
             return Self { text: body.to_owned(), is_error: false };
         }
-        let mut room = MOST.saturating_sub(written(&meta_of(envelope)) + 256);
+        let mut room = MOST.saturating_sub(json_string_length(&meta_of(envelope)) + 256);
         let fits = |row: &&&RawValue| {
-            let size = written(row.get()) + 1;
+            let size = json_string_length(row.get()) + 1;
             let is_fitting = size <= room;
             room = room.saturating_sub(size);
             is_fitting
@@ -172,7 +172,7 @@ fn meta_of(envelope: &ApiEnvelope<'_>) -> String {
 }
 
 /// Size of a text as a JSON string with quotes and escapes, in bytes.
-fn written(text: &str) -> usize {
+fn json_string_length(text: &str) -> usize {
     let escapes = text.bytes().map(|byte| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
         0..0x20 => 5,

@@ -62,7 +62,7 @@ pub(crate) async fn handle_request(
     request.extensions_mut().insert(Arc::clone(&caller));
     let (mut response, left) = match app.throttle.charge_call(client) {
         Ok(left) if has_valid_host(&request) => {
-            let routed = routed(&app, router, request);
+            let routed = call_router(&app, router, request);
             (request_id::with_request_id(id.clone(), routed).instrument(span.clone()).await, left)
         }
         Ok(left) => (invalid_host().into_response(), left),
@@ -87,7 +87,7 @@ pub(crate) async fn handle_request(
 }
 
 /// Calls the router within the deadline. Compresses the response if the request allows it.
-async fn routed(app: &App, mut router: Router, request: Request) -> Response {
+async fn call_router(app: &App, mut router: Router, request: Request) -> Response {
     // A response has a separate deadline, which begins after the wait for a permit.
     let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
     let route = tower::service_fn(move |request: Request| {

@@ -54,7 +54,7 @@ pub(crate) fn render_single(
     }
     let data = match &output.fields {
         None => row,
-        Some(fields) => choose(&row, fields)?.get().into(),
+        Some(fields) => select_members(&row, fields)?.get().into(),
     };
     let meta = json(output, meta)?;
     Ok([&b"{\"data\":"[..], &data, b",\"meta\":", &meta, b"}"].concat().into())
@@ -76,7 +76,7 @@ pub(crate) fn render_list<T: Serialize>(
 pub(crate) fn list_opening(output: &Output) -> Result<Vec<u8>, RenderError> {
     match output.format {
         ResponseFormat::Json => Ok(b"{\"data\":[".to_vec()),
-        ResponseFormat::Csv => sheet(|writer| Ok(writer.write_record(columns(output))?)),
+        ResponseFormat::Csv => csv_bytes(|writer| Ok(writer.write_record(columns(output))?)),
     }
 }
 
@@ -91,8 +91,10 @@ pub(crate) fn render_rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<V
             body.push(b',');
         }
         match &output.fields {
-            None => in_style(output, || serde_json::to_writer(&mut body, row))?,
-            Some(fields) => body.extend_from_slice(choose(&json(output, row)?, fields)?.get().as_bytes()),
+            None => with_decimal_style(output, || serde_json::to_writer(&mut body, row))?,
+            Some(fields) => {
+                body.extend_from_slice(select_members(&json(output, row)?, fields)?.get().as_bytes());
+            }
         }
     }
     Ok(body)
@@ -111,11 +113,11 @@ pub(crate) fn list_closing(output: &Output, meta: &impl Serialize) -> Result<Vec
 
 /// Value as JSON, with decimals in the requested form.
 fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    in_style(output, || serde_json::to_vec(value))
+    with_decimal_style(output, || serde_json::to_vec(value))
 }
 
 /// Runs `serialize` with decimals in the requested form.
-fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
+fn with_decimal_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     // CSV does not distinguish text from numbers, so decimals stay numbers.
     if output.text_decimals && output.format == ResponseFormat::Json {
         market::decimal::with_decimals_as_text(serialize)
@@ -125,7 +127,7 @@ fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
 }
 
 /// JSON object with only the members in `fields`. Digits are unchanged.
-fn choose(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
+fn select_members(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
     let members: JsonMembers<'_> = serde_json::from_slice(row)?;
     let mut text = String::with_capacity(row.len());
     text.push('{');
@@ -152,7 +154,7 @@ fn records(
     output: &Output,
     rows: impl IntoIterator<Item = Result<Vec<u8>, RenderError>>,
 ) -> Result<Vec<u8>, RenderError> {
-    sheet(|writer| {
+    csv_bytes(|writer| {
         for row in rows {
             let row = row?;
             let members: JsonMembers<'_> = serde_json::from_slice(&row)?;
@@ -166,7 +168,7 @@ fn records(
 }
 
 /// Bytes that `write` writes with a CSV writer.
-fn sheet(
+fn csv_bytes(
     write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> Result<(), RenderError>,
 ) -> Result<Vec<u8>, RenderError> {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());

@@ -42,7 +42,7 @@ const EXPOSED: [&str; 11] = [
 /// Router of the documented endpoints.
 fn documented() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi_document::OpenApiFrame::openapi())
-        .merge(OpenApiRouter::new().routes(routes!(health::health)).route_layer(map_request(reached)))
+        .merge(OpenApiRouter::new().routes(routes!(health::health)).route_layer(map_request(record_route)))
         .routes(routes!(stocks::list::list))
         .routes(routes!(stocks::snapshot::snapshot))
         .routes(routes!(stocks::quote::quote))
@@ -88,7 +88,7 @@ pub(crate) fn build_router(app: App) -> Router {
     let others = mcp::routes(&app, data.clone())
         .merge(dashboard::dashboard_routes(&app, data, &document))
         .merge(openapi_endpoint::routes(&document))
-        .route_layer(map_request(reached));
+        .route_layer(map_request(record_route));
     let routes = routes.merge(others).fallback(unrouted).method_not_allowed_fallback(method_not_allowed);
     let routes = match cors(&app.settings.cors_allowed_origins) {
         Some(cors) => routes.layer(cors),
@@ -98,7 +98,7 @@ pub(crate) fn build_router(app: App) -> Router {
 }
 
 /// Middleware of endpoints without [`Access`]. It records the matched route.
-async fn reached(endpoint: MatchedPath, request: Request) -> Request {
+async fn record_route(endpoint: MatchedPath, request: Request) -> Request {
     if let Some(caller) = RequestContext::from_extensions(request.extensions()) {
         caller.set_route(&endpoint);
     }
@@ -136,16 +136,16 @@ fn needs_key(path: &str) -> bool {
 
 async fn unrouted(State(app): State<App>, uri: Uri, request: Request) -> Response {
     if !needs_key(uri.path()) && is_browser(&request) {
-        return dashboard::not_found_page(&app, &request, &shown(uri.path()));
+        return dashboard::not_found_page(&app, &request, &displayed_path(uri.path()));
     }
-    match admitted(&app, uri.path(), request).await {
-        Ok(()) => ApiError::NotFound(nothing_at(uri.path())).into_response(),
+    match check_access(&app, uri.path(), request).await {
+        Ok(()) => ApiError::NotFound(not_found_message(uri.path())).into_response(),
         Err(error) => error.into_response(),
     }
 }
 
 async fn method_not_allowed(State(app): State<App>, uri: Uri, request: Request) -> Response {
-    match admitted(&app, uri.path(), request).await {
+    match check_access(&app, uri.path(), request).await {
         Ok(()) => {
             let allow = if uri.path() == mcp::PATH { "POST" } else { "GET, HEAD" };
             ApiError::MethodNotAllowed { allow }.into_response()
@@ -161,7 +161,7 @@ fn is_browser(request: &Request) -> bool {
 }
 
 /// Access check for unknown routes and methods. Under `/v1` they need a key, as known routes do.
-async fn admitted(app: &App, path: &str, request: Request) -> Result<(), ApiError> {
+async fn check_access(app: &App, path: &str, request: Request) -> Result<(), ApiError> {
     use axum::extract::FromRequestParts;
     if needs_key(path) {
         let (mut parts, _) = request.into_parts();
@@ -171,33 +171,33 @@ async fn admitted(app: &App, path: &str, request: Request) -> Result<(), ApiErro
 }
 
 /// Message of a 404. If the `/v1` prefix is doubled, the message contains the correct path.
-fn nothing_at(path: &str) -> String {
+fn not_found_message(path: &str) -> String {
     let (mut right, mut is_doubled) = (path, false);
     while let Some(rest) = right.strip_prefix("/v1").filter(|rest| rest.starts_with("/v1/")) {
         (right, is_doubled) = (rest, true);
     }
     match is_doubled {
-        true => format!("Nothing is at {}; the address is {}", shown(path), shown(right)),
-        false => format!("Nothing is at {}", shown(path)),
+        true => format!("Nothing is at {}; the address is {}", displayed_path(path), displayed_path(right)),
+        false => format!("Nothing is at {}", displayed_path(path)),
     }
 }
 
 /// Path as a message shows it: keys are masked, and the length is limited.
-fn shown(path: &str) -> String {
+fn displayed_path(path: &str) -> String {
     crate::auth::redact_secrets(path).chars().take(128).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{needs_key, nothing_at};
+    use super::{needs_key, not_found_message};
 
     #[test]
     fn a_doubled_version_is_told_the_right_address() {
         let told = "Nothing is at /v1/v1/stocks/KO; the address is /v1/stocks/KO";
-        assert_eq!(nothing_at("/v1/v1/stocks/KO"), told);
-        assert!(nothing_at("/v1/v1/v1/stocks").ends_with("the address is /v1/stocks"));
+        assert_eq!(not_found_message("/v1/v1/stocks/KO"), told);
+        assert!(not_found_message("/v1/v1/v1/stocks").ends_with("the address is /v1/stocks"));
         for path in ["/v1/v1", "/v1/v10/stocks", "/v1/nothing"] {
-            assert_eq!(nothing_at(path), format!("Nothing is at {path}"));
+            assert_eq!(not_found_message(path), format!("Nothing is at {path}"));
         }
     }
 

@@ -63,7 +63,7 @@ pub(super) fn resolve_file_symbol(
             .map(Some)
             .ok_or_else(|| format!("has a name that does not match --symbol-from '{pattern}'"));
     }
-    named.map(Some).map_err(|_| nameless(file))
+    named.map(Some).map_err(|_| refusal(file))
 }
 
 /// Reason why a file name contains no symbol.
@@ -89,7 +89,7 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
     let known = more.is_none_or(|word| is_year(word) || interval(word).is_some());
     let prefix =
         (suffix.is_some() || more.is_some()) && PREFIXES.contains(&root.to_ascii_lowercase().as_str());
-    if !known || prefix || root.len() > 12 || is_word(root) || says_what(root) {
+    if !known || prefix || root.len() > 12 || is_word(root) || describes_file(root) {
         return Err(NameFault::NoSymbol);
     }
     let text = suffix.map_or_else(|| root.to_owned(), |suffix| format!("{root}.{suffix}"));
@@ -100,9 +100,10 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
 }
 
 /// Refusal of a file name, with possible symbols and the options that set a symbol.
-fn nameless(file: &FeedFile) -> String {
+fn refusal(file: &FeedFile) -> String {
     let stem = file.stem();
-    let parts = || stem.split(['-', '_', ' ']).filter_map(bare).filter(|part| Symbol::parse(part).is_ok());
+    let parts =
+        || stem.split(['-', '_', ' ']).filter_map(symbol_in).filter(|part| Symbol::parse(part).is_ok());
     // Tickers are in capitals, so a word in capitals is preferred.
     let in_capitals = parts().find(|part| {
         part.contains(|c: char| c.is_ascii_uppercase()) && !part.contains(|c: char| c.is_ascii_lowercase())
@@ -122,24 +123,26 @@ fn nameless(file: &FeedFile) -> String {
 }
 
 /// Part of a word that may be a symbol: `AAPL` in `AAPL.US.div`, nothing in `daily`.
-fn bare(word: &str) -> Option<&str> {
+fn symbol_in(word: &str) -> Option<&str> {
     const EXCHANGES: [&str; 6] = ["amex", "nasdaq", "nyse", "us", "xnas", "xnys"];
-    let named = |part: &&str| !is_said(part) && !EXCHANGES.contains(&part.to_ascii_lowercase().as_str());
+    let named = |part: &&str| {
+        !is_descriptive(part) && !EXCHANGES.contains(&part.to_ascii_lowercase().as_str())
+    };
     let home = word.to_ascii_lowercase().ends_with(".us");
-    let part = if home || says_what(word) { word.split('.').find(named)? } else { word };
+    let part = if home || describes_file(word) { word.split('.').find(named)? } else { word };
     Some(part).filter(named).filter(|part| part.len() <= 6 && !is_year(part))
 }
 
 /// True if a word with points describes the file or its date: `AAPL.US.div`, `AAPL.2024`.
-fn says_what(word: &str) -> bool {
+fn describes_file(word: &str) -> bool {
     let mut parts = word.split('.');
     let first = parts.next().unwrap_or_default();
     let mut more = parts.peekable();
-    more.peek().is_some() && (is_said(first) || more.any(|part| is_said(part) || is_year(part)))
+    more.peek().is_some() && (is_descriptive(first) || more.any(|part| is_descriptive(part) || is_year(part)))
 }
 
 /// True if a word describes the content or the encoding of a file.
-fn is_said(word: &str) -> bool {
+fn is_descriptive(word: &str) -> bool {
     const ENDINGS: [&str; 4] = ["csv", "json", "txt", "xlsx"];
     let lower = word.to_ascii_lowercase();
     is_word(word)
@@ -219,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_doubtful_name_is_refused_with_its_readings() {
-        let reason = nameless(&FeedFile::from_name("2024/div_BX.csv"));
+        let reason = refusal(&FeedFile::from_name("2024/div_BX.csv"));
         for part in ["BX or DIV.BX", "--symbol BX", "--symbol-from 'div_{symbol}.csv'"] {
             assert!(reason.contains(part), "{part} in {reason}");
         }
@@ -229,10 +232,10 @@ mod tests {
             ("client_dump_AAPL.csv", "AAPL or CLIENT.DUMP.AAPL", "client_dump_{symbol}.csv"),
             ("STOCK_US_XNAS_AAPL.csv", "AAPL or STOCK.US.XNAS.AAPL", "STOCK_US_XNAS_{symbol}.csv"),
         ] {
-            let reason = nameless(&FeedFile::from_name(name));
+            let reason = refusal(&FeedFile::from_name(name));
             assert!(reason.contains(reading) && reason.contains(&format!("'{pattern}'")), "{reason}");
         }
-        assert!(nameless(&FeedFile::from_name("prices.csv")).contains("add --symbol"));
+        assert!(refusal(&FeedFile::from_name("prices.csv")).contains("add --symbol"));
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl SecurityPlan {
         let shape = shape_of(index);
         let familiar = market.familiar_tickers.then(|| familiar_at(index)).flatten();
         let mut random = SplitMix64::new(market.seed, index);
-        let (start, end) = life(shape, market);
+        let (start, end) = trading_positions(shape, market);
         let streak =
             shape.streak + if index >= 60 && shape.streak >= 5 { random.between(0, 3) as i32 } else { 0 };
         let scale = if shape.small { 1 } else { 8 };
@@ -195,7 +195,7 @@ fn middle(start: usize, end: usize) -> usize {
 }
 
 /// Positions of the first and last session with a price.
-fn life(shape: &SecurityShape, market: &SyntheticMarket) -> (usize, usize) {
+fn trading_positions(shape: &SecurityShape, market: &SyntheticMarket) -> (usize, usize) {
     let (first, last) = (market.sessions.first, market.sessions.last);
     let length = last - first;
     match shape.life {

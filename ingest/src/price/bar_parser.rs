@@ -56,10 +56,10 @@ impl ScaledBar {
         if close.mantissa == MISSING {
             return Err(RowError::missing_value("close"));
         }
-        let open = unless_zero(value("open", cells.open, parse_price)?);
-        let high = unless_zero(value("high", cells.high, parse_price)?);
-        let low = unless_zero(value("low", cells.low, parse_price)?);
-        let vwap = unless_zero(value("vwap", cells.vwap, parse_price)?);
+        let open = zero_to_absent(value("open", cells.open, parse_price)?);
+        let high = zero_to_absent(value("high", cells.high, parse_price)?);
+        let low = zero_to_absent(value("low", cells.low, parse_price)?);
+        let vwap = zero_to_absent(value("vwap", cells.vwap, parse_price)?);
         let volume = value("volume", cells.volume, parse_count)?;
         let trade_count = value("trade_count", cells.trade_count, parse_count)?;
         let scale = close.scale.max(open.scale).max(high.scale).max(low.scale).max(vwap.scale);
@@ -94,7 +94,7 @@ impl ScaledBar {
 }
 
 /// Replaces 0 by an absent value, because vendors write 0 for an unknown open, high or low. A close of 0 is an error.
-fn unless_zero(price: FixedPoint) -> FixedPoint {
+fn zero_to_absent(price: FixedPoint) -> FixedPoint {
     if price.mantissa == 0 { ABSENT } else { price }
 }
 

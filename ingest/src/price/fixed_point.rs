@@ -30,7 +30,7 @@ pub(crate) struct FixedPoint {
 /// Parses a price with at most ten integer digits. Fraction digits beyond the tenth are rounded.
 pub(crate) fn parse_price(bytes: &[u8]) -> Result<FixedPoint, DecimalError> {
     match parse_plain(bytes) {
-        Some((mantissa, scale)) if scale <= 10 && within(mantissa, scale) => Ok(trimmed(mantissa, scale)),
+        Some((mantissa, scale)) if scale <= 10 && fits_limit(mantissa, scale) => Ok(trimmed(mantissa, scale)),
         _ => parse_slowly(bytes),
     }
 }
@@ -73,7 +73,7 @@ fn parse_plain(bytes: &[u8]) -> Option<(i64, u8)> {
 }
 
 /// True if the number has at most ten integer digits.
-fn within(mantissa: i64, scale: u8) -> bool {
+fn fits_limit(mantissa: i64, scale: u8) -> bool {
     const LIMIT: i64 = 10_000_000_000;
     mantissa.abs() < LIMIT || mantissa.abs() / POW10[usize::from(scale)] < LIMIT
 }

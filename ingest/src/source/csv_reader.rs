@@ -91,7 +91,7 @@ impl<R: Read> LineReader<R> {
     }
 
     /// Copies the first following line that `wanted` accepts. The lines are not consumed.
-    fn below(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
+    fn peek_line(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
         /// Maximum number of lines examined.
         const MOST_LINES: usize = 100;
         let (end, taken) = (self.next - self.start, self.taken);
@@ -263,7 +263,7 @@ impl<R: Read> CsvReader<R> {
         }
         let delimiter = self.delimiter.unwrap_or_else(|| detect_delimiter(line));
         let fields = width(line, delimiter);
-        let below = self.lines.below(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))?;
+        let below = self.lines.peek_line(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))?;
         Ok(fields < 2 || below.is_none_or(|below| width(&below, delimiter) != fields))
     }
 

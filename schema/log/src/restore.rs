@@ -44,7 +44,7 @@ pub async fn import_archive(path: &Path, settings: &StreamSettings) -> Result<Im
         next = message.sequence + 1;
         import.message(message, there_before).await?;
     }
-    import.settle().await?;
+    import.wait_until_stored().await?;
     if import.position < there_before {
         return Err(ArchiveError::Refused(format!(
             "cannot import: stream {} has {there_before} messages, the file only {}, so the stream grew since the export; import into a stream that is empty or does not exist (--nats-stream)",
@@ -86,7 +86,7 @@ impl ArchiveImport<'_> {
             return Ok(());
         }
         if let Some(wait) = repeated.and_then(|at| RESTORE_WINDOW.checked_sub(at.elapsed())) {
-            self.settle().await?;
+            self.wait_until_stored().await?;
             tokio::time::sleep(wait + Duration::from_millis(50)).await;
         }
         let mut map = HeaderMap::new();
@@ -99,11 +99,11 @@ impl ArchiveImport<'_> {
         let sequence = self.position;
         let sent = sent.map_err(|error| ArchiveError::Publish { sequence, reason: error.to_string() })?;
         self.waiting.push((sequence, sent));
-        if self.waiting.len() >= WINDOW { self.settle().await } else { Ok(()) }
+        if self.waiting.len() >= WINDOW { self.wait_until_stored().await } else { Ok(()) }
     }
 
     /// Waits until all sent messages are on disk, and checks their sequences.
-    async fn settle(&mut self) -> Result<(), ArchiveError> {
+    async fn wait_until_stored(&mut self) -> Result<(), ArchiveError> {
         for (sequence, sent) in self.waiting.drain(..) {
             let acknowledged = sent.await.map_err(|error| {
                 let (full, reason) = (is_storage_full(&error), error.to_string());

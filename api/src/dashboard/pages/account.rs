@@ -159,7 +159,7 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
 }
 
 /// Account of the holder, if the form contains the correct password. Attempts are throttled like sign-ins.
-async fn confirmed(holder: &AccountHolder, form: &Form) -> Result<Option<StoredPassword>, PageError> {
+async fn verify_password(holder: &AccountHolder, form: &Form) -> Result<Option<StoredPassword>, PageError> {
     let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirmation_hashing);
     let throttle = &visitor.dashboard.login_throttle;
     let charge = throttle.wait_for_confirmation(holder.email(), visitor.client).await?;
@@ -175,7 +175,7 @@ async fn confirmed(holder: &AccountHolder, form: &Form) -> Result<Option<StoredP
 }
 
 /// Locks the account, if the verified password is still the current password.
-async fn locked(
+async fn lock_if_password_current(
     transaction: &Transaction<'_>,
     known: &StoredPassword,
 ) -> Result<LockedAccount, AccountError> {
@@ -195,7 +195,7 @@ pub(crate) async fn change_password(
     AuthenticatedForm { holder, form }: AuthenticatedForm,
 ) -> Result<Response, PageError> {
     let again = |message: String| Some((AccountForm::Password, message));
-    let Some(known) = confirmed(&holder, &form).await? else {
+    let Some(known) = verify_password(&holder, &form).await? else {
         return page(&holder, again(WRONG.to_owned())).await;
     };
     let chosen = form.secret("password");
@@ -225,7 +225,7 @@ async fn set_password(
     hash: &str,
 ) -> Result<SessionCookies, AccountError> {
     let transaction = client.transaction().await?;
-    let account = locked(&transaction, known).await?;
+    let account = lock_if_password_current(&transaction, known).await?;
     password::change_password(&transaction, &account, hash).await?;
     let session = sessions::begin_session(&transaction, &account, &holder.visitor.origin).await?;
     transaction.commit().await?;
@@ -236,7 +236,7 @@ pub(crate) async fn change_address(
     AuthenticatedForm { holder, form }: AuthenticatedForm,
 ) -> Result<Response, PageError> {
     let again = |message: String| Some((AccountForm::Address, message));
-    let Some(known) = confirmed(&holder, &form).await? else {
+    let Some(known) = verify_password(&holder, &form).await? else {
         return page(&holder, again(WRONG.to_owned())).await;
     };
     let begun = set_address(&mut *holder.database_client().await?, &holder, &known, form.text("email")).await;
@@ -256,7 +256,7 @@ async fn set_address(
 ) -> Result<SessionCookies, AccountError> {
     let address = parse_email(given)?;
     let transaction = client.transaction().await?;
-    let account = locked(&transaction, known).await?;
+    let account = lock_if_password_current(&transaction, known).await?;
     accounts::change_address(&transaction, &account, &address).await?;
     sessions::end_sessions_in_transaction(&transaction, &account).await?;
     let session = sessions::begin_session(&transaction, &account, &holder.visitor.origin).await?;
@@ -267,7 +267,7 @@ async fn set_address(
 pub(crate) async fn delete_account(
     AuthenticatedForm { holder, form }: AuthenticatedForm,
 ) -> Result<Response, PageError> {
-    if confirmed(&holder, &form).await?.is_none() {
+    if verify_password(&holder, &form).await?.is_none() {
         return page(&holder, Some((AccountForm::End, WRONG.to_owned()))).await;
     }
     accounts::delete_account(&mut *holder.database_client().await?, holder.actor()).await?;

@@ -33,7 +33,7 @@ fn row(entry: &AuditEntry) -> Markup {
     };
     html! {
         tr {
-            th scope="row" { (said(&entry.action)) }
+            th scope="row" { (action_text(&entry.action)) }
             td data-label="When" { (format_time(entry.at)) }
             td data-label="By" { (by) }
             td data-label="Details" { (describe_details(&entry.details)) }
@@ -42,7 +42,7 @@ fn row(entry: &AuditEntry) -> Markup {
 }
 
 /// Name of an action for the reader. An unknown action is shown by its own name.
-fn said(action: &str) -> &str {
+fn action_text(action: &str) -> &str {
     match action {
         "account.create" => "Account made",
         "account.set_tier" => "Plan set",

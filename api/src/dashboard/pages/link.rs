@@ -33,7 +33,7 @@ impl FromRequestParts<App> for LinkSecret {
 
 /// Shows the purpose of the link, and a form. The link can still be used after it was shown.
 pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> Result<Response, PageError> {
-    Ok(match usable(&visitor, &secret).await?.0 {
+    Ok(match find_usable_link(&visitor, &secret).await?.0 {
         Some(link) => page(&visitor, &secret, &link, None),
         None => expired(&visitor),
     })
@@ -44,14 +44,14 @@ pub(crate) async fn redeem_link(
     secret: LinkSecret,
     PublicForm { visitor, form }: PublicForm,
 ) -> Result<Response, PageError> {
-    let (link, charge) = usable(&visitor, &secret).await?;
+    let (link, charge) = find_usable_link(&visitor, &secret).await?;
     let Some(link) = link else { return Ok(expired(&visitor)) };
     let chosen = form.secret("password");
     if let Err(error) = password::check_strength(&chosen, &link.email) {
         let page = page(&visitor, &secret, &link, Some(&to_form_message(error)?));
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
-    let hash = match visitor.dashboard.hashing.hash(chosen, sign_in::stranger(&visitor)).await {
+    let hash = match visitor.dashboard.hashing.hash(chosen, sign_in::turn_of_unknown_device(&visitor)).await {
         Err(error) => {
             visitor.dashboard.login_throttle.refund(&charge).await;
             return Err(error.into());
@@ -69,7 +69,7 @@ pub(crate) async fn redeem_link(
 }
 
 /// Usable link with this secret, and the charge of the attempt. If sign-up is closed, an invitation is refused.
-async fn usable(
+async fn find_usable_link(
     visitor: &Visitor,
     secret: &LinkSecret,
 ) -> Result<(Option<OneTimeLink>, AttemptCharge), PageError> {

@@ -69,7 +69,7 @@ pub(crate) async fn show_reference_without_dashboard(
     State(app): State<App>,
 ) -> Response {
     let body = body(&app, &reference, &key_panel(Viewer::Reader, KeyFieldState::Empty), None);
-    calling(layout::render_page(TITLE, Viewer::Reader, Section::Other, &body).into_response())
+    allow_service_calls(layout::render_page(TITLE, Viewer::Reader, Section::Other, &body).into_response())
 }
 
 /// Page for a visitor.
@@ -80,11 +80,11 @@ pub(crate) async fn render_reference(
 ) -> Response {
     let shown = visitor.example.latest_sound_example().await;
     let body = body(&visitor.app, reference, &key_panel(visitor.viewer(), key), shown.as_deref());
-    calling(visitor.render_page(TITLE, Section::Other, &body))
+    allow_service_calls(visitor.render_page(TITLE, Section::Other, &body))
 }
 
 /// Sets the content security policy that allows the script of the page to call this service.
-fn calling(mut response: Response) -> Response {
+fn allow_service_calls(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CALLING_POLICY));
     response
 }

@@ -50,7 +50,7 @@ pub(crate) async fn show_sign_up(visitor: Visitor) -> Response {
 pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
     let query = Form::from_query(&visitor.query);
     if visitor.signed.is_some() {
-        return Redirect::to(onward(query.text("next"))).into_response();
+        return Redirect::to(allowed_target(query.text("next"))).into_response();
     }
     sign_in_page(&visitor, "", query.text("next"), None)
 }
@@ -75,7 +75,7 @@ pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<
     }
     let throttle = &visitor.dashboard.login_throttle;
     let charge = throttle.wait_for_hashing(visitor.client).await?;
-    let hash = match visitor.dashboard.hashing.hash(secret, stranger(&visitor)).await {
+    let hash = match visitor.dashboard.hashing.hash(secret, turn_of_unknown_device(&visitor)).await {
         Err(error) => {
             throttle.refund(&charge).await;
             return Err(error.into());
@@ -91,7 +91,7 @@ pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<
 }
 
 /// Turn in the queue of hashes for a client whose device is unknown.
-pub(crate) fn stranger(visitor: &Visitor) -> HashingTurn {
+pub(crate) fn turn_of_unknown_device(visitor: &Visitor) -> HashingTurn {
     HashingTurn::Network(ClientNetwork::containing(visitor.client).0)
 }
 
@@ -129,7 +129,7 @@ pub(crate) async fn sign_in(PublicForm { visitor, form }: PublicForm) -> Result<
         None => None,
     };
     match begun {
-        Some(cookies) => Ok(redirect_signed_in(&visitor, &cookies, onward(next))),
+        Some(cookies) => Ok(redirect_signed_in(&visitor, &cookies, allowed_target(next))),
         None => {
             tracing::info!(address = %visitor.client, "a sign-in was refused");
             record_refusal(&visitor, stored.as_ref());
@@ -171,7 +171,7 @@ fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, Ha
         (Some(stored), _) if stored.knows_network => {
             (DeviceTrust::Network, HashingTurn::Known(stored.account))
         }
-        _ => (DeviceTrust::Unknown, stranger(visitor)),
+        _ => (DeviceTrust::Unknown, turn_of_unknown_device(visitor)),
     }
 }
 
@@ -242,7 +242,7 @@ pub(crate) async fn sign_out(
 }
 
 /// Redirect target, if it is in the fixed list, else the dashboard.
-fn onward(next: &str) -> &'static str {
+fn allowed_target(next: &str) -> &'static str {
     ONWARD.into_iter().find(|known| *known == next).unwrap_or("/dashboard")
 }
 
@@ -280,7 +280,7 @@ fn sign_in_page(visitor: &Visitor, given: &str, next: &str, message: Option<&str
             (error_message(message))
             (needs_https(visitor))
             form method="post" action="/sign-in" {
-                input type="hidden" name="next" value=(onward(next));
+                input type="hidden" name="next" value=(allowed_target(next));
                 (address_field(given))
                 label for="password" { "Password" }
                 input type="password" id="password" name="password" required autocomplete="current-password" maxlength="128";

@@ -121,7 +121,7 @@ impl ExampleCache {
 
     async fn find(&self) -> Option<ApiExample> {
         let symbol = self.sound_symbol().await?;
-        let call = format!("/v1/stocks/{}/quote", encoded(&symbol));
+        let call = format!("/v1/stocks/{}/quote", path_segment(&symbol));
         let answer = indented(&self.ask(&call).await?);
         let first = async |path: &str, name: &str| -> Option<String> {
             Some(self.ask_json(path).await?["data"][0][name].as_str()?.to_owned())
@@ -150,7 +150,7 @@ impl ExampleCache {
     /// True if the checks of the audit find nothing for the security. Its dividend status must also be the same as a
     /// month ago.
     async fn is_sound(&self, symbol: &str) -> bool {
-        let path = format!("/v1/stocks/{}/metrics", encoded(symbol));
+        let path = format!("/v1/stocks/{}/metrics", path_segment(symbol));
         let Some(now) = self.ask_json(&path).await.map(|mut body| body["data"].take()) else { return false };
         let Some(before) = day(&now["as_of"]).and_then(|day| day.checked_sub_months(Months::new(1))) else {
             return false;
@@ -205,7 +205,7 @@ fn day(value: &Value) -> Option<NaiveDate> {
 }
 
 /// Symbol as a segment of a path.
-fn encoded(symbol: &str) -> String {
+fn path_segment(symbol: &str) -> String {
     percent_encoding::utf8_percent_encode(symbol, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 

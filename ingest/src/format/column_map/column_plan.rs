@@ -111,7 +111,7 @@ fn wide_rows(
             continue;
         };
         let Some(column) = parts.field.map_or(wide.value, field_of) else { continue };
-        let constants = said(map, name, &parts)?;
+        let constants = values_of_name(map, name, &parts)?;
         used.insert(column);
         let place = *by_constants.entry(constants.clone()).or_insert(rows.len());
         if place == rows.len() {
@@ -136,7 +136,11 @@ fn wide_rows(
 }
 
 /// Values of a column name in canonical form. A name that cannot be a ticker is refused.
-fn said(map: &ColumnMap, name: &str, parts: &NameParts<'_>) -> Result<Vec<(&'static str, String)>, String> {
+fn values_of_name(
+    map: &ColumnMap,
+    name: &str,
+    parts: &NameParts<'_>,
+) -> Result<Vec<(&'static str, String)>, String> {
     let mut constants = Vec::new();
     let value = |column, text| {
         let value = map.convert_cell(column, text).map_err(|RowError { message, .. }| message)?;

@@ -141,7 +141,7 @@ fn trailing(periods: &BTreeMap<Period, Decimal>) -> BTreeMap<NaiveDate, Decimal>
         let before = [start, end].map(|day| day.checked_sub_months(Months::new(12)));
         let [Some(start_before), Some(end_before)] = before else { continue };
         let same_part =
-            periods.iter().find(|((from, to), _)| near(*from, start_before) && near(*to, end_before));
+            periods.iter().find(|((from, to), _)| are_near(*from, start_before) && are_near(*to, end_before));
         if let (Some(year), Some((_, same_part))) = (year, same_part) {
             sums.entry(end).or_insert(year + so_far - same_part);
         }
@@ -151,10 +151,10 @@ fn trailing(periods: &BTreeMap<Period, Decimal>) -> BTreeMap<NaiveDate, Decimal>
 
 /// True if two dates are a few days apart. Fiscal periods often end on a certain weekday, so that the date differs from
 /// year to year.
-fn near(a: NaiveDate, b: NaiveDate) -> bool {
+fn are_near(a: NaiveDate, b: NaiveDate) -> bool {
     (a - b).num_days().abs() <= 10
 }
 
 fn nearest(years: &BTreeMap<NaiveDate, Decimal>, day: NaiveDate) -> Option<Decimal> {
-    years.iter().find(|(end, _)| near(**end, day)).map(|(_, value)| *value)
+    years.iter().find(|(end, _)| are_near(**end, day)).map(|(_, value)| *value)
 }

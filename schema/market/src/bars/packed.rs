@@ -62,8 +62,8 @@ impl Bars {
         let mut before = start;
         for index in 0..self.len() {
             let (open, close) = (self.open[index], self.close[index]);
-            let last = known(close, before);
-            let body = [known(open, last), last];
+            let last = price_or(close, before);
+            let body = [price_or(open, last), last];
             packed.close.push(difference(close, before)?);
             packed.open.push(difference(open, before)?);
             packed.high.push(difference(self.high[index], body[0].max(body[1]))?);
@@ -86,7 +86,7 @@ impl CloseColumns {
         let mut before = start;
         let differences = self.close.iter().map(|close| {
             let by = difference(*close, before);
-            before = known(*close, before);
+            before = price_or(*close, before);
             by
         });
         let differences = differences.collect::<Result<Vec<i64>, BarsError>>()?;
@@ -139,8 +139,8 @@ impl Differences {
         for ((((close, open), high), low), vwap) in columns {
             add(close, before);
             add(open, before);
-            let last = known(*close, before);
-            let body = [known(*open, last), last];
+            let last = price_or(*close, before);
+            let body = [price_or(*open, last), last];
             *low = low.wrapping_neg();
             add(high, body[0].max(body[1]));
             add(low, body[0].min(body[1]));
@@ -153,7 +153,7 @@ impl Differences {
 }
 
 /// Price, or a substitute for an absent price.
-fn known(price: i64, otherwise: i64) -> i64 {
+fn price_or(price: i64, otherwise: i64) -> i64 {
     if price == MISSING { otherwise } else { price }
 }
 
@@ -182,7 +182,7 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError>
             closes.extend(differences.iter().map(|by| {
                 let mut close = *by;
                 add(&mut close, before);
-                before = known(close, before);
+                before = price_or(close, before);
                 close
             }));
         } else {

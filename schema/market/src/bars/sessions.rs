@@ -81,7 +81,7 @@ pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>
         return Err(BarsError::LENGTHS);
     }
     let mut sessions = Sessions::from(head.first_day, bars, room);
-    blocks::for_each_block(&mut rest, steps, |steps| sessions.follow(steps))?;
+    blocks::for_each_block(&mut rest, steps, |steps| sessions.append_steps(steps))?;
     blocks::expect_end(rest)?;
     Ok((head.scale, sessions.days))
 }
@@ -103,21 +103,21 @@ impl Sessions {
     }
 
     /// Appends the days that a block of steps encodes.
-    fn follow(&mut self, mut steps: &[i64]) -> Result<(), BarsError> {
+    fn append_steps(&mut self, mut steps: &[i64]) -> Result<(), BarsError> {
         loop {
             // Nearly every session is the expected one.
             let expected = steps.iter().position(|step| *step != 0).unwrap_or(steps.len());
-            self.expect(expected)?;
+            self.append_expected(expected)?;
             let Some((step, later)) = steps.get(expected..).and_then(<[i64]>::split_first) else {
                 return Ok(());
             };
-            self.step(*step)?;
+            self.append_session(*step)?;
             steps = later;
         }
     }
 
     /// Appends `count` expected sessions.
-    fn expect(&mut self, count: usize) -> Result<(), BarsError> {
+    fn append_expected(&mut self, count: usize) -> Result<(), BarsError> {
         match self.on.checked_sub(1).and_then(|on| AHEAD.get(on)?.get(..count)) {
             Some(ahead) if self.last <= i32::MAX - FARTHEST => {
                 let last = self.last;
@@ -126,12 +126,12 @@ impl Sessions {
                 self.on = (self.on - 1 + count) % WEEKDAYS + 1;
                 Ok(())
             }
-            _ => (0..count).try_for_each(|_| self.step(0)),
+            _ => (0..count).try_for_each(|_| self.append_session(0)),
         }
     }
 
     /// Appends a session that is `by` days after the next expected session.
-    fn step(&mut self, by: i64) -> Result<(), BarsError> {
+    fn append_session(&mut self, by: i64) -> Result<(), BarsError> {
         let day = expected(self.last).wrapping_add(by);
         self.last = i32::try_from(day).map_err(|_| BarsError::Damaged("a day is none"))?;
         self.on = weekday(self.last);

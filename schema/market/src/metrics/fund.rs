@@ -38,8 +38,8 @@ pub fn fund(
     if stock.listed.r#type != SecurityType::Etf {
         return None;
     }
-    let records = chosen(&history.etf, Kind::Etf, context, |etf| etf.as_of);
-    let snapshots = chosen(&history.holdings, Kind::Holding, context, |snapshot| snapshot.as_of);
+    let records = preferred_by_date(&history.etf, Kind::Etf, context, |etf| etf.as_of);
+    let snapshots = preferred_by_date(&history.holdings, Kind::Holding, context, |snapshot| snapshot.as_of);
     let newest = snapshots.last_key_value().map(|(_, snapshot)| *snapshot);
     let etf = details(&data(&records), stock, metrics, newest);
     let holdings =
@@ -48,7 +48,7 @@ pub fn fund(
 }
 
 /// Observation of each date that is not retracted, from the source that is preferred on the date.
-fn chosen<'a, T>(
+fn preferred_by_date<'a, T>(
     observations: &'a [Observation<T>],
     kind: Kind,
     context: &DerivationContext<'_>,

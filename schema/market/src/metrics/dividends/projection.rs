@@ -41,11 +41,11 @@ pub fn project_ex_dates(
     let horizon = as_of.checked_add_days(Days::new(HORIZON)).unwrap_or(NaiveDate::MAX);
     let year = ex_dates.len().checked_sub(payments as usize).map(|start| &ex_dates[start..]);
     let mut expected = match (step(payments), year) {
-        (Some(days), year) => every(year.unwrap_or(&[last]), horizon, |periods| {
+        (Some(days), year) => project_periods(year.unwrap_or(&[last]), horizon, |periods| {
             last.checked_add_days(Days::new(u64::from(days * periods)))
         }),
-        (None, Some(year)) => again(year, last, horizon),
-        (None, None) => every(&[last], horizon, |periods| period_after(last, payments, periods)),
+        (None, Some(year)) => project_slots(year, last, horizon),
+        (None, None) => project_periods(&[last], horizon, |periods| period_after(last, payments, periods)),
     };
     expected.sort_unstable_by_key(|date| date.ex_date);
     expected.dedup_by_key(|date| date.ex_date);
@@ -73,7 +73,7 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
 
 /// Projects one payment period after another. `after` returns the date after a number of periods. The projections
 /// repeat the ex-dates of `slots` in turn.
-fn every(
+fn project_periods(
     slots: &[NaiveDate],
     until: NaiveDate,
     after: impl Fn(u32) -> Option<NaiveDate>,
@@ -87,7 +87,7 @@ fn every(
 }
 
 /// Projects the slots of the last year, each a whole number of years later.
-fn again(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<ExpectedExDate> {
+fn project_slots(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<ExpectedExDate> {
     let later = |slot: NaiveDate, years: u32| {
         slot.checked_add_months(Months::new(12 * years)).map(session_on_or_after)
     };

@@ -22,7 +22,8 @@ pub(crate) struct DecisionIndex<'a> {
 
 impl<'a> DecisionIndex<'a> {
     pub(crate) fn new(decisions: &'a [Observation<Decision>]) -> Self {
-        let standing = newest(decisions).into_values().filter(|newest| newest.action == Action::Put);
+        let standing =
+            newest_decisions(decisions).into_values().filter(|newest| newest.action == Action::Put);
         Self { rows: standing.map(|newest| (newest.record.row.clone(), &newest.record)).collect() }
     }
 
@@ -49,7 +50,7 @@ impl<'a> DecisionIndex<'a> {
 
     /// Fault of a dividend that a decision confirmed to be wrong; `None` without such a decision.
     pub(crate) fn find_confirmed_fault(&self, dividend: &Observation<Dividend>) -> Option<RowFault> {
-        self.get(|| dividend_row(dividend)).and_then(confirmed)
+        self.get(|| dividend_row(dividend)).and_then(confirmed_fault)
     }
 
     /// Replaces reason and message of the quarantined rows that a decision confirmed.
@@ -60,7 +61,8 @@ impl<'a> DecisionIndex<'a> {
         row: fn(&Observation<T>) -> DecidedRow,
     ) {
         for quarantined in quarantined {
-            if let Some(fault) = self.get(|| row(&observations[quarantined.index])).and_then(confirmed) {
+            let fault = self.get(|| row(&observations[quarantined.index])).and_then(confirmed_fault);
+            if let Some(fault) = fault {
                 (quarantined.reason, quarantined.message) = fault;
             }
         }
@@ -73,7 +75,9 @@ impl<'a> DecisionIndex<'a> {
 }
 
 /// Newest decision about each row, including revoked decisions.
-pub(crate) fn newest(decisions: &[Observation<Decision>]) -> BTreeMap<&DecidedRow, &Observation<Decision>> {
+pub(crate) fn newest_decisions(
+    decisions: &[Observation<Decision>],
+) -> BTreeMap<&DecidedRow, &Observation<Decision>> {
     let mut newest: BTreeMap<&DecidedRow, &Observation<Decision>> = BTreeMap::new();
     for decision in decisions {
         let known = newest.entry(&decision.record.row).or_insert(decision);
@@ -85,7 +89,7 @@ pub(crate) fn newest(decisions: &[Observation<Decision>]) -> BTreeMap<&DecidedRo
 }
 
 /// Fault of a row that was confirmed to be wrong.
-pub(crate) fn confirmed(decision: &Decision) -> Option<RowFault> {
+pub(crate) fn confirmed_fault(decision: &Decision) -> Option<RowFault> {
     (decision.verdict == DecisionVerdict::Confirm).then(|| {
         (QuarantineReason::Confirmed, format!("a person confirmed {}: {}", decision.reason, decision.note))
     })

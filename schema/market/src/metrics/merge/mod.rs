@@ -33,7 +33,7 @@ use chrono::NaiveDate;
 pub(crate) use adjusted_steps::{AdjustedStep, AdjustedSteps, agrees};
 pub(crate) use as_of::AsOfView;
 use decisions::DecisionIndex;
-pub(crate) use decisions::{dividend_row, newest as newest_decisions, split_row};
+pub(crate) use decisions::{dividend_row, newest_decisions, split_row};
 use dividends::{MergedDividends, dividend_winners, merge_dividends, paid_between, stock_dividends};
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
 pub(crate) use payment::Payment;

@@ -126,7 +126,7 @@ fn verdict(
 ) -> Option<SplitVerdict> {
     let observation = &evidence.history.splits[split.index];
     let is_kept = observation.source == MANUAL || evidence.decided.releases_split(observation);
-    match repeated(split, splits, series, evidence.rules) {
+    match repeated_ex_date(split, splits, series, evidence.rules) {
         // The other one of the pair is excluded.
         Some(shown) if shown == split.ex_date => return None,
         Some(shown) if !is_kept => {
@@ -135,11 +135,11 @@ fn verdict(
         }
         _ => {}
     }
-    if let Some(effective) = early(split, series, evidence.rules) {
+    if let Some(effective) = early_session(split, series, evidence.rules) {
         return Some(SplitVerdict::Early(effective));
     }
     let (before, after) = bars_around(series, split.ex_date, evidence.rules)?;
-    let rest = rest_of(series, before, after, Ratio::ONE)?;
+    let rest = unexplained_factor(series, before, after, Ratio::ONE)?;
     // A larger move than the ratio's is no denial of the split itself.
     let fell_short = (rest > Decimal::ONE) == (split.ratio.from < split.ratio.to);
     let is_excluded = !is_kept
@@ -160,7 +160,7 @@ fn verdict(
 
 /// Ex-date of an equal split within five sessions that the price shows, so that this split repeats it. If both ex-dates
 /// lie between the same bars, the later split counts.
-fn repeated(
+fn repeated_ex_date(
     split: &MergedSplit,
     splits: &[MergedSplit],
     series: &PriceSeries<'_>,
@@ -186,7 +186,7 @@ fn repeated(
 
 /// Session after an early split at which the price moves by the ratio of the split. `None` unless there is exactly one
 /// such session.
-fn early(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option<NaiveDate> {
+fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option<NaiveDate> {
     let first = series.at_or_after(split.ex_date)?;
     let sessions = usize::try_from(rules.level.early_sessions).unwrap_or_default();
     let last = (first + sessions).min(series.bars.len().checked_sub(1)?);
@@ -194,7 +194,7 @@ fn early(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option
         let is_adjacent =
             i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
         // The split itself is not between these bars.
-        let rest = rest_of(series, index - 1, *index, split.ratio.inverse());
+        let rest = unexplained_factor(series, index - 1, *index, split.ratio.inverse());
         is_adjacent
             && rest.is_some_and(|rest| {
                 !is_denied(rest, split.ratio, rules.level.denied_share, LogarithmLimit::One)
@@ -210,7 +210,7 @@ fn is_denied_by(series: &PriceSeries<'_>, ex_date: NaiveDate, removed: Ratio, ru
     let (before, after) = bars_around(series, ex_date, rules)?;
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     let ratio = between.then(removed.inverse());
-    let rest = rest_of(series, before, after, removed)?;
+    let rest = unexplained_factor(series, before, after, removed)?;
     Some(is_denied(rest, ratio, rules.level.denied_share, LogarithmLimit::One))
 }
 
@@ -223,7 +223,12 @@ fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> O
 
 /// Factor of the close's move between two bars that the splits between them do not explain; 1 if they explain the whole
 /// move. The ratio `removed` is not used.
-fn rest_of(series: &PriceSeries<'_>, before: usize, after: usize, removed: Ratio) -> Option<Decimal> {
+fn unexplained_factor(
+    series: &PriceSeries<'_>,
+    before: usize,
+    after: usize,
+    removed: Ratio,
+) -> Option<Decimal> {
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     let expected = between.then(removed.inverse()).apply(series.close(before));
     quotient(series.close(after), expected)

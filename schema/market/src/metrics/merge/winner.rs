@@ -214,7 +214,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
     let mut winners = Vec::new();
     let keys = order.chunk_by(|a, b| compare_keys(*a, *b).is_eq());
     for (part, versions) in
-        keys.flat_map(|versions| (0..).zip(payments(observations, versions, same_day_payments)))
+        keys.flat_map(|versions| (0..).zip(group_by_payment(observations, versions, same_day_payments)))
     {
         let Some((last, earlier)) = versions.split_last() else { continue };
         let superseded = |statuses: &mut [ObservationStatus], by| {
@@ -239,7 +239,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
             cancelled,
             conflict: !cancelled && conflicts(observations, &versions, *last),
             collapsed: !cancelled && has_contradiction(observations, &versions, *last),
-            named: named(observations, &versions, symbols).unwrap_or(shown),
+            named: put_under_earliest_symbol(observations, &versions, symbols).unwrap_or(shown),
             part,
         });
     }
@@ -248,7 +248,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
 
 /// Put under the earliest symbol of the security. Record ids then stay the same if a vendor reports the past again
 /// under a new ticker.
-fn named<T: MergeRecord>(
+fn put_under_earliest_symbol<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
     symbols: SymbolOrder<'_>,
@@ -269,7 +269,7 @@ type PaymentVersions = SmallVec<[usize; 2]>;
 /// Versions are read from the greatest down. An amount is another payment if it is a sibling of all payments so far.
 /// Any other put is an earlier version of the first payment of which it is not a sibling. A retraction withdraws every
 /// payment of which it is not a sibling.
-fn payments<T: MergeRecord + SameContent>(
+fn group_by_payment<T: MergeRecord + SameContent>(
     observations: &[Observation<T>],
     versions: &[usize],
     same_day_payments: &SameDayPayments<'_>,

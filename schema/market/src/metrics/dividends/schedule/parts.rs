@@ -62,13 +62,13 @@ struct Rates<'r, 'a> {
 
 impl Rates<'_, '_> {
     /// Annual rate of the declared amount; `None` for a row without a local frequency.
-    fn face(&self, index: usize) -> Option<Decimal> {
+    fn declared_rate(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.amount.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
     /// Annual rate of a row, with the readings of earlier rows.
-    fn sustained(&self, index: usize) -> Option<Decimal> {
+    fn sustained_rate(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
     }
@@ -76,9 +76,9 @@ impl Rates<'_, '_> {
     /// Reading of a row, with its regular part or its amount in growth. `None` if the declared amount is regular.
     fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
         let ScheduleRules { combined_factor, return_least, return_most, dip_share, .. } = rules.schedule;
-        let (rate, previous) = (self.face(index)?, self.sustained(index - 1)?);
+        let (rate, previous) = (self.declared_rate(index)?, self.sustained_rate(index - 1)?);
         let times = |rate: Decimal, factor: Decimal| rate.saturating_mul(factor);
-        let Some(next) = self.face(index + 1) else {
+        let Some(next) = self.declared_rate(index + 1) else {
             let had_extra = has_yearly(self.readings[index].ex_date, combined, rules);
             let is_combined =
                 had_extra && index + 1 == self.readings.len() && rate >= times(previous, combined_factor);
@@ -92,20 +92,21 @@ impl Rates<'_, '_> {
         let is_dip = self.per_year > 1
             && rate < times(previous.min(next), dip_share)
             && next >= times(previous, dip_share);
-        is_dip.then(|| (AmountReading::Dip, self.of_rate(previous.min(next))))
+        is_dip.then(|| (AmountReading::Dip, self.payment_at_rate(previous.min(next))))
     }
 
     /// Combined reading: the larger of the neighbours' amounts is regular.
     fn combined(&self, index: usize, per_year: i32) -> (AmountReading, Decimal) {
         let own = self.readings[index].amount;
-        let previous = self.sustained(index - 1).unwrap_or(own);
-        let next = self.face(index + 1).filter(|next| *next < own.saturating_mul(Decimal::from(per_year)));
+        let previous = self.sustained_rate(index - 1).unwrap_or(own);
+        let next =
+            self.declared_rate(index + 1).filter(|next| *next < own.saturating_mul(Decimal::from(per_year)));
         let larger = next.map_or(previous, |next| previous.max(next));
-        (AmountReading::Combined, self.of_rate(larger).min(own))
+        (AmountReading::Combined, self.payment_at_rate(larger).min(own))
     }
 
     /// Amount of one payment for an annual rate.
-    fn of_rate(&self, rate: Decimal) -> Decimal {
+    fn payment_at_rate(&self, rate: Decimal) -> Decimal {
         rate.checked_div(Decimal::from(self.per_year)).unwrap_or(rate)
     }
 
@@ -113,7 +114,7 @@ impl Rates<'_, '_> {
     /// compared.
     fn is_steady(&self, index: usize, rules: &ScheduleRules) -> bool {
         let others = (index.saturating_sub(NEAREST)..index).chain(index + 1..index + 1 + NEAREST);
-        let rates: Vec<Decimal> = others.filter_map(|other| self.sustained(other)).collect();
+        let rates: Vec<Decimal> = others.filter_map(|other| self.sustained_rate(other)).collect();
         let steps = rates.len().saturating_sub(1) as u64;
         let even = rates.windows(2).filter(|pair| pair[1] >= pair[0].saturating_mul(ROUNDING)).count() as u64;
         steps >= FEWEST_STEPS

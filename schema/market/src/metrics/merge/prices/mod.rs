@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 use rust_decimal::Decimal;
 
-use super::decisions::{DecisionIndex, confirmed};
+use super::decisions::{DecisionIndex, confirmed_fault};
 use super::validation::{PriceValues, RowFault, price_fault};
 use crate::bars::{Bar, BarVersion, Bars, MISSING};
 use crate::day::{date_of, day_number};
@@ -249,7 +249,7 @@ fn usable_bars(
 
 /// Fault of a bar that a decision confirmed to be wrong.
 fn confirmed_bar(decided: &DecisionIndex<'_>, source: &str, day: i32, close: Decimal) -> Option<RowFault> {
-    decided.find_for_bar(source, date_of(day), close).and_then(confirmed)
+    decided.find_for_bar(source, date_of(day), close).and_then(confirmed_fault)
 }
 
 fn newest_day(prices: &SourceBars, newest_days: &dyn Fn(&str) -> Option<NaiveDate>) -> NaiveDate {
@@ -317,7 +317,7 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
             }
         }
         bars.scale = scale;
-        bars = positive(&bars);
+        bars = without_zero_closes(&bars);
     } else if bars.rescale(scale).is_err() {
         // Cannot fail: every source fits the common scale.
         bars = Bars::default();
@@ -326,7 +326,7 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
 }
 
 /// Leaves out bars with a close that rounding made 0.
-fn positive(bars: &Bars) -> Bars {
+fn without_zero_closes(bars: &Bars) -> Bars {
     let mut kept = bars.slice(0..0);
     (0..bars.len())
         .filter(|index| bars.close[*index] > 0)
