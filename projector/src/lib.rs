@@ -1,7 +1,8 @@
 //! Projector: applies the log to facts and derives read tables from them.
 //!
 //! Invariants:
-//! - Facts, read tables, dead letters and the checkpoint commit in one transaction.
+//! - Facts, dirty symbols, dead letters and the checkpoint commit in one transaction. Read tables commit in the same
+//!   transaction, or in a second one after a change of many securities.
 //! - Only the holder of the newest epoch writes.
 //! - Every message is applied, becomes a dead letter or stops the projector.
 //! - Derived rows are a function of the set of events. Replaying the log yields identical tables.

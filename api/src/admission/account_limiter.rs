@@ -56,7 +56,7 @@ impl AccountLimiter {
         call.counted && self.includes(call)
     }
 
-    /// True if the bucket has `calls` calls left, and the quota `counted` calls.
+    /// True if the bucket has `calls` calls left, and the quota has `counted` calls left.
     pub(crate) fn has_capacity(&self, calls: i32, counted: i32) -> bool {
         self.bucket.available_calls() >= i64::from(calls)
             && self.used + i64::from(counted) <= self.monthly_quota
@@ -90,7 +90,7 @@ impl AccountLimiter {
         AdmissionDecision { account: self.account, key: 0, tier: self.tier, verdict, counted, usage }
     }
 
-    /// Remaining limits after a call. Of the buckets of account and key, the one that refuses sooner is reported.
+    /// Remaining limits after a call. The reported bucket is the one that refuses sooner: the account's or the key's.
     fn usage(&self, key: Option<&KeyLimiter>) -> RemainingLimits {
         let seconds = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc().timestamp();
         RemainingLimits {

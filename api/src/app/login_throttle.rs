@@ -1,9 +1,9 @@
 //! Login throttle per account, device and address. It delays attempts and never locks an account.
 //!
 //! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
-//! account and device, 30 per address, and 20 per account. An IPv6 /48 has 300. Attempts of other clients do not delay
-//! the account's holder: neither confirmations nor sign-ins from known devices. Clients at unknown addresses are served
-//! in turn for an account. A refused attempt is not charged to any limit.
+//! account and device, 30 per address, and 20 per account. The limit of an IPv6 /48 is 300. Attempts of other clients
+//! do not delay the account's holder: neither confirmations nor sign-ins from known devices. Clients at unknown
+//! addresses are served in turn for an account. A refused attempt is not charged to any limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -51,12 +51,12 @@ pub(crate) enum AttemptError {
     Silent,
 }
 
-/// Trust in the device of a sign-in, by what the account knows.
+/// Reason to trust the device of a sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceTrust {
-    /// Known browser, whatever its address is.
+    /// Browser from which the holder signed in recently, at any address.
     Browser(DeviceHash),
-    /// Known network.
+    /// Network from which the holder signed in recently.
     Network,
     Unknown,
 }

@@ -108,8 +108,8 @@ pub struct ServeSettings {
     /// Timeout of a connection attempt to Postgres and of a statement, in milliseconds
     #[arg(long, env = "API_READ_TIMEOUT_MS", default_value_t = 5_000)]
     pub read_timeout_ms: u64,
-    /// Timeout of the decision on a key and its limits, in milliseconds. After it the response is 503. If four round
-    /// trips to a distant database take longer, they are the timeout, at most 2 s
+    /// Timeout of the decision on a key and its limits, in milliseconds. After it the response is 503. With a
+    /// distant database, the timeout is raised to the time of four round trips, at most 2 s
     #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
     pub admission_timeout_ms: u64,
     /// Timeout of a request in milliseconds, excluding its wait in the fair queue. After it the response is 503

@@ -83,7 +83,7 @@ pub struct LoadArgs {
     /// Date that counts as today, for historical data (YYYY-MM-DD); default: today's date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
-    /// Open folder above all paths. Without it, the paths are those of the command line.
+    /// Open folder above all paths; `None` for paths from the command line.
     #[arg(skip)]
     pub(crate) folder: Option<Arc<FolderHandle>>,
 }

@@ -209,7 +209,7 @@ impl Log {
         is_compressed(&self.stream)
     }
 
-    /// Replicas that stay behind the leader during several attempts.
+    /// Replicas that are behind the leader in each of several attempts.
     pub async fn lagging_replicas(&self) -> Result<Vec<LaggingReplica>, LogError> {
         let mut attempt = 1;
         loop {

@@ -18,8 +18,8 @@ pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((until.to_utc() - now).to_std().unwrap_or_default())
 }
 
-/// Pause after an attempt, counted from 0. The vendor's delay is used instead if it is given; the first pause is its
-/// minimum.
+/// Pause after the attempt with the number `attempts`, counted from 0. A delay that the vendor requests is used
+/// instead, but is at least the first pause.
 pub(super) fn retry_pause(attempts: u32, vendor_delay: Option<Duration>) -> Duration {
     vendor_delay
         .map_or(FIRST_PAUSE * 2u32.saturating_pow(attempts), |vendor_delay| vendor_delay.max(FIRST_PAUSE))

@@ -1,4 +1,4 @@
-//! Sync run of a connector: sends all due requests and loads the answers.
+//! Sync run of a connector: sends all due requests and loads the responses.
 //!
 //! The order of steps makes a kill safe at any time. Calls are charged, then made. A response is recorded, then loaded.
 //! After its rows are in the log, its bookmark advances, and then the response is removed.

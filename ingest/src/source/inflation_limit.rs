@@ -12,7 +12,7 @@ const HARMLESS: u64 = 64 * 1024 * 1024;
 const UNPACK_TIME: Duration = Duration::from_secs(60);
 const BYTES_PER_SECOND: u64 = 1024 * 1024;
 
-/// True if the ratio of unpacked to packed bytes is that of a zip bomb.
+/// True if the ratio of unpacked to packed bytes is so high that the file is a zip bomb.
 pub(super) fn exceeds_ratio(unpacked: u64, packed: u64) -> bool {
     unpacked > HARMLESS && unpacked / packed.max(1) > MAX_RATIO
 }

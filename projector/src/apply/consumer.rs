@@ -195,7 +195,7 @@ impl LogReader {
         self.after.to_u64() + 1
     }
 
-    /// Restarts the delivery timeout. Called while the projector is paused and reads nothing.
+    /// Restarts the delivery timeout of a paused projector, which reads nothing.
     pub fn restart_delivery_timeout(&mut self) {
         (self.last_progress, self.delivery) = (Instant::now(), DeliveryState::Current);
     }

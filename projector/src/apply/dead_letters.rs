@@ -20,7 +20,7 @@ pub struct DeadLetter {
     pub reason: String,
     /// Subject of the message.
     pub subject: String,
-    /// Id of the record batch; `None` if the headers do not have it.
+    /// Id of the record batch; `None` if the headers contain no id.
     pub frame: Option<String>,
     /// Source of the row; `None` if the message cannot be decoded.
     pub source: Option<String>,
@@ -107,7 +107,7 @@ pub struct DeadLetterEntry {
     pub reason: String,
     /// Subject of the message.
     pub subject: String,
-    /// Id of the record batch; `None` if the headers do not have it.
+    /// Id of the record batch; `None` if the headers contain no id.
     pub frame: Option<String>,
     /// Source of the row, if known.
     pub source: Option<String>,

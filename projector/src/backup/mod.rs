@@ -7,10 +7,10 @@
 //! The tables are copied by the projector and not by `pg_dump`:
 //!
 //! - The programs run where no Postgres client is installed, and `pg_dump` refuses a server newer than itself.
-//! - Tables, checkpoint and checksums are of one snapshot. `pg_dump` would need that snapshot exported to it.
-//! - A restore goes into the schema of the restoring program, which may be newer. It names the columns, and replaces
-//!   the rows of a migration, plans for example.
-//! - Every file has its digest in the description, so a damaged backup is refused before anything is written.
+//! - Tables, checkpoint and checksums are read in one database snapshot. `pg_dump` would need an export of it.
+//! - A restore writes into the schema of the restoring program, which may be newer. It therefore names the columns. It
+//!   also replaces rows that a migration inserted, such as plans.
+//! - The manifest contains a digest of every file. A damaged backup is refused before anything is written.
 
 mod args;
 mod checksums;

@@ -167,7 +167,7 @@ async fn refuse_full_database(client: &Client) -> Result<(), BackupError> {
     )))
 }
 
-/// Fails if the log contains messages other than those of an interrupted restore of the same backup.
+/// Fails if the log contains a message that no interrupted restore of the same backup wrote.
 async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest) -> Result<(), BackupError> {
     let context = settings.stream.connect("projector-restore").await?;
     let stream = match settings.stream.open_existing(&context).await {

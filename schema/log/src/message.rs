@@ -152,7 +152,7 @@ impl LogMessage {
     /// Reads the envelopes of all batches of the message.
     ///
     /// # Errors
-    /// Headers that are missing, malformed or of a newer version.
+    /// Headers are missing, malformed or of a newer version.
     pub fn read_envelopes(&self) -> Result<Vec<Envelope>, FrameError> {
         self.check_headers()?;
         Envelope::read_all(self.headers.as_ref())

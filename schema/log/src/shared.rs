@@ -126,7 +126,7 @@ impl Envelope {
     /// Reads the envelopes of all batches in a message.
     ///
     /// # Errors
-    /// Headers that are missing, malformed or of a newer version.
+    /// Headers are missing, malformed or of a newer version.
     pub fn read_all(headers: Option<&HeaderMap>) -> Result<Vec<Self>, FrameError> {
         let whole = Self::from_headers(headers)?;
         if whole.codec != Codec::Shared {

@@ -60,7 +60,7 @@ pub fn role_config(
 }
 
 /// Connection settings for the read replicas of one database. Each connection goes to a random replica. User, password
-/// and database are those of the first URL.
+/// and database are taken from the first URL.
 pub fn replicas_config(urls: &[String], variable: &'static str) -> Result<Config, DbError> {
     let parse = |url: &String| Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source });
     let (first, others) = urls.split_first().ok_or(DbError::NotConfigured { variable })?;

@@ -11,7 +11,7 @@ const STYLE: &str = include_str!("../../../templates/style.css");
 const SCRIPT: &str = include_str!("../../../templates/script.js");
 const REFERENCE_SCRIPT: &str = include_str!("../../../templates/reference.js");
 const ICON: &str = include_str!("../../../templates/icon.svg");
-/// Icon, which some browsers request at this path whatever the page says.
+/// Icon. Some browsers request this path even if the page names another icon.
 const FAVICON: &[u8] = include_bytes!("../../../templates/favicon.ico");
 /// Crawler rules, which allow only the public pages.
 const ROBOTS: &str = "User-agent: *\nDisallow: /dashboard\nDisallow: /link/\nDisallow: /sign-in\nDisallow: /sign-up\nDisallow: /v1/\n";

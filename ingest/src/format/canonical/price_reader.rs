@@ -84,7 +84,7 @@ fn read_record(
     rows.add_price(record.field(places.symbol), last_date.1, &cells, version.clone(), record.line)
 }
 
-/// Updates the version if its cells differ from those of the last record.
+/// Updates the version if its cells differ from the cells of the last record.
 fn update_version(
     last: &mut LastVersion,
     places: &VersionColumns,

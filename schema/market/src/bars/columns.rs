@@ -58,7 +58,7 @@ pub struct Bars {
     pub versions: Vec<BarVersion>,
 }
 
-/// Bars reduced to session, close and version. The columns are those of [`Bars`].
+/// Bars reduced to session, close and version. The columns equal the columns of [`Bars`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CloseColumns {
     /// Decimal places of the closes.

@@ -204,7 +204,7 @@ mod tests {
     /// Weekdays without a session by year, from the exchange's own list of its holidays and special closings.
     const CLOSED: &str = include_str!("calendar/closings.txt");
 
-    /// Good Fridays of years to come, Easter as the churches' tables have it.
+    /// Good Fridays of future years, from the churches' tables of Easter dates.
     const GOOD_FRIDAYS: &str = "2027-03-26 2028-04-14 2029-03-30 2030-04-19 2031-04-11 2032-03-26 2033-04-15 2034-04-07 \
         2035-03-23 2036-04-11 2037-04-03 2038-04-23 2039-04-08 2040-03-30 2041-04-19 2042-04-04 2043-03-27 2044-04-15 \
         2045-04-07 2046-03-23 2047-04-12 2048-04-03 2049-04-16 2050-04-08 2051-03-31 2052-04-19 2053-04-04 2054-03-27 \

@@ -2,7 +2,7 @@
 //!
 //! Funds and members with a suspect yield are excluded. Median (the headline) and mean yield cover payers. The weighted
 //! yield is Σ cap x yield / Σ cap over members with a market cap. Non-payers count with a yield of 0, as in published
-//! aggregates. Price changes are weighted likewise. Top payers are ordered by yield, market cap and symbol. An empty
+//! aggregates. Price changes have the same weights. Top payers are ordered by yield, market cap and symbol. An empty
 //! sector has nulls and zero counts. Source: the aggregate yield of the S&P indices.
 
 use std::cmp::Reverse;

@@ -17,13 +17,13 @@ pub trait RecordLayout: Sized {
     /// Writes all fields.
     ///
     /// # Errors
-    /// A text with the character U+0000.
+    /// A text contains the character U+0000.
     fn write(&self, out: &mut FieldWriter) -> Result<(), PackedRecordsError>;
 
     /// Reads all fields.
     ///
     /// # Errors
-    /// Bytes that no such record has.
+    /// The bytes are not an encoded record.
     fn read(fields: &mut FieldReader<'_>) -> Result<Self, PackedRecordsError>;
 }
 
@@ -35,7 +35,7 @@ impl EncodedRecord {
     /// Encodes a record.
     ///
     /// # Errors
-    /// A text with the character U+0000.
+    /// A text contains the character U+0000.
     pub fn encode(record: &impl RecordLayout) -> Result<Self, PackedRecordsError> {
         let mut fields = FieldWriter::default();
         record.write(&mut fields)?;
@@ -72,7 +72,7 @@ impl FieldWriter {
     /// Appends a field.
     ///
     /// # Errors
-    /// A text with the character U+0000.
+    /// A text contains the character U+0000.
     pub fn put(&mut self, field: &impl Field) -> Result<(), PackedRecordsError> {
         if write_part(field, &mut self.bytes)? > 0 {
             self.present = self.bytes.len();
@@ -178,7 +178,7 @@ impl<'a> FieldReader<'a> {
     /// Reads the next field. A record that was written before the field existed lacks the field.
     ///
     /// # Errors
-    /// Bytes that no such field has.
+    /// The bytes are not an encoded field.
     pub fn take_field<T: Field>(&mut self) -> Result<T, PackedRecordsError> {
         T::read(self.next()?.unwrap_or_default())
     }

@@ -19,13 +19,13 @@ pub trait Field: Sized {
     /// Appends the value's bytes.
     ///
     /// # Errors
-    /// A text with the character U+0000.
+    /// The text contains the character U+0000.
     fn write(&self, bytes: &mut Vec<u8>) -> Result<(), PackedRecordsError>;
 
     /// Reads a value from all of its bytes.
     ///
     /// # Errors
-    /// Bytes that no value has.
+    /// The bytes are not an encoded value.
     fn read(bytes: &[u8]) -> Result<Self, PackedRecordsError>;
 }
 

@@ -96,7 +96,7 @@ impl RecordSet {
     /// Reads packed records of a kind.
     ///
     /// # Errors
-    /// Damaged bytes, or those of a newer version.
+    /// The bytes are damaged, or were written by a newer version.
     pub fn unpack(kind: Kind, bytes: &[u8]) -> Result<Self, PackedRecordsError> {
         let packed = open(bytes)?;
         let mut observations = Vec::with_capacity(packed.rows.len());
@@ -119,7 +119,7 @@ impl RecordSet {
 /// Reads the observations of one source and kind from its packed records.
 ///
 /// # Errors
-/// Damaged bytes, or those of a newer version.
+/// The bytes are damaged, or were written by a newer version.
 pub fn read<T: RecordLayout>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>, PackedRecordsError> {
     let packed = open(bytes)?;
     let source = CompactString::from(source);

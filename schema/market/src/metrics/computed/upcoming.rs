@@ -25,7 +25,8 @@ pub(crate) struct UpcomingPayments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProjectedPayment {
     pub ex_date: NaiveDate,
-    /// Payment date; `None` if no payment date is known. The days after the ex-date are those of the repeated payment.
+    /// Payment date; `None` if no payment date is known. The repeated payment has the same number of
+    /// days between ex-date and payment date.
     pub payment_date: Option<NaiveDate>,
     /// Amount per share on the as-of date's share basis.
     pub amount: Decimal,

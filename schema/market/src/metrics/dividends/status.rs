@@ -1,11 +1,11 @@
 //! Dividend status of a payer: active, suspended, lapsed or non-payer (R6).
 //!
 //! - `non_payer`: never paid a regular dividend.
-//! - `suspended`: an operator or vendor reports it, and no dividend was declared since.
-//! - `active`: an ex-date is declared ahead, or the last one is at most 1.5 periods of 365/n days old. The
+//! - `suspended`: an operator or vendor reports a suspension, and no dividend was declared after it.
+//! - `active`: a future ex-date is declared, or the last ex-date is at most 1.5 periods of 365/n days old. The
 //!   minimum is 75 days for 12 and 13 payments a year and 21 for 24 and more. Irregular or unknown
 //!   frequencies allow 450 days.
-//! - `lapsed`: all others.
+//! - `lapsed`: all other payers.
 //! - `unknown`: instead of `non_payer`, if no source that covers the security carries dividends (R38).
 //!
 //! The minimums exist because bond funds go ex twice in December and not in January, and weekly payers skip a holiday

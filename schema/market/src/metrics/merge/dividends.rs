@@ -99,7 +99,7 @@ pub(crate) fn stock_dividends(
         .collect()
 }
 
-/// Sum of the payments with an ex-date after `after`, up to and including `through`. The amounts are those of the rows,
+/// Sum of the payments with an ex-date after `after`, up to and including `through`. The amounts are as in the rows,
 /// without adjustment.
 pub(crate) fn paid_between(
     history: &History,

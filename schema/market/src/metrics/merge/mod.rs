@@ -147,7 +147,7 @@ pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -
     Merged { splits, split_table, prices, dividends, fundamentals, adjusted_steps, flags }
 }
 
-/// Currency of the prices: that of the reference record, US dollars for a provisional security.
+/// Currency of the prices: the currency of the reference record, or US dollars for a provisional security.
 pub(crate) fn currency(history: &History) -> &str {
     history.security.as_ref().map_or("USD", |security| &security.record.currency)
 }

@@ -197,12 +197,12 @@ pub struct AdjustmentFactor {
     /// Cash per share on the day's share basis, specials included and spin-off values excluded; 0 without
     /// cash.
     pub dividend: Decimal,
-    /// Cash and spin-off value per share on the day's share basis, reinvested by total return. `None` if some
-    /// of the distributions were paid in a currency other than that of the prices.
+    /// Cash and spin-off value per share on the day's share basis, reinvested by total return. `None` if a
+    /// distribution was paid in another currency than the currency of the prices.
     #[serde(default)]
     pub value: Option<Decimal>,
-    /// Price-only actions of the day as from and to; absent in JSON without such an action. Earlier prices are
-    /// multiplied by from/to; volumes are not (R35).
+    /// Product of the price-only actions of the day; absent in JSON for a day without them. Earlier prices are
+    /// multiplied by from/to. Volumes stay unchanged (R35).
     #[serde(default, skip_serializing_if = "Ratio::is_one")]
     pub price_only: Ratio,
 }

@@ -1,10 +1,11 @@
 //! Total return (R12): dividends reinvested at the close of their ex-date, splits included, as CRSP defines
-//! it.
+//! total return.
 //!
-//! It is the product over bars of (P_t + D_t) x s_t / P_(t-1), less 1, with s_t = to/from of a split on t. Closes
-//! cancel between ex-dates, so only the first, the last and those of ex-dates are read. A distribution without a bar on
-//! its ex-date is reinvested at the next bar. The ratio of adjusted closes would give another number. The result is
-//! null if a distribution is in another currency. Source: CRSP's definition of holding-period returns.
+//! The return is the product over bars of (P_t + D_t) x s_t / P_(t-1), less 1, with s_t = to/from of a split on t.
+//! Closes cancel between ex-dates. Therefore only the first close, the last close and the closes of ex-dates are read.
+//! A distribution without a bar on its ex-date is reinvested at the next bar. The ratio of adjusted closes would give
+//! another number. The result is null if a distribution is in another currency. Source: CRSP's definition of
+//! holding-period returns.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

@@ -59,12 +59,12 @@ fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
     id(payment.observation, payment.named.record.symbol.as_str(), kind, said)
 }
 
-/// Id of a record. Without a vendor's id, `said` writes the identifying fields.
+/// Id of a record. For a record without a vendor's id, `write_fields` writes the identifying fields.
 fn id<T>(
     observation: &Observation<T>,
     symbol: &str,
     kind: &str,
-    said: impl FnOnce(&mut String) -> fmt::Result,
+    write_fields: impl FnOnce(&mut String) -> fmt::Result,
 ) -> String {
     let mut id = String::with_capacity(USUAL);
     id.extend([symbol, "/", &observation.source, "/", kind]);
@@ -76,7 +76,7 @@ fn id<T>(
         }
         None => {
             id.push('@');
-            said(&mut id)
+            write_fields(&mut id)
         }
     };
     debug_assert!(written.is_ok(), "a string takes whatever is written to it");

@@ -287,7 +287,7 @@ rules! {
         /// Maximum number of calendar years between a source's price and its nearest dividend of any security. A source
         /// within this number carries dividends.
         feed_years: i64 = 1, 0..=100, "years";
-        /// Smallest step of a feed's adjusted closes that shows a payment. Also for R40.
+        /// Smallest step of a feed's adjusted closes that shows a payment. R40 uses the same step.
         least_step: Decimal = 0.05, 0.0001..=10, "percent";
         /// Maximum difference at which a feed's dividend factor agrees with the computed factor. Also for R28.
         agreement: Decimal = 0.05, 0.0001..=10, "percent";
