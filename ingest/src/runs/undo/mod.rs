@@ -35,7 +35,7 @@ use scope::UndoScope;
 /// The undo reverts every row that no later run corrected. It republishes the row's earlier version, or retracts a row
 /// that the run introduced. The changes are printed first. Undoing the undo restores the run.
 ///
-/// A row loaded later counts if its observation time is newer, or its revision higher, than that of the undone row.
+/// A later row is a correction if it has a newer observation time or a higher revision than the undone row.
 ///
 /// Exit codes: 0 undone; 2 the run does not exist, or was undone before; 3 NATS unreachable.
 #[derive(Debug, Clone, Args)]

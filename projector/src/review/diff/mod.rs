@@ -1,8 +1,8 @@
 //! `projector diff A B`: differences between two generations, most important first, with explanations.
 //!
-//! Both generations are read in one snapshot. Digests select the securities and price years that can differ. Only the
-//! rows of these are read, a few hundred securities at a time. The memory use therefore does not depend on the number
-//! of securities, except for symbol spellings. The rule version of metrics rows is not compared, because it is a reason
+//! Both generations are read in one snapshot. Digests select the securities and price years that can differ. Only their
+//! rows are read, a few hundred securities at a time. The memory use therefore does not depend on the number of
+//! securities, except for symbol spellings. The rule version of metrics rows is not compared, because it is a reason
 //! for differences and not a metric.
 
 mod accumulator;

@@ -90,8 +90,8 @@ fn amount(
 }
 
 /// Expected payment date: the ex-date plus a lag. If this day has no session, the next session is used. The lag is the
-/// days from ex-date to payment of the repeated payment. Without it, the newest payment with a payment date gives the
-/// lag.
+/// days from ex-date to payment of the repeated payment. If the repeated payment has no lag, the newest payment with a
+/// payment date gives it.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {

@@ -1,9 +1,9 @@
 //! Completeness of a security's dividends: whether its sources carry dividends, and which payments are missing (R38,
 //! R40).
 //!
-//! A source carries dividends if its file has a dividend column. It also does if it has a dividend of any security
-//! within a year of its prices of this security. A source covers a security if it has prices, dividends or a reference
-//! record of the security.
+//! A source carries dividends if its file has a dividend column. A source without the column carries dividends if it
+//! has a dividend of any security within a year of its prices of this security. A source covers a security if it has
+//! prices, dividends or a reference record of the security.
 //!
 //! A step of a feed's adjusted closes without a payment around it is a missing payment. Steps below 0.05 % come from
 //! rounding.

@@ -1,9 +1,9 @@
 //! Expected ex-dates of the next 366 days, projected from past payments (R19).
 //!
-//! The next ex-date is the earliest declared ex-date on or after the as-of date. Without it, dates are projected for
-//! active payers of known frequency. The slots of the last year (the n newest ex-dates) repeat after 12 months. A day
-//! without a session moves to the next session. Weekly and similar frequencies repeat after a number of days. If fewer
-//! than n ex-dates are known, one period after another is added to the last ex-date.
+//! The next ex-date is the earliest declared ex-date on or after the as-of date. Without a declared ex-date, dates are
+//! projected for active payers of known frequency. The slots of the last year (the n newest ex-dates) repeat after 12
+//! months. A day without a session moves to the next session. Weekly and similar frequencies repeat after a number of
+//! days. If fewer than n ex-dates are known, one period after another is added to the last ex-date.
 //!
 //! All ex-dates of 366 days are projected, so that a year's income can be added up. A projected date in the past sets
 //! the flag `overdue` and is not served. Calendars contain declared events only, unless projections are requested.

@@ -2,7 +2,7 @@
 //!
 //! Screen: a listed, paying stock with a headline yield from the minimum (4 %) up to 25 %. A higher yield is
 //! `yield_suspect`. The price is at most 5 sessions old, and dividends and price are in one currency. Trap: a payout
-//! above 100 %, a forward dividend more than 10 % below the trailing one, or a price fall of more than 40 % in 12
+//! above 100 %, a forward dividend more than 10 % below the trailing dividend, or a price fall of more than 40 % in 12
 //! months. Safety: `unsafe` if not paying, at risk or with a payout above 100 %; `borderline` at 75–100 % (real estate
 //! 90–100 %); else `safe`. It is null for funds, for non-payers and without a payout ratio. Source: the thresholds are
 //! this service's own (the parameters `safety.…`). They are not advice.

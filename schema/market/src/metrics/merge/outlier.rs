@@ -5,9 +5,9 @@
 //! quarantine would change the comparison of later amounts, and a restored dividend would never be accepted.
 //!
 //! A rate is large if it is at least 10 times the median of the four rates before it. There must be no pause over 550
-//! days between them. Adjacent large rates within a factor of 3 form a run. A run is a new level if the next rate is
-//! within a factor of 3 of the last rate of the run. A run of two or more rates is also a new level if no return to the
-//! old level follows.
+//! days between these rates. Adjacent large rates within a factor of 3 form a run. A run is a new level if the next
+//! rate is within a factor of 3 of the last rate of the run. A run of two or more rates is also a new level if no
+//! return to the old level follows.
 //!
 //! A large rate that is not a new level may be in a wrong unit. It then is about 10, 100 or 1,000 times both the rate
 //! before it and the rate after it, and no other row has the rate. A rate of about a tenth, hundredth or thousandth is

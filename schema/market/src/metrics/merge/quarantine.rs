@@ -8,7 +8,7 @@
 //!
 //! A large amount that no later payment confirms is not quarantined. The payment schedule treats a part of it as a
 //! special. A decision may release a quarantined row. The ex-date of a quarantined outlier still proves a payment. If
-//! the newest amount is quarantined and no later one exists, the security has the flag `amount_held`.
+//! the newest amount is quarantined and no later amount exists, the security has the flag `amount_held`.
 
 use std::collections::BTreeMap;
 

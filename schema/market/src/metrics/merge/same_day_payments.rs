@@ -1,8 +1,8 @@
 //! Distinction of several payments on one ex-date from versions of one payment (R29).
 //!
-//! An income and a capital gain may have the same ex-date and type. A vendor's correction looks the same. If a file
-//! contains both, its rows list each other as siblings. One such row is enough. Loading the file again, alone or in
-//! other parts, therefore changes nothing.
+//! An income and a capital gain may have the same ex-date and type. A vendor's correction of an amount looks the same.
+//! Two such rows in one file are two payments, and the later row lists the earlier row as a sibling. One row with this
+//! list is enough. Loading the file again, alone or in other parts, therefore changes nothing.
 
 use std::collections::BTreeSet;
 
