@@ -125,9 +125,8 @@ fn refusal(file: &FeedFile) -> String {
 /// Part of a word that may be a symbol: `AAPL` in `AAPL.US.div`, nothing in `daily`.
 fn symbol_in(word: &str) -> Option<&str> {
     const EXCHANGES: [&str; 6] = ["amex", "nasdaq", "nyse", "us", "xnas", "xnys"];
-    let named = |part: &&str| {
-        !is_descriptive(part) && !EXCHANGES.contains(&part.to_ascii_lowercase().as_str())
-    };
+    let named =
+        |part: &&str| !is_descriptive(part) && !EXCHANGES.contains(&part.to_ascii_lowercase().as_str());
     let home = word.to_ascii_lowercase().ends_with(".us");
     let part = if home || describes_file(word) { word.split('.').find(named)? } else { word };
     Some(part).filter(named).filter(|part| part.len() <= 6 && !is_year(part))
