@@ -53,7 +53,8 @@ export interface paths {
         };
         /**
          * The market's prices of a day (Professional)
-         * @description Every security with a bar on the day, or in a range of at most 31 days, by symbol and day. Each page counts as one call.
+         * @description Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts as
+         *     one call.
          */
         get: operations["bulk_prices"];
         put?: never;
@@ -93,7 +94,8 @@ export interface paths {
         };
         /**
          * Compare up to 10 symbols
-         * @description Quote, fundamentals (Starter and higher) and metrics of each symbol, in request order, and the best symbol by figure.
+         * @description Quote, fundamentals (Starter and higher) and metrics of each symbol, in request order. `meta.best` has the best
+         *     symbol for each figure.
          */
         get: operations["compare"];
         put?: never;
@@ -153,7 +155,7 @@ export interface paths {
         };
         /**
          * Dividend history of up to 50 symbols
-         * @description Newest first; declared future records included. Cancelled ones only with `status=cancelled`.
+         * @description Newest first, including declared future records. Cancelled records are returned only with `status=cancelled`.
          */
         get: operations["dividends_history"];
         put?: never;
@@ -193,7 +195,7 @@ export interface paths {
         };
         /**
          * List ETFs with filters
-         * @description Active funds by symbol.
+         * @description Active funds, ordered by symbol.
          */
         get: operations["etfs"];
         put?: never;
@@ -233,7 +235,7 @@ export interface paths {
         };
         /**
          * ETF holdings
-         * @description Positions of one snapshot. `meta.weight_total` is the share of the fund that it covers, percent.
+         * @description Holdings in one snapshot. `meta.weight_total` is the share of the fund that the snapshot covers, percent.
          */
         get: operations["etfs_by_symbol_holdings"];
         put?: never;
@@ -253,7 +255,7 @@ export interface paths {
         };
         /**
          * Service health
-         * @description 200 if reads are served, else 503.
+         * @description The status is 200 if reads are served, else 503.
          */
         get: operations["health"];
         put?: never;
@@ -273,7 +275,8 @@ export interface paths {
         };
         /**
          * Historical prices
-         * @description Bars on the requested basis, newest first, with the raw and the fully adjusted close and the factors between them.
+         * @description Bars on the requested basis, newest first. Each bar also has the raw close, the fully adjusted close, and the
+         *     factors between them.
          */
         get: operations["prices_by_symbol"];
         put?: never;
@@ -313,7 +316,7 @@ export interface paths {
         };
         /**
          * Dividend screener
-         * @description Every active security that passes the filters, by headline yield.
+         * @description All active securities that match the filters, ordered by headline yield.
          */
         get: operations["screener"];
         put?: never;
@@ -333,7 +336,8 @@ export interface paths {
         };
         /**
          * Dividend Aristocrats
-         * @description By rule (R15). `min_streak` cannot lower the minimum of 25 years, or the minimum that the served rules set.
+         * @description Members by rule R15. `min_streak` cannot be below the minimum of 25 years, or below another minimum in the served
+         *     rules.
          */
         get: operations["screener_dividend_aristocrats"];
         put?: never;
@@ -373,7 +377,8 @@ export interface paths {
         };
         /**
          * Dividend Kings
-         * @description By rule (R15). `min_streak` cannot lower the minimum of 50 years, or the minimum that the served rules set.
+         * @description Members by rule R15. `min_streak` cannot be below the minimum of 50 years, or below another minimum in the served
+         *     rules.
          */
         get: operations["screener_dividend_kings"];
         put?: never;
@@ -393,7 +398,8 @@ export interface paths {
         };
         /**
          * High yield
-         * @description Stocks, ADRs, REITs and MLPs with a price at most 5 sessions old and no suspect yield (above 25 %). Default: `min_yield` 4.
+         * @description Stocks, ADRs, REITs and MLPs whose price is at most 5 sessions old and whose yield is not suspect (above 25 %).
+         *     Default: `min_yield` 4.
          */
         get: operations["screener_high_yield"];
         put?: never;
@@ -413,7 +419,7 @@ export interface paths {
         };
         /**
          * Search by symbol or company
-         * @description Best match first: symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
+         * @description Matches in the order symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
          */
         get: operations["search"];
         put?: never;
@@ -433,7 +439,7 @@ export interface paths {
         };
         /**
          * List sectors with statistics
-         * @description Statistics of each sector's active stocks (R25).
+         * @description Statistics of the active stocks of each sector (R25).
          */
         get: operations["sectors"];
         put?: never;
@@ -453,7 +459,7 @@ export interface paths {
         };
         /**
          * Sector details and top payers
-         * @description By name or slug, any case.
+         * @description The sector is given by name or slug, in any case.
          */
         get: operations["sectors_by_sector"];
         put?: never;
@@ -473,7 +479,7 @@ export interface paths {
         };
         /**
          * List and filter stocks and ETFs
-         * @description By default active securities, sorted by symbol.
+         * @description By default, active securities are listed, ordered by symbol.
          */
         get: operations["stocks"];
         put?: never;
@@ -493,7 +499,7 @@ export interface paths {
         };
         /**
          * Stock snapshot
-         * @description The stock row, its identifiers, and the parts chosen by `include`.
+         * @description The stock row, its identifiers, and the parts that `include` selects.
          */
         get: operations["stocks_by_symbol"];
         put?: never;
@@ -513,7 +519,8 @@ export interface paths {
         };
         /**
          * Dividend records (Starter and higher)
-         * @description Newest first, amounts as declared and on today's share basis. Cancelled ones only with `status=cancelled`.
+         * @description Newest first, with amounts as declared and on today's share basis. Cancelled records are returned only with
+         *     `status=cancelled`.
          */
         get: operations["stocks_by_symbol_dividends"];
         put?: never;
@@ -574,7 +581,8 @@ export interface paths {
         };
         /**
          * Dividend metrics
-         * @description Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is against the projector's benchmark.
+         * @description Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against the projector's
+         *     benchmark.
          */
         get: operations["stocks_by_symbol_metrics"];
         put?: never;
@@ -594,7 +602,7 @@ export interface paths {
         };
         /**
          * Comprehensive quote
-         * @description End of day: the latest close with its session, the year's range, averages and the headline dividend figures.
+         * @description End-of-day quote: the latest close with its session, the 52-week range, averages and the headline dividend figures.
          */
         get: operations["stocks_by_symbol_quote"];
         put?: never;
@@ -614,8 +622,8 @@ export interface paths {
         };
         /**
          * Split history
-         * @description Newest first. Splits multiply share counts by `ratio` and earlier prices by `price_factor`. Price-only types (spin-offs,
-         *     rights, class distributions) multiply prices only.
+         * @description Newest first. A split multiplies share counts by `ratio` and earlier prices by `price_factor`. Price-only types
+         *     (spin-offs, rights, class distributions) multiply only prices.
          */
         get: operations["stocks_by_symbol_splits"];
         put?: never;
@@ -639,16 +647,16 @@ export interface components {
             maximum: number;
             /**
              * Format: int64
-             * @description Minimum; absent for a number of items.
+             * @description Minimum; absent for the number of items.
              */
             minimum?: number | null;
         } | string;
         /**
-         * @description Reading of a regular row by the payment schedule (R34). The amount of the row is served unchanged.
+         * @description Reading of a regular row by the payment schedule (R34). The reading does not change the served amount of the row.
          *     - `regular`: The whole amount is regular.
-         *     - `special`: The whole amount is special: an extra row in a slot that another row takes.
-         *     - `combined`: The amount contains a special, `special_amount`.
-         *     - `dip`: The amount is below both neighbours; growth and streak use the smaller neighbour's amount.
+         *     - `special`: The whole amount is special: the row is extra, because another row has its slot of the schedule.
+         *     - `combined`: The amount contains a special part, `special_amount`.
+         *     - `dip`: The amount is below both neighbouring amounts. Growth and streak use the smaller of the neighbouring amounts.
          * @enum {string}
          */
         AmountReading: "regular" | "special" | "combined" | "dip";
@@ -661,7 +669,7 @@ export interface components {
         AnnualTotal: {
             /** @description Sum of the year per share, on today's share basis, in the row's currency. */
             amount: components["schemas"]["Exact"];
-            /** @description False for the running year. */
+            /** @description True if the year is over; false for the running year. */
             complete: boolean;
             /**
              * Format: int32
@@ -669,21 +677,21 @@ export interface components {
              */
             year: number;
         };
-        /** @description Rows in request order. */
+        /** @description Rows of many symbols, in request order. */
         Bulk_Metrics: {
             /** @description One row per symbol, in request order. */
             data: components["schemas"]["Metrics"][];
             /** @description Data version, counts and missing symbols. */
             meta: components["schemas"]["BulkMeta"];
         };
-        /** @description Rows in request order. */
+        /** @description Rows of many symbols, in request order. */
         Bulk_Quote: {
             /** @description One row per symbol, in request order. */
             data: components["schemas"]["Quote"][];
             /** @description Data version, counts and missing symbols. */
             meta: components["schemas"]["BulkMeta"];
         };
-        /** @description Rows in request order. */
+        /** @description Rows of many symbols, in request order. */
         Bulk_SymbolDividends: {
             /** @description One row per symbol, in request order. */
             data: components["schemas"]["SymbolDividends"][];
@@ -696,21 +704,21 @@ export interface components {
             code: string;
             /** @description Message for people. */
             error: string;
-            /** @description Symbol as requested. */
+            /** @description Symbol as the client wrote it. */
             symbol: string;
         };
         /** @description Data version, counts and missing symbols of a bulk response. */
         BulkMeta: {
             /**
              * Format: date
-             * @description The market's as-of date.
+             * @description As-of date of the market.
              */
             as_of?: string | null;
             /** @description Number of rows. */
             count: number;
             /** @description Generation and log sequence of the data. */
             data_version: string;
-            /** @description Start of the range, if the tier's history limits it. */
+            /** @description Start of the range. Omitted if the tier's history does not limit the range. */
             depth?: components["schemas"]["Depth"] | null;
             /** @description Symbols without a row. */
             errors: components["schemas"]["BulkError"][];
@@ -723,12 +731,12 @@ export interface components {
         CalendarRow: components["schemas"]["DividendRow"] & components["schemas"]["Payer"] & {
             /**
              * Format: int64
-             * @description Days from today to the event; negative for past events.
+             * @description Number of days from today to the event; negative for past events.
              */
             days_until: number;
             /**
              * Format: date
-             * @description Ex-date or payment date of the row, according to `event_type`.
+             * @description Ex-date or payment date of the row, as `event_type` says.
              */
             event_date: string;
             /** @description Kind of the event on `event_date`. */
@@ -757,32 +765,35 @@ export interface components {
         CompareAnswer: {
             /** @description One item per known symbol, in request order. */
             data: components["schemas"]["CompareItem"][];
-            /** @description Data version of the comparison, and the best symbol by figure. */
+            /** @description Data version of the comparison, and for each figure the best symbol. */
             meta: components["schemas"]["CompareMeta"];
         };
         /** @description Security of a comparison. */
         CompareItem: {
-            /** @description The fundamentals; null below the Starter tier, with a warning. */
+            /** @description Fundamentals; null below the Starter tier, with a warning. */
             fundamentals?: components["schemas"]["FundamentalsRow"] | null;
-            /** @description The dividend metrics, as their own endpoint serves them. */
+            /** @description Dividend metrics, as their own endpoint serves them. */
             metrics?: components["schemas"]["Metrics"] | null;
-            /** @description The quote, as its own endpoint serves it. */
+            /** @description Quote, as its own endpoint serves it. */
             quote?: components["schemas"]["Quote"] | null;
             /** @description Canonical ticker. */
             symbol: string;
         };
-        /** @description Data version of a comparison, and the best symbol by figure. */
+        /** @description Data version of a comparison, and for each figure the best symbol. */
         CompareMeta: components["schemas"]["ListMeta"] & {
-            /** @description Symbol with the best figure, by figure name. If several are equal, the first requested symbol. */
+            /**
+             * @description Symbol with the best value, by name of the figure. Of several equal values, the symbol that comes first in the
+             *     request.
+             */
             best: {
                 [key: string]: string;
             };
         };
         /** @description Health of the components. */
         Components: {
-            /** @description Log server; used only to measure the lag. */
+            /** @description Log server. It is used only to measure the lag. */
             nats: components["schemas"]["ComponentStatus"];
-            /** @description Databases of the reads, the keys and their limits. */
+            /** @description Databases of the reads, and of the keys and their limits. */
             postgres: components["schemas"]["ComponentStatus"];
             /** @description Lag of the served data behind the log. */
             projection: components["schemas"]["ProjectionHealth"];
@@ -822,9 +833,9 @@ export interface components {
              */
             prices_to: string | null;
         };
-        /** @description The value of a filter, as the service read it. */
+        /** @description Value of a filter, as the service read it. */
         Criterion: components["schemas"]["Exact"] | string | string[];
-        /** @description Start of the history that a tier may read. */
+        /** @description Start of the range, where the tier's history limits it. */
         Depth: {
             /**
              * Format: date
@@ -844,7 +855,7 @@ export interface components {
             amount_status: components["schemas"]["AmountStatus"];
             /**
              * Format: decimal
-             * @description Change of the regular part since the previous regular payment, split-adjusted, percent.
+             * @description Change of the regular part against the previous regular payment, split-adjusted, percent.
              */
             change_percent: Decimal | null;
             /** @description ISO 4217 currency. */
@@ -856,12 +867,12 @@ export interface components {
             declaration_date: string | null;
             /**
              * Format: date
-             * @description First day on which a buyer does not receive it.
+             * @description First day on which a buyer of the share does not receive the dividend.
              */
             ex_date: string;
             /** @description Payment frequency. */
             frequency: components["schemas"]["Frequency"];
-            /** @description Id of the record, unique in the service and stable; null for projected records. */
+            /** @description Id of the record, unique in the whole service and stable over rebuilds; null for projected records. */
             id: string | null;
             /**
              * Format: date
@@ -875,10 +886,13 @@ export interface components {
             payments_per_year: number | null;
             /**
              * Format: decimal
-             * @description Multiplier of prices before ex_date; null if the dividend has no price factor.
+             * @description Multiplier of prices before ex_date; null if the dividend does not adjust prices.
              */
             price_factor: Decimal | null;
-            /** @description Reading by the payment schedule; null for other types, cancelled and projected records. */
+            /**
+             * @description Reading by the payment schedule; null for dividends that are not regular, and for cancelled and projected
+             *     records.
+             */
             reading: components["schemas"]["AmountReading"] | null;
             /**
              * Format: date
@@ -928,7 +942,7 @@ export interface components {
          */
         DividendStatus: "declared" | "paid" | "cancelled" | "projected";
         /**
-         * @description Distribution types as declared; [`DividendType::class`](crate::metrics) maps them to classes (R3).
+         * @description Type of a distribution as declared. Rule R3 assigns each type to a class.
          * @enum {string}
          */
         DividendType: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
@@ -939,7 +953,7 @@ export interface components {
             /** @description Error message for people. */
             error: string;
         };
-        /** @description ETF details: the stock row, then fund data. Percents in points. */
+        /** @description ETF details: the stock row, then fund data. Percents are percent points. */
         EtfRow: components["schemas"]["StockRow"] & {
             /** @description Asset class. */
             asset_class: string | null;
@@ -954,7 +968,7 @@ export interface components {
             country_weights?: components["schemas"]["CountryWeight"][];
             /**
              * Format: decimal
-             * @description Regular distributions of 12 months over price, percent.
+             * @description Regular distributions of 12 months / price, percent.
              */
             distribution_yield_ttm: Decimal | null;
             /** @description Domicile. */
@@ -971,7 +985,7 @@ export interface components {
             holdings_as_of: string | null;
             /**
              * Format: int32
-             * @description Number of positions in the newest snapshot.
+             * @description Number of holdings in the newest snapshot.
              */
             holdings_count: number | null;
             /**
@@ -1004,7 +1018,7 @@ export interface components {
             nav_date: string | null;
             /**
              * Format: decimal
-             * @description Close over net asset value of the same day, less one, percent.
+             * @description Close / net asset value of the same day - 1, percent.
              */
             premium_discount: Decimal | null;
             /** @description Underlying security of a single-stock fund. */
@@ -1020,7 +1034,7 @@ export interface components {
             strategy: string | null;
             /**
              * Format: decimal
-             * @description Weight of the ten largest positions, percent.
+             * @description Weight of the ten largest holdings, percent.
              */
             top_10_weight: Decimal | null;
             /**
@@ -1039,7 +1053,7 @@ export interface components {
          * @description Exact decimal: a JSON number, or a string with decimals=string.
          */
         Exact: Decimal;
-        /** @description Decision about one row, with the content that the row had at the time. */
+        /** @description Decision about one row, with the content of the row at the time of the decision. */
         ExplainedDecision: {
             /**
              * Format: date
@@ -1055,7 +1069,7 @@ export interface components {
             id?: string | null;
             /** @description Kind of the row: price, dividend or split. */
             kind: string;
-            /** @description Explanation given for the decision. */
+            /** @description Reason that the operator gave for the decision. */
             note: string;
             /** @description Reason code of the quarantine. */
             reason: string;
@@ -1063,9 +1077,9 @@ export interface components {
             revoked: boolean;
             /** @description Feed of the row. */
             source: string;
-            /** @description Value of the row at the time of the decision: amount a share, close, or new shares of a split. */
+            /** @description Value of the row at the time of the decision: amount per share, close, or number of new shares of a split. */
             value: components["schemas"]["Exact"];
-            /** @description The decision. */
+            /** @description Verdict: release or confirm. */
             verdict: components["schemas"]["Verdict"];
         };
         /** @description Derivation of one metric. */
@@ -1076,7 +1090,7 @@ export interface components {
             metric: string;
             /** @description Observations that determine the value. */
             observations: components["schemas"]["ExplainedObservation"][];
-            /** @description Number of further observations that are not listed because they are older. */
+            /** @description Number of older observations that are not listed. */
             older_observations: number;
             /** @description Rounding of the value. */
             rounding: string;
@@ -1110,7 +1124,8 @@ export interface components {
             line: number;
             /**
              * @description Status of the observation: used, superseded, cancelled, duplicate, translation, other_source, overridden,
-             *     not_yet_known, moved, missing (a payment that adjusted closes show and no row has), or the reason code of its quarantine.
+             *     not_yet_known, moved, missing (a payment that adjusted closes show and no row has), or the reason code of its
+             *     quarantine.
              */
             outcome: string;
             /** @description Status as a sentence. */
@@ -1134,35 +1149,35 @@ export interface components {
             decisions: components["schemas"]["ExplainedDecision"][];
             /**
              * @description Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
-             *     - `amount_basis_suspect`: The amounts before a split are probably on the shares after it. Growth and streak across it are null (R37).
-             *     - `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes it (R28).
-             *     - `amount_dip`: The amount of a row is below both neighbours. Growth and streak use the smaller neighbour's amount (R34).
-             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date (R34).
+             *     - `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth and streak across the split are null (R37).
+             *     - `amount_held`: The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
+             *     - `amount_dip`: The amount of a row is below both neighbouring amounts. Growth and streak use the smaller of them (R34).
+             *     - `boundary_shift`: A payment counts in the year before or after the year of its ex-date (R34).
              *     - `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
-             *     - `currency_mismatch`: Dividends and prices are in different currencies, so no yield exists (R4).
-             *     - `declared_after_ex`: A dividend has a declaration date after its ex-date; it counts from its ex-date on (R39).
+             *     - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null (R4).
+             *     - `declared_after_ex`: A dividend has a declaration date after its ex-date. It counts from its ex-date on (R39).
              *     - `dividends_missing`: Adjusted closes of a price file show dividends for which no dividend row exists (R38).
              *     - `duplicate_collapsed`: Rows of one payment or split were merged; some may have the same id and revision. `explain` lists the dropped rows (R29).
              *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
-             *     - `ex_date_unexpected`: An ex-date differs from the ex-date that its record date implies (R1).
-             *     - `factor_skipped`: A distribution has no price factor, because it is at least the close before it or in another currency (R11).
-             *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's (R5).
-             *     - `inferred_special`: A row, or a part of it, counts as special by the payment schedule (R34).
-             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed. The forward dividend uses the payment before it (R8).
-             *     - `near_duplicate`: Two rows with ex-dates days apart are one payment, which counts once (R34).
-             *     - `no_dividend_feed`: No source that covers the security carries dividends, so that its dividends are unknown (R38).
-             *     - `no_prev_close`: A distribution has no close before it and therefore no price factor (R11).
+             *     - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record date (R1).
+             *     - `factor_skipped`: A distribution does not adjust prices, because it is at least the close before it or in another currency (R11).
+             *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's frequency (R5).
+             *     - `inferred_special`: The payment schedule counts a row, or a part of a row, as special (R34).
+             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward dividend uses the payment before it (R8).
+             *     - `near_duplicate`: Two rows with ex-dates a few days apart are one payment, which counts once (R34).
+             *     - `no_dividend_feed`: No source that covers the security carries dividends. Its dividends are therefore unknown (R38).
+             *     - `no_prev_close`: A distribution does not adjust prices, because no close before it is known (R11).
              *     - `overdue`: The expected ex-date passed without a declaration (R19).
              *     - `payment_gap`: A payment is missing in a year of growth or streak (R34).
              *     - `payment_translated`: A payment is listed in two currencies; the row in the prices' currency counts (R39).
-             *     - `price_jump_without_split`: A price moved by a known split ratio without a split (R30).
-             *     - `price_level_break`: A price rose or fell by a factor of more than 3 and stayed there, without a known event (R36).
-             *     - `provisional`: The security has no reference record and is known only by rows with its symbol.
-             *     - `special_by_price`: A large regular amount contains a special, as the price proves (R28).
+             *     - `price_jump_without_split`: A price moved by a known split ratio, but no split is known (R30).
+             *     - `price_level_break`: A price rose or fell by a factor of more than 3 and did not return, without a known event (R36).
+             *     - `provisional`: The security has no reference record. Only rows with its symbol are known.
+             *     - `special_by_price`: A large regular amount contains a special part, as the price fall proves (R28).
              *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35).
-             *     - `split_not_in_price`: The price contradicts a split: it did not move, or it moved on another session or by another factor (R36).
-             *     - `streak_seeded`: The increase streak contains years of an operator's seed; the payment streak counts the data only (R14).
-             *     - `ttm_incomplete`: The trailing year is only partly covered (R7).
+             *     - `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another session or by another factor (R36).
+             *     - `streak_seeded`: The increase streak contains years of an operator's seed. The payment streak counts only years in the data (R14).
+             *     - `ttm_incomplete`: The data cover only a part of the trailing year (R7).
              *     - `ttm_payment_count_unusual`: The number of payments in the trailing year differs from the frequency (R7).
              *     - `unknown_type`: A distribution of unknown type counts as regular (R3).
              *     - `yield_suspect`: The headline yield is above 25 % (R18).
@@ -1174,7 +1189,7 @@ export interface components {
             method_version: string;
             /** @description One entry per metric, in the order of the metrics row. */
             metrics: components["schemas"]["ExplainedMetric"][];
-            /** @description Number of further unused observations that are not listed because they are older. */
+            /** @description Number of older unused observations that are not listed. */
             older_unused: number;
             /** @description Denominator of the payout ratio: `eps` or `ffo`; null for funds. */
             payout_basis?: string | null;
@@ -1197,7 +1212,7 @@ export interface components {
              * @example FEATURE_NOT_AVAILABLE
              */
             code: string;
-            /** @description Tier of the account that owns the key. */
+            /** @description Tier of the account to which the key belongs. */
             current_tier: components["schemas"]["Tier"];
             /**
              * Format: date
@@ -1217,11 +1232,11 @@ export interface components {
          */
         ForwardBasis: "declared" | "last_times_frequency" | "none";
         /**
-         * @description Payment frequency; `none`: no payments, `unknown`: cannot be determined.
+         * @description Payment frequency. `none` is without payments, `unknown` cannot be determined.
          * @enum {string}
          */
         Frequency: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-        /** @description Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent. */
+        /** @description Fundamentals. Money is in `reported_currency`, ratios are plain numbers, margins and payouts are in percent. */
         FundamentalsRow: {
             /**
              * Format: date
@@ -1356,7 +1371,7 @@ export interface components {
             pe_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description P/E over growth.
+             * @description P/E over earnings growth.
              */
             peg_ratio: Decimal | null;
             /**
@@ -1364,7 +1379,7 @@ export interface components {
              * @description Price over sales.
              */
             ps_ratio: Decimal | null;
-            /** @description ISO 4217 currency of the money. */
+            /** @description ISO 4217 currency of the money figures. */
             reported_currency: string | null;
             /**
              * Format: decimal
@@ -1392,7 +1407,7 @@ export interface components {
             symbol: string;
             /**
              * Format: date-time
-             * @description Observation time of the newest fact behind the row.
+             * @description Observation time of the newest fact from which the row is computed.
              */
             updated_at: string;
             /** @description Website. */
@@ -1412,52 +1427,52 @@ export interface components {
             /** @description Health of the service. */
             data: components["schemas"]["Health"];
         };
-        /** @description One position of a fund. */
+        /** @description One holding of a fund. */
         Holding: {
             /**
              * Format: date
              * @description Day of the snapshot.
              */
             as_of: string;
-            /** @description Asset type, as the issuer names it. */
+            /** @description Asset type in the words of the issuer. */
             asset_type: string | null;
-            /** @description Country of the position. */
+            /** @description Country of the holding. */
             country: string | null;
-            /** @description ISO 4217. */
+            /** @description ISO 4217 currency of the market value. */
             currency: string | null;
-            /** @description CUSIP of the position. */
+            /** @description CUSIP of the holding. */
             cusip: string | null;
             /**
              * Format: decimal
-             * @description Headline dividend yield of the position, percent.
+             * @description Headline dividend yield of the holding, percent.
              */
             dividend_yield: Decimal | null;
             /** @description Canonical ticker of the fund. */
             etf_symbol: string;
-            /** @description Financial instrument global identifier of the position. */
+            /** @description Financial instrument global identifier of the holding. */
             figi: string | null;
-            /** @description ISIN of the position. */
+            /** @description ISIN of the holding. */
             isin: string | null;
             /**
              * Format: decimal
-             * @description Market value of the position, in `currency`.
+             * @description Market value of the holding, in `currency`.
              */
             market_value: Decimal | null;
-            /** @description Name of the position. */
+            /** @description Name of the holding. */
             name: string;
             /**
              * Format: int32
              * @description Rank by weight, from 1.
              */
             rank: number;
-            /** @description Sector name of the position. */
+            /** @description Sector name of the holding. */
             sector: string | null;
             /**
              * Format: decimal
              * @description Number of shares.
              */
             shares: Decimal | null;
-            /** @description Canonical ticker of the position. */
+            /** @description Canonical ticker of the holding; null without a ticker. */
             symbol: string | null;
             /** @description Weight in the fund, percent. */
             weight: components["schemas"]["Exact"];
@@ -1467,41 +1482,41 @@ export interface components {
              */
             yield_contribution: Decimal | null;
         };
-        /** @description A page of positions. */
+        /** @description A page of holdings. */
         HoldingsAnswer: {
-            /** @description The positions of the page, in order. */
+            /** @description Holdings of the page, in order. */
             data: components["schemas"]["Holding"][];
             /** @description Data version and warnings of the page. */
             meta: components["schemas"]["HoldingsMeta"];
         };
-        /** @description Data version and totals of a page of positions; `as_of` is the day of the snapshot. */
+        /** @description Data version and totals of a page of holdings. `as_of` is the day of the snapshot. */
         HoldingsMeta: components["schemas"]["ListMeta"] & {
             /** @description True if the snapshot is more than 100 days older than the market's as-of date. */
             stale: boolean;
             /**
              * Format: decimal
-             * @description Sum of all weights of the snapshot, percent.
+             * @description Sum of the weights of all holdings in the snapshot, percent.
              */
             weight_total?: Decimal | null;
         };
         /**
          * @description Reason for the exclusion (quarantine) of a row from all figures (R28, R30).
-         *     - `amount_exceeds_price`: Cash of at least the close before its ex-date.
-         *     - `amount_outlier`: Regular amount of about 10, 100 or 1,000 times the surrounding rate, or a tenth, hundredth or thousandth of it.
-         *     - `confirmed`: Confirmed to be wrong by a review decision; it stays excluded even if its neighbours change.
+         *     - `amount_exceeds_price`: Cash that is at least the close before its ex-date.
+         *     - `amount_outlier`: Regular amount of about 10, 100 or 1,000 times the surrounding rate, or of that fraction of it.
+         *     - `confirmed`: Row that a review decision confirmed to be wrong. It stays excluded even if its neighbours change.
          *     - `far_future_ex_date`: Ex-date more than 400 days after the newest session.
-         *     - `high_below_low`: High below the low.
-         *     - `isolated_price`: Close that differs by a factor of more than 3 from the closes on both sides, which agree.
+         *     - `high_below_low`: High that is below the low.
+         *     - `isolated_price`: Close that differs by a factor of more than 3 from the closes on both sides. Those two closes agree.
          *     - `negative_price`: Negative open, high, low or average price.
          *     - `negative_volume`: Negative volume.
          *     - `no_ex_date`: Missing ex-date and record date.
          *     - `no_share_change`: Split with equal numbers of old and new shares.
          *     - `non_positive_amount`: Amount of 0 or less.
          *     - `non_positive_close`: Close of 0 or less.
-         *     - `non_positive_ratio`: Split of or into 0 shares or less.
-         *     - `price_unit_error`: Prices of about 100 or 1,000 times the sessions around them, or a hundredth or thousandth of them.
-         *     - `split_denied`: Split that the price denies.
-         *     - `unconfirmed_price`: Newest close that differs by a factor of more than 3 from the close before, until a session or a source confirms it.
+         *     - `non_positive_ratio`: Split with 0 or fewer old or new shares.
+         *     - `price_unit_error`: Prices of about 100 or 1,000 times the prices of the surrounding sessions, or of that fraction of them.
+         *     - `split_denied`: Split that the price contradicts.
+         *     - `unconfirmed_price`: Newest close that differs by a factor of more than 3 from the close before it. The next session or another source may confirm the close.
          * @enum {string}
          */
         HoldReason: "amount_exceeds_price" | "amount_outlier" | "confirmed" | "far_future_ex_date" | "high_below_low" | "isolated_price" | "negative_price" | "negative_volume" | "no_ex_date" | "no_share_change" | "non_positive_amount" | "non_positive_close" | "non_positive_ratio" | "price_unit_error" | "split_denied" | "unconfirmed_price";
@@ -1524,12 +1539,12 @@ export interface components {
             industry: string;
             /**
              * Format: decimal
-             * @description Median headline yield of its payers, percent.
+             * @description Median headline yield of the payers of the industry, percent.
              */
             median_yield?: Decimal | null;
             /**
              * Format: int32
-             * @description Active listed stocks.
+             * @description Number of active listed stocks.
              */
             stock_count: number;
         };
@@ -1545,7 +1560,7 @@ export interface components {
             /** @description Name of the parameter. */
             param: string;
         };
-        /** @description Error response for invalid parameters, with all of them. */
+        /** @description Error response for invalid parameters. It lists all of them. */
         InvalidParameterBody: {
             /** @description Accepted values of the first invalid parameter: words or bounds. */
             allowed?: components["schemas"]["Allowed"] | null;
@@ -1561,13 +1576,13 @@ export interface components {
             /** @description Name of the first invalid parameter. */
             param?: string | null;
         };
-        /** @description The newest regular or special distribution whose ex-date is not in the future. */
+        /** @description The newest regular or special distribution with an ex-date that is not in the future. */
         LastDividend: {
             /** @description Amount per share as declared. */
             amount: components["schemas"]["Exact"];
             /**
              * Format: date
-             * @description First day on which a buyer did not receive it.
+             * @description First day on which a buyer of the share did not receive the distribution.
              */
             ex_date: string;
             /**
@@ -1582,10 +1597,10 @@ export interface components {
         LatestPrice: components["schemas"]["PricePoint"] & {
             /**
              * Format: int32
-             * @description Sessions since this bar; 0 for the newest session.
+             * @description Number of sessions since this bar; 0 for the newest session.
              */
             age_sessions: number;
-            /** @description ISO 4217. */
+            /** @description ISO 4217 currency of every price. */
             currency: string | null;
             /** @description Market identifier code. */
             exchange: string | null;
@@ -1616,56 +1631,56 @@ export interface components {
             /** @description For QUOTA_EXCEEDED: usage of the month. */
             usage?: components["schemas"]["QuotaUsage"] | null;
         };
-        /** @description A page of a list. */
+        /** @description Response with a page of a list. */
         List_CalendarRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["CalendarRow"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
-        /** @description A page of a list. */
+        /** @description Response with a page of a list. */
         List_DividendRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["DividendRow"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
-        /** @description A page of a list. */
+        /** @description Response with a page of a list. */
         List_EtfRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["EtfRow"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
-        /** @description A page of a list. */
+        /** @description Response with a page of a list. */
         List_SearchResult: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["SearchResult"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
-        /** @description A page of a list. */
+        /** @description Response with a page of a list. */
         List_SectorRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["SectorRow"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
-        /** @description A page of a list. */
+        /** @description Response with a page of a list. */
         List_SecurityEvent: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["SecurityEvent"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
-        /** @description A page of a list. */
+        /** @description Response with a page of a list. */
         List_SplitRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["SplitRow"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
-        /** @description A page of a list. */
+        /** @description Response with a page of a list. */
         List_StockRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["StockRow"][];
@@ -1676,14 +1691,14 @@ export interface components {
         ListMeta: {
             /**
              * Format: date
-             * @description The market's as-of date: the newest session applied.
+             * @description As-of date of the market: the newest session in the data.
              */
             as_of?: string | null;
-            /** @description Rows on this page. */
+            /** @description Number of rows on this page. */
             count: number;
             /** @description Generation and log sequence of the data, for example g3.184467. */
             data_version: string;
-            /** @description Start of the range, if the tier's history limits the range. */
+            /** @description Start of the range. Omitted if the tier's history does not limit the range. */
             depth?: components["schemas"]["Depth"] | null;
             /** @description True if another page follows. */
             has_more: boolean;
@@ -1692,18 +1707,19 @@ export interface components {
              * @description Maximum number of rows on a page.
              */
             limit: number;
-            /** @description Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter. */
+            /** @description Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter. */
             missing?: string[] | null;
             /** @description Cursor of the next page; null on the last page. */
             next_cursor?: string | null;
             /**
-             * @description Value for `updated_since` in a later request, which then returns the changes since this response. It is equal on
-             *     all pages of a list. Omitted without `updated_since` support, and while the served generation changes.
+             * @description Value for `updated_since` in a later request, which then returns the changes since this response. All pages of a
+             *     list have the same value. Omitted if the endpoint does not support `updated_since`, and while the served
+             *     generation changes.
              */
             sync_from?: string | null;
             /**
              * Format: date
-             * @description Current day of the service, if a default or a figure depends on the current day.
+             * @description Current day of the service. Omitted if the response does not depend on the current day.
              */
             today?: string | null;
             /** @description Warnings about the response. */
@@ -1716,7 +1732,7 @@ export interface components {
         ListTier: "champion" | "contender" | "challenger";
         /** @description A page of the market's bars. */
         MarketPrices: {
-            /** @description The bars of the page, by symbol and day. */
+            /** @description Bars of the page, by symbol and day. */
             data: components["schemas"]["PriceRow"][];
             /** @description Data version and warnings of the page. */
             meta: components["schemas"]["MarketPricesMeta"];
@@ -1745,7 +1761,7 @@ export interface components {
         Meta: {
             /**
              * Format: date
-             * @description The market's as-of date: the newest session applied.
+             * @description As-of date of the market: the newest session in the data.
              */
             as_of?: string | null;
             /** @description Generation and log sequence of the data, for example g3.184467. */
@@ -1753,10 +1769,10 @@ export interface components {
             /** @description Warnings about the response; omitted if empty. */
             warnings?: components["schemas"]["Warning"][];
         };
-        /** @description Dividend metrics as of a market date. Amounts per share in `currency`, percents in points. */
+        /** @description Dividend metrics as of a market date. Amounts are per share in `currency`, percents are percent points. */
         Metrics: {
             /**
-             * @description Split-adjusted regular dividends by calendar year. Years that begin before the history of the tier
+             * @description Split-adjusted regular dividends by calendar year. Years that begin before the history of the caller's tier
              *     are left out.
              */
             annual_totals?: components["schemas"]["AnnualTotal"][];
@@ -1775,9 +1791,9 @@ export interface components {
              * @description Forward yield plus five-year growth (R16).
              */
             chowder_number: Decimal | null;
-            /** @description True if the Chowder number passes its threshold. */
+            /** @description True if the Chowder number reaches its threshold. */
             chowder_pass: boolean | null;
-            /** @description ISO 4217 currency of the dividends and all figures computed from them. */
+            /** @description ISO 4217 currency of the dividends and of all figures computed from them. */
             currency: string;
             /**
              * Format: int32
@@ -1809,7 +1825,7 @@ export interface components {
             dps_ttm: Decimal | null;
             /**
              * Format: decimal
-             * @description Regular and special dividends, capital gains included, with an ex-date in the last 12 months.
+             * @description Regular and special dividends, including capital gains, with an ex-date in the last 12 months.
              */
             dps_ttm_total: Decimal | null;
             /**
@@ -1819,40 +1835,40 @@ export interface components {
             fcf_payout_ratio: Decimal | null;
             /**
              * Format: date
-             * @description First regular ex-date known.
+             * @description First known regular ex-date.
              */
             first_payment_date: string | null;
             /**
              * @description Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
-             *     - `amount_basis_suspect`: The amounts before a split are probably on the shares after it. Growth and streak across it are null (R37).
-             *     - `amount_held`: The newest regular amount is quarantined until the next one confirms or refutes it (R28).
-             *     - `amount_dip`: The amount of a row is below both neighbours. Growth and streak use the smaller neighbour's amount (R34).
-             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date (R34).
+             *     - `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth and streak across the split are null (R37).
+             *     - `amount_held`: The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
+             *     - `amount_dip`: The amount of a row is below both neighbouring amounts. Growth and streak use the smaller of them (R34).
+             *     - `boundary_shift`: A payment counts in the year before or after the year of its ex-date (R34).
              *     - `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
-             *     - `currency_mismatch`: Dividends and prices are in different currencies, so no yield exists (R4).
-             *     - `declared_after_ex`: A dividend has a declaration date after its ex-date; it counts from its ex-date on (R39).
+             *     - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null (R4).
+             *     - `declared_after_ex`: A dividend has a declaration date after its ex-date. It counts from its ex-date on (R39).
              *     - `dividends_missing`: Adjusted closes of a price file show dividends for which no dividend row exists (R38).
              *     - `duplicate_collapsed`: Rows of one payment or split were merged; some may have the same id and revision. `explain` lists the dropped rows (R29).
              *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
-             *     - `ex_date_unexpected`: An ex-date differs from the ex-date that its record date implies (R1).
-             *     - `factor_skipped`: A distribution has no price factor, because it is at least the close before it or in another currency (R11).
-             *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's (R5).
-             *     - `inferred_special`: A row, or a part of it, counts as special by the payment schedule (R34).
-             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed. The forward dividend uses the payment before it (R8).
-             *     - `near_duplicate`: Two rows with ex-dates days apart are one payment, which counts once (R34).
-             *     - `no_dividend_feed`: No source that covers the security carries dividends, so that its dividends are unknown (R38).
-             *     - `no_prev_close`: A distribution has no close before it and therefore no price factor (R11).
+             *     - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record date (R1).
+             *     - `factor_skipped`: A distribution does not adjust prices, because it is at least the close before it or in another currency (R11).
+             *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's frequency (R5).
+             *     - `inferred_special`: The payment schedule counts a row, or a part of a row, as special (R34).
+             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward dividend uses the payment before it (R8).
+             *     - `near_duplicate`: Two rows with ex-dates a few days apart are one payment, which counts once (R34).
+             *     - `no_dividend_feed`: No source that covers the security carries dividends. Its dividends are therefore unknown (R38).
+             *     - `no_prev_close`: A distribution does not adjust prices, because no close before it is known (R11).
              *     - `overdue`: The expected ex-date passed without a declaration (R19).
              *     - `payment_gap`: A payment is missing in a year of growth or streak (R34).
              *     - `payment_translated`: A payment is listed in two currencies; the row in the prices' currency counts (R39).
-             *     - `price_jump_without_split`: A price moved by a known split ratio without a split (R30).
-             *     - `price_level_break`: A price rose or fell by a factor of more than 3 and stayed there, without a known event (R36).
-             *     - `provisional`: The security has no reference record and is known only by rows with its symbol.
-             *     - `special_by_price`: A large regular amount contains a special, as the price proves (R28).
+             *     - `price_jump_without_split`: A price moved by a known split ratio, but no split is known (R30).
+             *     - `price_level_break`: A price rose or fell by a factor of more than 3 and did not return, without a known event (R36).
+             *     - `provisional`: The security has no reference record. Only rows with its symbol are known.
+             *     - `special_by_price`: A large regular amount contains a special part, as the price fall proves (R28).
              *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35).
-             *     - `split_not_in_price`: The price contradicts a split: it did not move, or it moved on another session or by another factor (R36).
-             *     - `streak_seeded`: The increase streak contains years of an operator's seed; the payment streak counts the data only (R14).
-             *     - `ttm_incomplete`: The trailing year is only partly covered (R7).
+             *     - `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another session or by another factor (R36).
+             *     - `streak_seeded`: The increase streak contains years of an operator's seed. The payment streak counts only years in the data (R14).
+             *     - `ttm_incomplete`: The data cover only a part of the trailing year (R7).
              *     - `ttm_payment_count_unusual`: The number of payments in the trailing year differs from the frequency (R7).
              *     - `unknown_type`: A distribution of unknown type counts as regular (R3).
              *     - `yield_suspect`: The headline yield is above 25 % (R18).
@@ -1887,9 +1903,9 @@ export interface components {
              * @description Consecutive years of increases (R14).
              */
             increase_streak_years: number;
-            /** @description S&P Dividend Aristocrat by rule (R15). */
+            /** @description True if the security meets the rules for an S&P Dividend Aristocrat (R15). */
             is_dividend_aristocrat: boolean;
-            /** @description Dividend King: 50 years or more. */
+            /** @description True for a Dividend King: an increase streak of 50 years or more. */
             is_dividend_king: boolean;
             /**
              * Format: date
@@ -1917,7 +1933,7 @@ export interface components {
             payment_count: number;
             /**
              * Format: int32
-             * @description Consecutive years with a regular payment in the data. It may be less than a seeded increase streak
+             * @description Consecutive years with a regular payment in the data. The number can be less than a seeded increase streak
              *     (`streak_seeded`).
              */
             payment_streak_years: number;
@@ -1928,16 +1944,17 @@ export interface components {
             payments_per_year: number | null;
             /**
              * Format: decimal
-             * @description TTM regular dividends over TTM diluted EPS (FFO for real estate), percent (R17).
+             * @description Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate, funds from
+             *     operations replace earnings.
              */
             payout_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest raw close in `price_currency`, carried through splits since.
+             * @description Latest raw close in `price_currency`, adjusted for the splits since its session.
              */
             price: Decimal | null;
             /**
-             * @description ISO 4217 currency of `price`. If the dividends have another currency, no yield exists
+             * @description ISO 4217 currency of `price`. If the dividends have another currency, all yields are null
              *     (`currency_mismatch`).
              */
             price_currency: string;
@@ -1946,13 +1963,16 @@ export interface components {
              * @description Session of the latest close.
              */
             price_date: string | null;
-            /** @description Rows excluded from the figures (quarantined), with the reason, within the tier's depth. */
+            /**
+             * @description Rows excluded from the figures (quarantined), with the reason. Rows before the history of the caller's tier
+             *     are left out.
+             */
             quarantined?: components["schemas"]["Quarantined"][];
             /** @description Safety label (R18). */
             safety: components["schemas"]["Safety"] | null;
             /** @description True if the forward dividend is below the total of the last complete year. */
             streak_at_risk: boolean;
-            /** @description True if the streak may be longer than the data. */
+            /** @description True if the streak may be longer than the data show. */
             streak_lower_bound: boolean;
             /**
              * Format: int32
@@ -1961,7 +1981,7 @@ export interface components {
             streak_started: number | null;
             /** @description Canonical ticker. */
             symbol: string;
-            /** @description champion 25+, contender 10-24, challenger 5-9 years. */
+            /** @description Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years. */
             tier: components["schemas"]["ListTier"] | null;
             /**
              * Format: decimal
@@ -1974,8 +1994,8 @@ export interface components {
              */
             total_return_5y: Decimal | null;
             /**
-             * @description True if the data cover the whole TTM window. False if the security is listed, or its data begin,
-             *     less than 12 months ago. Nothing is annualised.
+             * @description True if the data cover the whole TTM window. False if the listing or the data began less than 12 months ago.
+             *     Incomplete figures are not annualised.
              */
             ttm_complete: boolean;
             /**
@@ -2010,7 +2030,7 @@ export interface components {
              * @description dps_forward / price, percent.
              */
             yield_forward: Decimal | null;
-            /** @description True if the yield looks like a trap (R18). */
+            /** @description True if the yield is probably a trap (R18). */
             yield_trap_risk: boolean | null;
             /**
              * Format: decimal
@@ -2023,33 +2043,33 @@ export interface components {
              */
             yield_ttm_total: Decimal | null;
         };
-        /** @description Metrics, and with `explain=true` their derivation. */
+        /** @description Metrics. With `explain=true`, also their derivation. */
         MetricsAnswer: components["schemas"]["Metrics"] & {
-            /** @description With `explain=true`: the observations, choices and formulas behind the figures. */
+            /** @description With `explain=true`: the observations, choices and formulas from which the figures follow. */
             explanation?: components["schemas"]["Explanation"] | null;
         };
         /** @description The next ex-dividend date. */
         NextDividend: {
             /**
              * Format: decimal
-             * @description Amount per share as declared; an estimate for a projected date.
+             * @description Amount per share as declared; an estimate for a projected ex-date.
              */
             amount?: Decimal | null;
             /**
              * Format: date
-             * @description First day on which a buyer does not receive it.
+             * @description First day on which a buyer of the share does not receive the dividend.
              */
             ex_date: string;
             /**
              * Format: date
-             * @description Payment date, if known; an estimate for a projected date.
+             * @description Payment date, if known; an estimate for a projected ex-date.
              */
             payment_date?: string | null;
-            /** @description Status: for `declared` the amount and payment date are declared, otherwise estimated. */
+            /** @description Status of the ex-date. For `declared`, amount and payment date are declared too; otherwise they are estimates. */
             status: components["schemas"]["NextStatus"];
         };
         /**
-         * @description Origin of the next ex-date: announced, or projected from the pattern (R19).
+         * @description Origin of the next ex-date: declared, or projected from the payment pattern (R19).
          * @enum {string}
          */
         NextStatus: "declared" | "projected";
@@ -2079,25 +2099,25 @@ export interface components {
             /** @description Sector name. */
             sector: string | null;
         };
-        /** @description A price bar. open, high, low, close, volume, vwap and change are on the requested basis. */
+        /** @description A price bar. Open, high, low, close, volume, vwap and change are on the requested basis. */
         PricePoint: {
-            /** @description Last price adjusted for splits and dividends (R11). */
+            /** @description Last price of the period, adjusted for splits and dividends (R11). */
             adj_close: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description Change of the close against the session before the period.
+             * @description Change of the close since the last session before the period.
              */
             change: Decimal | null;
             /**
              * Format: decimal
-             * @description Change of the close against the session before the period, percent.
+             * @description Change of the close since the last session before the period, percent.
              */
             change_percent: Decimal | null;
-            /** @description Last price. */
+            /** @description Last price of the period. */
             close: components["schemas"]["Exact"];
             /**
              * Format: date
-             * @description Session; the last one of the period.
+             * @description Session, or last session of the period.
              */
             date: string;
             /**
@@ -2120,16 +2140,16 @@ export interface components {
              * @description First price of the period.
              */
             open: Decimal | null;
-            /** @description Last price as traded. */
+            /** @description Last price of the period as traded. */
             raw_close: components["schemas"]["Exact"];
             /** @description Multiplier of a raw price for the splits and spin-offs up to today. */
             split_factor: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description New shares per old share in the period.
+             * @description New shares per old share for the splits of the period.
              */
             split_ratio: Decimal | null;
-            /** @description Multiplier of the raw close that gives adj_close. */
+            /** @description Multiplier that converts raw_close to adj_close. */
             total_factor: components["schemas"]["Exact"];
             /**
              * Format: int64
@@ -2156,7 +2176,7 @@ export interface components {
         };
         /** @description A page of price points. */
         PricesAnswer: {
-            /** @description The points of the page, in order. */
+            /** @description Price points of the page, in order. */
             data: components["schemas"]["PriceRow"][];
             /** @description Data version and warnings of the page. */
             meta: components["schemas"]["PricesMeta"];
@@ -2169,18 +2189,18 @@ export interface components {
             currency?: string | null;
             /**
              * Format: date-time
-             * @description Time of the last change to the splits and dividends that adjust the prices. Adjusted prices fetched earlier are
-             *     outdated. Null if the change is more than 400 days old.
+             * @description Time of the last change to the splits and dividends that adjust the prices. Adjusted prices that were read
+             *     before this time are outdated. Null if the change is more than 400 days old.
              */
             factors_changed_at?: string | null;
-            /** @description Interval of a price point. */
+            /** @description Length of the period of a price point. */
             interval: components["schemas"]["Interval"];
             /** @description Canonical ticker. */
             symbol: string;
             /**
              * Format: decimal
-             * @description Total return in percent from the first to the last bar of the whole range, dividends reinvested at the close of
-             *     their ex-date; null without a bar, and when a distribution was paid in another currency.
+             * @description Total return from the first to the last bar of the whole range, percent. Dividends are reinvested at the close
+             *     of their ex-date. Null without a bar, and if a distribution was paid in another currency.
              */
             total_return?: Decimal | null;
         };
@@ -2198,7 +2218,7 @@ export interface components {
             change: Decimal | null;
             /**
              * Format: decimal
-             * @description Change, percent.
+             * @description change / previous_close, percent.
              */
             change_percent: Decimal | null;
             /**
@@ -2218,12 +2238,12 @@ export interface components {
             open: Decimal | null;
             /**
              * Format: decimal
-             * @description Close of the previous session, on the latest session's share basis.
+             * @description Close of the previous session, on the share basis of the latest session.
              */
             previous_close: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest raw close, carried through splits since, in the row's currency.
+             * @description Latest raw close, adjusted for the splits since its session, in the row's currency.
              */
             price: Decimal | null;
             /**
@@ -2271,23 +2291,23 @@ export interface components {
         ProjectionHealth: {
             /**
              * Format: date
-             * @description Newest session applied.
+             * @description Newest session in the data.
              */
             as_of: string | null;
             /** @description Generation and log sequence of the served data. */
             data_version: string | null;
             /**
              * Format: int64
-             * @description Log messages not yet applied; null if the log is unreachable.
+             * @description Number of log messages that are not applied yet; null if the log is unreachable.
              */
             lag_events: number | null;
             /**
              * Format: int64
-             * @description Seconds since the served data last matched the log; null if the log is unreachable.
+             * @description Time since the served data last contained all messages of the log, in seconds; null if the log is unreachable.
              */
             lag_seconds: number | null;
         };
-        /** @description A quarantined row. It returns to the figures when its neighbouring rows no longer contradict it. */
+        /** @description A quarantined row, which no figure uses. It is used again when its neighbouring rows no longer contradict it. */
         Quarantined: {
             /**
              * Format: date
@@ -2296,7 +2316,7 @@ export interface components {
             date?: string | null;
             /** @description Vendor's id of the row. */
             id?: string | null;
-            /** @description Kind of row: price, dividend or split. */
+            /** @description Kind of the row: price, dividend or split. */
             kind: string;
             /**
              * Format: int64
@@ -2316,12 +2336,12 @@ export interface components {
         QuotaUsage: {
             /**
              * Format: int64
-             * @description Calls counted this month.
+             * @description Number of calls in this month that count against the quota.
              */
             current: number;
             /**
              * Format: int64
-             * @description Monthly quota of the tier, calls.
+             * @description Monthly quota of the tier, in calls.
              */
             limit: number;
             /** @description Used share of the quota, percent: 100 x current / limit. */
@@ -2389,17 +2409,17 @@ export interface components {
             open: Decimal | null;
             /**
              * Format: decimal
-             * @description Price over split-adjusted diluted EPS of twelve months; null when EPS <= 0.
+             * @description Price over split-adjusted diluted EPS of twelve months; null if EPS is 0 or less.
              */
             pe_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Close of the previous session, on the latest session's share basis.
+             * @description Close of the previous session, on the share basis of the latest session.
              */
             previous_close: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest close, carried through splits since; null without a price.
+             * @description Latest close, adjusted for the splits since its session; null without a price.
              */
             price: Decimal | null;
             /**
@@ -2416,12 +2436,12 @@ export interface components {
             shares_outstanding: number | null;
             /**
              * Format: decimal
-             * @description Mean split-adjusted close of the newest 50 sessions; null with fewer.
+             * @description Mean split-adjusted close of the newest 50 sessions; null with fewer sessions.
              */
             sma_50: Decimal | null;
             /**
              * Format: decimal
-             * @description Mean split-adjusted close of the newest 200 sessions; null with fewer.
+             * @description Mean split-adjusted close of the newest 200 sessions; null with fewer sessions.
              */
             sma_200: Decimal | null;
             /** @description Data source of the quote, always `eod`. */
@@ -2430,7 +2450,7 @@ export interface components {
             symbol: string;
             /**
              * Format: date-time
-             * @description Observation time of the newest fact behind the row.
+             * @description Observation time of the newest fact from which the row is computed.
              */
             updated_at: string;
             /**
@@ -2465,13 +2485,13 @@ export interface components {
          */
         QuoteSource: "eod";
         /**
-         * @description Safety label; thresholds in the documentation, not advice (R18).
+         * @description Safety label. The documentation has its thresholds. The label is not advice (R18).
          * @enum {string}
          */
         Safety: "safe" | "borderline" | "unsafe";
         /** @description A page of a screener. */
         ScreenerAnswer: {
-            /** @description The securities of the page, in order. */
+            /** @description Securities of the page, in order. */
             data: components["schemas"]["ScreenerRow"][];
             /** @description Data version and warnings of the page. */
             meta: components["schemas"]["ScreenerMeta"];
@@ -2503,9 +2523,9 @@ export interface components {
              * @description Compound growth a year over 10 years, percent.
              */
             growth_10y: Decimal | null;
-            /** @description Dividend Aristocrat (R15). */
+            /** @description True for a Dividend Aristocrat (R15). */
             is_dividend_aristocrat: boolean;
-            /** @description Dividend King (R15). */
+            /** @description True for a Dividend King (R15). */
             is_dividend_king: boolean;
             /**
              * Format: int32
@@ -2547,13 +2567,13 @@ export interface components {
             /** @description Name of the screener. */
             screener: string;
         };
-        /** @description A stock row with the screeners' figures. */
+        /** @description A stock row and the figures of the screeners. */
         ScreenerRow: components["schemas"]["StockRow"] & components["schemas"]["ScreenerFigures"];
-        /** @description Security found by a search. */
+        /** @description Security that a search found. */
         SearchResult: {
             /** @description Country of domicile. */
             country: string | null;
-            /** @description ISO 4217. */
+            /** @description ISO 4217 currency of the security's prices. */
             currency: string;
             /**
              * Format: decimal
@@ -2568,7 +2588,7 @@ export interface components {
             match: components["schemas"]["Match"];
             /** @description Name of the company or fund. */
             name: string;
-            /** @description Match score, 0 to 1. */
+            /** @description Score of the match, from 0 to 1. */
             score: components["schemas"]["Exact"];
             /** @description Sector name. */
             sector: string | null;
@@ -2579,14 +2599,14 @@ export interface components {
         };
         /** @description A sector with its industries and top payers. */
         SectorDetail: components["schemas"]["SectorRow"] & {
-            /** @description Active stocks by yield, then market capitalisation, then symbol; suspect yields excluded. */
+            /** @description Active stocks ordered by yield, market capitalisation and symbol. Stocks with a suspect yield are left out. */
             top_payers?: components["schemas"]["ScreenerRow"][];
         };
         /** @description A sector and its statistics. Yields and growth in percent; suspect yields and ETFs are excluded. */
         SectorRow: {
             /**
              * Format: int32
-             * @description Dividend Aristocrats.
+             * @description Number of Dividend Aristocrats.
              */
             aristocrat_count: number;
             /**
@@ -2596,39 +2616,39 @@ export interface components {
             as_of: string;
             /**
              * Format: decimal
-             * @description Mean headline yield over payers.
+             * @description Mean headline yield of the payers.
              */
             avg_yield: Decimal | null;
             /**
              * Format: decimal
-             * @description Change of the latest session weighted by market capitalisation, percent.
+             * @description Change in the latest session, weighted by market capitalisation, percent.
              */
             change_percent_1d: Decimal | null;
             /**
              * Format: decimal
-             * @description Change of the year weighted by market capitalisation, percent.
+             * @description Change since the last session of the previous year, weighted by market capitalisation, percent.
              */
             change_percent_ytd: Decimal | null;
             /**
              * Format: int32
-             * @description Active ETFs of the sector.
+             * @description Number of active ETFs of the sector.
              */
             etf_count: number;
             /**
              * Format: int32
-             * @description Declared ex-dates from the as-of date to 30 days later.
+             * @description Number of declared ex-dates from the as-of date to 30 days later.
              */
             ex_dates_next_30d: number;
             /** @description Industries of the sector. */
             industries?: components["schemas"]["Industry"][];
             /**
              * Format: int32
-             * @description Dividend Kings.
+             * @description Number of Dividend Kings.
              */
             king_count: number;
             /**
              * Format: int64
-             * @description Sum of market capitalisations, whole units.
+             * @description Sum of market capitalisations, whole currency units.
              */
             market_cap: number | null;
             /**
@@ -2653,7 +2673,7 @@ export interface components {
             median_pe: Decimal | null;
             /**
              * Format: decimal
-             * @description Median headline yield over payers.
+             * @description Median headline yield of the payers.
              */
             median_yield: Decimal | null;
             /**
@@ -2663,16 +2683,16 @@ export interface components {
             payer_count: number;
             /** @description Name of the sector. */
             sector: string;
-            /** @description Slug for paths: lower case, hyphens. */
+            /** @description Slug for URL paths: lower case, with hyphens. */
             slug: string;
             /**
              * Format: int32
-             * @description Active listed stocks.
+             * @description Number of active listed stocks.
              */
             stock_count: number;
             /**
              * Format: decimal
-             * @description Yield weighted by market capitalisation over all members, non-payers at zero.
+             * @description Yield weighted by market capitalisation over all members. Non-payers count with a yield of 0.
              */
             weighted_yield: Decimal | null;
         };
@@ -2694,7 +2714,7 @@ export interface components {
             currency: string | null;
             /**
              * Format: date
-             * @description First session with the change; of a delisting or merger the last trading day.
+             * @description First session after the change. For a delisting or merger, the last trading day.
              */
             date: string;
             /** @description Ticker before a rename. */
@@ -2708,25 +2728,25 @@ export interface components {
             price_factor: Decimal | null;
             /**
              * Format: decimal
-             * @description New shares per old share; of a merger, shares of the successor per share.
+             * @description New shares per old share. For a merger, shares of the successor per share.
              */
             ratio: Decimal | null;
             /** @description Status on the market's as-of date. */
             status: components["schemas"]["SplitStatus"];
             /** @description Canonical ticker. */
             symbol: string;
-            /** @description Ticker after a rename, or the successor's after a merger. */
+            /** @description Ticker after a rename, or ticker of the successor after a merger. */
             to_symbol: string | null;
             /** @description Type of the event. */
             type: components["schemas"]["SecurityEventType"];
         };
         /**
          * @description Type of a security event.
-         *     - `rename`: New ticker.
+         *     - `rename`: Change of the ticker.
          *     - `merger`: Merger into a successor.
          *     - `delisting`: End of trading without a known successor.
          *     - `split`: Change of the share count: split, reverse split or stock dividend.
-         *     - `spin_off`: Distribution of a subsidiary, as a ratio or as a value per share.
+         *     - `spin_off`: Distribution of a subsidiary's shares, as a ratio or as a value per share.
          *     - `rights`: Subscription rights.
          *     - `class_distribution`: Distribution of shares of another class.
          *     - `special_dividend`: Special, supplemental or liquidating dividend.
@@ -2738,56 +2758,56 @@ export interface components {
          * @enum {string}
          */
         SecurityType: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
-        /** @description One resource. */
+        /** @description Response with one resource. */
         Single_EtfRow: {
-            /** @description ETF details: the stock row, then fund data. Percents in points. */
+            /** @description ETF details: the stock row, then fund data. Percents are percent points. */
             data: components["schemas"]["EtfRow"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
-        /** @description One resource. */
+        /** @description Response with one resource. */
         Single_FundamentalsRow: {
-            /** @description Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent. */
+            /** @description Fundamentals. Money is in `reported_currency`, ratios are plain numbers, margins and payouts are in percent. */
             data: components["schemas"]["FundamentalsRow"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
-        /** @description One resource. */
+        /** @description Response with one resource. */
         Single_LatestPrice: {
             /** @description The newest bar, on today's share basis. */
             data: components["schemas"]["LatestPrice"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
-        /** @description One resource. */
+        /** @description Response with one resource. */
         Single_MetricsAnswer: {
-            /** @description Metrics, and with `explain=true` their derivation. */
+            /** @description Metrics. With `explain=true`, also their derivation. */
             data: components["schemas"]["MetricsAnswer"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
-        /** @description One resource. */
+        /** @description Response with one resource. */
         Single_Quote: {
             /** @description End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted. */
             data: components["schemas"]["Quote"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
-        /** @description One resource. */
+        /** @description Response with one resource. */
         Single_SectorDetail: {
             /** @description A sector with its industries and top payers. */
             data: components["schemas"]["SectorDetail"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
-        /** @description One resource. */
+        /** @description Response with one resource. */
         Single_Snapshot: {
-            /** @description Profile of a security: stock row, identifiers and optional parts. */
+            /** @description Profile of a security: the stock row, identifiers and optional parts. */
             data: components["schemas"]["Snapshot"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
-        /** @description Profile of a security: stock row, identifiers and optional parts. */
+        /** @description Profile of a security: the stock row, identifiers and optional parts. */
         Snapshot: components["schemas"]["StockRow"] & {
             /** @description Company profile. */
             company?: components["schemas"]["Company"];
@@ -2802,7 +2822,7 @@ export interface components {
         };
         /** @description A split record. */
         SplitRow: {
-            /** @description Price factor of this split and all later effective splits. */
+            /** @description Product of the price factors of this split and all later effective splits. */
             cumulative_price_factor: components["schemas"]["Exact"];
             /**
              * Format: date
@@ -2814,7 +2834,7 @@ export interface components {
              * @description First day on the new share basis.
              */
             ex_date: string;
-            /** @description Old shares; of a price-only action, the denominator of its ratio. */
+            /** @description Number of old shares. For a price-only action, the denominator of its ratio. */
             from_shares: components["schemas"]["Exact"];
             /** @description Id of the record. */
             id: string;
@@ -2823,9 +2843,9 @@ export interface components {
              * @description Delivery date of the new shares.
              */
             payable_date: string | null;
-            /** @description from / to: the multiplier of earlier prices. */
+            /** @description from_shares / to_shares: the multiplier of earlier prices. */
             price_factor: components["schemas"]["Exact"];
-            /** @description to / from: 4 for 4:1. */
+            /** @description to_shares / from_shares: 4 for a 4:1 split. */
             ratio: components["schemas"]["Exact"];
             /**
              * Format: int64
@@ -2836,11 +2856,11 @@ export interface components {
             status: components["schemas"]["SplitStatus"];
             /** @description Canonical ticker. */
             symbol: string;
-            /** @description to:from as text, for example 4:1. */
+            /** @description to_shares:from_shares as text, for example 4:1. */
             text: string;
-            /** @description New shares; of a price-only action, the numerator of its ratio. */
+            /** @description Number of new shares. For a price-only action, the numerator of its ratio. */
             to_shares: components["schemas"]["Exact"];
-            /** @description Type of the split. Price-only types move earlier prices, but no shares, volumes or amounts. */
+            /** @description Type of the split. Price-only types change earlier prices, but no share counts, volumes or amounts. */
             type: components["schemas"]["SplitType"];
             /**
              * Format: date-time
@@ -2865,7 +2885,7 @@ export interface components {
          */
         SplitType: "forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution";
         /**
-         * @description ok: all components work; degraded: reads are served, but a component is down; down: reads are not served.
+         * @description Status ok: all components work. Status degraded: reads are served, but a component is down. Status down: reads are not served.
          * @enum {string}
          */
         Status: "ok" | "degraded" | "down";
@@ -2885,7 +2905,7 @@ export interface components {
              * @description Five-year growth, percent a year.
              */
             growth_5y: Decimal | null;
-            /** @description The newest distribution whose ex-date is not in the future. */
+            /** @description The newest distribution with an ex-date that is not in the future. */
             last?: components["schemas"]["LastDividend"] | null;
             /** @description The next ex-dividend date (R19). */
             next?: components["schemas"]["NextDividend"] | null;
@@ -2909,22 +2929,19 @@ export interface components {
         StockRow: {
             /**
              * Format: decimal
-             * @description Annual dividend per share behind the headline yield, in `dividend_currency`.
+             * @description Annual dividend per share from which the headline yield is computed, in `dividend_currency`.
              */
             annual_dividend: Decimal | null;
             /** @description Country of domicile. */
             country: string | null;
-            /** @description ISO 4217 currency of prices and all money figures except `annual_dividend`. */
+            /** @description ISO 4217 currency of prices and of all money figures except `annual_dividend`. */
             currency: string;
             /**
              * Format: date
              * @description Last trading day of a delisted security.
              */
             delisted_on: string | null;
-            /**
-             * @description ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
-             *     exists.
-             */
+            /** @description ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all yields are null. */
             dividend_currency: string | null;
             /**
              * Format: decimal
@@ -2933,11 +2950,12 @@ export interface components {
             dividend_yield: Decimal | null;
             /** @description Market identifier code of the primary listing. */
             exchange: string | null;
-            /** @description Payment frequency: `none` for non-payers, `unknown` if it cannot be determined. */
+            /** @description Payment frequency. `none` is for non-payers, `unknown` for a frequency that cannot be determined. */
             frequency: components["schemas"]["Frequency"] | null;
             /**
              * Format: int32
-             * @description Number of rows excluded from the figures because neighbours contradict them; `metrics` lists them.
+             * @description Number of rows excluded from the figures because neighbouring rows contradict them. `metrics` lists these
+             *     rows.
              */
             held_rows: number;
             /**
@@ -2965,7 +2983,7 @@ export interface components {
             pays_dividend: boolean | null;
             /**
              * Format: decimal
-             * @description Latest raw close, carried through splits since.
+             * @description Latest raw close, adjusted for the splits since its session.
              */
             price: Decimal | null;
             /**
@@ -2981,7 +2999,7 @@ export interface components {
             type: components["schemas"]["SecurityType"];
             /**
              * Format: date-time
-             * @description Observation time of the newest fact behind the row.
+             * @description Observation time of the newest fact from which the row is computed.
              */
             updated_at: string;
             /** @description Basis of the headline yield. */
@@ -2998,14 +3016,14 @@ export interface components {
         };
         /** @description The dividends of one symbol. */
         SymbolDividends: {
-            /** @description Newest first. Dividends of one day are never separated, so the list may exceed `per_symbol`. */
+            /** @description Dividends, newest first. Dividends of one day are never separated, so the list may be longer than `per_symbol`. */
             dividends?: components["schemas"]["DividendRow"][];
             /**
              * Format: date
              * @description `end_date` of the follow-up request; null if none is needed.
              */
             end_date: string | null;
-            /** @description True if the range contains older dividends. */
+            /** @description True if there are older dividends in the range. */
             has_more: boolean;
             /**
              * Format: date
@@ -3022,8 +3040,8 @@ export interface components {
         Tier: "free" | "starter" | "premium" | "professional";
         /**
          * @description Decision about a quarantined row.
-         *     - `release`: The row is right and enters the figures.
-         *     - `confirm`: The row is wrong and stays quarantined, even if its neighbours change.
+         *     - `release`: The row is correct and is used in the figures.
+         *     - `confirm`: The row is wrong. It stays quarantined, even if its neighbours change.
          * @enum {string}
          */
         Verdict: "release" | "confirm";
@@ -3033,7 +3051,7 @@ export interface components {
             code: string;
             /** @description Message for people. */
             message: string;
-            /** @description Parameter that caused the warning. */
+            /** @description Parameter that caused the warning; null without such a parameter. */
             param?: string | null;
         };
         /**
@@ -3070,7 +3088,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The tier does not include the feature or the depth of history. */
+        /** @description The tier does not include the feature or the history depth. */
         403: {
             headers: {
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -3096,7 +3114,7 @@ export interface components {
                 "application/json": components["schemas"]["NotFoundBody"];
             };
         };
-        /** @description The method is not allowed; only GET and HEAD are. */
+        /** @description The method is not allowed. GET and HEAD are allowed. */
         405: {
             headers: {
                 Allow: components["headers"]["Allow"];
@@ -3150,7 +3168,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The service cannot answer now. Retry after the seconds in Retry-After. */
+        /** @description The service cannot answer now. Retry after the number of seconds in Retry-After. */
         503: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
@@ -3203,7 +3221,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Last ex-date. Default: none, so declared future ex-dates are included.
+                 * @description Last ex-date. Default: no limit, so that declared future ex-dates are included.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -3214,18 +3232,18 @@ export interface operations {
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Maximum number of newest records per symbol. The oldest day is always complete. `has_more` is true if
-                 *     there are more records.
+                 * @description Maximum number of records per symbol. The newest records are returned. The oldest day is always complete.
+                 *     `has_more` is true if there are more records.
                  * @example 20
                  */
                 per_symbol?: number;
                 /**
-                 * @description First ex-date. Default: start of the tier's history; an earlier day is a 403.
+                 * @description First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
                 /**
-                 * @description Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+                 * @description Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -3288,7 +3306,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+                 * @description Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -3351,24 +3369,25 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything. Default: split.
+                 * @description Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
+                 *     split.
                  * @example [
                  *       "raw"
                  *     ]
                  */
                 adjustment?: ("raw" | "split" | "spin_off" | "dividend" | "all")[];
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description One day. Default: the market's newest session.
+                 * @description Day of the prices. Default: the newest session of the market.
                  * @example 2019-12-02
                  */
                 date?: string;
                 /**
-                 * @description Last day of a range of at most 31, instead of `date`. Default: 30 days after `start_date`.
+                 * @description Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -3378,12 +3397,12 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description First day of a range of at most 31, instead of `date`. Default: 30 days before `end_date`.
+                 * @description First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`.
                  * @example 2019-12-02
                  */
                 start_date?: string;
                 /**
-                 * @description Comma-separated symbols (at most 1000); unknown ones are in `meta.missing`. Default: the whole market.
+                 * @description Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole market.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -3446,7 +3465,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+                 * @description Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -3579,7 +3598,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -3594,7 +3613,8 @@ export interface operations {
                  */
                 declared_to?: string;
                 /**
-                 * @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
+                 * @description Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
+                 *     payments.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -3606,7 +3626,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Includes dividends that are expected from earlier payments but not declared. Their amounts and payment
+                 * @description Includes dividends that are expected because of earlier payments but not declared. Their amounts and payment
                  *     dates are estimates.
                  * @example false
                  */
@@ -3649,7 +3669,7 @@ export interface operations {
                  */
                 sort?: ("event_date.asc" | "event_date.desc")[];
                 /**
-                 * @description First day. Default: today; a day before the tier's history is a 403.
+                 * @description First day. Default: today. For a day before the tier's history the response is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -3724,7 +3744,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -3739,7 +3759,8 @@ export interface operations {
                  */
                 declared_to?: string;
                 /**
-                 * @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
+                 * @description Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
+                 *     payments.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -3751,7 +3772,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Includes dividends that are expected from earlier payments but not declared. Their amounts and payment
+                 * @description Includes dividends that are expected because of earlier payments but not declared. Their amounts and payment
                  *     dates are estimates.
                  * @example false
                  */
@@ -3794,7 +3815,7 @@ export interface operations {
                  */
                 sort?: ("event_date.asc" | "event_date.desc")[];
                 /**
-                 * @description First day. Default: today; a day before the tier's history is a 403.
+                 * @description First day. Default: today. For a day before the tier's history the response is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -3869,7 +3890,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -3884,7 +3905,7 @@ export interface operations {
                  */
                 declared_to?: string;
                 /**
-                 * @description Last ex-date. Default: none, so declared future ex-dates are included.
+                 * @description Last ex-date. Default: no limit, so that declared future ex-dates are included.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -3917,20 +3938,20 @@ export interface operations {
                  */
                 sort?: ("ex_date.asc" | "ex_date.desc")[];
                 /**
-                 * @description First ex-date. Default: start of the tier's history; an earlier day is a 403.
+                 * @description First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
                 /**
-                 * @description declared, paid or cancelled, comma-separated. Default: declared and paid.
+                 * @description Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
                  * @example [
                  *       "declared"
                  *     ]
                  */
                 status?: ("declared" | "paid" | "cancelled")[];
                 /**
-                 * @description Comma-separated symbols (at most 50); unknown symbols are in `meta.missing`. Only Professional may omit
-                 *     them, together with `updated_since`; the response then has the changes of the whole market.
+                 * @description Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may omit
+                 *     the list, together with `updated_since`. The response then has the changes of the whole market.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -3944,8 +3965,8 @@ export interface operations {
                  */
                 type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
                 /**
-                 * @description `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
-                 *     Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+                 * @description `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
+                 *     order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
                  * @example 7f3a9c1d.812
                  */
                 updated_since?: string;
@@ -4006,7 +4027,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -4021,7 +4042,8 @@ export interface operations {
                  */
                 declared_to?: string;
                 /**
-                 * @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
+                 * @description Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
+                 *     payments.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -4033,7 +4055,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Includes dividends that are expected from earlier payments but not declared. Their amounts and payment
+                 * @description Includes dividends that are expected because of earlier payments but not declared. Their amounts and payment
                  *     dates are estimates.
                  * @example false
                  */
@@ -4076,7 +4098,7 @@ export interface operations {
                  */
                 sort?: ("event_date.asc" | "event_date.desc")[];
                 /**
-                 * @description First day. Default: today; a day before the tier's history is a 403.
+                 * @description First day. Default: today. For a day before the tier's history the response is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -4161,7 +4183,7 @@ export interface operations {
                  */
                 category?: string;
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -4173,12 +4195,12 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description True for inverse funds, false for others.
+                 * @description True for inverse funds, false for all other funds.
                  * @example true
                  */
                 is_inverse?: boolean;
                 /**
-                 * @description True for leveraged funds, false for others.
+                 * @description True for leveraged funds, false for all other funds.
                  * @example true
                  */
                 is_leveraged?: boolean;
@@ -4213,7 +4235,7 @@ export interface operations {
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description Part of the name, or the beginning of the symbol; any case.
+                 * @description Part of the name, or beginning of the symbol, in any case.
                  * @example fund
                  */
                 q?: string;
@@ -4352,17 +4374,17 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description As-of date: selects the newest snapshot up to this day. Default: the newest snapshot.
+                 * @description As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot.
                  * @example 2019-12-02
                  */
                 as_of?: string;
                 /**
-                 * @description Asset types of the fund's positions, comma-separated, any case.
+                 * @description Asset types of the fund's holdings, comma-separated, any case.
                  * @example equity
                  */
                 asset_type?: string;
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -4377,7 +4399,7 @@ export interface operations {
                  */
                 min_weight?: Decimal;
                 /**
-                 * @description Sectors of the fund's positions by name or slug, comma-separated.
+                 * @description Sectors of the fund's holdings by name or slug, comma-separated.
                  * @example Utilities
                  */
                 sector?: string;
@@ -4489,14 +4511,15 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything. Default: split.
+                 * @description Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
+                 *     split.
                  * @example [
                  *       "raw"
                  *     ]
                  */
                 adjustment?: ("raw" | "split" | "spin_off" | "dividend" | "all")[];
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -4506,7 +4529,7 @@ export interface operations {
                  */
                 end_date?: string;
                 /**
-                 * @description Interval of a price point. Default: daily.
+                 * @description Length of the period of a price point. Default: daily.
                  * @example daily
                  */
                 interval?: "daily" | "weekly" | "monthly" | "quarterly" | "yearly";
@@ -4516,7 +4539,8 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with that history.
+                 * @description Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with the tier's
+                 *     history.
                  * @example 5d
                  */
                 range?: "5d" | "1m" | "3m" | "6m" | "ytd" | "1y" | "2y" | "5y" | "10y" | "max";
@@ -4528,7 +4552,7 @@ export interface operations {
                  */
                 sort?: ("date.asc" | "date.desc")[];
                 /**
-                 * @description First session. Default: start of the tier's history; an earlier day is a 403.
+                 * @description First session. Default: start of the tier's history. For an earlier day the response is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -4661,17 +4685,17 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description First day of the next ex-date.
+                 * @description First day of the range in which the next ex-date must be.
                  * @example 2019-12-02
                  */
                 ex_date_from?: string;
                 /**
-                 * @description Last day of the next ex-date.
+                 * @description Last day of the range in which the next ex-date must be.
                  * @example 2019-12-31
                  */
                 ex_date_to?: string;
@@ -4695,7 +4719,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes, comma-separated. A security matches if it is a member of one of them.
+                 * @description Indexes, comma-separated. A security must be a member of at least one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -4715,7 +4739,7 @@ export interface operations {
                  */
                 max_beta?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over ten, percent.
+                 * @description Maximum dividend growth a year over ten years, percent.
                  * @example 80
                  */
                 max_growth_10y?: Decimal;
@@ -4725,12 +4749,12 @@ export interface operations {
                  */
                 max_growth_1y?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over three, percent.
+                 * @description Maximum dividend growth a year over three years, percent.
                  * @example 80
                  */
                 max_growth_3y?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over five, percent.
+                 * @description Maximum dividend growth a year over five years, percent.
                  * @example 80
                  */
                 max_growth_5y?: Decimal;
@@ -4755,7 +4779,7 @@ export interface operations {
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Maximum `increase_streak_years`; non-payers have 0.
+                 * @description Maximum `increase_streak_years`. For non-payers this figure is 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
@@ -4780,7 +4804,7 @@ export interface operations {
                  */
                 min_beta?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over ten, percent.
+                 * @description Minimum dividend growth a year over ten years, percent.
                  * @example 2
                  */
                 min_growth_10y?: Decimal;
@@ -4790,12 +4814,12 @@ export interface operations {
                  */
                 min_growth_1y?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over three, percent.
+                 * @description Minimum dividend growth a year over three years, percent.
                  * @example 2
                  */
                 min_growth_3y?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over five, percent.
+                 * @description Minimum dividend growth a year over five years, percent.
                  * @example 2
                  */
                 min_growth_5y?: Decimal;
@@ -4820,8 +4844,8 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
-                 *     served rules set another minimum; a smaller value has no effect there.
+                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
+                 *     rules have other minimums. For these screeners, a smaller value has no effect.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -4921,17 +4945,17 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description First day of the next ex-date.
+                 * @description First day of the range in which the next ex-date must be.
                  * @example 2019-12-02
                  */
                 ex_date_from?: string;
                 /**
-                 * @description Last day of the next ex-date.
+                 * @description Last day of the range in which the next ex-date must be.
                  * @example 2019-12-31
                  */
                 ex_date_to?: string;
@@ -4955,7 +4979,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes, comma-separated. A security matches if it is a member of one of them.
+                 * @description Indexes, comma-separated. A security must be a member of at least one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -4975,7 +4999,7 @@ export interface operations {
                  */
                 max_beta?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over ten, percent.
+                 * @description Maximum dividend growth a year over ten years, percent.
                  * @example 80
                  */
                 max_growth_10y?: Decimal;
@@ -4985,12 +5009,12 @@ export interface operations {
                  */
                 max_growth_1y?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over three, percent.
+                 * @description Maximum dividend growth a year over three years, percent.
                  * @example 80
                  */
                 max_growth_3y?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over five, percent.
+                 * @description Maximum dividend growth a year over five years, percent.
                  * @example 80
                  */
                 max_growth_5y?: Decimal;
@@ -5015,7 +5039,7 @@ export interface operations {
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Maximum `increase_streak_years`; non-payers have 0.
+                 * @description Maximum `increase_streak_years`. For non-payers this figure is 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
@@ -5040,7 +5064,7 @@ export interface operations {
                  */
                 min_beta?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over ten, percent.
+                 * @description Minimum dividend growth a year over ten years, percent.
                  * @example 2
                  */
                 min_growth_10y?: Decimal;
@@ -5050,12 +5074,12 @@ export interface operations {
                  */
                 min_growth_1y?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over three, percent.
+                 * @description Minimum dividend growth a year over three years, percent.
                  * @example 2
                  */
                 min_growth_3y?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over five, percent.
+                 * @description Minimum dividend growth a year over five years, percent.
                  * @example 2
                  */
                 min_growth_5y?: Decimal;
@@ -5080,8 +5104,8 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
-                 *     served rules set another minimum; a smaller value has no effect there.
+                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
+                 *     rules have other minimums. For these screeners, a smaller value has no effect.
                  * @example 25
                  */
                 min_streak?: Decimal;
@@ -5181,17 +5205,17 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description First day of the next ex-date.
+                 * @description First day of the range in which the next ex-date must be.
                  * @example 2019-12-02
                  */
                 ex_date_from?: string;
                 /**
-                 * @description Last day of the next ex-date.
+                 * @description Last day of the range in which the next ex-date must be.
                  * @example 2019-12-31
                  */
                 ex_date_to?: string;
@@ -5215,7 +5239,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes, comma-separated. A security matches if it is a member of one of them.
+                 * @description Indexes, comma-separated. A security must be a member of at least one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -5235,7 +5259,7 @@ export interface operations {
                  */
                 max_beta?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over ten, percent.
+                 * @description Maximum dividend growth a year over ten years, percent.
                  * @example 80
                  */
                 max_growth_10y?: Decimal;
@@ -5245,12 +5269,12 @@ export interface operations {
                  */
                 max_growth_1y?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over three, percent.
+                 * @description Maximum dividend growth a year over three years, percent.
                  * @example 80
                  */
                 max_growth_3y?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over five, percent.
+                 * @description Maximum dividend growth a year over five years, percent.
                  * @example 80
                  */
                 max_growth_5y?: Decimal;
@@ -5275,7 +5299,7 @@ export interface operations {
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Maximum `increase_streak_years`; non-payers have 0.
+                 * @description Maximum `increase_streak_years`. For non-payers this figure is 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
@@ -5300,7 +5324,7 @@ export interface operations {
                  */
                 min_beta?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over ten, percent.
+                 * @description Minimum dividend growth a year over ten years, percent.
                  * @example 2
                  */
                 min_growth_10y?: Decimal;
@@ -5310,12 +5334,12 @@ export interface operations {
                  */
                 min_growth_1y?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over three, percent.
+                 * @description Minimum dividend growth a year over three years, percent.
                  * @example 2
                  */
                 min_growth_3y?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over five, percent.
+                 * @description Minimum dividend growth a year over five years, percent.
                  * @example 2
                  */
                 min_growth_5y?: Decimal;
@@ -5340,8 +5364,8 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
-                 *     served rules set another minimum; a smaller value has no effect there.
+                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
+                 *     rules have other minimums. For these screeners, a smaller value has no effect.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -5441,17 +5465,17 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description First day of the next ex-date.
+                 * @description First day of the range in which the next ex-date must be.
                  * @example 2019-12-02
                  */
                 ex_date_from?: string;
                 /**
-                 * @description Last day of the next ex-date.
+                 * @description Last day of the range in which the next ex-date must be.
                  * @example 2019-12-31
                  */
                 ex_date_to?: string;
@@ -5475,7 +5499,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes, comma-separated. A security matches if it is a member of one of them.
+                 * @description Indexes, comma-separated. A security must be a member of at least one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -5495,7 +5519,7 @@ export interface operations {
                  */
                 max_beta?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over ten, percent.
+                 * @description Maximum dividend growth a year over ten years, percent.
                  * @example 80
                  */
                 max_growth_10y?: Decimal;
@@ -5505,12 +5529,12 @@ export interface operations {
                  */
                 max_growth_1y?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over three, percent.
+                 * @description Maximum dividend growth a year over three years, percent.
                  * @example 80
                  */
                 max_growth_3y?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over five, percent.
+                 * @description Maximum dividend growth a year over five years, percent.
                  * @example 80
                  */
                 max_growth_5y?: Decimal;
@@ -5535,7 +5559,7 @@ export interface operations {
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Maximum `increase_streak_years`; non-payers have 0.
+                 * @description Maximum `increase_streak_years`. For non-payers this figure is 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
@@ -5560,7 +5584,7 @@ export interface operations {
                  */
                 min_beta?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over ten, percent.
+                 * @description Minimum dividend growth a year over ten years, percent.
                  * @example 2
                  */
                 min_growth_10y?: Decimal;
@@ -5570,12 +5594,12 @@ export interface operations {
                  */
                 min_growth_1y?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over three, percent.
+                 * @description Minimum dividend growth a year over three years, percent.
                  * @example 2
                  */
                 min_growth_3y?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over five, percent.
+                 * @description Minimum dividend growth a year over five years, percent.
                  * @example 2
                  */
                 min_growth_5y?: Decimal;
@@ -5600,8 +5624,8 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
-                 *     served rules set another minimum; a smaller value has no effect there.
+                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
+                 *     rules have other minimums. For these screeners, a smaller value has no effect.
                  * @example 50
                  */
                 min_streak?: Decimal;
@@ -5701,17 +5725,17 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description First day of the next ex-date.
+                 * @description First day of the range in which the next ex-date must be.
                  * @example 2019-12-02
                  */
                 ex_date_from?: string;
                 /**
-                 * @description Last day of the next ex-date.
+                 * @description Last day of the range in which the next ex-date must be.
                  * @example 2019-12-31
                  */
                 ex_date_to?: string;
@@ -5735,7 +5759,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes, comma-separated. A security matches if it is a member of one of them.
+                 * @description Indexes, comma-separated. A security must be a member of at least one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -5755,7 +5779,7 @@ export interface operations {
                  */
                 max_beta?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over ten, percent.
+                 * @description Maximum dividend growth a year over ten years, percent.
                  * @example 80
                  */
                 max_growth_10y?: Decimal;
@@ -5765,12 +5789,12 @@ export interface operations {
                  */
                 max_growth_1y?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over three, percent.
+                 * @description Maximum dividend growth a year over three years, percent.
                  * @example 80
                  */
                 max_growth_3y?: Decimal;
                 /**
-                 * @description Maximum dividend growth a year over five, percent.
+                 * @description Maximum dividend growth a year over five years, percent.
                  * @example 80
                  */
                 max_growth_5y?: Decimal;
@@ -5795,7 +5819,7 @@ export interface operations {
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Maximum `increase_streak_years`; non-payers have 0.
+                 * @description Maximum `increase_streak_years`. For non-payers this figure is 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
@@ -5820,7 +5844,7 @@ export interface operations {
                  */
                 min_beta?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over ten, percent.
+                 * @description Minimum dividend growth a year over ten years, percent.
                  * @example 2
                  */
                 min_growth_10y?: Decimal;
@@ -5830,12 +5854,12 @@ export interface operations {
                  */
                 min_growth_1y?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over three, percent.
+                 * @description Minimum dividend growth a year over three years, percent.
                  * @example 2
                  */
                 min_growth_3y?: Decimal;
                 /**
-                 * @description Minimum dividend growth a year over five, percent.
+                 * @description Minimum dividend growth a year over five years, percent.
                  * @example 2
                  */
                 min_growth_5y?: Decimal;
@@ -5860,8 +5884,8 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years, unless the
-                 *     served rules set another minimum; a smaller value has no effect there.
+                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
+                 *     rules have other minimums. For these screeners, a smaller value has no effect.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -5956,7 +5980,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -6052,7 +6076,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -6133,7 +6157,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Name or slug of the sector, any case.
+                 * @description Name or slug of the sector, in any case.
                  * @example Utilities
                  */
                 sector: string;
@@ -6197,14 +6221,14 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description ISO 4217 currencies, comma-separated, any case.
+                 * @description ISO 4217 currencies, comma-separated, in any case.
                  * @example [
                  *       "USD"
                  *     ]
                  */
                 currency?: string[];
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
@@ -6221,7 +6245,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description True for securities that pay regular dividends, false for others.
+                 * @description True for securities that pay regular dividends, false for all other securities.
                  * @example true
                  */
                 has_dividends?: boolean;
@@ -6231,7 +6255,7 @@ export interface operations {
                  */
                 industry?: string;
                 /**
-                 * @description True if the security still trades.
+                 * @description True for securities that still trade, false for all other securities.
                  * @example true
                  */
                 is_active?: boolean;
@@ -6283,7 +6307,7 @@ export interface operations {
                  */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "dividend_yield.asc" | "dividend_yield.desc")[];
                 /**
-                 * @description Comma-separated symbols (at most 100); unknown ones are in `meta.missing`.
+                 * @description Comma-separated symbols (at most 100). Unknown symbols are listed in `meta.missing`.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -6422,12 +6446,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description Last ex-date. Default: none, so declared future ex-dates are included.
+                 * @description Last ex-date. Default: no limit, so that declared future ex-dates are included.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -6450,12 +6474,12 @@ export interface operations {
                  */
                 sort?: ("ex_date.asc" | "ex_date.desc" | "payment_date.asc" | "payment_date.desc" | "amount.asc" | "amount.desc")[];
                 /**
-                 * @description First ex-date. Default: start of the tier's history; an earlier day is a 403.
+                 * @description First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
                 /**
-                 * @description declared, paid or cancelled, comma-separated. Default: declared and paid.
+                 * @description Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
                  * @example [
                  *       "declared"
                  *     ]
@@ -6469,8 +6493,8 @@ export interface operations {
                  */
                 type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
                 /**
-                 * @description `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
-                 *     Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+                 * @description `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
+                 *     order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
                  * @example 7f3a9c1d.812
                  */
                 updated_since?: string;
@@ -6537,12 +6561,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description Last date. Default: none, so announced future events are included.
+                 * @description Last date. Default: no limit, so that announced future events are included.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -6559,12 +6583,12 @@ export interface operations {
                  */
                 sort?: ("date.asc" | "date.desc")[];
                 /**
-                 * @description First date. Default: start of the tier's history; an earlier day is a 403.
+                 * @description First date. Default: start of the tier's history. For an earlier day the response is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
                 /**
-                 * @description Types, comma-separated.
+                 * @description Types of events, comma-separated.
                  * @example [
                  *       "rename"
                  *     ]
@@ -6694,13 +6718,13 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description As-of date: uses only facts known by this day. Default: the market's as-of date.
+                 * @description As-of date. Only facts that were known on this day are used. Default: the as-of date of the market.
                  * @example 2019-12-02
                  */
                 as_of?: string;
                 /**
-                 * @description Adds the observations, choices and formulas behind every figure, or behind the figures in `fields`
-                 *     (Starter and higher). Observations before the tier's history are counted, not listed.
+                 * @description Adds the observations, choices and formulas from which the figures follow (Starter and higher). With `fields`,
+                 *     only the selected figures are explained. Observations before the tier's history are counted, but not listed.
                  * @example false
                  */
                 explain?: boolean;
@@ -6828,12 +6852,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `next_cursor` of the previous page; requires the same filters and order.
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description Last ex-date. Default: none, so announced future splits are included.
+                 * @description Last ex-date. Default: no limit, so that announced future splits are included.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -6850,7 +6874,7 @@ export interface operations {
                  */
                 sort?: ("ex_date.asc" | "ex_date.desc")[];
                 /**
-                 * @description First ex-date. Default: start of the tier's history; an earlier day is a 403.
+                 * @description First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -6862,8 +6886,8 @@ export interface operations {
                  */
                 type?: ("forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution")[];
                 /**
-                 * @description `meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in commit order.
-                 *     Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+                 * @description `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
+                 *     order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
                  * @example 7f3a9c1d.812
                  */
                 updated_since?: string;

@@ -18,7 +18,7 @@ class AnnualTotal(Struct, frozen=True, kw_only=True):
     amount: Decimal
     """Sum of the year per share, on today's share basis, in the row's currency."""
     complete: bool
-    """False for the running year."""
+    """True if the year is over; false for the running year."""
     year: int
     """Calendar year."""
 
@@ -31,20 +31,20 @@ class BulkError(Struct, frozen=True, kw_only=True):
     error: str
     """Message for people."""
     symbol: str
-    """Symbol as requested."""
+    """Symbol as the client wrote it."""
 
 
 class BulkMeta(Struct, frozen=True, kw_only=True):
     """Data version, counts and missing symbols of a bulk response."""
 
     as_of: dt.date | None = None
-    """The market's as-of date."""
+    """As-of date of the market."""
     count: int
     """Number of rows."""
     data_version: str
     """Generation and log sequence of the data."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits it."""
+    """Start of the range. Omitted if the tier's history does not limit the range."""
     errors: list[BulkError]
     """Symbols without a row."""
     missing: list[str]
@@ -54,7 +54,7 @@ class BulkMeta(Struct, frozen=True, kw_only=True):
 
 
 class BulkMetrics(Struct, frozen=True, kw_only=True):
-    """Rows in request order."""
+    """Rows of many symbols, in request order."""
 
     data: list[Metrics]
     """One row per symbol, in request order."""
@@ -63,7 +63,7 @@ class BulkMetrics(Struct, frozen=True, kw_only=True):
 
 
 class BulkQuote(Struct, frozen=True, kw_only=True):
-    """Rows in request order."""
+    """Rows of many symbols, in request order."""
 
     data: list[Quote]
     """One row per symbol, in request order."""
@@ -72,7 +72,7 @@ class BulkQuote(Struct, frozen=True, kw_only=True):
 
 
 class BulkSymbolDividends(Struct, frozen=True, kw_only=True):
-    """Rows in request order."""
+    """Rows of many symbols, in request order."""
 
     data: list[SymbolDividends]
     """One row per symbol, in request order."""
@@ -84,11 +84,12 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     """Dividend record with its security and its calendar event."""
 
     id: str | None = None
-    """Id of the record, unique in the service and stable; null for projected records."""
+    """Id of the record, unique in the whole service and stable over rebuilds; null for projected
+    records."""
     symbol: str
     """Canonical ticker."""
     ex_date: dt.date
-    """First day on which a buyer does not receive it."""
+    """First day on which a buyer of the share does not receive the dividend."""
     payment_date: dt.date | None = None
     """Payment date; an estimate for projected records."""
     record_date: dt.date | None = None
@@ -113,7 +114,8 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
     """
     reading: str | None = None
-    """Reading by the payment schedule; null for other types, cancelled and projected records.
+    """Reading by the payment schedule; null for dividends that are not regular, and for cancelled and
+    projected records.
 
     One of: regular, special, combined, dip.
     """
@@ -135,11 +137,11 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     split_factor: Decimal
     """adjusted_amount / amount."""
     price_factor: Decimal | None = None
-    """Multiplier of prices before ex_date; null if the dividend has no price factor."""
+    """Multiplier of prices before ex_date; null if the dividend does not adjust prices."""
     yield_at_ex: Decimal | None = None
     """Regular part of amount x payments_per_year / close before the ex-date, percent."""
     change_percent: Decimal | None = None
-    """Change of the regular part since the previous regular payment, split-adjusted, percent."""
+    """Change of the regular part against the previous regular payment, split-adjusted, percent."""
     source: str
     """Feed of the record."""
     revision: int
@@ -159,14 +161,14 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent."""
     event_date: dt.date
-    """Ex-date or payment date of the row, according to `event_type`."""
+    """Ex-date or payment date of the row, as `event_type` says."""
     event_type: str
     """Kind of the event on `event_date`.
 
     One of: ex_dividend, payment.
     """
     days_until: int
-    """Days from today to the event; negative for past events."""
+    """Number of days from today to the event; negative for past events."""
 
 
 class Company(Struct, frozen=True, kw_only=True):
@@ -190,7 +192,7 @@ class CompareAnswer(Struct, frozen=True, kw_only=True):
     data: list[CompareItem]
     """One item per known symbol, in request order."""
     meta: CompareMeta
-    """Data version of the comparison, and the best symbol by figure."""
+    """Data version of the comparison, and for each figure the best symbol."""
 
 
 class CompareItem(Struct, frozen=True, kw_only=True):
@@ -199,54 +201,55 @@ class CompareItem(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     quote: Quote | None = None
-    """The quote, as its own endpoint serves it."""
+    """Quote, as its own endpoint serves it."""
     fundamentals: FundamentalsRow | None = None
-    """The fundamentals; null below the Starter tier, with a warning."""
+    """Fundamentals; null below the Starter tier, with a warning."""
     metrics: Metrics | None = None
-    """The dividend metrics, as their own endpoint serves them."""
+    """Dividend metrics, as their own endpoint serves them."""
 
 
 class CompareMeta(Struct, frozen=True, kw_only=True):
-    """Data version of a comparison, and the best symbol by figure."""
+    """Data version of a comparison, and for each figure the best symbol."""
 
     as_of: dt.date | None = None
-    """The market's as-of date: the newest session applied."""
+    """As-of date of the market: the newest session in the data."""
     count: int
-    """Rows on this page."""
+    """Number of rows on this page."""
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits the range."""
+    """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
+    """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
-    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
-    the served generation changes."""
+    response. All pages of a list have the same value. Omitted if the endpoint does not support
+    `updated_since`, and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on the current day."""
+    """Current day of the service. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     best: dict[str, str]
-    """Symbol with the best figure, by figure name. If several are equal, the first requested symbol."""
+    """Symbol with the best value, by name of the figure. Of several equal values, the symbol that
+    comes first in the request."""
 
 
 class Components(Struct, frozen=True, kw_only=True):
     """Health of the components."""
 
     nats: str
-    """Log server; used only to measure the lag.
+    """Log server. It is used only to measure the lag.
 
     One of: ok, down, not_configured.
     """
     postgres: str
-    """Databases of the reads, the keys and their limits.
+    """Databases of the reads, and of the keys and their limits.
 
     One of: ok, down, not_configured.
     """
@@ -277,7 +280,7 @@ class Coverage(Struct, frozen=True, kw_only=True):
 
 
 class Depth(Struct, frozen=True, kw_only=True):
-    """Start of the history that a tier may read."""
+    """Start of the range, where the tier's history limits it."""
 
     from_: dt.date = field(name="from")
     """First day of the range."""
@@ -292,11 +295,12 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     """A dividend record."""
 
     id: str | None = None
-    """Id of the record, unique in the service and stable; null for projected records."""
+    """Id of the record, unique in the whole service and stable over rebuilds; null for projected
+    records."""
     symbol: str
     """Canonical ticker."""
     ex_date: dt.date
-    """First day on which a buyer does not receive it."""
+    """First day on which a buyer of the share does not receive the dividend."""
     payment_date: dt.date | None = None
     """Payment date; an estimate for projected records."""
     record_date: dt.date | None = None
@@ -321,7 +325,8 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
     """
     reading: str | None = None
-    """Reading by the payment schedule; null for other types, cancelled and projected records.
+    """Reading by the payment schedule; null for dividends that are not regular, and for cancelled and
+    projected records.
 
     One of: regular, special, combined, dip.
     """
@@ -343,11 +348,11 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     split_factor: Decimal
     """adjusted_amount / amount."""
     price_factor: Decimal | None = None
-    """Multiplier of prices before ex_date; null if the dividend has no price factor."""
+    """Multiplier of prices before ex_date; null if the dividend does not adjust prices."""
     yield_at_ex: Decimal | None = None
     """Regular part of amount x payments_per_year / close before the ex-date, percent."""
     change_percent: Decimal | None = None
-    """Change of the regular part since the previous regular payment, split-adjusted, percent."""
+    """Change of the regular part against the previous regular payment, split-adjusted, percent."""
     source: str
     """Feed of the record."""
     revision: int
@@ -366,7 +371,7 @@ class ErrorBody(Struct, frozen=True, kw_only=True):
 
 
 class EtfRow(Struct, frozen=True, kw_only=True):
-    """ETF details: the stock row, then fund data. Percents in points."""
+    """ETF details: the stock row, then fund data. Percents are percent points."""
 
     symbol: str
     """Canonical ticker, for example BRK.B."""
@@ -386,13 +391,13 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and all money figures except `annual_dividend`."""
+    """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
     is_active: bool
     """True if the security still trades."""
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, carried through splits since."""
+    """Latest raw close, adjusted for the splits since its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
@@ -407,12 +412,13 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Annual dividend per share behind the headline yield, in `dividend_currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
-    exists."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
+    yields are null."""
     frequency: str | None = None
-    """Payment frequency: `none` for non-payers, `unknown` if it cannot be determined.
+    """Payment frequency. `none` is for non-payers, `unknown` for a frequency that cannot be
+    determined.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
@@ -422,10 +428,10 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of rows excluded from the figures because neighbours contradict them; `metrics` lists
-    them."""
+    """Number of rows excluded from the figures because neighbouring rows contradict them. `metrics`
+    lists these rows."""
     updated_at: dt.datetime
-    """Observation time of the newest fact behind the row."""
+    """Observation time of the newest fact from which the row is computed."""
     issuer: str | None = None
     """Issuer of the fund."""
     asset_class: str | None = None
@@ -449,9 +455,9 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     nav_date: dt.date | None = None
     """Date of the net asset value."""
     premium_discount: Decimal | None = None
-    """Close over net asset value of the same day, less one, percent."""
+    """Close / net asset value of the same day - 1, percent."""
     distribution_yield_ttm: Decimal | None = None
-    """Regular distributions of 12 months over price, percent."""
+    """Regular distributions of 12 months / price, percent."""
     sec_yield_30d: Decimal | None = None
     """SEC 30-day yield, percent."""
     is_leveraged: bool | None = None
@@ -463,11 +469,11 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     related_symbol: str | None = None
     """Underlying security of a single-stock fund."""
     holdings_count: int | None = None
-    """Number of positions in the newest snapshot."""
+    """Number of holdings in the newest snapshot."""
     holdings_as_of: dt.date | None = None
     """Date of the newest snapshot."""
     top_10_weight: Decimal | None = None
-    """Weight of the ten largest positions, percent."""
+    """Weight of the ten largest holdings, percent."""
     turnover: Decimal | None = None
     """Turnover, percent a year."""
     sector_weights: list[SectorWeight] = field(default_factory=list)
@@ -477,7 +483,7 @@ class EtfRow(Struct, frozen=True, kw_only=True):
 
 
 class ExplainedDecision(Struct, frozen=True, kw_only=True):
-    """Decision about one row, with the content that the row had at the time."""
+    """Decision about one row, with the content of the row at the time of the decision."""
 
     date: dt.date | None = None
     """Ex-date or session of the row."""
@@ -488,7 +494,7 @@ class ExplainedDecision(Struct, frozen=True, kw_only=True):
     kind: str
     """Kind of the row: price, dividend or split."""
     note: str
-    """Explanation given for the decision."""
+    """Reason that the operator gave for the decision."""
     reason: str
     """Reason code of the quarantine."""
     revoked: bool
@@ -496,9 +502,10 @@ class ExplainedDecision(Struct, frozen=True, kw_only=True):
     source: str
     """Feed of the row."""
     value: Decimal
-    """Value of the row at the time of the decision: amount a share, close, or new shares of a split."""
+    """Value of the row at the time of the decision: amount per share, close, or number of new shares
+    of a split."""
     verdict: str
-    """The decision.
+    """Verdict: release or confirm.
 
     One of: release, confirm.
     """
@@ -514,7 +521,7 @@ class ExplainedMetric(Struct, frozen=True, kw_only=True):
     observations: list[ExplainedObservation]
     """Observations that determine the value."""
     older_observations: int
-    """Number of further observations that are not listed because they are older."""
+    """Number of older observations that are not listed."""
     rounding: str
     """Rounding of the value."""
     rule: str
@@ -559,42 +566,43 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """Review decisions about quarantined rows."""
     flags: list[str]
     """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
-    `amount_basis_suspect`: The amounts before a split are probably on the shares after it. Growth
-    and streak across it are null (R37). - `amount_held`: The newest regular amount is quarantined
-    until the next one confirms or refutes it (R28). - `amount_dip`: The amount of a row is below
-    both neighbours. Growth and streak use the smaller neighbour's amount (R34). - `boundary_shift`:
-    A payment was counted in the year before or after its ex-date (R34). - `conflicting_duplicate`:
-    Rows of one payment had different amounts; the later one counts (R29). - `currency_mismatch`:
-    Dividends and prices are in different currencies, so no yield exists (R4). -
-    `declared_after_ex`: A dividend has a declaration date after its ex-date; it counts from its ex-
-    date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for which
-    no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were merged;
-    some may have the same id and revision. `explain` lists the dropped rows (R29). -
-    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: An
-    ex-date differs from the ex-date that its record date implies (R1). - `factor_skipped`: A
-    distribution has no price factor, because it is at least the close before it or in another
-    currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
-    vendor's (R5). - `inferred_special`: A row, or a part of it, counts as special by the payment
-    schedule (R34). - `latest_amount_unusual`: The latest amount is at least 3 times the median
-    before it and unconfirmed. The forward dividend uses the payment before it (R8). -
-    `near_duplicate`: Two rows with ex-dates days apart are one payment, which counts once (R34). -
-    `no_dividend_feed`: No source that covers the security carries dividends, so that its dividends
-    are unknown (R38). - `no_prev_close`: A distribution has no close before it and therefore no
-    price factor (R11). - `overdue`: The expected ex-date passed without a declaration (R19). -
-    `payment_gap`: A payment is missing in a year of growth or streak (R34). - `payment_translated`:
-    A payment is listed in two currencies; the row in the prices' currency counts (R39). -
-    `price_jump_without_split`: A price moved by a known split ratio without a split (R30). -
-    `price_level_break`: A price rose or fell by a factor of more than 3 and stayed there, without a
-    known event (R36). - `provisional`: The security has no reference record and is known only by
-    rows with its symbol. - `special_by_price`: A large regular amount contains a special, as the
-    price proves (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor
-    breaks it (R14, R35). - `split_not_in_price`: The price contradicts a split: it did not move, or
-    it moved on another session or by another factor (R36). - `streak_seeded`: The increase streak
-    contains years of an operator's seed; the payment streak counts the data only (R14). -
-    `ttm_incomplete`: The trailing year is only partly covered (R7). - `ttm_payment_count_unusual`:
-    The number of payments in the trailing year differs from the frequency (R7). - `unknown_type`: A
-    distribution of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is
-    above 25 % (R18)."""
+    `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth
+    and streak across the split are null (R37). - `amount_held`: The newest regular amount is
+    quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: The amount of a
+    row is below both neighbouring amounts. Growth and streak use the smaller of them (R34). -
+    `boundary_shift`: A payment counts in the year before or after the year of its ex-date (R34). -
+    `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
+    - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null
+    (R4). - `declared_after_ex`: A dividend has a declaration date after its ex-date. It counts from
+    its ex-date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for
+    which no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were
+    merged; some may have the same id and revision. `explain` lists the dropped rows (R29). -
+    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: The
+    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
+    `factor_skipped`: A distribution does not adjust prices, because it is at least the close before
+    it or in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
+    overruled the vendor's frequency (R5). - `inferred_special`: The payment schedule counts a row,
+    or a part of a row, as special (R34). - `latest_amount_unusual`: The latest amount is at least 3
+    times the median of the amounts before it, and not confirmed. The forward dividend uses the
+    payment before it (R8). - `near_duplicate`: Two rows with ex-dates a few days apart are one
+    payment, which counts once (R34). - `no_dividend_feed`: No source that covers the security
+    carries dividends. Its dividends are therefore unknown (R38). - `no_prev_close`: A distribution
+    does not adjust prices, because no close before it is known (R11). - `overdue`: The expected ex-
+    date passed without a declaration (R19). - `payment_gap`: A payment is missing in a year of
+    growth or streak (R34). - `payment_translated`: A payment is listed in two currencies; the row
+    in the prices' currency counts (R39). - `price_jump_without_split`: A price moved by a known
+    split ratio, but no split is known (R30). - `price_level_break`: A price rose or fell by a
+    factor of more than 3 and did not return, without a known event (R36). - `provisional`: The
+    security has no reference record. Only rows with its symbol are known. - `special_by_price`: A
+    large regular amount contains a special part, as the price fall proves (R28). -
+    `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35). -
+    `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another
+    session or by another factor (R36). - `streak_seeded`: The increase streak contains years of an
+    operator's seed. The payment streak counts only years in the data (R14). - `ttm_incomplete`: The
+    data cover only a part of the trailing year (R7). - `ttm_payment_count_unusual`: The number of
+    payments in the trailing year differs from the frequency (R7). - `unknown_type`: A distribution
+    of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is above 25 %
+    (R18)."""
     frequency_source: str | None = None
     """Origin of the frequency: `inferred` or `vendor`; null without regular dividends."""
     method_version: str
@@ -602,7 +610,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     metrics: list[ExplainedMetric]
     """One entry per metric, in the order of the metrics row."""
     older_unused: int
-    """Number of further unused observations that are not listed because they are older."""
+    """Number of older unused observations that are not listed."""
     payout_basis: str | None = None
     """Denominator of the payout ratio: `eps` or `ffo`; null for funds."""
     payout_status: str
@@ -622,7 +630,7 @@ class FeatureNotAvailableBody(Struct, frozen=True, kw_only=True):
     code: str
     """Stable error code for programs."""
     current_tier: str
-    """Tier of the account that owns the key.
+    """Tier of the account to which the key belongs.
 
     One of: free, starter, premium, professional.
     """
@@ -637,7 +645,8 @@ class FeatureNotAvailableBody(Struct, frozen=True, kw_only=True):
 
 
 class FundamentalsRow(Struct, frozen=True, kw_only=True):
-    """Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent."""
+    """Fundamentals. Money is in `reported_currency`, ratios are plain numbers, margins and payouts are
+    in percent."""
 
     symbol: str
     """Canonical ticker."""
@@ -668,7 +677,7 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     forward_pe: Decimal | None = None
     """Price over expected EPS."""
     peg_ratio: Decimal | None = None
-    """P/E over growth."""
+    """P/E over earnings growth."""
     pb_ratio: Decimal | None = None
     """Price over book value."""
     ps_ratio: Decimal | None = None
@@ -712,11 +721,11 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     fiscal_period_end: dt.date | None = None
     """End of the newest fiscal period."""
     reported_currency: str | None = None
-    """ISO 4217 currency of the money."""
+    """ISO 4217 currency of the money figures."""
     as_of: dt.date | None = None
     """Date of the figures."""
     updated_at: dt.datetime
-    """Observation time of the newest fact behind the row."""
+    """Observation time of the newest fact from which the row is computed."""
 
 
 class Health(Struct, frozen=True, kw_only=True):
@@ -741,38 +750,38 @@ class HealthAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Holding(Struct, frozen=True, kw_only=True):
-    """One position of a fund."""
+    """One holding of a fund."""
 
     etf_symbol: str
     """Canonical ticker of the fund."""
     rank: int
     """Rank by weight, from 1."""
     symbol: str | None = None
-    """Canonical ticker of the position."""
+    """Canonical ticker of the holding; null without a ticker."""
     name: str
-    """Name of the position."""
+    """Name of the holding."""
     asset_type: str | None = None
-    """Asset type, as the issuer names it."""
+    """Asset type in the words of the issuer."""
     weight: Decimal
     """Weight in the fund, percent."""
     shares: Decimal | None = None
     """Number of shares."""
     market_value: Decimal | None = None
-    """Market value of the position, in `currency`."""
+    """Market value of the holding, in `currency`."""
     currency: str | None = None
-    """ISO 4217."""
+    """ISO 4217 currency of the market value."""
     isin: str | None = None
-    """ISIN of the position."""
+    """ISIN of the holding."""
     cusip: str | None = None
-    """CUSIP of the position."""
+    """CUSIP of the holding."""
     figi: str | None = None
-    """Financial instrument global identifier of the position."""
+    """Financial instrument global identifier of the holding."""
     sector: str | None = None
-    """Sector name of the position."""
+    """Sector name of the holding."""
     country: str | None = None
-    """Country of the position."""
+    """Country of the holding."""
     dividend_yield: Decimal | None = None
-    """Headline dividend yield of the position, percent."""
+    """Headline dividend yield of the holding, percent."""
     yield_contribution: Decimal | None = None
     """weight x dividend_yield / 100, percent points."""
     as_of: dt.date
@@ -780,45 +789,45 @@ class Holding(Struct, frozen=True, kw_only=True):
 
 
 class HoldingsAnswer(Struct, frozen=True, kw_only=True):
-    """A page of positions."""
+    """A page of holdings."""
 
     data: list[Holding]
-    """The positions of the page, in order."""
+    """Holdings of the page, in order."""
     meta: HoldingsMeta
     """Data version and warnings of the page."""
 
 
 class HoldingsMeta(Struct, frozen=True, kw_only=True):
-    """Data version and totals of a page of positions; `as_of` is the day of the snapshot."""
+    """Data version and totals of a page of holdings. `as_of` is the day of the snapshot."""
 
     as_of: dt.date | None = None
-    """The market's as-of date: the newest session applied."""
+    """As-of date of the market: the newest session in the data."""
     count: int
-    """Rows on this page."""
+    """Number of rows on this page."""
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits the range."""
+    """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
+    """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
-    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
-    the served generation changes."""
+    response. All pages of a list have the same value. Omitted if the endpoint does not support
+    `updated_since`, and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on the current day."""
+    """Current day of the service. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     stale: bool
     """True if the snapshot is more than 100 days older than the market's as-of date."""
     weight_total: Decimal | None = None
-    """Sum of all weights of the snapshot, percent."""
+    """Sum of the weights of all holdings in the snapshot, percent."""
 
 
 class Identifiers(Struct, frozen=True, kw_only=True):
@@ -842,9 +851,9 @@ class Industry(Struct, frozen=True, kw_only=True):
     industry: str
     """Industry name."""
     median_yield: Decimal | None = None
-    """Median headline yield of its payers, percent."""
+    """Median headline yield of the payers of the industry, percent."""
     stock_count: int
-    """Active listed stocks."""
+    """Number of active listed stocks."""
 
 
 class InvalidParameter(Struct, frozen=True, kw_only=True):
@@ -857,7 +866,7 @@ class InvalidParameter(Struct, frozen=True, kw_only=True):
 
 
 class InvalidParameterBody(Struct, frozen=True, kw_only=True):
-    """Error response for invalid parameters, with all of them."""
+    """Error response for invalid parameters. It lists all of them."""
 
     allowed: Any | None = None
     """Accepted values of the first invalid parameter: words or bounds."""
@@ -872,12 +881,12 @@ class InvalidParameterBody(Struct, frozen=True, kw_only=True):
 
 
 class LastDividend(Struct, frozen=True, kw_only=True):
-    """The newest regular or special distribution whose ex-date is not in the future."""
+    """The newest regular or special distribution with an ex-date that is not in the future."""
 
     amount: Decimal
     """Amount per share as declared."""
     ex_date: dt.date
-    """First day on which a buyer did not receive it."""
+    """First day on which a buyer of the share did not receive the distribution."""
     payment_date: dt.date | None = None
     """Payment date, if known."""
     type: str
@@ -896,13 +905,13 @@ class LatestPrice(Struct, frozen=True, kw_only=True):
     exchange: str | None = None
     """Market identifier code."""
     currency: str | None = None
-    """ISO 4217."""
+    """ISO 4217 currency of every price."""
     previous_close: Decimal | None = None
     """Close of the session before this bar, on today's share basis."""
     age_sessions: int
-    """Sessions since this bar; 0 for the newest session."""
+    """Number of sessions since this bar; 0 for the newest session."""
     date: dt.date
-    """Session; the last one of the period."""
+    """Session, or last session of the period."""
     open: Decimal | None = None
     """First price of the period."""
     high: Decimal | None = None
@@ -910,7 +919,7 @@ class LatestPrice(Struct, frozen=True, kw_only=True):
     low: Decimal | None = None
     """Lowest price."""
     close: Decimal
-    """Last price."""
+    """Last price of the period."""
     volume: int | None = None
     """Shares traded."""
     vwap: Decimal | None = None
@@ -918,21 +927,21 @@ class LatestPrice(Struct, frozen=True, kw_only=True):
     trade_count: int | None = None
     """Number of trades."""
     raw_close: Decimal
-    """Last price as traded."""
+    """Last price of the period as traded."""
     adj_close: Decimal
-    """Last price adjusted for splits and dividends (R11)."""
+    """Last price of the period, adjusted for splits and dividends (R11)."""
     split_factor: Decimal
     """Multiplier of a raw price for the splits and spin-offs up to today."""
     total_factor: Decimal
-    """Multiplier of the raw close that gives adj_close."""
+    """Multiplier that converts raw_close to adj_close."""
     dividend: Decimal | None = None
     """Cash per share with an ex-date in the period, as declared."""
     split_ratio: Decimal | None = None
-    """New shares per old share in the period."""
+    """New shares per old share for the splits of the period."""
     change: Decimal | None = None
-    """Change of the close against the session before the period."""
+    """Change of the close since the last session before the period."""
     change_percent: Decimal | None = None
-    """Change of the close against the session before the period, percent."""
+    """Change of the close since the last session before the period, percent."""
 
 
 class LimitedBody(Struct, frozen=True, kw_only=True):
@@ -954,33 +963,33 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of a page."""
 
     as_of: dt.date | None = None
-    """The market's as-of date: the newest session applied."""
+    """As-of date of the market: the newest session in the data."""
     count: int
-    """Rows on this page."""
+    """Number of rows on this page."""
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits the range."""
+    """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
+    """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
-    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
-    the served generation changes."""
+    response. All pages of a list have the same value. Omitted if the endpoint does not support
+    `updated_since`, and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on the current day."""
+    """Current day of the service. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
 
 
 class ListCalendarRow(Struct, frozen=True, kw_only=True):
-    """A page of a list."""
+    """Response with a page of a list."""
 
     data: list[CalendarRow]
     """The rows of the page, in order."""
@@ -989,7 +998,7 @@ class ListCalendarRow(Struct, frozen=True, kw_only=True):
 
 
 class ListDividendRow(Struct, frozen=True, kw_only=True):
-    """A page of a list."""
+    """Response with a page of a list."""
 
     data: list[DividendRow]
     """The rows of the page, in order."""
@@ -998,7 +1007,7 @@ class ListDividendRow(Struct, frozen=True, kw_only=True):
 
 
 class ListEtfRow(Struct, frozen=True, kw_only=True):
-    """A page of a list."""
+    """Response with a page of a list."""
 
     data: list[EtfRow]
     """The rows of the page, in order."""
@@ -1007,7 +1016,7 @@ class ListEtfRow(Struct, frozen=True, kw_only=True):
 
 
 class ListSearchResult(Struct, frozen=True, kw_only=True):
-    """A page of a list."""
+    """Response with a page of a list."""
 
     data: list[SearchResult]
     """The rows of the page, in order."""
@@ -1016,7 +1025,7 @@ class ListSearchResult(Struct, frozen=True, kw_only=True):
 
 
 class ListSectorRow(Struct, frozen=True, kw_only=True):
-    """A page of a list."""
+    """Response with a page of a list."""
 
     data: list[SectorRow]
     """The rows of the page, in order."""
@@ -1025,7 +1034,7 @@ class ListSectorRow(Struct, frozen=True, kw_only=True):
 
 
 class ListSecurityEvent(Struct, frozen=True, kw_only=True):
-    """A page of a list."""
+    """Response with a page of a list."""
 
     data: list[SecurityEvent]
     """The rows of the page, in order."""
@@ -1034,7 +1043,7 @@ class ListSecurityEvent(Struct, frozen=True, kw_only=True):
 
 
 class ListSplitRow(Struct, frozen=True, kw_only=True):
-    """A page of a list."""
+    """Response with a page of a list."""
 
     data: list[SplitRow]
     """The rows of the page, in order."""
@@ -1043,7 +1052,7 @@ class ListSplitRow(Struct, frozen=True, kw_only=True):
 
 
 class ListStockRow(Struct, frozen=True, kw_only=True):
-    """A page of a list."""
+    """Response with a page of a list."""
 
     data: list[StockRow]
     """The rows of the page, in order."""
@@ -1055,7 +1064,7 @@ class MarketPrices(Struct, frozen=True, kw_only=True):
     """A page of the market's bars."""
 
     data: list[PriceRow]
-    """The bars of the page, by symbol and day."""
+    """Bars of the page, by symbol and day."""
     meta: MarketPricesMeta
     """Data version and warnings of the page."""
 
@@ -1064,27 +1073,27 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     """Data version, range and basis of a page of the market's bars."""
 
     as_of: dt.date | None = None
-    """The market's as-of date: the newest session applied."""
+    """As-of date of the market: the newest session in the data."""
     count: int
-    """Rows on this page."""
+    """Number of rows on this page."""
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits the range."""
+    """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
+    """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
-    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
-    the served generation changes."""
+    response. All pages of a list have the same value. Omitted if the endpoint does not support
+    `updated_since`, and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on the current day."""
+    """Current day of the service. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     adjustment: str
@@ -1099,7 +1108,7 @@ class Meta(Struct, frozen=True, kw_only=True):
     """Data version and warnings of a response with one resource."""
 
     as_of: dt.date | None = None
-    """The market's as-of date: the newest session applied."""
+    """As-of date of the market: the newest session in the data."""
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     warnings: list[Warning] = field(default_factory=list)
@@ -1107,19 +1116,20 @@ class Meta(Struct, frozen=True, kw_only=True):
 
 
 class Metrics(Struct, frozen=True, kw_only=True):
-    """Dividend metrics as of a market date. Amounts per share in `currency`, percents in points."""
+    """Dividend metrics as of a market date. Amounts are per share in `currency`, percents are percent
+    points."""
 
     symbol: str
     """Canonical ticker."""
     currency: str
-    """ISO 4217 currency of the dividends and all figures computed from them."""
+    """ISO 4217 currency of the dividends and of all figures computed from them."""
     price_currency: str
-    """ISO 4217 currency of `price`. If the dividends have another currency, no yield exists
+    """ISO 4217 currency of `price`. If the dividends have another currency, all yields are null
     (`currency_mismatch`)."""
     as_of: dt.date
     """Market date of the metrics."""
     price: Decimal | None = None
-    """Latest raw close in `price_currency`, carried through splits since."""
+    """Latest raw close in `price_currency`, adjusted for the splits since its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     dividend_status: str
@@ -1130,7 +1140,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
     dps_ttm: Decimal | None = None
     """Regular dividends with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
-    """Regular and special dividends, capital gains included, with an ex-date in the last 12 months."""
+    """Regular and special dividends, including capital gains, with an ex-date in the last 12 months."""
     dps_forward: Decimal | None = None
     """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
     delisted securities."""
@@ -1161,8 +1171,8 @@ class Metrics(Struct, frozen=True, kw_only=True):
     ttm_payment_count: int
     """Number of regular ex-dates in the TTM window."""
     ttm_complete: bool
-    """True if the data cover the whole TTM window. False if the security is listed, or its data begin,
-    less than 12 months ago. Nothing is annualised."""
+    """True if the data cover the whole TTM window. False if the listing or the data began less than 12
+    months ago. Incomplete figures are not annualised."""
     frequency: str
     """Payment frequency (R5).
 
@@ -1172,7 +1182,8 @@ class Metrics(Struct, frozen=True, kw_only=True):
     payments_per_year: int | None = None
     """Payments a year; null when irregular, none or unknown."""
     payout_ratio: Decimal | None = None
-    """TTM regular dividends over TTM diluted EPS (FFO for real estate), percent (R17)."""
+    """Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate,
+    funds from operations replace earnings."""
     fcf_payout_ratio: Decimal | None = None
     """Dividends paid over free cash flow, percent (R17)."""
     dividend_cover: Decimal | None = None
@@ -1188,12 +1199,12 @@ class Metrics(Struct, frozen=True, kw_only=True):
     increase_streak_years: int
     """Consecutive years of increases (R14)."""
     streak_lower_bound: bool
-    """True if the streak may be longer than the data."""
+    """True if the streak may be longer than the data show."""
     streak_at_risk: bool
     """True if the forward dividend is below the total of the last complete year."""
     payment_streak_years: int
-    """Consecutive years with a regular payment in the data. It may be less than a seeded increase
-    streak (`streak_seeded`)."""
+    """Consecutive years with a regular payment in the data. The number can be less than a seeded
+    increase streak (`streak_seeded`)."""
     streak_started: int | None = None
     """First year of the increase streak."""
     latest_increase_date: dt.date | None = None
@@ -1205,15 +1216,15 @@ class Metrics(Struct, frozen=True, kw_only=True):
     cuts_10y: int
     """Number of cuts of the regular rate in ten years."""
     first_payment_date: dt.date | None = None
-    """First regular ex-date known."""
+    """First known regular ex-date."""
     payment_count: int
     """Number of known regular ex-dates up to the as-of date."""
     is_dividend_aristocrat: bool
-    """S&P Dividend Aristocrat by rule (R15)."""
+    """True if the security meets the rules for an S&P Dividend Aristocrat (R15)."""
     is_dividend_king: bool
-    """Dividend King: 50 years or more."""
+    """True for a Dividend King: an increase streak of 50 years or more."""
     tier: str | None = None
-    """champion 25+, contender 10-24, challenger 5-9 years.
+    """Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years.
 
     One of: champion, contender, challenger.
     """
@@ -1222,14 +1233,14 @@ class Metrics(Struct, frozen=True, kw_only=True):
     chowder_number: Decimal | None = None
     """Forward yield plus five-year growth (R16)."""
     chowder_pass: bool | None = None
-    """True if the Chowder number passes its threshold."""
+    """True if the Chowder number reaches its threshold."""
     safety: str | None = None
     """Safety label (R18).
 
     One of: safe, borderline, unsafe.
     """
     yield_trap_risk: bool | None = None
-    """True if the yield looks like a trap (R18)."""
+    """True if the yield is probably a trap (R18)."""
     total_return_1y: Decimal | None = None
     """Total return of one year, percent (R12)."""
     total_return_5y: Decimal | None = None
@@ -1240,65 +1251,67 @@ class Metrics(Struct, frozen=True, kw_only=True):
     """Beta of 60 monthly returns against the benchmark (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
     """Split-adjusted regular dividends by calendar year. Years that begin before the history of the
-    tier are left out."""
+    caller's tier are left out."""
     flags: list[str] = field(default_factory=list)
     """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
-    `amount_basis_suspect`: The amounts before a split are probably on the shares after it. Growth
-    and streak across it are null (R37). - `amount_held`: The newest regular amount is quarantined
-    until the next one confirms or refutes it (R28). - `amount_dip`: The amount of a row is below
-    both neighbours. Growth and streak use the smaller neighbour's amount (R34). - `boundary_shift`:
-    A payment was counted in the year before or after its ex-date (R34). - `conflicting_duplicate`:
-    Rows of one payment had different amounts; the later one counts (R29). - `currency_mismatch`:
-    Dividends and prices are in different currencies, so no yield exists (R4). -
-    `declared_after_ex`: A dividend has a declaration date after its ex-date; it counts from its ex-
-    date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for which
-    no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were merged;
-    some may have the same id and revision. `explain` lists the dropped rows (R29). -
-    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: An
-    ex-date differs from the ex-date that its record date implies (R1). - `factor_skipped`: A
-    distribution has no price factor, because it is at least the close before it or in another
-    currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
-    vendor's (R5). - `inferred_special`: A row, or a part of it, counts as special by the payment
-    schedule (R34). - `latest_amount_unusual`: The latest amount is at least 3 times the median
-    before it and unconfirmed. The forward dividend uses the payment before it (R8). -
-    `near_duplicate`: Two rows with ex-dates days apart are one payment, which counts once (R34). -
-    `no_dividend_feed`: No source that covers the security carries dividends, so that its dividends
-    are unknown (R38). - `no_prev_close`: A distribution has no close before it and therefore no
-    price factor (R11). - `overdue`: The expected ex-date passed without a declaration (R19). -
-    `payment_gap`: A payment is missing in a year of growth or streak (R34). - `payment_translated`:
-    A payment is listed in two currencies; the row in the prices' currency counts (R39). -
-    `price_jump_without_split`: A price moved by a known split ratio without a split (R30). -
-    `price_level_break`: A price rose or fell by a factor of more than 3 and stayed there, without a
-    known event (R36). - `provisional`: The security has no reference record and is known only by
-    rows with its symbol. - `special_by_price`: A large regular amount contains a special, as the
-    price proves (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor
-    breaks it (R14, R35). - `split_not_in_price`: The price contradicts a split: it did not move, or
-    it moved on another session or by another factor (R36). - `streak_seeded`: The increase streak
-    contains years of an operator's seed; the payment streak counts the data only (R14). -
-    `ttm_incomplete`: The trailing year is only partly covered (R7). - `ttm_payment_count_unusual`:
-    The number of payments in the trailing year differs from the frequency (R7). - `unknown_type`: A
-    distribution of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is
-    above 25 % (R18)."""
+    `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth
+    and streak across the split are null (R37). - `amount_held`: The newest regular amount is
+    quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: The amount of a
+    row is below both neighbouring amounts. Growth and streak use the smaller of them (R34). -
+    `boundary_shift`: A payment counts in the year before or after the year of its ex-date (R34). -
+    `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
+    - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null
+    (R4). - `declared_after_ex`: A dividend has a declaration date after its ex-date. It counts from
+    its ex-date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for
+    which no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were
+    merged; some may have the same id and revision. `explain` lists the dropped rows (R29). -
+    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: The
+    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
+    `factor_skipped`: A distribution does not adjust prices, because it is at least the close before
+    it or in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
+    overruled the vendor's frequency (R5). - `inferred_special`: The payment schedule counts a row,
+    or a part of a row, as special (R34). - `latest_amount_unusual`: The latest amount is at least 3
+    times the median of the amounts before it, and not confirmed. The forward dividend uses the
+    payment before it (R8). - `near_duplicate`: Two rows with ex-dates a few days apart are one
+    payment, which counts once (R34). - `no_dividend_feed`: No source that covers the security
+    carries dividends. Its dividends are therefore unknown (R38). - `no_prev_close`: A distribution
+    does not adjust prices, because no close before it is known (R11). - `overdue`: The expected ex-
+    date passed without a declaration (R19). - `payment_gap`: A payment is missing in a year of
+    growth or streak (R34). - `payment_translated`: A payment is listed in two currencies; the row
+    in the prices' currency counts (R39). - `price_jump_without_split`: A price moved by a known
+    split ratio, but no split is known (R30). - `price_level_break`: A price rose or fell by a
+    factor of more than 3 and did not return, without a known event (R36). - `provisional`: The
+    security has no reference record. Only rows with its symbol are known. - `special_by_price`: A
+    large regular amount contains a special part, as the price fall proves (R28). -
+    `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35). -
+    `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another
+    session or by another factor (R36). - `streak_seeded`: The increase streak contains years of an
+    operator's seed. The payment streak counts only years in the data (R14). - `ttm_incomplete`: The
+    data cover only a part of the trailing year (R7). - `ttm_payment_count_unusual`: The number of
+    payments in the trailing year differs from the frequency (R7). - `unknown_type`: A distribution
+    of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is above 25 %
+    (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
-    """Rows excluded from the figures (quarantined), with the reason, within the tier's depth."""
+    """Rows excluded from the figures (quarantined), with the reason. Rows before the history of the
+    caller's tier are left out."""
     method_version: str
     """Version of the rules."""
 
 
 class MetricsAnswer(Struct, frozen=True, kw_only=True):
-    """Metrics, and with `explain=true` their derivation."""
+    """Metrics. With `explain=true`, also their derivation."""
 
     symbol: str
     """Canonical ticker."""
     currency: str
-    """ISO 4217 currency of the dividends and all figures computed from them."""
+    """ISO 4217 currency of the dividends and of all figures computed from them."""
     price_currency: str
-    """ISO 4217 currency of `price`. If the dividends have another currency, no yield exists
+    """ISO 4217 currency of `price`. If the dividends have another currency, all yields are null
     (`currency_mismatch`)."""
     as_of: dt.date
     """Market date of the metrics."""
     price: Decimal | None = None
-    """Latest raw close in `price_currency`, carried through splits since."""
+    """Latest raw close in `price_currency`, adjusted for the splits since its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     dividend_status: str
@@ -1309,7 +1322,7 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     dps_ttm: Decimal | None = None
     """Regular dividends with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
-    """Regular and special dividends, capital gains included, with an ex-date in the last 12 months."""
+    """Regular and special dividends, including capital gains, with an ex-date in the last 12 months."""
     dps_forward: Decimal | None = None
     """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
     delisted securities."""
@@ -1340,8 +1353,8 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     ttm_payment_count: int
     """Number of regular ex-dates in the TTM window."""
     ttm_complete: bool
-    """True if the data cover the whole TTM window. False if the security is listed, or its data begin,
-    less than 12 months ago. Nothing is annualised."""
+    """True if the data cover the whole TTM window. False if the listing or the data began less than 12
+    months ago. Incomplete figures are not annualised."""
     frequency: str
     """Payment frequency (R5).
 
@@ -1351,7 +1364,8 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     payments_per_year: int | None = None
     """Payments a year; null when irregular, none or unknown."""
     payout_ratio: Decimal | None = None
-    """TTM regular dividends over TTM diluted EPS (FFO for real estate), percent (R17)."""
+    """Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate,
+    funds from operations replace earnings."""
     fcf_payout_ratio: Decimal | None = None
     """Dividends paid over free cash flow, percent (R17)."""
     dividend_cover: Decimal | None = None
@@ -1367,12 +1381,12 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     increase_streak_years: int
     """Consecutive years of increases (R14)."""
     streak_lower_bound: bool
-    """True if the streak may be longer than the data."""
+    """True if the streak may be longer than the data show."""
     streak_at_risk: bool
     """True if the forward dividend is below the total of the last complete year."""
     payment_streak_years: int
-    """Consecutive years with a regular payment in the data. It may be less than a seeded increase
-    streak (`streak_seeded`)."""
+    """Consecutive years with a regular payment in the data. The number can be less than a seeded
+    increase streak (`streak_seeded`)."""
     streak_started: int | None = None
     """First year of the increase streak."""
     latest_increase_date: dt.date | None = None
@@ -1384,15 +1398,15 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     cuts_10y: int
     """Number of cuts of the regular rate in ten years."""
     first_payment_date: dt.date | None = None
-    """First regular ex-date known."""
+    """First known regular ex-date."""
     payment_count: int
     """Number of known regular ex-dates up to the as-of date."""
     is_dividend_aristocrat: bool
-    """S&P Dividend Aristocrat by rule (R15)."""
+    """True if the security meets the rules for an S&P Dividend Aristocrat (R15)."""
     is_dividend_king: bool
-    """Dividend King: 50 years or more."""
+    """True for a Dividend King: an increase streak of 50 years or more."""
     tier: str | None = None
-    """champion 25+, contender 10-24, challenger 5-9 years.
+    """Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years.
 
     One of: champion, contender, challenger.
     """
@@ -1401,14 +1415,14 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     chowder_number: Decimal | None = None
     """Forward yield plus five-year growth (R16)."""
     chowder_pass: bool | None = None
-    """True if the Chowder number passes its threshold."""
+    """True if the Chowder number reaches its threshold."""
     safety: str | None = None
     """Safety label (R18).
 
     One of: safe, borderline, unsafe.
     """
     yield_trap_risk: bool | None = None
-    """True if the yield looks like a trap (R18)."""
+    """True if the yield is probably a trap (R18)."""
     total_return_1y: Decimal | None = None
     """Total return of one year, percent (R12)."""
     total_return_5y: Decimal | None = None
@@ -1419,64 +1433,67 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     """Beta of 60 monthly returns against the benchmark (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
     """Split-adjusted regular dividends by calendar year. Years that begin before the history of the
-    tier are left out."""
+    caller's tier are left out."""
     flags: list[str] = field(default_factory=list)
     """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
-    `amount_basis_suspect`: The amounts before a split are probably on the shares after it. Growth
-    and streak across it are null (R37). - `amount_held`: The newest regular amount is quarantined
-    until the next one confirms or refutes it (R28). - `amount_dip`: The amount of a row is below
-    both neighbours. Growth and streak use the smaller neighbour's amount (R34). - `boundary_shift`:
-    A payment was counted in the year before or after its ex-date (R34). - `conflicting_duplicate`:
-    Rows of one payment had different amounts; the later one counts (R29). - `currency_mismatch`:
-    Dividends and prices are in different currencies, so no yield exists (R4). -
-    `declared_after_ex`: A dividend has a declaration date after its ex-date; it counts from its ex-
-    date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for which
-    no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were merged;
-    some may have the same id and revision. `explain` lists the dropped rows (R29). -
-    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: An
-    ex-date differs from the ex-date that its record date implies (R1). - `factor_skipped`: A
-    distribution has no price factor, because it is at least the close before it or in another
-    currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
-    vendor's (R5). - `inferred_special`: A row, or a part of it, counts as special by the payment
-    schedule (R34). - `latest_amount_unusual`: The latest amount is at least 3 times the median
-    before it and unconfirmed. The forward dividend uses the payment before it (R8). -
-    `near_duplicate`: Two rows with ex-dates days apart are one payment, which counts once (R34). -
-    `no_dividend_feed`: No source that covers the security carries dividends, so that its dividends
-    are unknown (R38). - `no_prev_close`: A distribution has no close before it and therefore no
-    price factor (R11). - `overdue`: The expected ex-date passed without a declaration (R19). -
-    `payment_gap`: A payment is missing in a year of growth or streak (R34). - `payment_translated`:
-    A payment is listed in two currencies; the row in the prices' currency counts (R39). -
-    `price_jump_without_split`: A price moved by a known split ratio without a split (R30). -
-    `price_level_break`: A price rose or fell by a factor of more than 3 and stayed there, without a
-    known event (R36). - `provisional`: The security has no reference record and is known only by
-    rows with its symbol. - `special_by_price`: A large regular amount contains a special, as the
-    price proves (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor
-    breaks it (R14, R35). - `split_not_in_price`: The price contradicts a split: it did not move, or
-    it moved on another session or by another factor (R36). - `streak_seeded`: The increase streak
-    contains years of an operator's seed; the payment streak counts the data only (R14). -
-    `ttm_incomplete`: The trailing year is only partly covered (R7). - `ttm_payment_count_unusual`:
-    The number of payments in the trailing year differs from the frequency (R7). - `unknown_type`: A
-    distribution of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is
-    above 25 % (R18)."""
+    `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth
+    and streak across the split are null (R37). - `amount_held`: The newest regular amount is
+    quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: The amount of a
+    row is below both neighbouring amounts. Growth and streak use the smaller of them (R34). -
+    `boundary_shift`: A payment counts in the year before or after the year of its ex-date (R34). -
+    `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
+    - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null
+    (R4). - `declared_after_ex`: A dividend has a declaration date after its ex-date. It counts from
+    its ex-date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for
+    which no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were
+    merged; some may have the same id and revision. `explain` lists the dropped rows (R29). -
+    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: The
+    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
+    `factor_skipped`: A distribution does not adjust prices, because it is at least the close before
+    it or in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
+    overruled the vendor's frequency (R5). - `inferred_special`: The payment schedule counts a row,
+    or a part of a row, as special (R34). - `latest_amount_unusual`: The latest amount is at least 3
+    times the median of the amounts before it, and not confirmed. The forward dividend uses the
+    payment before it (R8). - `near_duplicate`: Two rows with ex-dates a few days apart are one
+    payment, which counts once (R34). - `no_dividend_feed`: No source that covers the security
+    carries dividends. Its dividends are therefore unknown (R38). - `no_prev_close`: A distribution
+    does not adjust prices, because no close before it is known (R11). - `overdue`: The expected ex-
+    date passed without a declaration (R19). - `payment_gap`: A payment is missing in a year of
+    growth or streak (R34). - `payment_translated`: A payment is listed in two currencies; the row
+    in the prices' currency counts (R39). - `price_jump_without_split`: A price moved by a known
+    split ratio, but no split is known (R30). - `price_level_break`: A price rose or fell by a
+    factor of more than 3 and did not return, without a known event (R36). - `provisional`: The
+    security has no reference record. Only rows with its symbol are known. - `special_by_price`: A
+    large regular amount contains a special part, as the price fall proves (R28). -
+    `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35). -
+    `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another
+    session or by another factor (R36). - `streak_seeded`: The increase streak contains years of an
+    operator's seed. The payment streak counts only years in the data (R14). - `ttm_incomplete`: The
+    data cover only a part of the trailing year (R7). - `ttm_payment_count_unusual`: The number of
+    payments in the trailing year differs from the frequency (R7). - `unknown_type`: A distribution
+    of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is above 25 %
+    (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
-    """Rows excluded from the figures (quarantined), with the reason, within the tier's depth."""
+    """Rows excluded from the figures (quarantined), with the reason. Rows before the history of the
+    caller's tier are left out."""
     method_version: str
     """Version of the rules."""
     explanation: Explanation | None = None
-    """With `explain=true`: the observations, choices and formulas behind the figures."""
+    """With `explain=true`: the observations, choices and formulas from which the figures follow."""
 
 
 class NextDividend(Struct, frozen=True, kw_only=True):
     """The next ex-dividend date."""
 
     amount: Decimal | None = None
-    """Amount per share as declared; an estimate for a projected date."""
+    """Amount per share as declared; an estimate for a projected ex-date."""
     ex_date: dt.date
-    """First day on which a buyer does not receive it."""
+    """First day on which a buyer of the share does not receive the dividend."""
     payment_date: dt.date | None = None
-    """Payment date, if known; an estimate for a projected date."""
+    """Payment date, if known; an estimate for a projected ex-date."""
     status: str
-    """Status: for `declared` the amount and payment date are declared, otherwise estimated.
+    """Status of the ex-date. For `declared`, amount and payment date are declared too; otherwise they
+    are estimates.
 
     One of: declared, projected.
     """
@@ -1507,18 +1524,18 @@ class Payer(Struct, frozen=True, kw_only=True):
 
 
 class PricePoint(Struct, frozen=True, kw_only=True):
-    """A price bar. open, high, low, close, volume, vwap and change are on the requested basis."""
+    """A price bar. Open, high, low, close, volume, vwap and change are on the requested basis."""
 
     adj_close: Decimal
-    """Last price adjusted for splits and dividends (R11)."""
+    """Last price of the period, adjusted for splits and dividends (R11)."""
     change: Decimal | None = None
-    """Change of the close against the session before the period."""
+    """Change of the close since the last session before the period."""
     change_percent: Decimal | None = None
-    """Change of the close against the session before the period, percent."""
+    """Change of the close since the last session before the period, percent."""
     close: Decimal
-    """Last price."""
+    """Last price of the period."""
     date: dt.date
-    """Session; the last one of the period."""
+    """Session, or last session of the period."""
     dividend: Decimal | None = None
     """Cash per share with an ex-date in the period, as declared."""
     high: Decimal | None = None
@@ -1528,13 +1545,13 @@ class PricePoint(Struct, frozen=True, kw_only=True):
     open: Decimal | None = None
     """First price of the period."""
     raw_close: Decimal
-    """Last price as traded."""
+    """Last price of the period as traded."""
     split_factor: Decimal
     """Multiplier of a raw price for the splits and spin-offs up to today."""
     split_ratio: Decimal | None = None
-    """New shares per old share in the period."""
+    """New shares per old share for the splits of the period."""
     total_factor: Decimal
-    """Multiplier of the raw close that gives adj_close."""
+    """Multiplier that converts raw_close to adj_close."""
     trade_count: int | None = None
     """Number of trades."""
     volume: int | None = None
@@ -1551,7 +1568,7 @@ class PriceRow(Struct, frozen=True, kw_only=True):
     currency: str | None = None
     """ISO 4217 currency of every price."""
     date: dt.date
-    """Session; the last one of the period."""
+    """Session, or last session of the period."""
     open: Decimal | None = None
     """First price of the period."""
     high: Decimal | None = None
@@ -1559,7 +1576,7 @@ class PriceRow(Struct, frozen=True, kw_only=True):
     low: Decimal | None = None
     """Lowest price."""
     close: Decimal
-    """Last price."""
+    """Last price of the period."""
     volume: int | None = None
     """Shares traded."""
     vwap: Decimal | None = None
@@ -1567,28 +1584,28 @@ class PriceRow(Struct, frozen=True, kw_only=True):
     trade_count: int | None = None
     """Number of trades."""
     raw_close: Decimal
-    """Last price as traded."""
+    """Last price of the period as traded."""
     adj_close: Decimal
-    """Last price adjusted for splits and dividends (R11)."""
+    """Last price of the period, adjusted for splits and dividends (R11)."""
     split_factor: Decimal
     """Multiplier of a raw price for the splits and spin-offs up to today."""
     total_factor: Decimal
-    """Multiplier of the raw close that gives adj_close."""
+    """Multiplier that converts raw_close to adj_close."""
     dividend: Decimal | None = None
     """Cash per share with an ex-date in the period, as declared."""
     split_ratio: Decimal | None = None
-    """New shares per old share in the period."""
+    """New shares per old share for the splits of the period."""
     change: Decimal | None = None
-    """Change of the close against the session before the period."""
+    """Change of the close since the last session before the period."""
     change_percent: Decimal | None = None
-    """Change of the close against the session before the period, percent."""
+    """Change of the close since the last session before the period, percent."""
 
 
 class PricesAnswer(Struct, frozen=True, kw_only=True):
     """A page of price points."""
 
     data: list[PriceRow]
-    """The points of the page, in order."""
+    """Price points of the page, in order."""
     meta: PricesMeta
     """Data version and warnings of the page."""
 
@@ -1597,27 +1614,27 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     """Data version, basis and total return of a page of price points."""
 
     as_of: dt.date | None = None
-    """The market's as-of date: the newest session applied."""
+    """As-of date of the market: the newest session in the data."""
     count: int
-    """Rows on this page."""
+    """Number of rows on this page."""
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits the range."""
+    """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
+    """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
-    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
-    the served generation changes."""
+    response. All pages of a list have the same value. Omitted if the endpoint does not support
+    `updated_since`, and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on the current day."""
+    """Current day of the service. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     adjustment: str
@@ -1625,19 +1642,19 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     currency: str | None = None
     """ISO 4217 currency of every price."""
     factors_changed_at: dt.datetime | None = None
-    """Time of the last change to the splits and dividends that adjust the prices. Adjusted prices
-    fetched earlier are outdated. Null if the change is more than 400 days old."""
+    """Time of the last change to the splits and dividends that adjust the prices. Adjusted prices that
+    were read before this time are outdated. Null if the change is more than 400 days old."""
     interval: str
-    """Interval of a price point.
+    """Length of the period of a price point.
 
     One of: daily, weekly, monthly, quarterly, yearly.
     """
     symbol: str
     """Canonical ticker."""
     total_return: Decimal | None = None
-    """Total return in percent from the first to the last bar of the whole range, dividends reinvested
-    at the close of their ex-date; null without a bar, and when a distribution was paid in another
-    currency."""
+    """Total return from the first to the last bar of the whole range, percent. Dividends are
+    reinvested at the close of their ex-date. Null without a bar, and if a distribution was paid in
+    another currency."""
 
 
 class Pricing(Struct, frozen=True, kw_only=True):
@@ -1648,7 +1665,7 @@ class Pricing(Struct, frozen=True, kw_only=True):
     change: Decimal | None = None
     """price - previous_close."""
     change_percent: Decimal | None = None
-    """Change, percent."""
+    """change / previous_close, percent."""
     day_high: Decimal | None = None
     """High of the latest session."""
     day_low: Decimal | None = None
@@ -1656,9 +1673,9 @@ class Pricing(Struct, frozen=True, kw_only=True):
     open: Decimal | None = None
     """Open of the latest session."""
     previous_close: Decimal | None = None
-    """Close of the previous session, on the latest session's share basis."""
+    """Close of the previous session, on the share basis of the latest session."""
     price: Decimal | None = None
-    """Latest raw close, carried through splits since, in the row's currency."""
+    """Latest raw close, adjusted for the splits since its session, in the row's currency."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     sma_200: Decimal | None = None
@@ -1681,24 +1698,26 @@ class ProjectionHealth(Struct, frozen=True, kw_only=True):
     """Lag of the served data behind the log."""
 
     as_of: dt.date | None = None
-    """Newest session applied."""
+    """Newest session in the data."""
     data_version: str | None = None
     """Generation and log sequence of the served data."""
     lag_events: int | None = None
-    """Log messages not yet applied; null if the log is unreachable."""
+    """Number of log messages that are not applied yet; null if the log is unreachable."""
     lag_seconds: int | None = None
-    """Seconds since the served data last matched the log; null if the log is unreachable."""
+    """Time since the served data last contained all messages of the log, in seconds; null if the log
+    is unreachable."""
 
 
 class Quarantined(Struct, frozen=True, kw_only=True):
-    """A quarantined row. It returns to the figures when its neighbouring rows no longer contradict it."""
+    """A quarantined row, which no figure uses. It is used again when its neighbouring rows no longer
+    contradict it."""
 
     date: dt.date | None = None
     """Ex-date or session of the row."""
     id: str | None = None
     """Vendor's id of the row."""
     kind: str
-    """Kind of row: price, dividend or split."""
+    """Kind of the row: price, dividend or split."""
     line: int
     """Line in the feed's file; 0 if unknown."""
     message: str
@@ -1721,9 +1740,9 @@ class QuotaUsage(Struct, frozen=True, kw_only=True):
     """Usage of the monthly quota."""
 
     current: int
-    """Calls counted this month."""
+    """Number of calls in this month that count against the quota."""
     limit: int
-    """Monthly quota of the tier, calls."""
+    """Monthly quota of the tier, in calls."""
     percentage: Decimal
     """Used share of the quota, percent: 100 x current / limit."""
 
@@ -1742,7 +1761,7 @@ class Quote(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217 currency."""
     price: Decimal | None = None
-    """Latest close, carried through splits since; null without a price."""
+    """Latest close, adjusted for the splits since its session; null without a price."""
     open: Decimal | None = None
     """Open of the latest session."""
     day_high: Decimal | None = None
@@ -1750,7 +1769,7 @@ class Quote(Struct, frozen=True, kw_only=True):
     day_low: Decimal | None = None
     """Low of the latest session."""
     previous_close: Decimal | None = None
-    """Close of the previous session, on the latest session's share basis."""
+    """Close of the previous session, on the share basis of the latest session."""
     change: Decimal | None = None
     """price - previous_close."""
     change_percent: Decimal | None = None
@@ -1760,9 +1779,9 @@ class Quote(Struct, frozen=True, kw_only=True):
     avg_volume_30d: int | None = None
     """Mean split-adjusted volume of the newest 30 sessions, shares."""
     sma_50: Decimal | None = None
-    """Mean split-adjusted close of the newest 50 sessions; null with fewer."""
+    """Mean split-adjusted close of the newest 50 sessions; null with fewer sessions."""
     sma_200: Decimal | None = None
-    """Mean split-adjusted close of the newest 200 sessions; null with fewer."""
+    """Mean split-adjusted close of the newest 200 sessions; null with fewer sessions."""
     year_high: Decimal | None = None
     """Highest split-adjusted intraday price of the last 12 months (R22)."""
     year_high_date: dt.date | None = None
@@ -1776,7 +1795,7 @@ class Quote(Struct, frozen=True, kw_only=True):
     shares_outstanding: int | None = None
     """Shares outstanding, adjusted for splits."""
     pe_ratio: Decimal | None = None
-    """Price over split-adjusted diluted EPS of twelve months; null when EPS <= 0."""
+    """Price over split-adjusted diluted EPS of twelve months; null if EPS is 0 or less."""
     eps_ttm: Decimal | None = None
     """Diluted earnings per share of twelve months, split-adjusted."""
     dividend_yield: Decimal | None = None
@@ -1793,14 +1812,14 @@ class Quote(Struct, frozen=True, kw_only=True):
     One of: eod.
     """
     updated_at: dt.datetime
-    """Observation time of the newest fact behind the row."""
+    """Observation time of the newest fact from which the row is computed."""
 
 
 class ScreenerAnswer(Struct, frozen=True, kw_only=True):
     """A page of a screener."""
 
     data: list[ScreenerRow]
-    """The securities of the page, in order."""
+    """Securities of the page, in order."""
     meta: ScreenerMeta
     """Data version and warnings of the page."""
 
@@ -1819,9 +1838,9 @@ class ScreenerFigures(Struct, frozen=True, kw_only=True):
     growth_5y: Decimal | None = None
     """Compound growth a year over 5 years, percent."""
     is_dividend_aristocrat: bool
-    """Dividend Aristocrat (R15)."""
+    """True for a Dividend Aristocrat (R15)."""
     is_dividend_king: bool
-    """Dividend King (R15)."""
+    """True for a Dividend King (R15)."""
     payment_streak_years: int | None = None
     """Consecutive years with a regular payment."""
     payout_ratio: Decimal | None = None
@@ -1840,27 +1859,27 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     """Data version and filters of a screener page."""
 
     as_of: dt.date | None = None
-    """The market's as-of date: the newest session applied."""
+    """As-of date of the market: the newest session in the data."""
     count: int
-    """Rows on this page."""
+    """Number of rows on this page."""
     data_version: str
     """Generation and log sequence of the data, for example g3.184467."""
     depth: Depth | None = None
-    """Start of the range, if the tier's history limits the range."""
+    """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
-    """Requested symbols that are unknown; omitted if the endpoint has no `symbols` parameter."""
+    """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
     """Value for `updated_since` in a later request, which then returns the changes since this
-    response. It is equal on all pages of a list. Omitted without `updated_since` support, and while
-    the served generation changes."""
+    response. All pages of a list have the same value. Omitted if the endpoint does not support
+    `updated_since`, and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service, if a default or a figure depends on the current day."""
+    """Current day of the service. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     criteria: dict[str, Any]
@@ -1870,7 +1889,7 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
 
 
 class ScreenerRow(Struct, frozen=True, kw_only=True):
-    """A stock row with the screeners' figures."""
+    """A stock row and the figures of the screeners."""
 
     symbol: str
     """Canonical ticker, for example BRK.B."""
@@ -1890,13 +1909,13 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and all money figures except `annual_dividend`."""
+    """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
     is_active: bool
     """True if the security still trades."""
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, carried through splits since."""
+    """Latest raw close, adjusted for the splits since its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
@@ -1911,12 +1930,13 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Annual dividend per share behind the headline yield, in `dividend_currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
-    exists."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
+    yields are null."""
     frequency: str | None = None
-    """Payment frequency: `none` for non-payers, `unknown` if it cannot be determined.
+    """Payment frequency. `none` is for non-payers, `unknown` for a frequency that cannot be
+    determined.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
@@ -1926,10 +1946,10 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of rows excluded from the figures because neighbours contradict them; `metrics` lists
-    them."""
+    """Number of rows excluded from the figures because neighbouring rows contradict them. `metrics`
+    lists these rows."""
     updated_at: dt.datetime
-    """Observation time of the newest fact behind the row."""
+    """Observation time of the newest fact from which the row is computed."""
     yield_ttm: Decimal | None = None
     """Trailing regular yield, percent."""
     yield_forward: Decimal | None = None
@@ -1953,13 +1973,13 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     volume: int | None = None
     """Shares traded in the latest session."""
     is_dividend_aristocrat: bool
-    """Dividend Aristocrat (R15)."""
+    """True for a Dividend Aristocrat (R15)."""
     is_dividend_king: bool
-    """Dividend King (R15)."""
+    """True for a Dividend King (R15)."""
 
 
 class SearchResult(Struct, frozen=True, kw_only=True):
-    """Security found by a search."""
+    """Security that a search found."""
 
     symbol: str
     """Canonical ticker."""
@@ -1975,13 +1995,13 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217."""
+    """ISO 4217 currency of the security's prices."""
     sector: str | None = None
     """Sector name."""
     is_active: bool
     """True if the security still trades."""
     score: Decimal
-    """Match score, 0 to 1."""
+    """Score of the match, from 0 to 1."""
     match: str
     """Kind of match.
 
@@ -1997,21 +2017,21 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     sector: str
     """Name of the sector."""
     slug: str
-    """Slug for paths: lower case, hyphens."""
+    """Slug for URL paths: lower case, with hyphens."""
     stock_count: int
-    """Active listed stocks."""
+    """Number of active listed stocks."""
     payer_count: int
     """Number of stocks with a headline yield above zero."""
     etf_count: int
-    """Active ETFs of the sector."""
+    """Number of active ETFs of the sector."""
     market_cap: int | None = None
-    """Sum of market capitalisations, whole units."""
+    """Sum of market capitalisations, whole currency units."""
     avg_yield: Decimal | None = None
-    """Mean headline yield over payers."""
+    """Mean headline yield of the payers."""
     median_yield: Decimal | None = None
-    """Median headline yield over payers."""
+    """Median headline yield of the payers."""
     weighted_yield: Decimal | None = None
-    """Yield weighted by market capitalisation over all members, non-payers at zero."""
+    """Yield weighted by market capitalisation over all members. Non-payers count with a yield of 0."""
     max_yield: Decimal | None = None
     """Highest headline yield."""
     median_payout_ratio: Decimal | None = None
@@ -2021,21 +2041,22 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     median_pe: Decimal | None = None
     """Median price over earnings."""
     aristocrat_count: int
-    """Dividend Aristocrats."""
+    """Number of Dividend Aristocrats."""
     king_count: int
-    """Dividend Kings."""
+    """Number of Dividend Kings."""
     change_percent_1d: Decimal | None = None
-    """Change of the latest session weighted by market capitalisation, percent."""
+    """Change in the latest session, weighted by market capitalisation, percent."""
     change_percent_ytd: Decimal | None = None
-    """Change of the year weighted by market capitalisation, percent."""
+    """Change since the last session of the previous year, weighted by market capitalisation, percent."""
     ex_dates_next_30d: int
-    """Declared ex-dates from the as-of date to 30 days later."""
+    """Number of declared ex-dates from the as-of date to 30 days later."""
     as_of: dt.date
     """Market date of the statistics."""
     industries: list[Industry] = field(default_factory=list)
     """Industries of the sector."""
     top_payers: list[ScreenerRow] = field(default_factory=list)
-    """Active stocks by yield, then market capitalisation, then symbol; suspect yields excluded."""
+    """Active stocks ordered by yield, market capitalisation and symbol. Stocks with a suspect yield
+    are left out."""
 
 
 class SectorRow(Struct, frozen=True, kw_only=True):
@@ -2044,21 +2065,21 @@ class SectorRow(Struct, frozen=True, kw_only=True):
     sector: str
     """Name of the sector."""
     slug: str
-    """Slug for paths: lower case, hyphens."""
+    """Slug for URL paths: lower case, with hyphens."""
     stock_count: int
-    """Active listed stocks."""
+    """Number of active listed stocks."""
     payer_count: int
     """Number of stocks with a headline yield above zero."""
     etf_count: int
-    """Active ETFs of the sector."""
+    """Number of active ETFs of the sector."""
     market_cap: int | None = None
-    """Sum of market capitalisations, whole units."""
+    """Sum of market capitalisations, whole currency units."""
     avg_yield: Decimal | None = None
-    """Mean headline yield over payers."""
+    """Mean headline yield of the payers."""
     median_yield: Decimal | None = None
-    """Median headline yield over payers."""
+    """Median headline yield of the payers."""
     weighted_yield: Decimal | None = None
-    """Yield weighted by market capitalisation over all members, non-payers at zero."""
+    """Yield weighted by market capitalisation over all members. Non-payers count with a yield of 0."""
     max_yield: Decimal | None = None
     """Highest headline yield."""
     median_payout_ratio: Decimal | None = None
@@ -2068,15 +2089,15 @@ class SectorRow(Struct, frozen=True, kw_only=True):
     median_pe: Decimal | None = None
     """Median price over earnings."""
     aristocrat_count: int
-    """Dividend Aristocrats."""
+    """Number of Dividend Aristocrats."""
     king_count: int
-    """Dividend Kings."""
+    """Number of Dividend Kings."""
     change_percent_1d: Decimal | None = None
-    """Change of the latest session weighted by market capitalisation, percent."""
+    """Change in the latest session, weighted by market capitalisation, percent."""
     change_percent_ytd: Decimal | None = None
-    """Change of the year weighted by market capitalisation, percent."""
+    """Change since the last session of the previous year, weighted by market capitalisation, percent."""
     ex_dates_next_30d: int
-    """Declared ex-dates from the as-of date to 30 days later."""
+    """Number of declared ex-dates from the as-of date to 30 days later."""
     as_of: dt.date
     """Market date of the statistics."""
     industries: list[Industry] = field(default_factory=list)
@@ -2098,7 +2119,7 @@ class SecurityEvent(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     date: dt.date
-    """First session with the change; of a delisting or merger the last trading day."""
+    """First session after the change. For a delisting or merger, the last trading day."""
     type: str
     """Type of the event.
 
@@ -2115,9 +2136,9 @@ class SecurityEvent(Struct, frozen=True, kw_only=True):
     from_symbol: str | None = None
     """Ticker before a rename."""
     to_symbol: str | None = None
-    """Ticker after a rename, or the successor's after a merger."""
+    """Ticker after a rename, or ticker of the successor after a merger."""
     ratio: Decimal | None = None
-    """New shares per old share; of a merger, shares of the successor per share."""
+    """New shares per old share. For a merger, shares of the successor per share."""
     price_factor: Decimal | None = None
     """Multiplier of earlier prices."""
     amount: Decimal | None = None
@@ -2127,25 +2148,26 @@ class SecurityEvent(Struct, frozen=True, kw_only=True):
 
 
 class SingleEtfRow(Struct, frozen=True, kw_only=True):
-    """One resource."""
+    """Response with one resource."""
 
     data: EtfRow
-    """ETF details: the stock row, then fund data. Percents in points."""
+    """ETF details: the stock row, then fund data. Percents are percent points."""
     meta: Meta
     """Data version and warnings of the response."""
 
 
 class SingleFundamentalsRow(Struct, frozen=True, kw_only=True):
-    """One resource."""
+    """Response with one resource."""
 
     data: FundamentalsRow
-    """Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent."""
+    """Fundamentals. Money is in `reported_currency`, ratios are plain numbers, margins and payouts are
+    in percent."""
     meta: Meta
     """Data version and warnings of the response."""
 
 
 class SingleLatestPrice(Struct, frozen=True, kw_only=True):
-    """One resource."""
+    """Response with one resource."""
 
     data: LatestPrice
     """The newest bar, on today's share basis."""
@@ -2154,16 +2176,16 @@ class SingleLatestPrice(Struct, frozen=True, kw_only=True):
 
 
 class SingleMetricsAnswer(Struct, frozen=True, kw_only=True):
-    """One resource."""
+    """Response with one resource."""
 
     data: MetricsAnswer
-    """Metrics, and with `explain=true` their derivation."""
+    """Metrics. With `explain=true`, also their derivation."""
     meta: Meta
     """Data version and warnings of the response."""
 
 
 class SingleQuote(Struct, frozen=True, kw_only=True):
-    """One resource."""
+    """Response with one resource."""
 
     data: Quote
     """End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted."""
@@ -2172,7 +2194,7 @@ class SingleQuote(Struct, frozen=True, kw_only=True):
 
 
 class SingleSectorDetail(Struct, frozen=True, kw_only=True):
-    """One resource."""
+    """Response with one resource."""
 
     data: SectorDetail
     """A sector with its industries and top payers."""
@@ -2181,16 +2203,16 @@ class SingleSectorDetail(Struct, frozen=True, kw_only=True):
 
 
 class SingleSnapshot(Struct, frozen=True, kw_only=True):
-    """One resource."""
+    """Response with one resource."""
 
     data: Snapshot
-    """Profile of a security: stock row, identifiers and optional parts."""
+    """Profile of a security: the stock row, identifiers and optional parts."""
     meta: Meta
     """Data version and warnings of the response."""
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """Profile of a security: stock row, identifiers and optional parts."""
+    """Profile of a security: the stock row, identifiers and optional parts."""
 
     symbol: str
     """Canonical ticker, for example BRK.B."""
@@ -2210,13 +2232,13 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and all money figures except `annual_dividend`."""
+    """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
     is_active: bool
     """True if the security still trades."""
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, carried through splits since."""
+    """Latest raw close, adjusted for the splits since its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
@@ -2231,12 +2253,13 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Annual dividend per share behind the headline yield, in `dividend_currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
-    exists."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
+    yields are null."""
     frequency: str | None = None
-    """Payment frequency: `none` for non-payers, `unknown` if it cannot be determined.
+    """Payment frequency. `none` is for non-payers, `unknown` for a frequency that cannot be
+    determined.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
@@ -2246,10 +2269,10 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of rows excluded from the figures because neighbours contradict them; `metrics` lists
-    them."""
+    """Number of rows excluded from the figures because neighbouring rows contradict them. `metrics`
+    lists these rows."""
     updated_at: dt.datetime
-    """Observation time of the newest fact behind the row."""
+    """Observation time of the newest fact from which the row is computed."""
     identifiers: Identifiers | None = None
     """Identifiers of the security."""
     company: Company | None = None
@@ -2276,22 +2299,23 @@ class SplitRow(Struct, frozen=True, kw_only=True):
     payable_date: dt.date | None = None
     """Delivery date of the new shares."""
     from_shares: Decimal
-    """Old shares; of a price-only action, the denominator of its ratio."""
+    """Number of old shares. For a price-only action, the denominator of its ratio."""
     to_shares: Decimal
-    """New shares; of a price-only action, the numerator of its ratio."""
+    """Number of new shares. For a price-only action, the numerator of its ratio."""
     ratio: Decimal
-    """to / from: 4 for 4:1."""
+    """to_shares / from_shares: 4 for a 4:1 split."""
     text: str
-    """to:from as text, for example 4:1."""
+    """to_shares:from_shares as text, for example 4:1."""
     type: str
-    """Type of the split. Price-only types move earlier prices, but no shares, volumes or amounts.
+    """Type of the split. Price-only types change earlier prices, but no share counts, volumes or
+    amounts.
 
     One of: forward, reverse, stock_dividend, spin_off, rights, class_distribution.
     """
     price_factor: Decimal
-    """from / to: the multiplier of earlier prices."""
+    """from_shares / to_shares: the multiplier of earlier prices."""
     cumulative_price_factor: Decimal
-    """Price factor of this split and all later effective splits."""
+    """Product of the price factors of this split and all later effective splits."""
     status: str
     """Status of the split.
 
@@ -2319,7 +2343,7 @@ class StockDividends(Struct, frozen=True, kw_only=True):
     growth_5y: Decimal | None = None
     """Five-year growth, percent a year."""
     last: LastDividend | None = None
-    """The newest distribution whose ex-date is not in the future."""
+    """The newest distribution with an ex-date that is not in the future."""
     next: NextDividend | None = None
     """The next ex-dividend date (R19)."""
     payout_ratio: Decimal | None = None
@@ -2351,13 +2375,13 @@ class StockRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and all money figures except `annual_dividend`."""
+    """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
     is_active: bool
     """True if the security still trades."""
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, carried through splits since."""
+    """Latest raw close, adjusted for the splits since its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
@@ -2372,12 +2396,13 @@ class StockRow(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Annual dividend per share behind the headline yield, in `dividend_currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
-    exists."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
+    yields are null."""
     frequency: str | None = None
-    """Payment frequency: `none` for non-payers, `unknown` if it cannot be determined.
+    """Payment frequency. `none` is for non-payers, `unknown` for a frequency that cannot be
+    determined.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
@@ -2387,10 +2412,10 @@ class StockRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of rows excluded from the figures because neighbours contradict them; `metrics` lists
-    them."""
+    """Number of rows excluded from the figures because neighbouring rows contradict them. `metrics`
+    lists these rows."""
     updated_at: dt.datetime
-    """Observation time of the newest fact behind the row."""
+    """Observation time of the newest fact from which the row is computed."""
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -2410,9 +2435,10 @@ class SymbolDividends(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     dividends: list[DividendRow] = field(default_factory=list)
-    """Newest first. Dividends of one day are never separated, so the list may exceed `per_symbol`."""
+    """Dividends, newest first. Dividends of one day are never separated, so the list may be longer
+    than `per_symbol`."""
     has_more: bool
-    """True if the range contains older dividends."""
+    """True if there are older dividends in the range."""
     start_date: dt.date | None = None
     """`start_date` of the follow-up request; null if none is needed."""
     end_date: dt.date | None = None
@@ -2427,4 +2453,4 @@ class Warning(Struct, frozen=True, kw_only=True):
     message: str
     """Message for people."""
     param: str | None = None
-    """Parameter that caused the warning."""
+    """Parameter that caused the warning; null without such a parameter."""

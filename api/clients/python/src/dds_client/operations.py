@@ -16,41 +16,41 @@ from .request import AsyncAsker, Asker, path
 
 class BulkDividendsQuery(TypedDict, total=False):
     end_date: date | str
-    """Last ex-date. Default: none, so declared future ex-dates are included."""
+    """Last ex-date. Default: no limit, so that declared future ex-dates are included."""
     include_projected: bool
     """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
     payment dates are estimates."""
     per_symbol: int
-    """Maximum number of newest records per symbol. The oldest day is always complete. `has_more` is
-    true if there are more records."""
+    """Maximum number of records per symbol. The newest records are returned. The oldest day is always
+    complete. `has_more` is true if there are more records."""
     start_date: date | str
-    """First ex-date. Default: start of the tier's history; an earlier day is a 403."""
+    """First ex-date. Default: start of the tier's history. For an earlier day the response is a 403."""
     symbols: Required[str | Sequence[str]]
-    """Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`."""
+    """Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`."""
 
 
 class BulkMetricsQuery(TypedDict, total=False):
     symbols: Required[str | Sequence[str]]
-    """Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`."""
+    """Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`."""
 
 
 class BulkPricesQuery(TypedDict, total=False):
     adjustment: str | Sequence[Literal["raw", "split", "spin_off", "dividend", "all"]]
-    """Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything.
-    Default: split."""
+    """Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes
+    everything. Default: split."""
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     date: date | str
-    """One day. Default: the market's newest session."""
+    """Day of the prices. Default: the newest session of the market."""
     end_date: date | str
-    """Last day of a range of at most 31, instead of `date`. Default: 30 days after `start_date`."""
+    """Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`."""
     limit: int
     """Maximum number of rows on a page."""
     start_date: date | str
-    """First day of a range of at most 31, instead of `date`. Default: 30 days before `end_date`."""
+    """First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`."""
     symbols: str | Sequence[str]
-    """Comma-separated symbols (at most 1000); unknown ones are in `meta.missing`. Default: the whole
-    market."""
+    """Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default:
+    the whole market."""
 
 
 class CompareQuery(TypedDict, total=False):
@@ -62,19 +62,19 @@ class CompareQuery(TypedDict, total=False):
 
 class DividendsCalendarQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     declared_from: date | str
     """First declaration date."""
     declared_to: date | str
     """Last declaration date."""
     end_date: date | str
-    """Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for
-    payments."""
+    """Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30
+    days for payments."""
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     include_projected: bool
-    """Includes dividends that are expected from earlier payments but not declared. Their amounts and
-    payment dates are estimates."""
+    """Includes dividends that are expected because of earlier payments but not declared. Their amounts
+    and payment dates are estimates."""
     limit: int
     """Maximum number of rows on a page."""
     min_amount: Decimal | int | str
@@ -91,7 +91,7 @@ class DividendsCalendarQuery(TypedDict, total=False):
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     start_date: date | str
-    """First day. Default: today; a day before the tier's history is a 403."""
+    """First day. Default: today. For a day before the tier's history the response is a 403."""
     symbols: str | Sequence[str]
     """Comma-separated symbols (at most 50)."""
     type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
@@ -100,13 +100,13 @@ class DividendsCalendarQuery(TypedDict, total=False):
 
 class DividendsHistoryQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     declared_from: date | str
     """First declaration date."""
     declared_to: date | str
     """Last declaration date."""
     end_date: date | str
-    """Last ex-date. Default: none, so declared future ex-dates are included."""
+    """Last ex-date. Default: no limit, so that declared future ex-dates are included."""
     include_projected: bool
     """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
     payment dates are estimates."""
@@ -120,18 +120,19 @@ class DividendsHistoryQuery(TypedDict, total=False):
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     start_date: date | str
-    """First ex-date. Default: start of the tier's history; an earlier day is a 403."""
+    """First ex-date. Default: start of the tier's history. For an earlier day the response is a 403."""
     status: str | Sequence[Literal["declared", "paid", "cancelled"]]
-    """declared, paid or cancelled, comma-separated. Default: declared and paid."""
+    """Statuses declared, paid or cancelled, comma-separated. Default: declared and paid."""
     symbols: str | Sequence[str]
-    """Comma-separated symbols (at most 50); unknown symbols are in `meta.missing`. Only Professional
-    may omit them, together with `updated_since`; the response then has the changes of the whole
-    market."""
+    """Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only
+    Professional may omit the list, together with `updated_since`. The response then has the changes
+    of the whole market."""
     type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
     """Types as declared, comma-separated."""
     updated_since: str
-    """`meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in
-    commit order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`."""
+    """`meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since
+    then, in commit order. Deleted rows are returned as cancelled. Conflicts with filters and
+    `sort`."""
 
 
 class EtfsQuery(TypedDict, total=False):
@@ -140,13 +141,13 @@ class EtfsQuery(TypedDict, total=False):
     category: str
     """Categories by name or slug, comma-separated."""
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     is_inverse: bool
-    """True for inverse funds, false for others."""
+    """True for inverse funds, false for all other funds."""
     is_leveraged: bool
-    """True for leveraged funds, false for others."""
+    """True for leveraged funds, false for all other funds."""
     issuer: str
     """Issuers by name or slug, comma-separated."""
     limit: int
@@ -160,7 +161,7 @@ class EtfsQuery(TypedDict, total=False):
     min_yield: Decimal | int | str
     """Minimum headline dividend yield, percent."""
     q: str
-    """Part of the name, or the beginning of the symbol; any case."""
+    """Part of the name, or beginning of the symbol, in any case."""
     related_symbol: str
     """Underlying security of single-stock funds."""
     sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "aum.asc", "aum.desc", "expense_ratio.asc", "expense_ratio.desc", "dividend_yield.asc", "dividend_yield.desc"]]
@@ -176,17 +177,17 @@ class EtfsBySymbolQuery(TypedDict, total=False):
 
 class EtfsBySymbolHoldingsQuery(TypedDict, total=False):
     as_of: date | str
-    """As-of date: selects the newest snapshot up to this day. Default: the newest snapshot."""
+    """As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot."""
     asset_type: str
-    """Asset types of the fund's positions, comma-separated, any case."""
+    """Asset types of the fund's holdings, comma-separated, any case."""
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     limit: int
     """Maximum number of rows on a page."""
     min_weight: Decimal | int | str
     """Minimum weight, percent."""
     sector: str
-    """Sectors of the fund's positions by name or slug, comma-separated."""
+    """Sectors of the fund's holdings by name or slug, comma-separated."""
     sort: str | Sequence[Literal["weight.asc", "weight.desc", "rank.asc", "rank.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
@@ -194,35 +195,35 @@ class EtfsBySymbolHoldingsQuery(TypedDict, total=False):
 
 class PricesBySymbolQuery(TypedDict, total=False):
     adjustment: str | Sequence[Literal["raw", "split", "spin_off", "dividend", "all"]]
-    """Adjustments of the prices, comma-separated. `split` contains spin-offs, and `all` everything.
-    Default: split."""
+    """Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes
+    everything. Default: split."""
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     end_date: date | str
     """Last session."""
     interval: Literal["daily", "weekly", "monthly", "quarterly", "yearly"]
-    """Interval of a price point. Default: daily."""
+    """Length of the period of a price point. Default: daily."""
     limit: int
     """Maximum number of rows on a page."""
     range: Literal["5d", "1m", "3m", "6m", "ytd", "1y", "2y", "5y", "10y", "max"]
     """Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with
-    that history."""
+    the tier's history."""
     sort: str | Sequence[Literal["date.asc", "date.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     start_date: date | str
-    """First session. Default: start of the tier's history; an earlier day is a 403."""
+    """First session. Default: start of the tier's history. For an earlier day the response is a 403."""
 
 
 class ScreenerQuery(TypedDict, total=False):
     country: str
     """Countries of domicile by ISO 3166 code or name, comma-separated."""
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     ex_date_from: date | str
-    """First day of the next ex-date."""
+    """First day of the range in which the next ex-date must be."""
     ex_date_to: date | str
-    """Last day of the next ex-date."""
+    """Last day of the range in which the next ex-date must be."""
     exchange: str
     """Exchanges by market identifier code or name, comma-separated."""
     exclude_types: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
@@ -230,7 +231,7 @@ class ScreenerQuery(TypedDict, total=False):
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     index: str
-    """Indexes, comma-separated. A security matches if it is a member of one of them."""
+    """Indexes, comma-separated. A security must be a member of at least one of them."""
     industry: str
     """Industries by name or slug, comma-separated."""
     limit: int
@@ -238,13 +239,13 @@ class ScreenerQuery(TypedDict, total=False):
     max_beta: Decimal | int | str
     """Maximum beta."""
     max_growth_10y: Decimal | int | str
-    """Maximum dividend growth a year over ten, percent."""
+    """Maximum dividend growth a year over ten years, percent."""
     max_growth_1y: Decimal | int | str
     """Maximum dividend growth of one year, percent."""
     max_growth_3y: Decimal | int | str
-    """Maximum dividend growth a year over three, percent."""
+    """Maximum dividend growth a year over three years, percent."""
     max_growth_5y: Decimal | int | str
-    """Maximum dividend growth a year over five, percent."""
+    """Maximum dividend growth a year over five years, percent."""
     max_market_cap: Decimal | int | str
     """Maximum market capitalisation."""
     max_payout_ratio: Decimal | int | str
@@ -254,7 +255,7 @@ class ScreenerQuery(TypedDict, total=False):
     max_price: Decimal | int | str
     """Maximum price."""
     max_streak: Decimal | int | str
-    """Maximum `increase_streak_years`; non-payers have 0."""
+    """Maximum `increase_streak_years`. For non-payers this figure is 0."""
     max_volume: Decimal | int | str
     """Maximum volume of the latest session, shares."""
     max_yield: Decimal | int | str
@@ -264,13 +265,13 @@ class ScreenerQuery(TypedDict, total=False):
     min_beta: Decimal | int | str
     """Minimum beta."""
     min_growth_10y: Decimal | int | str
-    """Minimum dividend growth a year over ten, percent."""
+    """Minimum dividend growth a year over ten years, percent."""
     min_growth_1y: Decimal | int | str
     """Minimum dividend growth of one year, percent."""
     min_growth_3y: Decimal | int | str
-    """Minimum dividend growth a year over three, percent."""
+    """Minimum dividend growth a year over three years, percent."""
     min_growth_5y: Decimal | int | str
-    """Minimum dividend growth a year over five, percent."""
+    """Minimum dividend growth a year over five years, percent."""
     min_market_cap: Decimal | int | str
     """Minimum market capitalisation."""
     min_payout_ratio: Decimal | int | str
@@ -280,8 +281,8 @@ class ScreenerQuery(TypedDict, total=False):
     min_price: Decimal | int | str
     """Minimum price."""
     min_streak: Decimal | int | str
-    """Minimum `increase_streak_years`. Aristocrats need at least 25 and Kings at least 50 years,
-    unless the served rules set another minimum; a smaller value has no effect there."""
+    """Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50,
+    unless the served rules have other minimums. For these screeners, a smaller value has no effect."""
     min_volume: Decimal | int | str
     """Minimum volume of the latest session, shares."""
     min_yield: Decimal | int | str
@@ -299,7 +300,7 @@ class ScreenerQuery(TypedDict, total=False):
 
 class SearchQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     exchange: str
     """Exchanges by market identifier code or name, comma-separated."""
     include_inactive: bool
@@ -317,7 +318,7 @@ class SearchQuery(TypedDict, total=False):
 
 class SectorsQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     limit: int
     """Maximum number of rows on a page."""
     sort: str | Sequence[Literal["sector.asc", "sector.desc", "stock_count.asc", "stock_count.desc", "payer_count.asc", "payer_count.desc", "market_cap.asc", "market_cap.desc", "avg_yield.asc", "avg_yield.desc", "median_yield.asc", "median_yield.desc", "weighted_yield.asc", "weighted_yield.desc", "max_yield.asc", "max_yield.desc"]]
@@ -334,19 +335,19 @@ class StocksQuery(TypedDict, total=False):
     country: str
     """Countries of domicile by ISO 3166 code or name, comma-separated."""
     currency: str | Sequence[str]
-    """ISO 4217 currencies, comma-separated, any case."""
+    """ISO 4217 currencies, comma-separated, in any case."""
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     exchange: str
     """Exchanges by market identifier code or name, comma-separated."""
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     has_dividends: bool
-    """True for securities that pay regular dividends, false for others."""
+    """True for securities that pay regular dividends, false for all other securities."""
     industry: str
     """Industries by name or slug, comma-separated."""
     is_active: bool
-    """True if the security still trades."""
+    """True for securities that still trade, false for all other securities."""
     limit: int
     """Maximum number of rows on a page."""
     max_market_cap: Decimal | int | str
@@ -367,7 +368,7 @@ class StocksQuery(TypedDict, total=False):
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     symbols: str | Sequence[str]
-    """Comma-separated symbols (at most 100); unknown ones are in `meta.missing`."""
+    """Comma-separated symbols (at most 100). Unknown symbols are listed in `meta.missing`."""
     type: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
     """Security types, comma-separated."""
 
@@ -379,9 +380,9 @@ class StocksBySymbolQuery(TypedDict, total=False):
 
 class StocksBySymbolDividendsQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     end_date: date | str
-    """Last ex-date. Default: none, so declared future ex-dates are included."""
+    """Last ex-date. Default: no limit, so that declared future ex-dates are included."""
     include_projected: bool
     """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
     payment dates are estimates."""
@@ -391,57 +392,61 @@ class StocksBySymbolDividendsQuery(TypedDict, total=False):
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     start_date: date | str
-    """First ex-date. Default: start of the tier's history; an earlier day is a 403."""
+    """First ex-date. Default: start of the tier's history. For an earlier day the response is a 403."""
     status: str | Sequence[Literal["declared", "paid", "cancelled"]]
-    """declared, paid or cancelled, comma-separated. Default: declared and paid."""
+    """Statuses declared, paid or cancelled, comma-separated. Default: declared and paid."""
     type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
     """Types as declared, comma-separated."""
     updated_since: str
-    """`meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in
-    commit order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`."""
+    """`meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since
+    then, in commit order. Deleted rows are returned as cancelled. Conflicts with filters and
+    `sort`."""
 
 
 class StocksBySymbolEventsQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     end_date: date | str
-    """Last date. Default: none, so announced future events are included."""
+    """Last date. Default: no limit, so that announced future events are included."""
     limit: int
     """Maximum number of rows on a page."""
     sort: str | Sequence[Literal["date.asc", "date.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     start_date: date | str
-    """First date. Default: start of the tier's history; an earlier day is a 403."""
+    """First date. Default: start of the tier's history. For an earlier day the response is a 403."""
     type: str | Sequence[Literal["rename", "merger", "delisting", "split", "spin_off", "rights", "class_distribution", "special_dividend"]]
-    """Types, comma-separated."""
+    """Types of events, comma-separated."""
 
 
 class StocksBySymbolMetricsQuery(TypedDict, total=False):
     as_of: date | str
-    """As-of date: uses only facts known by this day. Default: the market's as-of date."""
+    """As-of date. Only facts that were known on this day are used. Default: the as-of date of the
+    market."""
     explain: bool
-    """Adds the observations, choices and formulas behind every figure, or behind the figures in
-    `fields` (Starter and higher). Observations before the tier's history are counted, not listed."""
+    """Adds the observations, choices and formulas from which the figures follow (Starter and higher).
+    With `fields`, only the selected figures are explained. Observations before the tier's history
+    are counted, but not listed."""
 
 
 class StocksBySymbolSplitsQuery(TypedDict, total=False):
     cursor: str
-    """`next_cursor` of the previous page; requires the same filters and order."""
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     end_date: date | str
-    """Last ex-date. Default: none, so announced future splits are included."""
+    """Last ex-date. Default: no limit, so that announced future splits are included."""
     limit: int
     """Maximum number of rows on a page."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     start_date: date | str
-    """First ex-date. Default: start of the tier's history; an earlier day is a 403."""
+    """First ex-date. Default: start of the tier's history. For an earlier day the response is a 403."""
     type: str | Sequence[Literal["forward", "reverse", "stock_dividend", "spin_off", "rights", "class_distribution"]]
     """Types of splits, comma-separated."""
     updated_since: str
-    """`meta.sync_from` of an earlier response, or an instant: returns the rows changed since then, in
-    commit order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`."""
+    """`meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since
+    then, in commit order. Deleted rows are returned as cancelled. Conflicts with filters and
+    `sort`."""
 
 
 class Operations(Asker):
