@@ -40,4 +40,4 @@ build-cost *what:
 # Changes of the domain's rules that its own tests do not notice, or a fair part of them: just mutants --shard 3/40
 # (cargo install cargo-mutants; the known ones are in schema/market/MUTANTS.md)
 mutants *arguments:
-    PROPTEST_CASES=24 nice cargo mutants --package market --jobs 1 {{arguments}}
+    PROPTEST_CASES=24 nice cargo mutants --package market --package codec --jobs 1 {{arguments}}

@@ -1,11 +1,11 @@
 //! Errors of the projector. They share one file, so that no module depends on another module for its error.
 
+use codec::bars::PackedBarsError;
+use codec::records::PackedRecordsError;
 use event_log::frame::{FrameError, RecordError};
 use event_log::sequence::SequenceError;
 use event_log::stream::StreamError;
-use market::bars::BarsError;
 use market::metrics::rules::RuleError;
-use market::records::PackedRecordsError;
 use market::symbol::Symbol;
 use store::copy::EncodeError;
 use store::db::{DbError, error_chain};
@@ -79,7 +79,7 @@ pub enum ApplyError {
     #[error("cannot pack the records of {symbol}: {source}")]
     Packed { symbol: String, source: PackedRecordsError },
     #[error("cannot merge the prices of {symbol}: {source}")]
-    Bars { symbol: String, source: BarsError },
+    Bars { symbol: String, source: PackedBarsError },
     #[error("cannot merge prices: {0}")]
     Ended(#[source] JoinError),
     #[error(transparent)]
@@ -109,7 +109,7 @@ pub enum DeriveError {
     #[error("cannot read the read tables: {0:?} is not a ticker symbol")]
     Symbol(String),
     #[error("cannot pack a derived value: {0}")]
-    Bars(#[from] BarsError),
+    Bars(#[from] PackedBarsError),
     #[error("cannot encode a derived value: {0}")]
     Encode(#[from] EncodeError),
     #[error("cannot encode a derived value as JSON: {0}")]

@@ -1,13 +1,13 @@
 //! Packed records: records that move between symbols.
 
 use anyhow::{Result, ensure};
+use codec::records::{self, RecordLayout};
 use harness::TestApp;
 use market::event::EventRecord;
 use market::event::{
     Decision, Dividend, Etf, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security, Split,
 };
 use market::history::Observation;
-use market::records::{self, RecordLayout};
 use serde_json::Value;
 
 use crate::reference_projection::ReferenceProjection;

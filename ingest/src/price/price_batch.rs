@@ -352,6 +352,6 @@ mod tests {
         batch.push(row(0, 2, 1, 0, 3), Some(RareFields { vwap: 1, trade_count: 9 }), version(0));
         let frames = batch.cut_into_record_batches(&symbols(&["A"])).frames;
         assert_eq!(frames[0].series[0].bars.trade_count, vec![MISSING, 9]);
-        assert!(frames[0].series[0].bars.pack().unwrap().unpack().is_ok());
+        assert!(frames[0].series[0].bars.has_equal_lengths());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use market::bars::BarsError;
+use codec::bars::PackedBarsError;
 use parquet::errors::ParquetError;
 use store::db::DbError;
 
@@ -33,7 +33,7 @@ pub enum ExportError {
     #[error("cannot export column {column} of {table}: type {found} is not supported")]
     Type { table: &'static str, column: String, found: String },
     #[error("cannot unpack the prices of {symbol} in {year}: {source}")]
-    Bars { symbol: String, year: i32, source: BarsError },
+    Bars { symbol: String, year: i32, source: PackedBarsError },
     #[error("cannot encode the manifest: {0}")]
     Manifest(#[from] serde_json::Error),
     #[error("cannot finish a reader task: {0}")]

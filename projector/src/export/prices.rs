@@ -4,8 +4,9 @@ use std::path::Path;
 use std::pin::pin;
 
 use bytes::Bytes;
+use codec::bars::PackedBars;
 use futures::TryStreamExt;
-use market::bars::{Bars, MISSING, PackedBars};
+use market::bars::{Bars, MISSING};
 use parquet::data_type::ByteArray;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};

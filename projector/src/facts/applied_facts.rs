@@ -1,6 +1,6 @@
 //! Rows of facts that a batch wrote, with which the cache is updated.
 
-use market::bars::PackedBars;
+use codec::bars::PackedBars;
 use market::event::Kind;
 
 /// Key of a row of `records`.

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 
 use chrono::Datelike;
+use codec::records;
 use event_log::frame::{Body, Frame};
 use futures::TryStreamExt;
 use market::event::{Action, Dividend, EventRecord};
 use market::metrics::source_preference::MANUAL;
-use market::records;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;

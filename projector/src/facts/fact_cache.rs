@@ -111,7 +111,8 @@ impl FactCache {
 
 #[cfg(test)]
 mod tests {
-    use market::bars::{Bars, PackedBars};
+    use codec::bars::PackedBars;
+    use market::bars::Bars;
     use market::event::Kind;
     use proptest::prelude::*;
 
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_update_of_a_year_packed_with_others_removes_the_symbol() {
-        let packed = Bars::default().pack().expect("no bars");
+        let packed = PackedBars::pack(&Bars::default()).expect("no bars");
         let columns = || PackedColumns::All(Box::new(packed.clone()));
         let written = |year| AppliedBars {
             key: ("AAA".to_owned(), "feed".to_owned(), year),

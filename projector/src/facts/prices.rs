@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use codec::bars::{PackedBars, PackedBarsError};
 use event_log::frame::{Body, Frame};
-use market::bars::{Bars, BarsError, PackedBars};
+use market::bars::Bars;
 use rayon::prelude::*;
 use store::copy::{CopyRow, copy_encoded, encode_values};
 use store::db::DbError;
@@ -198,13 +199,13 @@ fn merge_year(
             PackedColumns::Closes { .. } => None,
         }),
     };
-    let failed = |source: BarsError| ApplyError::Bars { symbol: key.0.clone(), source };
+    let failed = |source: PackedBarsError| ApplyError::Bars { symbol: key.0.clone(), source };
     if let Some(stored) = stored {
         // Older bars first: new bars mostly follow them.
         parts.insert(0, stored.unpack().map_err(failed)?);
     }
-    let bars = Bars::merge_all(parts).map_err(failed)?;
-    let mut packed = bars.pack().map_err(failed)?;
+    let bars = Bars::merge_all(parts).map_err(|error| failed(error.into()))?;
+    let mut packed = PackedBars::pack(&bars).map_err(failed)?;
     if stored == Some(&packed) {
         return Ok(None);
     }

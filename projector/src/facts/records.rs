@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use codec::records::{RawObservation, RecordSet};
 use event_log::frame::Frame;
 use market::event::Kind;
-use market::records::{RawObservation, RecordSet};
 use rayon::prelude::*;
 use store::copy::copy_into;
 use store::facts::unpack_records;

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use chrono::Datelike;
-use market::bars::{Bars, digest};
+use codec::bars::PackedBars;
+use codec::digest;
+use market::bars::Bars;
 use market::identity::Identity;
 use market::metrics::DerivedRows;
 use market::metrics::fund::FundRows;
@@ -210,7 +212,7 @@ fn encode_json<T: Serialize + Sync + std::fmt::Debug>(symbol: &str, value: &T) -
 impl EncodedYear {
     fn encode(symbol: &str, year: i32, mut bars: Bars) -> Result<Self, DeriveError> {
         bars.canonicalize();
-        let packed = bars.pack()?;
+        let packed = PackedBars::pack(&bars)?;
         let digest = packed.digest();
         let row = PricesRow::new(symbol, year, digest, &packed);
         let mut out = BytesMut::new();

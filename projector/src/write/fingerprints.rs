@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
+use codec::digest;
 use foldhash::quality::FixedState;
-use market::bars::digest;
 use market::identity::Identity;
 use market::metrics::DerivedRows;
 use market::row::Fingerprint;

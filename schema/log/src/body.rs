@@ -5,12 +5,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use codec::records::{EncodedRecord, RawObservation, RecordLayout};
 use market::event::EventRecord;
 use market::event::{
     Action, Decision, Dividend, Etf, EventRow, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession,
     Reject, RunManifest, Security, Split,
 };
-use market::records::{EncodedRecord, RawObservation, RecordLayout};
 
 use crate::codec::{CODEC, Codec, decode_json, encode_json};
 use crate::columns::{SymbolSeries, bars_json, decode_columns, encode_columns};

@@ -22,7 +22,7 @@ pub enum Codec {
     JsonZstd,
     /// Bodies of several batches, one after the other. Each body has its own codec ([`crate::shared`]).
     Shared,
-    /// Blocks of packed columns (`market::bars`), for prices.
+    /// Blocks of packed columns (`codec::bars`), for prices.
     Blocks,
 }
 

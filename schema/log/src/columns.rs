@@ -4,7 +4,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use market::bars::{Bars, BarsError, MISSING, PackedBars};
+use codec::bars::{PackedBars, PackedBarsError};
+use market::bars::{Bars, MISSING};
 use market::day::date_of;
 use market::decimal::ExactDecimal;
 use market::symbol::Symbol;
@@ -29,8 +30,8 @@ struct PackedSeries {
 pub(crate) fn encode_columns(series: &[SymbolSeries]) -> Result<Bytes, FrameError> {
     let packed: Vec<PackedSeries> = series
         .iter()
-        .map(|s| Ok(PackedSeries { symbol: s.symbol.clone(), columns: s.bars.pack()? }))
-        .collect::<Result<_, BarsError>>()?;
+        .map(|s| Ok(PackedSeries { symbol: s.symbol.clone(), columns: PackedBars::pack(&s.bars)? }))
+        .collect::<Result<_, PackedBarsError>>()?;
     Ok(postcard::to_stdvec(&packed)?.into())
 }
 

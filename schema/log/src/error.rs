@@ -1,8 +1,8 @@
 //! Errors of encoding rows and decoding messages.
 
-use market::bars::BarsError;
+use codec::bars::PackedBarsError;
+use codec::records::PackedRecordsError;
 use market::event::Kind;
-use market::records::PackedRecordsError;
 
 use crate::limits::MAX_BYTES;
 
@@ -23,7 +23,7 @@ pub enum FrameError {
     #[error("body is not valid JSON of its kind: {0}")]
     Json(#[from] serde_json::Error),
     #[error("body is not valid columns: {0}")]
-    Columns(#[from] BarsError),
+    Columns(#[from] PackedBarsError),
     #[error("body is not valid columns: {0}")]
     Postcard(#[from] postcard::Error),
     #[error("body cannot be decompressed within {MAX_BYTES} bytes: {0}")]

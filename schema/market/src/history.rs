@@ -10,11 +10,11 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::bars::Bars;
-use crate::event::EventRecord;
 use crate::event::{
-    Decision, Dividend, Etf, Evidence, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split,
+    Decision, Dividend, Etf, Evidence, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, MarketSession,
+    Security, Split,
 };
-use crate::records::{self, PackedRecordsError};
+use crate::observation::VersionRank;
 use crate::symbol::Symbol;
 
 pub use crate::observation::Observation;
@@ -113,46 +113,54 @@ pub struct History {
 }
 
 /// Declares which list of a history contains the records of each kind.
-macro_rules! kept {
-    ($($record:ident => $list:ident),* $(,)?) => {
-        impl History {
-            /// Adds packed records of one kind and source if their dates belong to the security. Ignores kinds without
-            /// a list.
-            pub fn add(
-                &mut self,
-                kind: Kind,
-                source: &str,
-                packed: &[u8],
-                owns: impl Fn(NaiveDate) -> bool,
-            ) -> Result<(), PackedRecordsError> {
-                $(if kind == $record::KIND {
-                    let mut said = records::read::<$record>(source, packed)?;
-                    said.retain(|observation| observation.record.date().is_none_or(&owns));
-                    // Usually there is one source and symbol.
-                    match self.$list.is_empty() {
-                        true => self.$list = said,
-                        false => self.$list.append(&mut said),
-                    }
-                })*
-                Ok(())
-            }
-        }
-    };
-}
-
-kept! {
-    Dividend => dividends,
-    Split => splits,
-    Fundamentals => fundamentals,
-    Etf => etf,
-    HoldingSnapshot => holdings,
-    Decision => decisions,
-    Evidence => evidence,
+pub fn newest_session(observations: &[Observation<MarketSession>]) -> Option<NaiveDate> {
+    let mut newest: BTreeMap<NaiveDate, VersionRank<'_>> = BTreeMap::new();
+    for session in observations {
+        let version = session.version(0);
+        let known = newest.entry(session.record.date).or_insert(version);
+        *known = version.max(*known);
+    }
+    newest.into_iter().rev().find(|(_, version)| !version.retracted).map(|(date, _)| date)
 }
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+
     use super::*;
+    use crate::event::Action;
+
+    fn session(date: &str, revision: i64, second: i64, retracted: bool) -> Observation<MarketSession> {
+        Observation {
+            source: "a".into(),
+            id: None,
+            security_ref: None,
+            revision,
+            action: if retracted { Action::Retract } else { Action::Put },
+            observed_at: DateTime::from_timestamp(second, 0).unwrap(),
+            line: 7,
+            frame: [0xa5; 16],
+            record: MarketSession { date: date.parse().unwrap(), note: None },
+        }
+    }
+
+    #[test]
+    fn the_newest_session_is_the_newest_that_was_not_withdrawn() {
+        let newest =
+            |sessions: &[Observation<MarketSession>]| newest_session(sessions).map(|day| day.to_string());
+        let (monday, tuesday) = (session("2024-06-24", 0, 5, false), session("2024-06-25", 0, 5, false));
+        assert_eq!(newest(&[]), None);
+        assert_eq!(newest(&[tuesday.clone(), monday.clone()]).as_deref(), Some("2024-06-25"));
+        let withdrawn = session("2024-06-25", 0, 6, true);
+        assert_eq!(
+            newest(&[withdrawn.clone(), tuesday.clone(), monday.clone()]).as_deref(),
+            Some("2024-06-24")
+        );
+        // An older withdrawal, and a revision after it, change nothing.
+        let older = session("2024-06-25", 0, 4, true);
+        assert_eq!(newest(&[older, tuesday, monday]).as_deref(), Some("2024-06-25"));
+        assert_eq!(newest(&[withdrawn, session("2024-06-25", 1, 2, false)]).as_deref(), Some("2024-06-25"));
+    }
 
     #[test]
     fn the_order_of_a_policys_rules_says_nothing() {

@@ -12,7 +12,6 @@ pub mod identity;
 pub mod metrics;
 pub mod observation;
 pub mod price;
-pub mod records;
 pub mod reference;
 pub mod row;
 pub mod sibling_payments;

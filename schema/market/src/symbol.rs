@@ -48,7 +48,7 @@ impl Symbol {
     }
 
     /// Symbol from a stored text, which is in canonical spelling and is not parsed.
-    pub(crate) fn from_stored(text: &str) -> Self {
+    pub fn from_stored(text: &str) -> Self {
         Self(text.into())
     }
 

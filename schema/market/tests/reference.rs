@@ -141,24 +141,24 @@ fn as_stored(mut history: History, stretch: i32) -> History {
     history
 }
 
-/// Digests of the packed years.
-fn years_of(bars: &Bars) -> BTreeMap<i32, i64> {
+/// Bars of each year without their versions, in canonical form.
+fn years_of(bars: &Bars) -> BTreeMap<i32, Bars> {
     let years = bars.by_year().into_iter().map(|(year, mut bars)| {
         bars.canonicalize();
-        (year, bars.pack().expect("bars").digest())
+        (year, Bars { version: Vec::new(), versions: Vec::new(), ..bars })
     });
     years.collect()
 }
 
 /// The history without anything but closes in years that were served as they are, the newest aside.
-fn with_closes_only(history: &History, served: &BTreeMap<i32, i64>, newest_years: i32) -> History {
+fn with_closes_only(history: &History, served: &BTreeMap<i32, Bars>, newest_years: i32) -> History {
     let mut brief = history.clone();
     let [prices] = brief.prices.as_mut_slice() else { return brief };
     let stored = years_of(&prices.bars);
     let newest = stored.keys().max().copied().unwrap_or_default();
     let kept = stored
         .iter()
-        .filter(|(year, digest)| **year <= newest - newest_years && served.get(year) == Some(digest));
+        .filter(|(year, bars)| **year <= newest - newest_years && served.get(year) == Some(bars));
     prices.closes_only = kept.map(|(year, _)| *year).collect();
     let Bars { day, open, high, low, volume, vwap, trade_count, .. } = &mut prices.bars;
     let blanked = |values: &mut dyn Iterator<Item = &i64>| -> Vec<i64> {

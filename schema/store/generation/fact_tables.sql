@@ -12,7 +12,7 @@ create table frames (
   rows integer not null
 );
 
--- Prices: one row per symbol, source and year, holding columns of scaled integers in blocks (market::bars).
+-- Prices: one row per symbol, source and year, holding columns of scaled integers in blocks (codec::bars).
 create table bars (
   symbol text collate "C" not null,
   source text collate "C" not null,

@@ -374,7 +374,7 @@ create table sectors (
 create index dividends_by_symbol on dividends (symbol, ex_date desc);
 create index quarantine_by_symbol on quarantine (symbol);
 
--- Raw bars of the winning source per day: columns of scaled integers in blocks (market::bars), one row per year.
+-- Raw bars of the winning source per day: columns of scaled integers in blocks (codec::bars), one row per year.
 create table prices (
   symbol text collate "C" not null,
   year integer not null,

@@ -10,7 +10,7 @@ create table records (
 -- Thirty years of dividends are about 6 kB: kept in the row, they are one place to write and to read.
 alter table records set (toast_tuple_target = 8160);
 create index records_by_kind on records (kind) where kind in ('security', 'session');
-comment on column records.packed is 'the set of observations (market::records); projector explain shows them';
+comment on column records.packed is 'the set of observations (codec::records); projector explain shows them';
 
 -- The symbols that a vendor's record has had: its observations are kept under each of them.
 create table record_ids (

@@ -1,10 +1,10 @@
 //! SQL views for the role `dds_analyst`. Each generation has one schema of views.
 
+use codec::bars::UNPACK_SQL;
 use tokio_postgres::GenericClient;
 
 use crate::error::DbError;
 
-const UNPACK: &str = include_str!("../generation/unpack.sql");
 const ANALYST: &str = include_str!("../generation/analyst.sql");
 const POINT: &str = "select control.point_analysts()";
 
@@ -23,7 +23,7 @@ pub(crate) async fn create_analyst_views(
     let views = analyst_schema(id);
     let enter = "select set_config('search_path', $1, true)";
     client.execute(enter, &[&schema]).await?;
-    client.batch_execute(UNPACK).await?;
+    client.batch_execute(UNPACK_SQL).await?;
     client.batch_execute(&format!("create schema {views}")).await?;
     client.execute(enter, &[&format!("{views}, {schema}")]).await?;
     client.batch_execute(ANALYST).await?;

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 use tokio_postgres::{GenericClient, Row};
 
-use market::bars::{BarsError, PackedBars};
+use codec::bars::{PackedBars, PackedBarsError};
+use codec::records::{self, PackedRecordsError, RecordSet};
 use market::event::Security;
-use market::history::{DividendFeeds, Observation, PolicyRule, SourcePolicy};
-use market::records::{self, PackedRecordsError, RecordSet, newest_session};
+use market::history::{DividendFeeds, Observation, PolicyRule, SourcePolicy, newest_session};
 use market::symbol::Symbol;
 
 /// Errors of reading facts.
@@ -22,7 +22,7 @@ pub enum FactsError {
     #[error("cannot read the stored records of {symbol:?}: {source}")]
     Packed { symbol: String, source: PackedRecordsError },
     #[error("cannot read the stored prices of {symbol}: {source}")]
-    Bars { symbol: String, source: BarsError },
+    Bars { symbol: String, source: PackedBarsError },
     #[error("cannot derive from the prices of {symbol} in {year}: only the closes were read")]
     ClosesOnly { symbol: String, year: i32 },
 }

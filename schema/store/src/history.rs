@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use codec::bars::PackedBarsError;
+use codec::records::add_to_history;
 use market::bars::{Bars, CloseColumns};
 use market::day::date_of;
 use market::history::{DividendFeeds, History, SourceBars};
@@ -137,7 +139,8 @@ pub fn build_history(
     for symbol in symbols_of_identities([identity]) {
         let Some(facts) = facts.get(symbol) else { continue };
         for (kind, source, packed) in facts.records() {
-            let added = history.add(kind, source, packed, |date| identity.owns(symbol, date));
+            let added =
+                add_to_history(&mut history, kind, source, packed, |date| identity.owns(symbol, date));
             added.map_err(|source| FactsError::Packed { symbol: symbol.to_owned(), source })?;
         }
         bars.extend(facts.years().map(|(source, years)| (source, years, symbol)));
@@ -191,7 +194,7 @@ fn add_years(
     closes: bool,
     room: usize,
 ) -> Result<bool, FactsError> {
-    let damaged = |source| FactsError::Bars { symbol: symbol.to_owned(), source };
+    let damaged = |source: PackedBarsError| FactsError::Bars { symbol: symbol.to_owned(), source };
     let columns = years.columns();
     let known = history.prices.iter().position(|prices| prices.source == source);
     let room = if known.is_none() { room.saturating_sub(years.range().len()) * BARS_OF_YEAR } else { 0 };
@@ -231,7 +234,7 @@ fn add_years(
         UnpackedYears::Bars(bars) => before.append(bars),
         UnpackedYears::Closes(closes) => before.append_closes(closes),
     };
-    prices.bars = all.map_err(damaged)?;
+    prices.bars = all.map_err(|error| damaged(error.into()))?;
     prices.bars.reserve(room);
     Ok(true)
 }

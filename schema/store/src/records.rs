@@ -1,8 +1,8 @@
 //! Table of packed records, and index of the symbols that each vendor record id had.
 
-use market::bars::digest;
+use codec::digest;
+use codec::records::RawObservation;
 use market::event::Kind;
-use market::records::RawObservation;
 use tokio_postgres::{Error, GenericClient};
 
 use crate::copy_row;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use market::bars::{Bars, BarsError, CloseColumns, PackedBars};
+use codec::bars::{PackedBars, PackedBarsError, pack_closes, unpack_closes};
+use market::bars::{Bars, CloseColumns};
 use market::event::Kind;
 use smallvec::{SmallVec, smallvec};
 
@@ -108,7 +109,7 @@ impl SymbolFacts {
     ///
     /// # Errors
     /// The columns are damaged.
-    pub fn shrink(&mut self, closes: impl Fn(i32, i64) -> bool) -> Result<(), BarsError> {
+    pub fn shrink(&mut self, closes: impl Fn(i32, i64) -> bool) -> Result<(), PackedBarsError> {
         self.bars
             .values_mut()
             .filter(|years| years.all_accepted(&closes))
@@ -142,7 +143,7 @@ impl SymbolFacts {
 fn pack_closes_together<'a>(
     first: &PackedYears,
     more: impl Iterator<Item = &'a PackedYears>,
-) -> Result<PackedYears, BarsError> {
+) -> Result<PackedYears, PackedBarsError> {
     let (mut range, mut digests) = (first.range.clone(), first.digests.clone());
     let mut bars = Bars::from(first.columns.unpack_closes(0)?);
     for years in more {
@@ -150,7 +151,7 @@ fn pack_closes_together<'a>(
         digests.extend_from_slice(&years.digests);
         bars = bars.append_closes(years.columns.unpack_closes(0)?)?;
     }
-    let [days, close, versions] = CloseColumns::from(bars).pack()?.map(Vec::into_boxed_slice);
+    let [days, close, versions] = pack_closes(&CloseColumns::from(bars))?.map(Vec::into_boxed_slice);
     Ok(PackedYears { range, digests, columns: PackedColumns::Closes { days, close, versions } })
 }
 
@@ -189,7 +190,7 @@ impl PackedColumns {
     ///
     /// # Errors
     /// The columns are damaged.
-    pub fn unpack(&self) -> Result<Bars, BarsError> {
+    pub fn unpack(&self) -> Result<Bars, PackedBarsError> {
         match self {
             Self::All(packed) => packed.unpack(),
             Self::Closes { .. } => self.unpack_closes(0).map(Bars::from),
@@ -200,10 +201,10 @@ impl PackedColumns {
     ///
     /// # Errors
     /// The columns are damaged.
-    pub fn unpack_closes(&self, room: usize) -> Result<CloseColumns, BarsError> {
+    pub fn unpack_closes(&self, room: usize) -> Result<CloseColumns, PackedBarsError> {
         match self {
-            Self::All(packed) => CloseColumns::unpack(&packed.days, &packed.close, &packed.versions, room),
-            Self::Closes { days, close, versions } => CloseColumns::unpack(days, close, versions, room),
+            Self::All(packed) => unpack_closes(&packed.days, &packed.close, &packed.versions, room),
+            Self::Closes { days, close, versions } => unpack_closes(days, close, versions, room),
         }
     }
 
@@ -241,7 +242,7 @@ mod tests {
             );
         }
         bars.canonicalize();
-        bars.pack().expect("bars")
+        PackedBars::pack(&bars).expect("bars")
     }
 
     /// All closes of a source, as histories are made of them.

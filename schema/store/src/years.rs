@@ -1,6 +1,6 @@
 //! Table rows for a year of bars, with the columns of [`PackedBars`].
 
-use market::bars::PackedBars;
+use codec::bars::PackedBars;
 
 use crate::copy_row;
 

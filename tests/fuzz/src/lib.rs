@@ -2,10 +2,10 @@
 //! corpus and with random bytes. None may panic, whatever it is given.
 
 use async_nats::HeaderMap;
+use codec::bars::{PackedBars, unpack_closes};
+use codec::records::{self, RecordSet};
 use event_log::frame::{Envelope, Frame};
-use market::bars::{CloseColumns, PackedBars};
 use market::event::{Dividend, HoldingSnapshot, Kind, Security};
-use market::records::{self, RecordSet};
 
 /// A file of any format: the first byte chooses the format and the name, the others are the content.
 pub fn formats(bytes: &[u8]) {
@@ -51,7 +51,7 @@ pub fn frames(bytes: &[u8]) {
 /// Packed columns of bars, and a packed set of observations.
 pub fn columns(bytes: &[u8]) {
     if let Ok(packed) = postcard::from_bytes::<PackedBars>(bytes) {
-        let _ = CloseColumns::unpack(&packed.days, &packed.close, &packed.versions, 0);
+        let _ = unpack_closes(&packed.days, &packed.close, &packed.versions, 0);
         if let Ok(bars) = packed.unpack() {
             for index in 0..bars.len() {
                 let _ = bars.decimal(bars.bar(index).close);

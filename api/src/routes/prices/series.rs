@@ -1,6 +1,6 @@
 //! Prices of one security: columns of bars over all years, and adjustment factors.
 
-use market::bars::PackedBars;
+use codec::bars::PackedBars;
 use market::metrics::AdjustmentFactor;
 use market::price::RawBars;
 use market::row::JsonColumn;
@@ -34,8 +34,8 @@ impl SecurityPrices {
         let factors: Option<JsonColumn<Vec<AdjustmentFactor>>> = row.try_get("factors")?;
         let mut bars = RawBars::default();
         for year in years(row)? {
-            bars.append(&year)
-                .map_err(|error| ApiError::Internal(anyhow::anyhow!("prices of {symbol}: {error}")))?;
+            let appended = year.unpack().and_then(|year| Ok(bars.append(year)?));
+            appended.map_err(|error| ApiError::Internal(anyhow::anyhow!("prices of {symbol}: {error}")))?;
         }
         Ok(Some(Self {
             version: DataVersion::from_row(row)?,

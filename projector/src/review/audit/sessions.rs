@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use chrono::{Datelike, Months};
-use market::bars::unpack_days;
+use codec::bars::unpack_days;
 use market::day::{date_of, day_number};
 use tokio_postgres::Transaction;
 

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use anyhow::Context;
 use chrono::NaiveDate;
-use market::bars::{Bar, Bars, MISSING, PackedBars};
+use codec::bars::PackedBars;
+use market::bars::{Bar, Bars, MISSING};
 use market::day::date_of;
 use rust_decimal::Decimal;
 use store::facts::read_packed_bars;

@@ -97,6 +97,15 @@ impl Bars {
         self.day.is_empty()
     }
 
+    /// True if every column has a value for each bar, or none if it is optional.
+    pub fn has_equal_lengths(&self) -> bool {
+        let full = [&self.open, &self.high, &self.low, &self.volume];
+        let optional = [&self.vwap, &self.trade_count];
+        full.iter().all(|column| column.len() == self.len())
+            && optional.iter().all(|column| column.is_empty() || column.len() == self.len())
+            && [self.close.len(), self.version.len()] == [self.len(); 2]
+    }
+
     /// Bar at `index`.
     pub fn bar(&self, index: usize) -> Bar {
         let optional = |column: &[i64]| column.get(index).copied().unwrap_or(MISSING);

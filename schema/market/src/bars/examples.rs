@@ -1,8 +1,7 @@
-//! Tests of bars with fixed examples: valid, damaged and differing bars.
+//! Tests of bars with fixed examples: valid and differing bars.
 
 use chrono::{DateTime, NaiveDate};
 
-use super::sessions::FORM;
 use super::*;
 use crate::day::{date_of, day_number};
 use crate::event::Action;
@@ -158,112 +157,6 @@ fn versions_rank_by_revision_then_time_then_withdrawal_then_line_then_frame() {
     for pair in in_order.windows(2) {
         assert!(pair[0].rank() < pair[1].rank(), "{pair:?}");
     }
-}
-
-#[test]
-fn packed_columns_have_to_agree() {
-    // Of absent values alone, three take no more bytes than two.
-    let with_highs = |rows: &[(i32, i64)]| {
-        let mut some = bars(2, rows);
-        some.high = vec![900; rows.len()].into();
-        some.pack().unwrap()
-    };
-    let good = with_highs(&[(730_001, 100), (730_002, 200)]);
-    let mut full = bars(2, &[(730_001, 100), (730_002, 200)]);
-    (full.vwap, full.trade_count) = (vec![100, 200], vec![1, 2]);
-    let full = full.pack().unwrap();
-    let longer = bars(2, &[(730_001, 100), (730_002, 200), (730_003, 300)]);
-    let mut with_extra = longer.clone();
-    (with_extra.vwap, with_extra.trade_count) = (vec![100, 200, 300], vec![1, 2, 3]);
-    let (longer, with_extra) = (longer.pack().unwrap(), with_extra.pack().unwrap());
-    assert!(good.unpack().is_ok() && full.unpack().is_ok());
-    for damaged in [
-        PackedBars { days: longer.days.clone(), ..good.clone() },
-        PackedBars { close: longer.close.clone(), ..good.clone() },
-        PackedBars { volume: longer.volume.clone(), ..good.clone() },
-        PackedBars { range: with_highs(&[(730_001, 100)]).range, ..good.clone() },
-        PackedBars { versions: bars(2, &[(730_001, 100)]).pack().unwrap().versions, ..good.clone() },
-        PackedBars { extra: with_extra.extra, ..full },
-    ] {
-        let found = damaged.unpack();
-        assert!(matches!(found, Err(BarsError::Damaged("columns differ in length"))), "{found:?}");
-    }
-    // Without versions all are of one unknown version; a bar cannot name a version that is not there.
-    let read = PackedBars { versions: Vec::new(), ..good.clone() }.unpack().unwrap();
-    assert_eq!((&read.version[..], &read.versions[..]), (&[0, 0][..], &[BarVersion::UNKNOWN][..]));
-    let mut unknown = bars(2, &[(730_001, 100), (730_002, 200)]);
-    unknown.version[1] = 1;
-    let found = unknown.pack().unwrap().unpack();
-    assert!(matches!(found, Err(BarsError::Damaged("a bar names an unknown version"))), "{found:?}");
-    assert!(bars(18, &[(730_001, 100)]).pack().unwrap().unpack().is_ok());
-    assert!(bars(19, &[(730_001, 100)]).pack().unwrap().unpack().is_err());
-}
-
-#[test]
-fn columns_of_a_newer_form_are_refused() {
-    let mut newer = bars(2, &[(730_001, 4_015)]).pack().unwrap();
-    newer.days[0] = FORM + 1;
-    let found = newer.unpack();
-    assert!(matches!(found, Err(BarsError::UnknownForm(form)) if form == FORM + 1), "{found:?}");
-    assert!(unpack_days(&newer.days).is_err());
-    assert!(CloseColumns::unpack(&newer.days, &newer.close, &[], 0).is_err());
-    assert!(unpack_days(&[]).is_err());
-}
-
-#[test]
-fn a_year_of_sessions_takes_eight_bytes_a_bar() {
-    let weekdays = (730_121..730_486).filter(|day| day % 7 != 0 && day % 7 != 6);
-    let mut some = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
-    for (day, step) in weekdays.zip(0i64..) {
-        let close = 10_000 + (step * 7_919) % 400 - 200;
-        let open = close + (step * 104_729) % 300 - 150;
-        let (high, low) = (open.max(close) + step % 90, open.min(close) - step % 70);
-        let volume = 20_000_000 + (step * 15_485_863) % 30_000_000;
-        some.push(Bar { day, open, high, low, close, volume, vwap: MISSING, trade_count: MISSING }, 0);
-    }
-    let packed = some.pack().unwrap();
-    let bytes = [&packed.days, &packed.close, &packed.range, &packed.volume, &packed.extra].map(Vec::len);
-    assert!(bytes.iter().sum::<usize>() < 8 * some.len(), "{bytes:?} of {}", some.len());
-    assert_eq!(packed.unpack().unwrap(), some);
-}
-
-#[test]
-fn prices_whose_difference_is_none_are_refused() {
-    let mut some = bars(0, &[(730_001, i64::MAX), (730_002, -2)]);
-    assert_eq!(some.pack().unwrap().unpack().unwrap(), some);
-    some.close[1] = -1;
-    assert!(matches!(some.pack(), Err(BarsError::ScaleOverflow)));
-}
-
-#[test]
-fn days_are_read_alone() {
-    let packed = bars(2, &[(730_001, 100), (730_005, 200), (730_002, 300)]).pack().unwrap();
-    assert_eq!(unpack_days(&packed.days).unwrap(), [730_001, 730_005, 730_002]);
-    assert!(unpack_days(&[255, 255]).is_err());
-}
-
-#[test]
-fn a_digest_tells_every_column_but_the_versions() {
-    let of = |change: &dyn Fn(&mut Bars)| {
-        let mut some = bars(2, &[(730_001, 100), (730_002, 200)]);
-        change(&mut some);
-        some.pack().unwrap().digest()
-    };
-    let plain = of(&|_| {});
-    assert_eq!(plain, of(&|_| {}));
-    assert_eq!(plain, of(&|some| some.versions[0].line = 7));
-    let changed = [
-        of(&|some| some.day[1] += 1),
-        of(&|some| some.scale = 3),
-        of(&|some| some.close[1] += 1),
-        of(&|some| some.low[0] = 90),
-        of(&|some| some.volume[0] += 1),
-        of(&|some| some.vwap = vec![100, 101]),
-    ];
-    let distinct: std::collections::BTreeSet<i64> = changed.iter().copied().chain([plain]).collect();
-    assert_eq!(distinct.len(), changed.len() + 1);
-    // Where one part ends matters.
-    assert_ne!(digest([&b"ab"[..], b"c"]), digest([&b"a"[..], b"bc"]));
 }
 
 #[test]

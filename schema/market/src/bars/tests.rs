@@ -36,25 +36,6 @@ fn sorted(bars: Bars) -> Bars {
 
 proptest! {
     #[test]
-    fn packing_loses_nothing(bars in bars()) {
-        prop_assert_eq!(bars.pack().unwrap().unpack().unwrap(), bars);
-    }
-
-    #[test]
-    fn days_of_weeks_with_holidays_and_weekend_sessions_come_back(
-        first in prop_oneof![4 => 720_000i32..740_000, 1 => Just(i32::MAX - 200), 1 => Just(i32::MIN)],
-        missing in prop::collection::btree_set(0i32..200, 0..30),
-        weekends in prop::collection::btree_set(0i32..200, 0..4),
-    ) {
-        let is_weekend = |day: i32| matches!(day.rem_euclid(7), 0 | 6);
-        let is_session = |day: &i32| weekends.contains(day) || !(is_weekend(first + day) || missing.contains(day));
-        let day: Vec<i32> = (0..200).filter(is_session).map(|day| first + day).collect();
-        let bars = CloseColumns { close: vec![1; day.len()], day, ..CloseColumns::default() };
-        let [days, ..] = bars.pack().unwrap();
-        prop_assert_eq!(unpack_days(&days).unwrap(), bars.day);
-    }
-
-    #[test]
     fn bars_that_follow_each_other_are_merged_as_others_are(
         bars in bars(), spare in 0usize..3, cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..3),
         scales in prop::collection::vec(0u32..3, 4),
@@ -73,15 +54,6 @@ proptest! {
             part
         });
         prop_assert_eq!(Bars::merge_all(parts.collect()).unwrap(), bars.merge(Bars::default()).unwrap());
-    }
-
-    #[test]
-    fn closes_are_read_alone(bars in bars()) {
-        let (packed, absent) = (bars.pack().unwrap(), BarColumn::absent(bars.len()));
-        let closes = Bars::from(CloseColumns::unpack(&packed.days, &packed.close, &packed.versions, 0).unwrap());
-        prop_assert_eq!((&closes.day, &closes.close, &closes.version), (&bars.day, &bars.close, &bars.version));
-        prop_assert_eq!((closes.scale, &closes.versions), (bars.scale, &bars.versions));
-        prop_assert!([&closes.open, &closes.high, &closes.low, &closes.volume].iter().all(|c| **c == absent));
     }
 
     #[test]
@@ -120,8 +92,7 @@ proptest! {
         let first = whole.slice(0..part.min(whole.len()));
         let mut last = whole.slice(part.min(whole.len())..whole.len());
         last.scale = scale;
-        let packed = last.pack().unwrap();
-        let closes = CloseColumns::unpack(&packed.days, &packed.close, &packed.versions, 0).unwrap();
+        let closes = CloseColumns::from(last);
         prop_assert_eq!(first.clone().append_closes(closes.clone()).unwrap(), first.append(closes.into()).unwrap());
     }
 
@@ -147,11 +118,5 @@ proptest! {
         for (index, day) in forth.day.iter().enumerate() {
             prop_assert!(!b.day.contains(day) || forth.version_of(index).revision >= 10);
         }
-    }
-
-    #[test]
-    fn damaged_bytes_are_an_error_and_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        let packed = PackedBars { days: bytes.clone(), close: bytes.clone(), range: bytes.clone(), volume: bytes.clone(), extra: bytes.clone(), versions: bytes };
-        let _ = packed.unpack();
     }
 }

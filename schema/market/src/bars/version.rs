@@ -75,7 +75,7 @@ impl VersionDictionary {
                 versions.push(version.clone());
                 versions.len() - 1
             });
-            self.last = u16::try_from(index).map_err(|_| BarsError::Damaged("more than 65,536 versions"))?;
+            self.last = u16::try_from(index).map_err(|_| BarsError::TooManyVersions)?;
         }
         Ok(self.last)
     }

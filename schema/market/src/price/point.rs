@@ -218,7 +218,7 @@ mod tests {
         let mut raw = RawBars::default();
         assert!(raw.is_empty());
         for (_, year) in bars.by_year() {
-            raw.append(&year.pack().expect("bars")).expect("packed bars");
+            raw.append(year).expect("bars");
         }
         raw
     }

@@ -1,6 +1,6 @@
 //! Raw bars of one security as columns over all years.
 
-use crate::bars::{BarsError, MISSING, PackedBars};
+use crate::bars::{Bars, BarsError, MISSING};
 
 /// Raw bars by day. Prices are integers on the scale of their bar; unknown values are [`MISSING`].
 #[derive(Debug, Default)]
@@ -37,8 +37,7 @@ impl RawBars {
     }
 
     /// Appends the bars of a later year.
-    pub fn append(&mut self, year: &PackedBars) -> Result<(), BarsError> {
-        let mut bars = year.unpack()?;
+    pub fn append(&mut self, mut bars: Bars) -> Result<(), BarsError> {
         let count = self.len() + bars.len();
         let scale = u8::try_from(bars.scale).map_err(|_| BarsError::ScaleOverflow)?;
         self.scale.resize(count, scale);

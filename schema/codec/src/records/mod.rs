@@ -6,6 +6,7 @@
 mod encoded;
 mod error;
 mod field;
+mod history;
 mod layout;
 mod packed;
 mod raw;
@@ -16,6 +17,7 @@ mod tests;
 pub use encoded::{EncodedRecord, FieldReader, FieldWriter, RecordLayout};
 pub use error::PackedRecordsError;
 pub use field::Field;
+pub use history::add_to_history;
 pub use packed::read;
 pub use raw::RawObservation;
-pub use set::{RecordSet, newest_session};
+pub use set::RecordSet;

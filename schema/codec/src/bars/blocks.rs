@@ -3,8 +3,9 @@
 //! A block starts with one byte for coding and bit width. The codes of the values follow, lowest bit first, without
 //! padding between them. `store/generation/unpack.sql` decodes the same format for SQL users.
 
-use super::column::MISSING;
-use super::error::BarsError;
+use market::bars::MISSING;
+
+use super::error::PackedBarsError;
 
 /// Values per block; the last block of a column may have fewer.
 pub(super) const BLOCK: usize = 32;
@@ -77,7 +78,7 @@ pub(super) fn can_contain_blocks(byte_count: usize, value_count: usize) -> bool 
 }
 
 /// Reads a column of `values` values, and advances `bytes` to the end of the column.
-pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, BarsError> {
+pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, PackedBarsError> {
     // No allocation for impossible lengths.
     let mut column = Vec::with_capacity(if can_contain_blocks(bytes.len(), values) { values } else { 0 });
     for_each_block(bytes, values, |block| {
@@ -91,10 +92,10 @@ pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, BarsErr
 pub(super) fn for_each_block(
     bytes: &mut &[u8],
     values: usize,
-    mut take: impl FnMut(&[i64]) -> Result<(), BarsError>,
-) -> Result<(), BarsError> {
+    mut take: impl FnMut(&[i64]) -> Result<(), PackedBarsError>,
+) -> Result<(), PackedBarsError> {
     if !can_contain_blocks(bytes.len(), values) {
-        return Err(BarsError::LENGTHS);
+        return Err(PackedBarsError::LENGTHS);
     }
     let (mut block, mut left) = ([0; BLOCK], values);
     while left > 0 {
@@ -106,15 +107,15 @@ pub(super) fn for_each_block(
     Ok(())
 }
 
-fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), BarsError> {
-    let (head, after) = bytes.split_first().ok_or(BarsError::LENGTHS)?;
+fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), PackedBarsError> {
+    let (head, after) = bytes.split_first().ok_or(PackedBarsError::LENGTHS)?;
     let width = usize::from(head % WIDTHS);
     let bits = width * values.len();
-    let (block, rest) = after.split_at_checked(bits.div_ceil(8)).ok_or(BarsError::LENGTHS)?;
+    let (block, rest) = after.split_at_checked(bits.div_ceil(8)).ok_or(PackedBarsError::LENGTHS)?;
     *bytes = rest;
     let left = block.last().map_or(0, |last| u32::from(*last) >> ((bits + 7) % 8 + 1));
     if left > 0 {
-        return Err(BarsError::LENGTHS);
+        return Err(PackedBarsError::LENGTHS);
     }
     match after.get(..block.len() + PADDING) {
         Some(block) => read_codes(block, width, values),
@@ -166,8 +167,8 @@ fn read_codes(block: &[u8], width: usize, codes: &mut [i64]) {
 }
 
 /// Fails if bytes remain after the last value.
-pub(super) fn expect_end(rest: &[u8]) -> Result<(), BarsError> {
-    if rest.is_empty() { Ok(()) } else { Err(BarsError::LENGTHS) }
+pub(super) fn expect_end(rest: &[u8]) -> Result<(), PackedBarsError> {
+    if rest.is_empty() { Ok(()) } else { Err(PackedBarsError::LENGTHS) }
 }
 
 /// `N` bytes at the position `from`.
@@ -178,7 +179,7 @@ fn read_bytes<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
 }
 
 /// Decodes codes to values in place.
-fn decode(coding: u8, codes: &mut [i64]) -> Result<(), BarsError> {
+fn decode(coding: u8, codes: &mut [i64]) -> Result<(), PackedBarsError> {
     let value = |code: &i64| unzigzag(code.cast_unsigned());
     match coding {
         0 => {}
@@ -186,7 +187,7 @@ fn decode(coding: u8, codes: &mut [i64]) -> Result<(), BarsError> {
         2 => codes.iter_mut().for_each(|code| {
             *code = if *code == 0 { MISSING } else { value(&code.wrapping_sub(1)) };
         }),
-        _ => return Err(BarsError::Damaged("a block is coded in no way that is known")),
+        _ => return Err(PackedBarsError::Damaged("a block is coded in no way that is known")),
     }
     Ok(())
 }
@@ -267,6 +268,6 @@ mod tests {
     #[test]
     fn no_more_is_made_room_for_than_there_can_be() {
         assert!(read(&mut &[0; 4][..], usize::MAX).is_err());
-        assert!(matches!(read(&mut &[255, 0][..], 1), Err(BarsError::Damaged(_))));
+        assert!(matches!(read(&mut &[255, 0][..], 1), Err(PackedBarsError::Damaged(_))));
     }
 }

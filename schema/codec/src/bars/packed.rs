@@ -1,13 +1,12 @@
 //! Binary codec of bars: one byte string per column, with differences to predicted values in [blocks](super::blocks).
 
+use market::bars::{BarColumn, BarVersion, Bars, BarsError, CloseColumns, MISSING};
 use serde::{Deserialize, Serialize};
 
 use super::blocks;
-use super::column::{BarColumn, MISSING};
-use super::columns::{Bars, CloseColumns};
-use super::error::BarsError;
+use super::error::PackedBarsError;
 use super::sessions::{pack_days, scale_and_days};
-use super::version::BarVersion;
+use crate::digest;
 
 /// Encoded [`Bars`]: one byte string per column, so that readers fetch only the columns they need.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,76 +25,52 @@ pub struct PackedBars {
     pub versions: Vec<u8>,
 }
 
-impl Bars {
+impl PackedBars {
     /// Encodes all columns.
-    pub fn pack(&self) -> Result<PackedBars, BarsError> {
+    pub fn pack(bars: &Bars) -> Result<Self, PackedBarsError> {
         let (mut volume, mut range) = (Vec::new(), Vec::new());
-        let start = first_close(&self.close);
-        let differences = self.differences(start)?;
+        let start = first_close(&bars.close);
+        let differences = Differences::of(bars, start)?;
         [&differences.open, &differences.high, &differences.low]
             .iter()
             .for_each(|column| blocks::write(column, &mut range));
-        blocks::write(&self.volume.clone().into_values(), &mut volume);
-        Ok(PackedBars {
-            days: pack_days(self.scale, &self.day)?,
-            close: pack_closes(start, &differences.close)?,
+        blocks::write(&bars.volume.clone().into_values(), &mut volume);
+        Ok(Self {
+            days: pack_days(bars.scale, &bars.day)?,
+            close: pack_differences(start, &differences.close)?,
             range,
             volume,
-            extra: self.pack_extra(&differences.vwap),
-            versions: pack_versions(&self.version, &self.versions)?,
+            extra: pack_extra(&differences.vwap, &bars.trade_count),
+            versions: pack_versions(&bars.version, &bars.versions)?,
         })
-    }
-
-    fn pack_extra(&self, vwap: &[i64]) -> Vec<u8> {
-        let columns = [vwap, &self.trade_count];
-        let mut bytes = Vec::new();
-        if columns.iter().any(|column| !column.is_empty()) {
-            bytes.extend(columns.map(|column| u8::from(!column.is_empty())));
-            columns.iter().for_each(|column| blocks::write(column, &mut bytes));
-        }
-        bytes
-    }
-
-    /// Differences of the prices to their predictions.
-    fn differences(&self, start: i64) -> Result<Differences, BarsError> {
-        let mut packed = Differences::with_room_for(self.len());
-        let mut before = start;
-        for index in 0..self.len() {
-            let (open, close) = (self.open[index], self.close[index]);
-            let last = price_or(close, before);
-            let body = [price_or(open, last), last];
-            packed.close.push(difference(close, before)?);
-            packed.open.push(difference(open, before)?);
-            packed.high.push(difference(self.high[index], body[0].max(body[1]))?);
-            packed.low.push(difference(self.low[index], body[0].min(body[1]))?);
-            if let Some(vwap) = self.vwap.get(index) {
-                packed.vwap.push(difference(*vwap, last)?);
-            }
-            before = last;
-        }
-        // Lows are stored as positive distances.
-        packed.low.iter_mut().for_each(|low| *low = low.wrapping_neg());
-        Ok(packed)
     }
 }
 
-impl CloseColumns {
-    /// Encodes days, closes and versions in the format of [`Bars::pack`].
-    pub fn pack(&self) -> Result<[Vec<u8>; 3], BarsError> {
-        let start = first_close(&self.close);
-        let mut before = start;
-        let differences = self.close.iter().map(|close| {
-            let by = difference(*close, before);
-            before = price_or(*close, before);
-            by
-        });
-        let differences = differences.collect::<Result<Vec<i64>, BarsError>>()?;
-        Ok([
-            pack_days(self.scale, &self.day)?,
-            pack_closes(start, &differences)?,
-            pack_versions(&self.version, &self.versions)?,
-        ])
+fn pack_extra(vwap: &[i64], trade_count: &[i64]) -> Vec<u8> {
+    let columns = [vwap, trade_count];
+    let mut bytes = Vec::new();
+    if columns.iter().any(|column| !column.is_empty()) {
+        bytes.extend(columns.map(|column| u8::from(!column.is_empty())));
+        columns.iter().for_each(|column| blocks::write(column, &mut bytes));
     }
+    bytes
+}
+
+/// Encodes days, closes and versions in the format of [`PackedBars::pack`].
+pub fn pack_closes(bars: &CloseColumns) -> Result<[Vec<u8>; 3], PackedBarsError> {
+    let start = first_close(&bars.close);
+    let mut before = start;
+    let differences = bars.close.iter().map(|close| {
+        let by = difference(*close, before);
+        before = price_or(*close, before);
+        by
+    });
+    let differences = differences.collect::<Result<Vec<i64>, PackedBarsError>>()?;
+    Ok([
+        pack_days(bars.scale, &bars.day)?,
+        pack_differences(start, &differences)?,
+        pack_versions(&bars.version, &bars.versions)?,
+    ])
 }
 
 /// First present close, from which the differences of the closes start; 0 without one.
@@ -103,15 +78,16 @@ fn first_close(closes: &[i64]) -> i64 {
     closes.iter().copied().find(|close| *close != MISSING).unwrap_or(0)
 }
 
-fn pack_closes(start: i64, differences: &[i64]) -> Result<Vec<u8>, BarsError> {
+fn pack_differences(start: i64, differences: &[i64]) -> Result<Vec<u8>, PackedBarsError> {
     let mut bytes = postcard::to_stdvec(&start)?;
     blocks::write(differences, &mut bytes);
     Ok(bytes)
 }
 
-fn pack_versions(version: &[u16], versions: &[BarVersion]) -> Result<Vec<u8>, BarsError> {
-    let run = |run: &[u16]| Ok((run[0], u32::try_from(run.len()).map_err(|_| BarsError::TOO_MANY)?));
-    let runs: Vec<(u16, u32)> = version.chunk_by(|a, b| a == b).map(run).collect::<Result<_, BarsError>>()?;
+fn pack_versions(version: &[u16], versions: &[BarVersion]) -> Result<Vec<u8>, PackedBarsError> {
+    let run = |run: &[u16]| Ok((run[0], u32::try_from(run.len()).map_err(|_| PackedBarsError::TOO_MANY)?));
+    let runs: Vec<(u16, u32)> =
+        version.chunk_by(|a, b| a == b).map(run).collect::<Result<_, PackedBarsError>>()?;
     Ok(postcard::to_stdvec(&(versions, runs))?)
 }
 
@@ -125,6 +101,27 @@ struct Differences {
 }
 
 impl Differences {
+    fn of(bars: &Bars, start: i64) -> Result<Self, PackedBarsError> {
+        let mut packed = Self::with_room_for(bars.len());
+        let mut before = start;
+        for index in 0..bars.len() {
+            let (open, close) = (bars.open[index], bars.close[index]);
+            let last = price_or(close, before);
+            let body = [price_or(open, last), last];
+            packed.close.push(difference(close, before)?);
+            packed.open.push(difference(open, before)?);
+            packed.high.push(difference(bars.high[index], body[0].max(body[1]))?);
+            packed.low.push(difference(bars.low[index], body[0].min(body[1]))?);
+            if let Some(vwap) = bars.vwap.get(index) {
+                packed.vwap.push(difference(*vwap, last)?);
+            }
+            before = last;
+        }
+        // Lows are stored as positive distances.
+        packed.low.iter_mut().for_each(|low| *low = low.wrapping_neg());
+        Ok(packed)
+    }
+
     fn with_room_for(bars: usize) -> Self {
         let [close, open, high, low] = std::array::from_fn(|_| Vec::with_capacity(bars));
         Self { close, open, high, low, vwap: Vec::new() }
@@ -158,10 +155,10 @@ fn price_or(price: i64, otherwise: i64) -> i64 {
 }
 
 /// Difference of a price to its prediction, modulo 2^64; absent if the price is absent.
-fn difference(price: i64, expected: i64) -> Result<i64, BarsError> {
+fn difference(price: i64, expected: i64) -> Result<i64, PackedBarsError> {
     match (price, price.wrapping_sub(expected)) {
         (MISSING, _) => Ok(MISSING),
-        (_, MISSING) => Err(BarsError::ScaleOverflow),
+        (_, MISSING) => Err(BarsError::ScaleOverflow.into()),
         (_, by) => Ok(by),
     }
 }
@@ -173,7 +170,7 @@ fn add(difference: &mut i64, expected: i64) {
 }
 
 /// Decodes `bars` closes, with capacity for `room` further closes.
-fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError> {
+fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, PackedBarsError> {
     let (mut before, mut rest): (i64, &[u8]) = postcard::take_from_bytes(bytes)?;
     // The length is bounded: the days were decoded before.
     let mut closes = Vec::with_capacity(bars.saturating_add(room));
@@ -198,7 +195,7 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError>
 }
 
 /// Start value of the closes, and their differences.
-fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), BarsError> {
+fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), PackedBarsError> {
     let (start, mut rest) = postcard::take_from_bytes(bytes)?;
     let closes = blocks::read(&mut rest, bars)?;
     blocks::expect_end(rest)?;
@@ -206,7 +203,7 @@ fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), BarsEr
 }
 
 /// Decodes an optional column.
-fn optional(bytes: &mut &[u8], is_there: bool, bars: usize) -> Result<Vec<i64>, BarsError> {
+fn optional(bytes: &mut &[u8], is_there: bool, bars: usize) -> Result<Vec<i64>, PackedBarsError> {
     if is_there { blocks::read(bytes, bars) } else { Ok(Vec::new()) }
 }
 
@@ -228,13 +225,15 @@ impl PackedBars {
     }
 
     /// Decodes all columns.
-    pub fn unpack(&self) -> Result<Bars, BarsError> {
+    pub fn unpack(&self) -> Result<Bars, PackedBarsError> {
         let bars = self.unpack_blocks()?;
         let (version, versions) = unpack_versions(&self.versions, bars.len(), 0)?;
-        Bars { version, versions, ..bars }.check()
+        let bars = Bars { version, versions, ..bars };
+        check(bars.has_equal_lengths(), bars.scale)?;
+        Ok(bars)
     }
 
-    fn unpack_blocks(&self) -> Result<Bars, BarsError> {
+    fn unpack_blocks(&self) -> Result<Bars, PackedBarsError> {
         let (scale, day) = scale_and_days(&self.days, 0)?;
         let bars = day.len();
         let (start, close) = start_and_closes(&self.close, bars)?;
@@ -261,15 +260,22 @@ impl PackedBars {
 
 /// Decodes the list of versions, and the version index of each of `bars` bars. Reserves capacity for `room` further
 /// bars.
-fn unpack_versions(bytes: &[u8], bars: usize, room: usize) -> Result<(Vec<u16>, Vec<BarVersion>), BarsError> {
+fn unpack_versions(
+    bytes: &[u8],
+    bars: usize,
+    room: usize,
+) -> Result<(Vec<u16>, Vec<BarVersion>), PackedBarsError> {
     let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = match bytes {
-        [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(bars).map_err(|_| BarsError::TOO_MANY)?)]),
+        [] => (
+            vec![BarVersion::UNKNOWN],
+            vec![(0, u32::try_from(bars).map_err(|_| PackedBarsError::TOO_MANY)?)],
+        ),
         bytes => postcard::from_bytes(bytes)?,
     };
     let mut version = Vec::with_capacity(bars.saturating_add(room));
     for (index, length) in runs {
         if usize::from(index) >= versions.len() {
-            return Err(BarsError::Damaged("a bar names an unknown version"));
+            return Err(PackedBarsError::Damaged("a bar names an unknown version"));
         }
         version.resize(version.len() + (length as usize).min(bars), index);
     }
@@ -277,45 +283,24 @@ fn unpack_versions(bytes: &[u8], bars: usize, room: usize) -> Result<(Vec<u16>, 
 }
 
 /// 64-bit digest of byte strings.
-pub fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
-    let mut hasher = blake3::Hasher::new();
-    for part in parts {
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
-    }
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
-    i64::from_le_bytes(bytes)
+pub fn unpack_closes(
+    days: &[u8],
+    close: &[u8],
+    versions: &[u8],
+    room: usize,
+) -> Result<CloseColumns, PackedBarsError> {
+    let (scale, day) = scale_and_days(days, room)?;
+    let close = closes(close, day.len(), room)?;
+    let (version, versions) = unpack_versions(versions, day.len(), room)?;
+    check(close.len() == day.len() && version.len() == day.len(), scale)?;
+    Ok(CloseColumns { scale, day, close, version, versions })
 }
 
-impl CloseColumns {
-    /// Decodes days, closes and versions from their columns, with capacity for `room` further bars.
-    pub fn unpack(days: &[u8], close: &[u8], versions: &[u8], room: usize) -> Result<Self, BarsError> {
-        let (scale, day) = scale_and_days(days, room)?;
-        let close = closes(close, day.len(), room)?;
-        let (version, versions) = unpack_versions(versions, day.len(), room)?;
-        check(close.len() == day.len() && version.len() == day.len(), scale)?;
-        Ok(Self { scale, day, close, version, versions })
-    }
-}
-
-impl Bars {
-    fn check(self) -> Result<Self, BarsError> {
-        let full = [&self.open, &self.high, &self.low, &self.volume];
-        let optional = [&self.vwap, &self.trade_count];
-        let lengths = full.iter().all(|c| c.len() == self.len())
-            && self.close.len() == self.len()
-            && optional.iter().all(|c| c.is_empty() || c.len() == self.len())
-            && self.version.len() == self.len();
-        check(lengths, self.scale)?;
-        Ok(self)
-    }
-}
-
-/// Fails if the columns differ in length, or if the scale is invalid.
-fn check(lengths: bool, scale: u32) -> Result<(), BarsError> {
+/// Checks the lengths and the scale of decoded columns.
+fn check(lengths: bool, scale: u32) -> Result<(), PackedBarsError> {
     match (lengths, scale <= 18) {
         (true, true) => Ok(()),
-        (false, _) => Err(BarsError::LENGTHS),
-        (_, false) => Err(BarsError::Damaged("scale is beyond 18")),
+        (false, _) => Err(PackedBarsError::LENGTHS),
+        (_, false) => Err(PackedBarsError::Damaged("scale is beyond 18")),
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::encoded::EncodedRecord;
-use crate::event::Kind;
+use market::event::Kind;
 
 /// One row of a feed, with its record as bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

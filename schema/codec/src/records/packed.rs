@@ -14,8 +14,8 @@ use super::encoded::{EncodedRecord, FieldReader, RecordLayout, RowFields, value}
 use super::error::PackedRecordsError;
 use super::raw::RawObservation;
 use super::set::RecordSet;
-use crate::event::{Action, Kind};
-use crate::observation::Observation;
+use market::event::{Action, Kind};
+use market::history::Observation;
 
 /// Version of the format.
 const VERSION: u8 = 1;

@@ -5,7 +5,7 @@
 use super::encoded::{FieldReader, FieldWriter, RecordLayout};
 use super::error::PackedRecordsError;
 use super::field::Field;
-use crate::event::{
+use market::event::{
     DecidedRow, Decision, Dividend, Etf, Evidence, FormerSymbol, Fundamentals, Holding, HoldingSnapshot,
     MarketSession, Security, Split,
 };

@@ -1,4 +1,4 @@
--- For SQL users: the packed prices of a generation as rows (market::bars). Run in the generation's own schema, which the
+-- For SQL users: the packed prices of a generation as rows (codec::bars). Run in the generation's own schema, which the
 -- functions keep as their search path, so that they work from any other.
 
 -- A base-128 integer, the lowest seven bits first, and where the bytes go on after it.

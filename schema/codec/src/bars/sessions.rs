@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{self, BLOCK};
-use super::error::BarsError;
+use super::error::PackedBarsError;
 
 /// Format version, the first byte of the days. A new version needs a new codec of the log, so that older readers stop
 /// at its messages.
@@ -20,8 +20,8 @@ struct DaysHeader {
 }
 
 /// Encodes days with the scale of the prices.
-pub(super) fn pack_days(scale: u32, days: &[i32]) -> Result<Vec<u8>, BarsError> {
-    let bars = u32::try_from(days.len()).map_err(|_| BarsError::TOO_MANY)?;
+pub(super) fn pack_days(scale: u32, days: &[i32]) -> Result<Vec<u8>, PackedBarsError> {
+    let bars = u32::try_from(days.len()).map_err(|_| PackedBarsError::TOO_MANY)?;
     let first_day = days.first().copied().unwrap_or(0);
     let mut bytes = postcard::to_stdvec(&DaysHeader { form: FORM, scale, bars, first_day })?;
     let steps: Vec<i64> = days.windows(2).map(|days| i64::from(days[1]) - expected(days[0])).collect();
@@ -63,22 +63,22 @@ fn weekday(day: i32) -> usize {
 }
 
 /// Decodes the days of encoded bars.
-pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, BarsError> {
+pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, PackedBarsError> {
     scale_and_days(days, 0).map(|(_, days)| days)
 }
 
 /// Decodes the scale and the days, with capacity for `room` further days.
-pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>), BarsError> {
+pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>), PackedBarsError> {
     match bytes.first() {
         Some(&FORM) => {}
-        Some(form) => return Err(BarsError::UnknownForm(*form)),
-        None => return Err(BarsError::LENGTHS),
+        Some(form) => return Err(PackedBarsError::UnknownForm(*form)),
+        None => return Err(PackedBarsError::LENGTHS),
     }
     let (head, mut rest): (DaysHeader, &[u8]) = postcard::take_from_bytes(bytes)?;
-    let bars = usize::try_from(head.bars).map_err(|_| BarsError::TOO_MANY)?;
+    let bars = usize::try_from(head.bars).map_err(|_| PackedBarsError::TOO_MANY)?;
     let steps = bars.saturating_sub(1);
     if !blocks::can_contain_blocks(rest.len(), steps) {
-        return Err(BarsError::LENGTHS);
+        return Err(PackedBarsError::LENGTHS);
     }
     let mut sessions = Sessions::from(head.first_day, bars, room);
     blocks::for_each_block(&mut rest, steps, |steps| sessions.append_steps(steps))?;
@@ -103,7 +103,7 @@ impl Sessions {
     }
 
     /// Appends the days that a block of steps encodes.
-    fn append_steps(&mut self, mut steps: &[i64]) -> Result<(), BarsError> {
+    fn append_steps(&mut self, mut steps: &[i64]) -> Result<(), PackedBarsError> {
         loop {
             // Nearly every session is the expected one.
             let expected = steps.iter().position(|step| *step != 0).unwrap_or(steps.len());
@@ -117,7 +117,7 @@ impl Sessions {
     }
 
     /// Appends `count` expected sessions.
-    fn append_expected(&mut self, count: usize) -> Result<(), BarsError> {
+    fn append_expected(&mut self, count: usize) -> Result<(), PackedBarsError> {
         match self.on.checked_sub(1).and_then(|on| AHEAD.get(on)?.get(..count)) {
             Some(ahead) if self.last <= i32::MAX - FARTHEST => {
                 let last = self.last;
@@ -131,9 +131,9 @@ impl Sessions {
     }
 
     /// Appends a session that is `by` days after the next expected session.
-    fn append_session(&mut self, by: i64) -> Result<(), BarsError> {
+    fn append_session(&mut self, by: i64) -> Result<(), PackedBarsError> {
         let day = expected(self.last).wrapping_add(by);
-        self.last = i32::try_from(day).map_err(|_| BarsError::Damaged("a day is none"))?;
+        self.last = i32::try_from(day).map_err(|_| PackedBarsError::Damaged("a day is none"))?;
         self.on = weekday(self.last);
         self.days.push(self.last);
         Ok(())

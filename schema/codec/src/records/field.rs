@@ -8,8 +8,10 @@ use compact_str::CompactString;
 use rust_decimal::Decimal;
 
 use super::error::PackedRecordsError;
-use crate::event::{DecisionVerdict, DividendType, Frequency, Kind, ListingStatus, SecurityType, ShareBasis};
-use crate::symbol::Symbol;
+use market::event::{
+    DecisionVerdict, DividendType, Frequency, Kind, ListingStatus, SecurityType, ShareBasis,
+};
+use market::symbol::Symbol;
 
 /// Encoding of the empty text: a byte that occurs in no UTF-8 text.
 const EMPTY_TEXT: &[u8] = &[0xff];

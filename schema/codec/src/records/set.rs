@@ -1,13 +1,7 @@
 //! Set of distinct observations.
 
-use std::collections::BTreeMap;
-
-use chrono::NaiveDate;
-
 use super::raw::RawObservation;
-use crate::event::{Kind, MarketSession};
-use crate::observation::Observation;
-use crate::observation::VersionRank;
+use market::event::Kind;
 
 /// Distinct observations of one symbol, kind and source, sorted by content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,15 +43,4 @@ impl RecordSet {
     pub(super) fn is_in_order(&self) -> bool {
         self.observations.is_sorted_by(|a, b| a.compare_content(b, self.kind).is_lt())
     }
-}
-
-/// Newest session among the observations of one source, without retracted sessions.
-pub fn newest_session(observations: &[Observation<MarketSession>]) -> Option<NaiveDate> {
-    let mut newest: BTreeMap<NaiveDate, VersionRank<'_>> = BTreeMap::new();
-    for session in observations {
-        let version = session.version(0);
-        let known = newest.entry(session.record.date).or_insert(version);
-        *known = version.max(*known);
-    }
-    newest.into_iter().rev().find(|(_, version)| !version.retracted).map(|(date, _)| date)
 }

@@ -5,14 +5,14 @@ use rust_decimal::Decimal;
 use serde_json::json;
 
 use super::*;
-use crate::event::{
+use market::event::{
     DecidedRow, Decision, DecisionVerdict, Dividend, DividendType, Etf, FormerSymbol, Frequency, Holding,
     HoldingSnapshot, Kind, MarketSession, Security, ShareBasis, Split,
 };
-use crate::symbol::Symbol;
+use market::symbol::Symbol;
 
 fn date() -> impl Strategy<Value = NaiveDate> {
-    (0i32..20_000).prop_map(|day| crate::day::date_of(700_000 + day))
+    (0i32..20_000).prop_map(|day| market::day::date_of(700_000 + day))
 }
 
 fn decimal() -> impl Strategy<Value = Decimal> {
@@ -203,7 +203,7 @@ fn a_reused_ticker_stays_two_securities() {
 #[test]
 fn forty_years_of_dividends_take_few_bytes_each() {
     let dividend = |quarter: i32| {
-        let date = |days: i32| crate::day::date_of(720_000 + quarter * 91 + days);
+        let date = |days: i32| market::day::date_of(720_000 + quarter * 91 + days);
         let (ex, record, paid) = (date(0), date(1), date(20));
         RawObservation {
             id: None,
@@ -250,22 +250,6 @@ fn session(day: &str, revision: i64, observed_at: i64, retracted: bool) -> RawOb
 }
 
 #[test]
-fn the_newest_session_is_the_newest_that_was_not_withdrawn() {
-    let newest = |sessions: &[RawObservation]| {
-        let packed = RecordSet::new(Kind::Session, sessions.to_vec()).pack().unwrap();
-        newest_session(&read("a", &packed).unwrap()).map(|day| day.to_string())
-    };
-    let (monday, tuesday) = (session("2024-06-24", 0, 5, false), session("2024-06-25", 0, 5, false));
-    assert_eq!(newest(&[]), None);
-    assert_eq!(newest(&[tuesday.clone(), monday.clone()]).as_deref(), Some("2024-06-25"));
-    let withdrawn = session("2024-06-25", 0, 6, true);
-    assert_eq!(newest(&[withdrawn.clone(), tuesday.clone(), monday.clone()]).as_deref(), Some("2024-06-24"));
-    // An older withdrawal, and a revision after it, change nothing.
-    assert_eq!(newest(&[session("2024-06-25", 0, 4, true), tuesday, monday]).as_deref(), Some("2024-06-25"));
-    assert_eq!(newest(&[withdrawn, session("2024-06-25", 1, 2, false)]).as_deref(), Some("2024-06-25"));
-}
-
-#[test]
 fn a_kept_row_is_read_as_it_was_said() {
     let told = |raw: &RawObservation| {
         let packed = RecordSet::new(Kind::Session, vec![raw.clone()]).pack().unwrap();
@@ -281,10 +265,10 @@ fn a_kept_row_is_read_as_it_was_said() {
         (read.source.as_str(), read.id.as_deref(), read.security_ref.as_deref()),
         ("a", Some("x"), Some("ref"))
     );
-    assert_eq!((read.revision, read.line, read.action), (3, 7, crate::event::Action::Retract));
+    assert_eq!((read.revision, read.line, read.action), (3, 7, market::event::Action::Retract));
     assert_eq!((read.observed_at.timestamp_micros(), read.frame), (1_500_000, [0xa5; 16]));
     assert_eq!(read.record.date.to_string(), "2024-06-24");
-    assert_eq!(told(&session("2024-06-24", 0, 5, false)).unwrap()[0].action, crate::event::Action::Put);
+    assert_eq!(told(&session("2024-06-24", 0, 5, false)).unwrap()[0].action, market::event::Action::Put);
     assert!(told(&session("2024-06-24", 0, i64::MAX, false)).is_err());
 }
 

@@ -1,0 +1,17 @@
+//! Binary codec of price bars: one byte string per column.
+//!
+//! Integers are stored as differences to predicted values, in blocks of minimal bit width.
+
+mod blocks;
+mod error;
+mod packed;
+mod sessions;
+#[cfg(test)]
+mod tests;
+
+pub use error::PackedBarsError;
+pub use packed::{PackedBars, pack_closes, unpack_closes};
+pub use sessions::unpack_days;
+
+/// SQL functions that unpack prices, for SQL users. Run it in the schema of the table `prices`.
+pub const UNPACK_SQL: &str = include_str!("unpack.sql");

@@ -1,0 +1,49 @@
+//! Decoding of packed records into the history of a security.
+
+use chrono::NaiveDate;
+use market::event::{
+    Decision, Dividend, Etf, EventRecord, Evidence, Fundamentals, HoldingSnapshot, Kind, Split,
+};
+use market::history::History;
+
+use super::error::PackedRecordsError;
+use super::packed::read;
+
+/// Declares the record kinds of a history and their lists.
+macro_rules! kept {
+    ($($record:ident => $list:ident),* $(,)?) => {
+        /// Adds packed records of one kind and source to a history, for the days that the security owns. Other
+        /// kinds add nothing.
+        ///
+        /// # Errors
+        /// Damaged bytes, or those of a newer version.
+        pub fn add_to_history(
+            history: &mut History,
+            kind: Kind,
+            source: &str,
+            packed: &[u8],
+            owns: impl Fn(NaiveDate) -> bool,
+        ) -> Result<(), PackedRecordsError> {
+            $(if kind == $record::KIND {
+                let mut said = read::<$record>(source, packed)?;
+                said.retain(|observation| observation.record.date().is_none_or(&owns));
+                // Usually there is one source and symbol.
+                match history.$list.is_empty() {
+                    true => history.$list = said,
+                    false => history.$list.append(&mut said),
+                }
+            })*
+            Ok(())
+        }
+    };
+}
+
+kept! {
+    Dividend => dividends,
+    Split => splits,
+    Fundamentals => fundamentals,
+    Etf => etf,
+    HoldingSnapshot => holdings,
+    Decision => decisions,
+    Evidence => evidence,
+}
