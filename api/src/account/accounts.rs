@@ -9,6 +9,7 @@ use tokio_postgres::{Client, Error, Row, Transaction};
 use super::actor::{AccountActor, LockedAccount};
 use super::error::AccountError;
 use super::revocation;
+use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_account.sql");
@@ -21,7 +22,7 @@ const DELETE: &str = include_str!("../../queries/accounts/delete_account.sql");
 /// Account with its plan and usage.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct AccountDetails {
-    pub(crate) id: i64,
+    pub(crate) id: AccountId,
     pub(crate) email: String,
     pub(crate) tier: Tier,
     /// Tier that is now in effect.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio_postgres::{Error, Row, Transaction};
 
 use super::error::AccountError;
+use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
 
 const BY_ADDRESS: &str = include_str!("../../queries/accounts/lock_account.sql");
@@ -26,14 +27,14 @@ pub(crate) enum AccountActor<'a> {
     /// The operator, with the account's email address in lower case.
     Operator(&'a str),
     /// The signed-in holder, with the account's id.
-    Holder(i64),
+    Holder(AccountId),
 }
 
 /// Locked row of an account. The lock lasts until the transaction ends, so that changes of the account are made one
 /// after the other.
 #[derive(Debug)]
 pub(crate) struct LockedAccount {
-    pub(crate) id: i64,
+    pub(crate) id: AccountId,
     pub(crate) email: String,
     pub(crate) subscription: Subscription,
     actor: Option<&'static str>,

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio_postgres::{Client, Error, Row};
 
 use super::error::AccountError;
+use crate::auth::ids::AccountId;
 
 const HISTORY: &str = include_str!("../../queries/accounts/history.sql");
 const LOG: &str = include_str!("../../queries/accounts/log.sql");
@@ -39,7 +40,7 @@ impl AuditEntry {
 /// Appends a refused sign-in to the holder's log. After the daily limit, no entry is appended.
 pub(crate) async fn record_refused_sign_in(
     client: &Client,
-    account_id: i64,
+    account_id: AccountId,
     address: &str,
 ) -> Result<(), AccountError> {
     client.execute(REFUSAL, &[&account_id, &address, &MOST_REFUSALS]).await?;
@@ -58,7 +59,7 @@ pub(crate) async fn list_email_history(
 /// Latest entries of one account, newest first.
 pub(crate) async fn list_recent_entries(
     client: &Client,
-    account_id: i64,
+    account_id: AccountId,
 ) -> Result<Vec<AuditEntry>, AccountError> {
     let rows = client.query(LOG, &[&account_id, &SHOWN]).await?;
     Ok(rows.iter().map(AuditEntry::from_row).collect::<Result<_, _>>()?)

@@ -8,6 +8,7 @@ use tokio_postgres::Transaction;
 use super::error::AccountError;
 use super::secret_token::Token;
 use crate::auth::client_address::ClientNetwork;
+use crate::auth::ids::AccountId;
 
 const REMEMBER: &str = include_str!("../../queries/accounts/remember_devices.sql");
 const FORGET: &str = include_str!("../../queries/accounts/forget_devices.sql");
@@ -36,7 +37,7 @@ impl ClientDevices {
 /// Stores a client as a known device with a new browser hash, in the transaction of its sign-in.
 pub(super) async fn remember_devices(
     transaction: &Transaction<'_>,
-    account_id: i64,
+    account_id: AccountId,
     browser: &DeviceHash,
     client: &ClientDevices,
 ) -> Result<(), AccountError> {
@@ -50,7 +51,7 @@ pub(super) async fn remember_devices(
 /// Deletes all known devices of an account.
 pub(super) async fn forget_devices(
     transaction: &Transaction<'_>,
-    account_id: i64,
+    account_id: AccountId,
 ) -> Result<(), AccountError> {
     transaction.execute(FORGET, &[&account_id, &0i64]).await?;
     Ok(())

@@ -12,6 +12,7 @@ use super::actor::{AccountActor, LockedAccount};
 use super::error::AccountError;
 use super::key_name::{is_same_name, parse_key_name};
 use crate::auth::GeneratedKey;
+use crate::auth::ids::{AccountId, KeyId};
 
 const CREATE: &str = include_str!("../../queries/accounts/create_key.sql");
 const ONE: &str = include_str!("../../queries/accounts/find_key.sql");
@@ -30,7 +31,7 @@ const MOST_MADE: i64 = 100;
 /// API key without its secret.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ApiKey {
-    pub(crate) id: i64,
+    pub(crate) id: KeyId,
     pub(crate) name: String,
     /// Last four characters of the secret, by which a person recognizes the key.
     pub(crate) last_four: String,
@@ -126,7 +127,7 @@ pub(crate) async fn replace_key(
     let account = actor.lock(&transaction).await?;
     account.lock_limiter(&transaction).await?;
     let old = find_active_key(&transaction, &account, key).await?;
-    let (id, name): (i64, String) = (old.try_get("id")?, old.try_get("name")?);
+    let (id, name): (KeyId, String) = (old.try_get("id")?, old.try_get("name")?);
     refuse_replaced(&transaction, &account, &name, id).await?;
     let new = NewKey {
         name: &name,
@@ -142,7 +143,7 @@ pub(crate) async fn replace_key(
     }
     let drawn = insert_key(&transaction, &account, &new).await?;
     let mut details = json!(drawn.key);
-    details["replaces"] = id.into();
+    details["replaces"] = json!(id);
     details["overlap"] = overlap.as_str().into();
     account.record_key(&transaction, "key.re_roll", details).await?;
     transaction.commit().await?;
@@ -154,12 +155,12 @@ pub(crate) async fn delete_key(
     client: &mut Client,
     actor: AccountActor<'_>,
     key: &str,
-) -> Result<(i64, String), AccountError> {
+) -> Result<(KeyId, String), AccountError> {
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
     account.lock_limiter(&transaction).await?;
     let key = find_active_key(&transaction, &account, key).await?;
-    let (id, name): (i64, String) = (key.try_get("id")?, key.try_get("name")?);
+    let (id, name): (KeyId, String) = (key.try_get("id")?, key.try_get("name")?);
     transaction.execute(DELETE, &[&id]).await?;
     account.record_key(&transaction, "key.delete", json!({ "id": id, "name": name })).await?;
     transaction.commit().await?;
@@ -169,15 +170,15 @@ pub(crate) async fn delete_key(
 /// Key with this id; `None` if it does not belong to the account.
 pub(crate) async fn find_key(
     client: &Client,
-    account_id: i64,
-    key_id: i64,
+    account_id: AccountId,
+    key_id: KeyId,
 ) -> Result<Option<ApiKey>, AccountError> {
     let row = client.query_opt(ONE, &[&account_id, &key_id]).await?;
     Ok(row.as_ref().map(ApiKey::from_row).transpose()?)
 }
 
 /// Keys of an account in order of creation, at most 200. Keys that were deleted more than 30 days ago are left out.
-pub(crate) async fn list_keys(client: &Client, account_id: i64) -> Result<Vec<ApiKey>, AccountError> {
+pub(crate) async fn list_keys(client: &Client, account_id: AccountId) -> Result<Vec<ApiKey>, AccountError> {
     let rows = client.query(LIST, &[&account_id]).await?;
     Ok(rows.iter().map(ApiKey::from_row).collect::<Result<_, _>>()?)
 }
@@ -203,7 +204,7 @@ async fn refuse_replaced(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
     name: &str,
-    key_id: i64,
+    key_id: KeyId,
 ) -> Result<(), AccountError> {
     let Some(newer) = transaction.query_opt(REPLACEMENT, &[&account.id, &name, &key_id]).await? else {
         return Ok(());
@@ -247,7 +248,7 @@ async fn find_active_key(
 ) -> Result<Row, AccountError> {
     let normalized: String = key.nfc().collect();
     let mut found = transaction.query(FIND, &[&account.id, &key, &normalized]).await?;
-    let by_id = found.first().map(|row| row.try_get::<_, i64>("id")).transpose()?;
+    let by_id = found.first().map(|row| row.try_get::<_, KeyId>("id")).transpose()?;
     match found.len() {
         0 => Err(refused(format!("there is no active key {key}"))),
         1 => Ok(found.remove(0)),

@@ -13,6 +13,7 @@ use super::actor::{AccountActor, LockedAccount};
 use super::error::AccountError;
 use super::revocation;
 use super::secret_token::Token;
+use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_link.sql");
@@ -38,7 +39,7 @@ pub(crate) struct CreatedLink {
 pub(crate) struct OneTimeLink {
     pub(crate) purpose: LinkPurpose,
     pub(crate) email: String,
-    account: Option<i64>,
+    account: Option<AccountId>,
     tier: Tier,
 }
 
@@ -66,7 +67,7 @@ pub(crate) async fn create_invitation(
     }
     let token = Token::generate();
     let purpose = LinkPurpose::Invitation.as_str();
-    let (hash, account) = (&token.hash[..], None::<i64>);
+    let (hash, account) = (&token.hash[..], None::<AccountId>);
     let transaction = client.transaction().await?;
     transaction.execute(LOCK, &[&email]).await?;
     let row = transaction.query_one(CREATE, &[&hash, &purpose, &email, &account, &tier, &hours]).await?;

@@ -17,6 +17,7 @@ use super::devices::ClientDevices;
 use super::error::AccountError;
 use super::revocation;
 use crate::auth::client_address::ClientNetwork;
+use crate::auth::ids::AccountId;
 use crate::concurrency::cpu_pool::{CpuPoolError, run_low_priority};
 use crate::concurrency::fair_queue::{FairQueue, QueueKey, QueueLimits};
 
@@ -58,7 +59,7 @@ pub(crate) enum PasswordError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HashingTurn {
     /// Account whose holder is signed in or uses a known device. These clients are served first.
-    Known(i64),
+    Known(AccountId),
     /// Network of any other client.
     Network(ClientNetwork),
 }
@@ -76,7 +77,7 @@ pub(crate) struct PasswordHashing(Arc<FairQueue<HashingTurn>>);
 /// Account of an address, with the hash of its password.
 #[derive(Debug)]
 pub(crate) struct StoredPassword {
-    pub(crate) account: i64,
+    pub(crate) account: AccountId,
     hash: String,
     /// True if the account knows the browser from which the attempt came.
     pub(crate) knows_browser: bool,
@@ -257,7 +258,7 @@ mod tests {
         assert!(waiting.iter_mut().all(|waiter| waiter.now_or_never().is_none()));
         let refused = hashing.hash("correct horse battery".into(), STRANGER).await;
         assert!(matches!(refused, Err(PasswordError::Busy)), "{refused:?}");
-        let mut holder = Box::pin(hashing.0.acquire(HashingTurn::Known(1)));
+        let mut holder = Box::pin(hashing.0.acquire(HashingTurn::Known(AccountId(1))));
         assert!((&mut holder).now_or_never().is_none());
         drop(first);
         assert!(holder.now_or_never().is_some_and(|permit| permit.is_ok()), "before the waiting network");
@@ -268,7 +269,8 @@ mod tests {
         let hashing = PasswordHashing::new(1);
         let hash = hashing.hash("correct horse battery".into(), STRANGER).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        let stored = StoredPassword { account: 1, hash, knows_browser: false, knows_network: false };
+        let stored =
+            StoredPassword { account: AccountId(1), hash, knows_browser: false, knows_network: false };
         assert!(hashing.verify("correct horse battery".into(), Some(&stored), STRANGER).await.unwrap());
         assert!(!hashing.verify("correct horse".into(), Some(&stored), STRANGER).await.unwrap());
         assert!(!hashing.verify("no one's password".into(), None, STRANGER).await.unwrap());

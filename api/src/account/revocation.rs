@@ -7,11 +7,15 @@ use tokio_postgres::Transaction;
 
 use super::devices;
 use super::error::AccountError;
+use crate::auth::ids::AccountId;
 
 const END_LINKS: &str = include_str!("../../queries/accounts/end_links.sql");
 const END_SESSIONS: &str = include_str!("../../queries/accounts/end_sessions.sql");
 
-pub(super) async fn end_links(transaction: &Transaction<'_>, account_id: i64) -> Result<(), AccountError> {
+pub(super) async fn end_links(
+    transaction: &Transaction<'_>,
+    account_id: AccountId,
+) -> Result<(), AccountError> {
     transaction.execute(END_LINKS, &[&account_id]).await?;
     Ok(())
 }
@@ -19,7 +23,7 @@ pub(super) async fn end_links(transaction: &Transaction<'_>, account_id: i64) ->
 /// Ends an account's sessions. Returns their number.
 pub(super) async fn end_sessions(
     transaction: &Transaction<'_>,
-    account_id: i64,
+    account_id: AccountId,
 ) -> Result<u64, AccountError> {
     Ok(transaction.execute(END_SESSIONS, &[&account_id]).await?)
 }
@@ -27,7 +31,7 @@ pub(super) async fn end_sessions(
 /// Ends an account's links and sessions, and deletes its known devices. Returns the number of sessions.
 pub(super) async fn end_links_and_sessions(
     transaction: &Transaction<'_>,
-    account_id: i64,
+    account_id: AccountId,
 ) -> Result<u64, AccountError> {
     end_links(transaction, account_id).await?;
     devices::forget_devices(transaction, account_id).await?;

@@ -15,6 +15,7 @@ use super::devices::{self, ClientDevices};
 use super::error::AccountError;
 use super::revocation;
 use super::secret_token::Token;
+use crate::auth::ids::{AccountId, SessionId};
 
 const BEGIN: &str = include_str!("../../queries/accounts/begin_session.sql");
 const PRUNE: &str = include_str!("../../queries/accounts/prune_sessions.sql");
@@ -56,15 +57,15 @@ impl SessionCookies {
 /// Browser session to which a request's cookie belongs.
 #[derive(Debug, Clone)]
 pub(crate) struct BrowserSession {
-    pub(crate) id: i64,
-    pub(crate) account: i64,
+    pub(crate) id: SessionId,
+    pub(crate) account: AccountId,
     pub(crate) email: String,
 }
 
 /// Session, as its holder sees it in the list.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct SessionSummary {
-    pub(crate) id: i64,
+    pub(crate) id: SessionId,
     pub(crate) address: String,
     pub(crate) agent: String,
     pub(crate) created_at: DateTime<Utc>,
@@ -112,7 +113,7 @@ pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> 
 /// Sessions of an account, newest first.
 pub(crate) async fn list_sessions(
     client: &Client,
-    account_id: i64,
+    account_id: AccountId,
 ) -> Result<Vec<SessionSummary>, AccountError> {
     let read = |row: &Row| -> Result<SessionSummary, Error> {
         Ok(SessionSummary {
@@ -129,7 +130,7 @@ pub(crate) async fn list_sessions(
 pub(crate) async fn end_session(
     client: &mut Client,
     actor: AccountActor<'_>,
-    session_id: i64,
+    session_id: SessionId,
 ) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
@@ -144,7 +145,7 @@ pub(crate) async fn end_session(
 pub(crate) async fn end_replaced_session(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
-    session_id: i64,
+    session_id: SessionId,
 ) -> Result<(), AccountError> {
     transaction.execute(END, &[&account.id, &session_id]).await?;
     Ok(())

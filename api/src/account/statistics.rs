@@ -6,6 +6,7 @@ use serde::Serialize;
 use tokio_postgres::{Client, Row};
 
 use super::error::AccountError;
+use crate::auth::ids::AccountId;
 
 const BY_DAY: &str = include_str!("../../queries/accounts/calls_by_day.sql");
 const BY_ENDPOINT: &str = include_str!("../../queries/accounts/calls_by_endpoint.sql");
@@ -62,7 +63,7 @@ pub(crate) struct RefusedCalls {
 /// Counts an account's calls by day and outcome. The first day is `since`.
 pub(crate) async fn count_by_day(
     client: &Client,
-    account_id: i64,
+    account_id: AccountId,
     since: NaiveDate,
 ) -> Result<Vec<DailyCalls>, AccountError> {
     let rows = client.query(BY_DAY, &[&account_id, &since]).await?;
@@ -79,7 +80,7 @@ pub(crate) async fn count_by_day(
 /// Counts an account's calls by endpoint and key. The first day is `since`. The highest count comes first.
 pub(crate) async fn count_by_endpoint(
     client: &Client,
-    account_id: i64,
+    account_id: AccountId,
     since: NaiveDate,
 ) -> Result<Vec<EndpointCalls>, AccountError> {
     let rows = client.query(BY_ENDPOINT, &[&account_id, &since]).await?;
@@ -99,7 +100,7 @@ pub(crate) async fn count_by_endpoint(
 /// Counts an account's refused and failed calls by endpoint, newest first. The first day is `since`.
 pub(crate) async fn count_refused(
     client: &Client,
-    account_id: i64,
+    account_id: AccountId,
     since: NaiveDate,
 ) -> Result<Vec<RefusedCalls>, AccountError> {
     let rows = client.query(REFUSALS, &[&account_id, &since]).await?;

@@ -14,6 +14,7 @@ use quick_cache::unsync::{Cache, DefaultLifecycle};
 use crate::admission::admission_batch::{AdmissionBatch, BatchDemand, CachedAccount, CachedKey};
 use crate::admission::store_clock::StoreClock;
 use crate::auth::credential::PresentedKey;
+use crate::auth::ids::AccountId;
 
 /// Maximum number of cached keys, and of cached accounts.
 const CAPACITY: usize = 65_536;
@@ -23,7 +24,7 @@ const CAPACITY: usize = 65_536;
 pub(crate) struct AccountCache {
     pub(crate) clock: StoreClock,
     keys: EntryCache<u128, CachedKey>,
-    accounts: EntryCache<i64, CachedAccount>,
+    accounts: EntryCache<AccountId, CachedAccount>,
 }
 
 type EntryCache<K, V> = Cache<K, V, UnitWeighter, RandomState, DefaultLifecycle<K, V>>;
@@ -48,7 +49,7 @@ impl AccountCache {
             return AdmissionBatch { list: vec![], keys: vec![None; presented.len()] };
         };
         let keys: Vec<Option<CachedKey>> = presented.iter().map(|key| self.key(key.tag, now)).collect();
-        let mut ids: Vec<i64> = keys.iter().flatten().map(|key| key.account).collect();
+        let mut ids: Vec<AccountId> = keys.iter().flatten().map(|key| key.account).collect();
         ids.sort_unstable();
         ids.dedup();
         let list: Vec<CachedAccount> = ids.into_iter().filter_map(|id| self.account(id, now)).collect();
@@ -76,7 +77,7 @@ impl AccountCache {
         Some(key)
     }
 
-    fn account(&mut self, id: i64, now: DateTime<Utc>) -> Option<CachedAccount> {
+    fn account(&mut self, id: AccountId, now: DateTime<Utc>) -> Option<CachedAccount> {
         let paid = |account: &CachedAccount| account.paid_until.is_none_or(|end| end > now);
         let (_, account) = self.accounts.remove(&id)?;
         let mut account = Some(account).filter(paid)?;
@@ -121,12 +122,13 @@ mod tests {
     use crate::admission::admission_batch::WriteMode;
     use crate::admission::row_version::RowVersion;
     use crate::admission::token_bucket::Bucket;
+    use crate::auth::ids::KeyId;
     use crate::auth::tier::Tier;
 
     fn read(id: i64) -> (CachedKey, CachedAccount) {
-        let now = Utc::now();
+        let (now, account) = (Utc::now(), AccountId(id));
         let limiter = AccountLimiter {
-            account: id,
+            account,
             tier: Tier::Free,
             bucket: Bucket { rate_per_minute: 60, burst: 60, tokens: 60.0 },
             at: now,
@@ -134,7 +136,7 @@ mod tests {
             month: now.date_naive(),
             used: 0,
         };
-        let account = CachedAccount {
+        let cached = CachedAccount {
             limiter,
             version: RowVersion::from(1),
             plan_version: 1,
@@ -144,7 +146,7 @@ mod tests {
             write_mode: WriteMode::default(),
             written: None,
         };
-        (CachedKey { id, account: id, plan_version: 1, expires_at: None, key_bucket: None }, account)
+        (CachedKey { id: KeyId(id), account, plan_version: 1, expires_at: None, key_bucket: None }, cached)
     }
 
     fn presented(id: i64) -> PresentedKey {

@@ -7,6 +7,7 @@ use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
 
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
 use crate::admission::token_bucket::{Bucket, RemainingLimits};
+use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
 
 /// Limit of backward jumps. A smaller jump is a reordering of decisions; a larger jump is a change of the clock.
@@ -15,7 +16,7 @@ const ORDER: TimeDelta = TimeDelta::seconds(1);
 /// Remaining limits of an account.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AccountLimiter {
-    pub(crate) account: i64,
+    pub(crate) account: AccountId,
     pub(crate) tier: Tier,
     /// Bucket as of the time `at`.
     pub(crate) bucket: Bucket,
@@ -87,7 +88,7 @@ impl AccountLimiter {
             () => AdmissionVerdict::Passed,
         };
         let usage = self.usage(key.as_deref());
-        AdmissionDecision { account: self.account, key: 0, tier: self.tier, verdict, counted, usage }
+        AdmissionDecision { account: self.account, key: KeyId(0), tier: self.tier, verdict, counted, usage }
     }
 
     /// Remaining limits after a call. The reported bucket is the one that refuses sooner: the account's or the key's.
@@ -239,7 +240,7 @@ mod tests {
         let (month, used) = (at.date_naive().with_day(1).expect("a day"), 0);
         let bucket = full(TIERS[0].0, TIERS[0].1);
         let account = AccountLimiter {
-            account: 1,
+            account: AccountId(1),
             tier: Tier::Free,
             bucket,
             at,

@@ -7,6 +7,7 @@ use crate::admission::account_limiter::{AccountLimiter, KeyLimiter};
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest};
 use crate::admission::row_version::RowVersion;
 use crate::admission::token_bucket::Bucket;
+use crate::auth::ids::{AccountId, KeyId};
 
 /// Limits of an account, with the versions by which a change of its row is detected.
 #[derive(Debug)]
@@ -51,8 +52,8 @@ pub(crate) struct BatchDemand {
 
 #[derive(Debug, Clone)]
 pub(crate) struct CachedKey {
-    pub(crate) id: i64,
-    pub(crate) account: i64,
+    pub(crate) id: KeyId,
+    pub(crate) account: AccountId,
     /// Version of the account's plan when the key was read. A key with an outdated version is read again.
     pub(crate) plan_version: i64,
     pub(crate) expires_at: Option<DateTime<Utc>>,
@@ -63,7 +64,7 @@ pub(crate) struct CachedKey {
 /// Bucket of a key that has its own rate.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyBucket {
-    pub(crate) key: i64,
+    pub(crate) key: KeyId,
     pub(crate) limiter: KeyLimiter,
     /// Version of the account's row. Every charge of the key's bucket also writes this row.
     pub(crate) version: RowVersion,
@@ -120,7 +121,11 @@ impl AdmissionBatch {
     }
 
     /// Records that an account's row was written, and its new version.
-    pub(crate) fn record_write(&mut self, account: i64, version: RowVersion) -> Option<&mut CachedAccount> {
+    pub(crate) fn record_write(
+        &mut self,
+        account: AccountId,
+        version: RowVersion,
+    ) -> Option<&mut CachedAccount> {
         let position = self.list.binary_search_by_key(&account, |account| account.limiter.account).ok()?;
         let account = &mut self.list[position];
         account.written = Some(version);
@@ -129,7 +134,7 @@ impl AdmissionBatch {
 
     /// Records the rows that the statement `take` changed.
     pub(crate) fn record_decrements(&mut self, row: &Row) -> Result<(), Error> {
-        let (accounts, versions): (Vec<i64>, Vec<RowVersion>) =
+        let (accounts, versions): (Vec<AccountId>, Vec<RowVersion>) =
             (row.try_get("accounts")?, row.try_get("versions")?);
         let (tokens, times): (Vec<f64>, Vec<DateTime<Utc>>) = (row.try_get("tokens")?, row.try_get("times")?);
         let used: Vec<i64> = row.try_get("used")?;

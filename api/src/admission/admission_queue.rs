@@ -22,6 +22,7 @@ use crate::admission::decision::{
 use crate::admission::request_context::{AccountCharge, RequestContext};
 use crate::admission::store_connection::{Reachability, StoreConnection};
 use crate::admission::usage_recorder::UsageRecorder;
+use crate::auth::ids::AccountId;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
 
@@ -48,7 +49,7 @@ struct WaitingCall {
 /// Refund of one call to the account's quota of `month`.
 #[derive(Debug)]
 struct QuotaRefund {
-    account: i64,
+    account: AccountId,
     month: NaiveDate,
 }
 

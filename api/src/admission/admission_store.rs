@@ -18,6 +18,7 @@ use crate::admission::admission_batch::{AdmissionBatch, CachedAccount, CachedKey
 use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionOutcome, AdmissionRequest};
 use crate::admission::usage_totals::{UsageKey, UsageTotals};
 use crate::auth::credential::PresentedKey;
+use crate::auth::ids::{AccountId, KeyId};
 use crate::concurrency::background_tasks::BackgroundTasks;
 
 const READ: &str = include_str!("../../queries/access/read.sql");
@@ -177,7 +178,7 @@ impl AdmissionStore {
         let used = column(&list, |account| account.limiter.used);
         let versions = column(&list, |account| account.version);
         let key_bucket: Vec<&KeyBucket> = accounts.key_buckets().collect();
-        let keys: Vec<i64> = key_bucket.iter().map(|key_bucket| key_bucket.key).collect();
+        let keys: Vec<KeyId> = key_bucket.iter().map(|key_bucket| key_bucket.key).collect();
         let key_tokens: Vec<f64> =
             key_bucket.iter().map(|key_bucket| key_bucket.limiter.bucket.tokens).collect();
         let key_times: Vec<DateTime<Utc>> =
@@ -191,7 +192,7 @@ impl AdmissionStore {
     }
 
     /// Refunds one call to the account's quota of `month`.
-    pub(crate) async fn refund(&self, account_id: i64, month: NaiveDate) -> Result<(), AdmissionError> {
+    pub(crate) async fn refund(&self, account_id: AccountId, month: NaiveDate) -> Result<(), AdmissionError> {
         self.client.execute(&self.refund, &[&account_id, &month]).await?;
         Ok(())
     }
@@ -201,8 +202,8 @@ impl AdmissionStore {
         &self,
         sums: &BTreeMap<UsageKey, UsageTotals>,
     ) -> Result<(), AdmissionError> {
-        let column = |field: fn(&UsageKey) -> i64| sums.keys().map(field).collect::<Vec<i64>>();
-        let (accounts, keys) = (column(|row| row.account), column(|row| row.key));
+        let accounts: Vec<AccountId> = sums.keys().map(|row| row.account).collect();
+        let keys: Vec<KeyId> = sums.keys().map(|row| row.key).collect();
         let days: Vec<NaiveDate> = sums.keys().map(|row| row.day).collect();
         let endpoints: Vec<&str> = sums.keys().map(|row| row.endpoint.as_str()).collect();
         let outcomes: Vec<&str> = sums.keys().map(|row| row.outcome.as_str()).collect();

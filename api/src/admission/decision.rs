@@ -6,6 +6,7 @@ use chrono::Utc;
 
 use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::credential::PresentedKey;
+use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
 
 /// Request to admit one call.
@@ -30,9 +31,9 @@ pub(crate) enum AdmissionVerdict {
 /// Decision on a call with a known key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AdmissionDecision {
-    pub(crate) account: i64,
+    pub(crate) account: AccountId,
     /// Id of the key. A limiter does not know the key, so its caller sets this field.
-    pub(crate) key: i64,
+    pub(crate) key: KeyId,
     pub(crate) tier: Tier,
     pub(crate) verdict: AdmissionVerdict,
     /// True if the call was charged to the quota.
@@ -46,8 +47,8 @@ impl AdmissionDecision {
         let bucket = Bucket { rate_per_minute: 1, burst: 1, tokens: 1.0 };
         let usage = RemainingLimits { bucket, now: Utc::now(), quota: 0, used: 0, month: 0..1 };
         Self {
-            account: 0,
-            key: 0,
+            account: AccountId(0),
+            key: KeyId(0),
             tier: Tier::Free,
             verdict: AdmissionVerdict::Passed,
             counted: false,

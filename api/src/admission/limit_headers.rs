@@ -116,6 +116,7 @@ impl LimitHeaderValues {
 mod tests {
     use super::*;
     use crate::admission::token_bucket::RemainingLimits;
+    use crate::auth::ids::{AccountId, KeyId};
 
     #[test]
     fn an_account_sees_its_minute_its_month_and_the_exact_state() {
@@ -126,7 +127,13 @@ mod tests {
             used: 1,
             month: 0..2_678_400,
         };
-        let mut charge = AccountCharge { account: 1, key: 1, usage, counted: true, quota_refused: false };
+        let mut charge = AccountCharge {
+            account: AccountId(1),
+            key: KeyId(1),
+            usage,
+            counted: true,
+            quota_refused: false,
+        };
         let mut headers = HeaderMap::new();
         write_account_limits(&mut headers, &charge);
         let expected = [

@@ -10,6 +10,7 @@ use axum::http::Extensions;
 use crate::admission::decision::{AdmissionDecision, AdmissionVerdict};
 use crate::admission::token_bucket::RemainingLimits;
 use crate::auth::address_throttle::RemainingCalls;
+use crate::auth::ids::{AccountId, KeyId};
 use crate::connection::ClientConnection;
 
 /// Context of a request: its client, its route, and its admission decision.
@@ -35,8 +36,8 @@ pub(crate) enum ReportedLimits {
 /// Charge of one call to an account and key.
 #[derive(Debug, Clone)]
 pub(crate) struct AccountCharge {
-    pub(crate) account: i64,
-    pub(crate) key: i64,
+    pub(crate) account: AccountId,
+    pub(crate) key: KeyId,
     pub(crate) usage: RemainingLimits,
     /// True if the call counts against the quota.
     pub(crate) counted: bool,

@@ -24,6 +24,7 @@ use crate::admission::decision::AdmissionError;
 use crate::admission::request_context::AccountCharge;
 use crate::admission::store_connection::StoreConnection;
 use crate::admission::usage_totals::{UsageKey, UsageTotals};
+use crate::auth::ids::{AccountId, KeyId};
 use crate::concurrency::background_tasks::BackgroundTasks;
 
 /// Capacity of the queue of calls that are not summed up yet.
@@ -44,8 +45,8 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 struct CountedCall {
-    account: i64,
-    key: i64,
+    account: AccountId,
+    key: KeyId,
     endpoint: Option<MatchedPath>,
     outcome: CallOutcome,
     at: DateTime<Utc>,
@@ -211,8 +212,13 @@ mod tests {
     #[test]
     fn rows_are_taken_in_their_order_and_none_is_lost() {
         let (day, at) = (NaiveDate::from_ymd_opt(2026, 1, 2).unwrap(), Utc::now());
-        let row =
-            |account| UsageKey { account, day, endpoint: "e".to_owned(), key: 1, outcome: CallOutcome::Rate };
+        let row = |account| UsageKey {
+            account: AccountId(account),
+            day,
+            endpoint: "e".to_owned(),
+            key: KeyId(1),
+            outcome: CallOutcome::Rate,
+        };
         let mut sums: BTreeMap<_, _> =
             (0..5).map(|account| (row(account), UsageTotals { calls: account, last_at: at })).collect();
         let mut taken = vec![];

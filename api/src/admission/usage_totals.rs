@@ -3,16 +3,17 @@
 use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::account::statistics::CallOutcome;
+use crate::auth::ids::{AccountId, KeyId};
 
 /// Key of one row of the usage statistics.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct UsageKey {
-    pub(crate) account: i64,
+    pub(crate) account: AccountId,
     /// Day, in UTC.
     pub(crate) day: NaiveDate,
     /// Path template of the endpoint.
     pub(crate) endpoint: String,
-    pub(crate) key: i64,
+    pub(crate) key: KeyId,
     pub(crate) outcome: CallOutcome,
 }
 

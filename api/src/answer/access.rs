@@ -16,6 +16,7 @@ use crate::admission::token_bucket::RemainingLimits;
 use crate::answer::required_tier::RequiredTier;
 use crate::app::state::App;
 use crate::auth::credential;
+use crate::auth::ids::AccountId;
 use crate::auth::tier::{Tier, TierTable, years_before};
 use crate::error::ApiError;
 use crate::parameters::facets::FacetIndex;
@@ -36,7 +37,7 @@ pub(crate) struct Access<G, P> {
     /// Generation from which the response is read. The parameters were parsed with its rules, so it stays the same for
     /// the whole request.
     pub(crate) generation: Result<Arc<ServedGeneration>, QueryError>,
-    pub(crate) account_id: i64,
+    pub(crate) account_id: AccountId,
     pub(crate) tier: Tier,
     /// Current day of the service.
     pub(crate) today: NaiveDate,

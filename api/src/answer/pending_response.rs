@@ -11,6 +11,7 @@ use super::context::HandlerContext;
 use super::response;
 use crate::answer::{Access, RequiredTier};
 use crate::app::state::App;
+use crate::auth::ids::AccountId;
 use crate::error::ApiError;
 use crate::parameters::{Parameters, ResponseFormat};
 use crate::read::projection::{DataVersion, ServedGeneration};
@@ -22,7 +23,7 @@ pub(super) struct PendingResponse {
     pub(super) handle: CacheHandle,
     pub(super) app: App,
     pub(super) generation: Arc<ServedGeneration>,
-    pub(super) account_id: i64,
+    pub(super) account_id: AccountId,
     /// True if the client accepts a streamed response, which an error may truncate.
     pub(super) accepts_streaming: bool,
 }

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use super::pending_response::{CacheHandle, PendingResponse};
 use super::response_writer::{FinishedBody, ResponseWriter};
 use crate::app::state::App;
+use crate::auth::ids::AccountId;
 use crate::concurrency::cpu_pool::lower_thread_priority;
 use crate::concurrency::fair_queue::{AccountSlot, Permit, RenderPermit};
 use crate::connection::request_id::current_request_id;
@@ -66,8 +67,8 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
 /// end, even if the client disconnects.
 fn on_own_thread<F: Future<Output = WriteOutcome>>(
     writing: impl FnOnce() -> F + Send + 'static,
-    render: RenderPermit,
-    slot: Arc<AccountSlot>,
+    render: RenderPermit<AccountId>,
+    slot: Arc<AccountSlot<AccountId>>,
 ) -> io::Result<oneshot::Receiver<WriteOutcome>> {
     let (finish, finished) = oneshot::channel();
     let (runtime, id) = (tokio::runtime::Handle::current(), current_request_id());
@@ -91,7 +92,7 @@ fn respond_complete(
     app: &App,
     handle: &CacheHandle,
     written: &FinishedBody,
-    reader: BodyReceiver<Arc<AccountSlot>>,
+    reader: BodyReceiver<Arc<AccountSlot<AccountId>>>,
 ) -> Response {
     let FinishedBody { version, next_cursor } = written;
     if let Some(body) = reader.complete_body() {

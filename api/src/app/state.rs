@@ -8,6 +8,7 @@ use crate::admission::AdmissionQueue;
 use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::ServeSettings;
 use crate::auth::address_throttle::AddressThrottle;
+use crate::auth::ids::AccountId;
 use crate::concurrency::fair_queue::FairQueue;
 use crate::metrics::ApiMetrics;
 use crate::parameters::cursor::CursorSigner;
@@ -25,7 +26,7 @@ pub struct SharedState {
     pub(crate) throttle: AddressThrottle,
     pub(crate) admission: AdmissionQueue,
     pub(crate) response_cache: ResponseCache,
-    pub(crate) fair_queue: Arc<FairQueue>,
+    pub(crate) fair_queue: Arc<FairQueue<AccountId>>,
     pub(crate) memory_tables: MemoryTables,
     pub(crate) signer: CursorSigner,
     pub(crate) lag: LagMonitor,

@@ -3,6 +3,7 @@
 pub(crate) mod address_throttle;
 pub(crate) mod client_address;
 pub(crate) mod credential;
+pub(crate) mod ids;
 pub(crate) mod tier;
 pub(crate) mod timestamp_map;
 

@@ -6,6 +6,7 @@ use tokio_postgres::Client;
 
 use super::output;
 use crate::account::{AccountActor, accounts, parse_email, sessions};
+use crate::auth::ids::SessionId;
 
 /// Arguments of `api account sessions`.
 #[derive(Debug, Args)]
@@ -14,7 +15,7 @@ pub struct SessionArguments {
     email: String,
     /// Id of a session to end
     #[arg(long, value_name = "ID", conflicts_with = "end_all")]
-    end: Option<i64>,
+    end: Option<SessionId>,
     /// End all sessions
     #[arg(long)]
     end_all: bool,

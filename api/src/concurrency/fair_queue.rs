@@ -34,9 +34,6 @@ pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
     }
 }
 
-/// The id of an account is a key.
-impl QueueKey for i64 {}
-
 /// Limits of a fair queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueueLimits {
@@ -62,7 +59,7 @@ impl QueueLimits {
 
 /// Waiting work of all keys.
 #[derive(Debug)]
-pub(crate) struct FairQueue<K: QueueKey = i64> {
+pub(crate) struct FairQueue<K: QueueKey> {
     limits: QueueLimits,
     state: Mutex<QueueState<K>>,
 }
@@ -87,18 +84,18 @@ struct KeyQueue<K: QueueKey> {
 
 /// Permit for one piece of work.
 #[derive(Debug)]
-pub(crate) struct Permit<K: QueueKey = i64> {
+pub(crate) struct Permit<K: QueueKey> {
     pub(crate) render: RenderPermit<K>,
     pub(crate) slot: Arc<AccountSlot<K>>,
 }
 
 /// Permit to render, which returns to the queue on drop.
 #[derive(Debug)]
-pub(crate) struct RenderPermit<K: QueueKey = i64>(Arc<FairQueue<K>>);
+pub(crate) struct RenderPermit<K: QueueKey>(Arc<FairQueue<K>>);
 
 /// Slot for one work in progress of a key. It is free again on drop.
 #[derive(Debug)]
-pub(crate) struct AccountSlot<K: QueueKey = i64> {
+pub(crate) struct AccountSlot<K: QueueKey> {
     queue: Arc<FairQueue<K>>,
     key: K,
 }
@@ -320,7 +317,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
-    fn new(renderers: usize, timeout: Duration) -> Arc<FairQueue> {
+    fn new(renderers: usize, timeout: Duration) -> Arc<FairQueue<u32>> {
         FairQueue::new(QueueLimits::of_responses(renderers, timeout))
     }
 
@@ -332,6 +329,8 @@ mod tests {
     /// A key, urgent above 100.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     struct Party(u32);
+
+    impl QueueKey for u32 {}
 
     impl QueueKey for Party {
         fn is_urgent(self) -> bool {

@@ -9,6 +9,7 @@ mod error;
 pub mod facts;
 pub mod from_row;
 pub mod history;
+pub mod ids;
 pub mod records;
 mod schema;
 pub mod symbol_facts;

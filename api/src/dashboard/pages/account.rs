@@ -10,6 +10,7 @@ use tokio_postgres::{Client, Transaction};
 use crate::account::password::{HashingTurn, StoredPassword};
 use crate::account::sessions::{self, SessionCookies, SessionSummary};
 use crate::account::{AccountError, LockedAccount, accounts, parse_email, password};
+use crate::auth::ids::SessionId;
 use crate::dashboard::error::{PageError, to_form_message};
 use crate::dashboard::pages::sign_in::{check_password, find_stored, new_password_field, redirect_signed_in};
 use crate::dashboard::session::form::{AuthenticatedForm, Form};
@@ -186,7 +187,7 @@ async fn lock_if_password_current(
 pub(crate) async fn end_session(
     AuthenticatedForm { holder, form }: AuthenticatedForm,
 ) -> Result<Response, PageError> {
-    let id: i64 = form.text("id").parse().map_err(|_| PageError::NotFound)?;
+    let id: SessionId = form.text("id").parse().map_err(|_| PageError::NotFound)?;
     sessions::end_session(&mut *holder.database_client().await?, holder.actor(), id).await?;
     Ok(Redirect::to(&PageNotice::SessionEnded.add_to_path(PATH)).into_response())
 }

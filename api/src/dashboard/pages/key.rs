@@ -8,6 +8,7 @@ use secrecy::ExposeSecret;
 
 use crate::account::keys::{self, ApiKey, CreatedKey, Overlap};
 use crate::app::state::App;
+use crate::auth::ids::KeyId;
 use crate::dashboard::error::PageError;
 use crate::dashboard::session::form::AuthenticatedForm;
 use crate::dashboard::session::notice::PageNotice;
@@ -25,15 +26,12 @@ const OVERLAPS: [(Overlap, &str); 4] = [
 const ENDED: &str = "the key has ended; if it was just replaced and nobody kept the new secret, replace the newer key of its name";
 
 /// Key id in the path.
-#[derive(Debug)]
-pub(crate) struct KeyId(i64);
-
 impl FromRequestParts<App> for KeyId {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
-        let path = Path::<i64>::from_request_parts(parts, app).await;
-        path.map(|Path(id)| Self(id)).map_err(|_| PageError::NotFound)
+        let path = Path::<Self>::from_request_parts(parts, app).await;
+        path.map(|Path(id)| id).map_err(|_| PageError::NotFound)
     }
 }
 
@@ -82,10 +80,7 @@ fn copy_button(of: &str, title: &str) -> Markup {
     html! { button.second type="button" data-copy=(of) hidden { (title) } }
 }
 
-pub(crate) async fn show_replace_form(
-    KeyId(id): KeyId,
-    holder: AccountHolder,
-) -> Result<Response, PageError> {
+pub(crate) async fn show_replace_form(id: KeyId, holder: AccountHolder) -> Result<Response, PageError> {
     let key = find_own_key(&holder, id).await?;
     let body = html! {
         div.narrow {
@@ -107,7 +102,7 @@ pub(crate) async fn show_replace_form(
 }
 
 pub(crate) async fn replace_key(
-    KeyId(id): KeyId,
+    id: KeyId,
     AuthenticatedForm { holder, form }: AuthenticatedForm,
 ) -> Result<Response, PageError> {
     let overlap: Overlap = form.text("overlap").parse().map_err(PageError::Refused)?;
@@ -120,7 +115,7 @@ pub(crate) async fn replace_key(
     show_new_secret(&holder, &drawn, Some(overlap)).await
 }
 
-pub(crate) async fn show_delete_form(KeyId(id): KeyId, holder: AccountHolder) -> Result<Response, PageError> {
+pub(crate) async fn show_delete_form(id: KeyId, holder: AccountHolder) -> Result<Response, PageError> {
     let key = find_own_key(&holder, id).await?;
     let body = html! {
         div.narrow {
@@ -138,7 +133,7 @@ pub(crate) async fn show_delete_form(KeyId(id): KeyId, holder: AccountHolder) ->
 }
 
 pub(crate) async fn delete_key(
-    KeyId(id): KeyId,
+    id: KeyId,
     AuthenticatedForm { holder, .. }: AuthenticatedForm,
 ) -> Result<Response, PageError> {
     let key = find_own_key(&holder, id).await?;
@@ -147,7 +142,7 @@ pub(crate) async fn delete_key(
 }
 
 /// Active key of the holder with this id. A key of another holder is not found.
-async fn find_own_key(holder: &AccountHolder, id: i64) -> Result<ApiKey, PageError> {
+async fn find_own_key(holder: &AccountHolder, id: KeyId) -> Result<ApiKey, PageError> {
     let key = keys::find_key(&*holder.database_client().await?, holder.account_id(), id).await?;
     key.filter(|key| key.status == "active").ok_or(PageError::NotFound)
 }

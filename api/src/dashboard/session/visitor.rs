@@ -18,6 +18,7 @@ use crate::app::dashboard_state::DashboardState;
 use crate::app::site_address::SiteAddress;
 use crate::app::state::App;
 use crate::auth::client_address::ClientNetwork;
+use crate::auth::ids::AccountId;
 use crate::dashboard::error::PageError;
 use crate::dashboard::page_deadline::{PAGE_DEADLINE, VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::session_cookie;
@@ -155,7 +156,7 @@ impl AccountHolder {
         AccountActor::Holder(self.signed.session.account)
     }
 
-    pub(crate) fn account_id(&self) -> i64 {
+    pub(crate) fn account_id(&self) -> AccountId {
         self.signed.session.account
     }
 
