@@ -8,6 +8,7 @@ use market::history::SourcePolicy;
 use market::metrics::Rules;
 use market::row::JsonColumn;
 use market::symbol::Symbol;
+use store::ids::GenerationId;
 use store::db::generation_schema;
 use store::facts::{load_newest_session, load_policy};
 use tokio_postgres::{Client, Row, Transaction};
@@ -22,7 +23,7 @@ const AS_OF: &str = include_str!("../queries/as_of.sql");
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generation {
     /// Number of the generation; part of its schema's name.
-    pub id: i32,
+    pub id: GenerationId,
     /// Schema of the facts from which the generation is derived.
     pub fact_set: String,
     /// Security whose returns are the benchmark of beta.
@@ -64,7 +65,7 @@ impl Generation {
                 Ok(generation) => tailing.push(generation),
                 // A generation that this program cannot derive must not block the others.
                 Err(DeriveError::Rules(error)) => {
-                    tracing::error!(generation = row.try_get::<_, i32>("id")?, %error, "generation skipped; its rules are unknown to this program");
+                    tracing::error!(generation = row.try_get::<_, GenerationId>("id")?.0, %error, "generation skipped; its rules are unknown to this program");
                 }
                 Err(error) => return Err(error),
             }

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
+use store::ids::JournalPosition;
 
 use super::ParameterReader;
 
@@ -15,7 +16,7 @@ pub(crate) enum SyncPoint {
     /// `meta.sync_from` of a response.
     Position {
         journal: String,
-        position: i64,
+        position: JournalPosition,
     },
     Instant(DateTime<Utc>),
 }
@@ -61,7 +62,7 @@ mod tests {
 
     #[test]
     fn positions_and_instants_are_told_apart() {
-        let position = SyncPoint::Position { journal: "7f3a9c1d".to_owned(), position: 812 };
+        let position = SyncPoint::Position { journal: "7f3a9c1d".to_owned(), position: JournalPosition(812) };
         assert_eq!(SyncPoint::read("7f3a9c1d.812"), Some(position));
         let instant = "2026-11-22T08:20:00.5Z";
         assert_eq!(SyncPoint::read(instant), instant.parse().ok().map(SyncPoint::Instant));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use deadpool_postgres::{BuildError, PoolError};
 use tokio_postgres::Error;
+use store::ids::GenerationId;
 
 /// Error of a read query. The type is `Clone`, because one failure is reported to all look-ups of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +17,7 @@ pub(crate) enum QueryError {
     NoneActive,
     /// The generation has no version row, because it is being built or dropped.
     #[error("cannot read generation {0}: it has no version row")]
-    Unversioned(i32),
+    Unversioned(GenerationId),
     #[error("cannot look up a row: the queue is full")]
     QueueFull,
     #[error("cannot look up a row: its task ended")]

@@ -11,6 +11,7 @@ use std::time::Duration;
 use chrono::NaiveDate;
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use futures::StreamExt;
+use store::ids::{GenerationId, JournalPosition};
 use store::tls::MakeRustlsConnect;
 use tokio::sync::mpsc;
 use tokio_postgres::{AsyncMessage, Config, Row};
@@ -34,12 +35,12 @@ const BEAT_TIMEOUT: Duration = Duration::from_millis(1_400);
 /// Data version of a response. Version and current day determine the body of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct DataVersion {
-    pub(crate) generation: i32,
+    pub(crate) generation: GenerationId,
     pub(crate) sequence: i64,
     /// Newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
     /// Number of derivations so far. A policy change increases it although the sequence stays the same.
-    pub(crate) position: i64,
+    pub(crate) position: JournalPosition,
 }
 
 impl DataVersion {
@@ -63,7 +64,7 @@ impl fmt::Display for DataVersion {
 /// Served generation with its connections.
 #[derive(Debug)]
 pub(crate) struct ServedGeneration {
-    pub(crate) id: i32,
+    pub(crate) id: GenerationId,
     pool: Pool,
     batches: LookupBatcher,
     version: Arc<RwLock<DataVersion>>,
@@ -150,7 +151,7 @@ impl ConnectionSettings {
         config
     }
 
-    fn pool(&self, generation: i32, connections: usize) -> Result<Pool, deadpool_postgres::BuildError> {
+    fn pool(&self, generation: GenerationId, connections: usize) -> Result<Pool, deadpool_postgres::BuildError> {
         let config = self.with_options(&format!(
             "-c search_path={},control -c default_transaction_read_only=on -c jit=off -c statement_timeout={}",
             store::db::generation_schema(generation),
@@ -220,7 +221,7 @@ impl Projection {
     ) -> Result<(), QueryError> {
         let row = watcher.query_opt(ACTIVE, &[]).await?;
         let row = row.ok_or(QueryError::NoneActive)?;
-        let id: i32 = row.try_get("generation")?;
+        let id: GenerationId = row.try_get("generation")?;
         let tiers = TierTable::load(watcher).await?;
         *self.tiers.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tiers);
         let generation = match self.pin() {
@@ -236,7 +237,7 @@ impl Projection {
             Arc::new(ServedRules::from_row(&row)?);
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         if current.as_ref().is_none_or(|known| known.id != id) {
-            tracing::info!(generation = id, %version, "serving");
+            tracing::info!(generation = id.0, %version, "serving");
             *current = Some(generation);
         }
         Ok(())
@@ -244,11 +245,11 @@ impl Projection {
 
     fn open_generation(
         &self,
-        id: i32,
+        id: GenerationId,
         connecting: &ConnectionSettings,
     ) -> Result<Arc<ServedGeneration>, QueryError> {
         let version =
-            Arc::new(RwLock::new(DataVersion { generation: id, sequence: 0, as_of: None, position: 0 }));
+            Arc::new(RwLock::new(DataVersion { generation: id, sequence: 0, as_of: None, position: JournalPosition(0) }));
         let open = |connections, bulk| -> Result<_, QueryError> {
             let (pool, version) = (connecting.pool(id, connections)?, Arc::clone(&version));
             let batches = LookupBatcher::new(self.lookup_tasks.clone());

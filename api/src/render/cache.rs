@@ -38,9 +38,9 @@ impl CacheKey {
     /// Weak entity tag of the response at `version`. This version may be newer than the version in the key.
     pub(crate) fn etag(&self, version: &DataVersion) -> HeaderValue {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(&version.generation.to_le_bytes());
+        hasher.update(&version.generation.0.to_le_bytes());
         hasher.update(&version.sequence.to_le_bytes());
-        hasher.update(&version.position.to_le_bytes());
+        hasher.update(&version.position.0.to_le_bytes());
         hasher.update(&chrono::Datelike::num_days_from_ce(&self.today).to_le_bytes());
         let tier = self.tier.map_or(0, |tier| tier as u8 + 1);
         hasher.update(&[self.format as u8, tier]);
@@ -112,6 +112,7 @@ mod tests {
     use std::cell::Cell;
 
     use futures::future::join_all;
+    use store::ids::{GenerationId, JournalPosition};
 
     use super::*;
     use crate::metrics::ApiMetrics;
@@ -121,7 +122,12 @@ mod tests {
     }
 
     fn key(target: &str) -> CacheKey {
-        let version = DataVersion { generation: 1, sequence: 1, as_of: None, position: 1 };
+        let version = DataVersion {
+            generation: GenerationId(1),
+            sequence: 1,
+            as_of: None,
+            position: JournalPosition(1),
+        };
         let today = NaiveDate::from_ymd_opt(2024, 6, 28).expect("a day");
         CacheKey { version, today, format: ResponseFormat::Json, tier: None, target: target.to_owned() }
     }

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use market::row::{DividendRow, SplitRow};
 use serde::Serialize;
 use serde_json::json;
+use store::ids::JournalPosition;
 use store::FromRow;
 
 use crate::answer::{HandlerContext, RenderedBody};
@@ -64,7 +65,7 @@ pub(crate) async fn render_changes<T: ChangeTracked, P>(
         asked.symbols.into_iter().flat_map(|list| &list.0).filter_map(|symbol| symbol.candidates.first());
     let symbols: Option<Vec<String>> = known.map(|known| known.into_iter().chain(written.cloned()).collect());
     let floor = context.first_day_of_tier_history();
-    let position: Option<i64> = page.after_value(0).and_then(|position| position.parse().ok());
+    let position: Option<JournalPosition> = page.after_value(0).and_then(|position| position.parse().ok());
     let live: Option<bool> = page.after_value(1).and_then(|live| live.parse().ok());
     let (symbol, id, probe) = (page.after_value(2), page.after_value(3), page.limit + 1);
     let rows = lookup::run_query(
@@ -77,7 +78,7 @@ pub(crate) async fn render_changes<T: ChangeTracked, P>(
         rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?,
     )?;
     let present =
-        rows.iter().filter(|row| matches!(row.try_get::<_, Option<i64>>("change_position"), Ok(Some(_))));
+        rows.iter().filter(|row| matches!(row.try_get::<_, Option<JournalPosition>>("change_position"), Ok(Some(_))));
     let mut changes = present.map(ChangedRow::<T>::of).collect::<Result<Vec<_>, _>>()?;
     let next_cursor = page.split_off_next_cursor(&mut changes, &context.app.signer, ChangedRow::key);
     let mut meta = ListMeta::new(&version, changes.len(), page.limit, next_cursor.clone());
@@ -92,7 +93,7 @@ pub(crate) async fn render_changes<T: ChangeTracked, P>(
 
 /// Row with its position in the change feed.
 struct ChangedRow<T> {
-    position: i64,
+    position: JournalPosition,
     live: bool,
     symbol: String,
     row: T,
@@ -116,7 +117,7 @@ impl<T: ChangeTracked> ChangedRow<T> {
 
 /// Start position of a request in the journal.
 struct FeedStart {
-    position: i64,
+    position: JournalPosition,
     /// Synchronization point after all current changes, for the client's next request.
     sync_from: String,
 }
@@ -132,8 +133,8 @@ impl FeedStart {
         if !row.try_get::<_, bool>("served")? {
             return Err(ApiError::Unavailable("the served generation changed during the request".to_owned()));
         }
-        let (journal, begins): (String, i64) = (row.try_get("journal")?, row.try_get("begins")?);
-        let (begun_at, now): (DateTime<Utc>, i64) = (row.try_get("begun_at")?, row.try_get("position")?);
+        let (journal, begins): (String, JournalPosition) = (row.try_get("journal")?, row.try_get("begins")?);
+        let (begun_at, now): (DateTime<Utc>, JournalPosition) = (row.try_get("begun_at")?, row.try_get("position")?);
         let position = match since {
             SyncPoint::Position { journal: named, .. } if *named != journal => {
                 return Err(resync_error("belongs to another database of the service", begun_at));
@@ -142,7 +143,7 @@ impl FeedStart {
             SyncPoint::Instant(instant) if *instant < begun_at => {
                 return Err(resync_error("is before the first recorded change", begun_at));
             }
-            SyncPoint::Instant(_) => row.try_get::<_, Option<i64>>("before")?.unwrap_or(begins),
+            SyncPoint::Instant(_) => row.try_get::<_, Option<JournalPosition>>("before")?.unwrap_or(begins),
         };
         if position < begins {
             return Err(resync_error("is before the first recorded change", begun_at));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use store::ids::GenerationId;
 use store::db::{DbError, generation_schema};
 use tokio_postgres::GenericClient;
 
@@ -18,7 +19,7 @@ pub(super) struct TableChecksum {
 /// Computes the checksums of a generation's tables, by table name.
 pub(super) async fn compute_checksums(
     client: &impl GenericClient,
-    generation: i32,
+    generation: GenerationId,
 ) -> Result<BTreeMap<String, TableChecksum>, DbError> {
     let schema = generation_schema(generation);
     let mut sums = BTreeMap::new();

@@ -10,6 +10,7 @@ use event_log::archive::ArchiveWriter;
 use event_log::sequence::Sequence;
 use event_log::stream::StreamError;
 use serde::Serialize;
+use store::ids::GenerationId;
 use store::db::{self, DbError, generation_schema};
 use tokio::time::Instant;
 use tokio_postgres::{Client, Row};
@@ -70,7 +71,7 @@ pub async fn create_backup(
     let last = stream.as_ref().map_or(0, |(_, stream)| stream.cached_info().state.last_sequence);
     let position = begin_caught_up_snapshot(&client, i64::try_from(last).unwrap_or(i64::MAX)).await?;
     folder::create_folder(&args.folder)?;
-    let (generation, sequence): (i32, i64) =
+    let (generation, sequence): (GenerationId, i64) =
         (position.try_get("generation")?, position.try_get("checkpoint")?);
     let fact_set: &str = position.try_get("fact_set")?;
     let genesis: Option<String> = position.try_get("genesis_id")?;

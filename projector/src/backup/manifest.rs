@@ -6,6 +6,7 @@ use std::path::Path;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
+use store::ids::GenerationId;
 
 use super::checksums::TableChecksum;
 use super::error::BackupError;
@@ -25,7 +26,7 @@ pub(super) struct BackupManifest {
     /// Identity of the log; `None` if nothing was loaded yet.
     pub genesis: Option<String>,
     /// Number of the served generation. API responses contain it.
-    pub generation: i32,
+    pub generation: GenerationId,
     pub benchmark: String,
     pub method_version: String,
     /// Own source policy of the generation, and the policy that it keeps until a pending change is applied; `None`

@@ -9,6 +9,7 @@ use event_log::restore::import_archive;
 use event_log::stream::StreamError;
 use market::metrics::METHOD_VERSION;
 use serde::Serialize;
+use store::ids::GenerationId;
 use store::{analysts, db};
 use telemetry::Shutdown;
 use tokio_postgres::Client;
@@ -30,7 +31,7 @@ const END_LINKS: &str = "update accounts.links set used_at = now() where used_at
 const RESTORED: &str = include_str!("../../queries/backup/restored_accounts.sql");
 const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
 /// Generation that a migration creates.
-const FIRST_GENERATION: i32 = 1;
+const FIRST_GENERATION: GenerationId = GenerationId(1);
 
 /// Summary of a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

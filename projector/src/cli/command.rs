@@ -14,6 +14,7 @@ use clap::{Parser, Subcommand};
 use event_log::stream::StreamSettings;
 use market::symbol::Symbol;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
+use store::ids::GenerationId;
 
 /// Applies the market log to facts and derives read tables
 ///
@@ -116,7 +117,7 @@ pub(crate) enum Command {
         metric: Option<String>,
         /// Generation; default: the served generation
         #[arg(long, value_name = "N")]
-        generation: Option<i32>,
+        generation: Option<GenerationId>,
         /// Session; with the metric price: the close of the session, and the prices of all sources
         #[arg(long, requires = "metric")]
         date: Option<NaiveDate>,
@@ -145,7 +146,7 @@ pub(crate) enum Command {
         output: OutputArgs,
     },
     /// Remove a generation that is not served
-    Drop { generation: i32 },
+    Drop { generation: GenerationId },
     /// Stop applying the log until `resume`
     Pause,
     /// Apply the log again after `pause`

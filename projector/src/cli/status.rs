@@ -9,6 +9,7 @@ use chrono::NaiveDate;
 use event_log::replica::{LaggingReplica, find_lagging_replicas};
 use event_log::stream::{StreamError, StreamSettings};
 use serde::Serialize;
+use store::ids::GenerationId;
 use store::db::{self, error_chain};
 use telemetry::outln;
 use tokio_postgres::Client;
@@ -49,13 +50,13 @@ struct FactsStatus {
     dead_letters: i64,
     /// Size of the facts on disk including indexes, in bytes.
     facts_bytes: i64,
-    active_generation: i32,
+    active_generation: GenerationId,
     generations: Vec<GenerationStatus>,
 }
 
 #[derive(Debug, Serialize)]
 struct GenerationStatus {
-    id: i32,
+    id: GenerationId,
     state: String,
     method_version: String,
     sequence: i64,
@@ -110,7 +111,7 @@ async fn load_facts_status(database: &DatabaseArgs) -> anyhow::Result<FactsStatu
             generations: Vec::new(),
         };
         for row in client.query("select id, state, method_version from generations order by id", &[]).await? {
-            let id: i32 = row.try_get("id")?;
+            let id: GenerationId = row.try_get("id")?;
             let version = client
                 .query_one(&format!("select sequence, as_of from {}.version", db::generation_schema(id)), &[])
                 .await?;

@@ -17,6 +17,7 @@ use event_log::stream;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use market::metrics::METHOD_VERSION;
+use store::ids::GenerationId;
 use store::db::{self, DbError, error_chain};
 use telemetry::Shutdown;
 use telemetry::failpoint;
@@ -105,10 +106,10 @@ async fn load_fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, Run
 async fn warn_of_older_method(settings: &ProjectorSettings) -> Result<(), DbError> {
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let served = client.query_one(SERVED, &[]).await?;
-    let (id, method): (i32, String) = (served.try_get("id")?, served.try_get("method_version")?);
+    let (id, method): (GenerationId, String) = (served.try_get("id")?, served.try_get("method_version")?);
     if method != METHOD_VERSION {
         tracing::warn!(
-            generation = id,
+            generation = id.0,
             rules = method,
             program = METHOD_VERSION,
             "served generation gets no updates; its rules are not this program's (projector rebuild, diff, promote)"

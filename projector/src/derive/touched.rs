@@ -15,6 +15,7 @@ use market::metrics;
 use market::metrics::{MonthlyReturns, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
+use store::ids::GenerationId;
 use store::db;
 use store::facts::{load_dividend_feeds, load_known_symbols, load_securities};
 use store::history::load_histories;
@@ -284,7 +285,7 @@ fn changed_identities(
 }
 
 /// Derivers by generation number.
-pub type DeriversByGeneration = HashMap<i32, Deriver>;
+pub type DeriversByGeneration = HashMap<GenerationId, Deriver>;
 
 #[cfg(test)]
 mod tests {

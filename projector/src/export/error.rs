@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use codec::bars::PackedBarsError;
 use parquet::errors::ParquetError;
+use store::ids::GenerationId;
 use store::db::DbError;
 
 /// Reason for the failure of an export.
@@ -11,9 +12,9 @@ use store::db::DbError;
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error("cannot export generation {0}: it does not exist; see projector list")]
-    NoGeneration(i32),
+    NoGeneration(GenerationId),
     #[error("cannot export generation {0}: it is still being built; finish it with projector rebuild")]
-    Building(i32),
+    Building(GenerationId),
     #[error("cannot create {}: the folder is not empty; name a new folder, or remove this one", .0.display())]
     Taken(PathBuf),
     #[error("cannot create {0}: an unfinished or running export uses it; remove it, then try again")]

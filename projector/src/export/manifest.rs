@@ -7,6 +7,7 @@ use std::path::Path;
 
 use chrono::NaiveDate;
 use serde::Serialize;
+use store::ids::GenerationId;
 
 use super::column::ParquetColumn;
 use super::error::ExportError;
@@ -22,7 +23,7 @@ pub struct ExportManifest {
     /// Generation and log sequence of the tables, written as in API responses.
     pub data_version: String,
     /// Number of the generation.
-    pub generation: i32,
+    pub generation: GenerationId,
     /// Last log sequence that the tables contain.
     pub sequence: i64,
     /// Market date of the tables.

@@ -18,6 +18,7 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use market::row::JsonColumn;
+use store::ids::GenerationId;
 use store::analysts::analyst_schema;
 use store::db::{self, generation_schema};
 use telemetry::{Shutdown, outln};
@@ -49,7 +50,7 @@ pub struct ExportArgs {
     pub parquet: PathBuf,
     /// Generation; default: the served generation
     #[arg(long, value_name = "N")]
-    pub generation: Option<i32>,
+    pub generation: Option<GenerationId>,
     /// Print the manifest as JSON
     #[arg(long)]
     pub json: bool,
@@ -92,7 +93,7 @@ pub fn print_manifest(manifest: &ExportManifest, folder: &Path) {
 
 async fn write_tables(
     database: &DatabaseArgs,
-    generation: Option<i32>,
+    generation: Option<GenerationId>,
     folder: &Path,
     reading: &mut JoinSet<Result<Vec<ExportedFile>, ExportError>>,
 ) -> Result<ExportManifest, ExportError> {
@@ -131,7 +132,7 @@ async fn write_tables(
 }
 
 /// Loads the manifest without its tables, and the number of price years.
-async fn load_manifest(client: &Client, id: i32) -> Result<(ExportManifest, u64), ExportError> {
+async fn load_manifest(client: &Client, id: GenerationId) -> Result<(ExportManifest, u64), ExportError> {
     if client.query_opt("select from generations where id = $1", &[&id]).await?.is_none() {
         return Err(ExportError::NoGeneration(id));
     }
@@ -157,7 +158,7 @@ async fn load_manifest(client: &Client, id: i32) -> Result<(ExportManifest, u64)
 }
 
 /// Opens a connection that reads packed prices in the same snapshot.
-async fn connect_reader(database: &DatabaseArgs, id: i32, snapshot: &str) -> Result<Client, ExportError> {
+async fn connect_reader(database: &DatabaseArgs, id: GenerationId, snapshot: &str) -> Result<Client, ExportError> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     // The name of a snapshot cannot be a parameter.
     client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;

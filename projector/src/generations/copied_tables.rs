@@ -1,5 +1,6 @@
 //! Copy of tables from the served generation, for a rebuild of selected tables.
 
+use store::ids::GenerationId;
 use store::db::generation_schema;
 use tokio_postgres::Transaction;
 
@@ -10,10 +11,10 @@ const ORIGIN: &str = include_str!("../../queries/generation_origin.sql");
 /// Copies the tables that the rebuild does not derive to the new generation `id`.
 pub(crate) async fn copy_served_tables(
     transaction: &Transaction<'_>,
-    id: i32,
+    id: GenerationId,
 ) -> Result<(), tokio_postgres::Error> {
     let row = transaction.query_one(ORIGIN, &[&id]).await?;
-    let (only, active): (Option<Vec<String>>, i32) = (row.try_get("projections")?, row.try_get("active")?);
+    let (only, active): (Option<Vec<String>>, GenerationId) = (row.try_get("projections")?, row.try_get("active")?);
     let Some(only) = only else { return Ok(()) };
     for table in TABLES.iter().filter(|table| !only.iter().any(|name| name == table.name)) {
         let (target, origin) = (generation_schema(id), generation_schema(active));

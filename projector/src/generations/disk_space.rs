@@ -5,6 +5,7 @@
 
 use anyhow::bail;
 use rustix::fs::statvfs;
+use store::ids::GenerationId;
 use store::db::generation_schema;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
@@ -21,7 +22,7 @@ pub(crate) async fn check_disk_space(
     config: &Config,
     second_fact_set: Option<&str>,
 ) -> anyhow::Result<()> {
-    let active: i32 = client.query_one(ACTIVE, &[]).await?.try_get(0)?;
+    let active: GenerationId = client.query_one(ACTIVE, &[]).await?.try_get(0)?;
     let mut cost = load_schema_bytes(client, &generation_schema(active)).await?;
     if let Some(facts) = second_fact_set {
         cost += load_schema_bytes(client, facts).await?;

@@ -11,6 +11,7 @@ use event_log::sequence::Sequence;
 use market::metrics::METHOD_VERSION;
 use market::row::JsonColumn;
 use serde::Serialize;
+use store::ids::GenerationId;
 use store::analysts::{self, analyst_schema};
 use store::db::generation_schema;
 use telemetry::failpoint;
@@ -44,7 +45,7 @@ const NOTE_CHARACTERS: usize = 500;
 #[derive(Debug, Clone, Args)]
 pub struct PromoteArgs {
     /// Generation to serve
-    pub generation: i32,
+    pub generation: GenerationId,
     /// Promote without a review of the differences
     #[arg(long)]
     pub accept_diff: bool,
@@ -69,14 +70,14 @@ fn parse_note(text: &str) -> Result<String, String> {
 #[derive(Debug, Serialize)]
 pub struct Switchover {
     /// Generation that is now served.
-    pub served: i32,
+    pub served: GenerationId,
     /// Generation that was served before.
-    pub before: i32,
+    pub before: GenerationId,
     /// Last log sequence that the served tables contain.
     pub sequence: i64,
 }
 
-async fn load_generation_row(transaction: &Transaction<'_>, id: i32) -> anyhow::Result<Row> {
+async fn load_generation_row(transaction: &Transaction<'_>, id: GenerationId) -> anyhow::Result<Row> {
     let row = transaction.query_opt(BY_ID, &[&id]).await?;
     row.with_context(|| format!("generation {id} does not exist; see projector list"))
 }
@@ -92,7 +93,7 @@ pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyh
     if state == "building" {
         bail!("cannot promote generation {id}: it is still being built; finish it with projector rebuild");
     }
-    let active: i32 = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
+    let active: GenerationId = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
     if active == id {
         bail!("cannot promote generation {id}: it is already served");
     }
@@ -139,7 +140,7 @@ fn check_rules_accepted(generation: &Generation, accepted: bool) -> anyhow::Resu
     Ok(())
 }
 
-async fn switch_served(transaction: &Transaction<'_>, to: i32, from: i32) -> anyhow::Result<()> {
+async fn switch_served(transaction: &Transaction<'_>, to: GenerationId, from: GenerationId) -> anyhow::Result<()> {
     let search_path = format!("{}, control", generation_schema(to));
     transaction.execute("select set_config('search_path', $1, true)", &[&search_path]).await?;
     transaction.execute(FLIP, &[&to, &from]).await?;
@@ -161,7 +162,7 @@ pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow:
     let transaction = client.transaction().await?;
     transaction.query(STOP_WRITERS, &[]).await?;
     let row = transaction.query_one(ACTIVE, &[]).await?;
-    let (active, previous): (i32, Option<i32>) = (row.try_get("generation")?, row.try_get("previous")?);
+    let (active, previous): (GenerationId, Option<GenerationId>) = (row.try_get("generation")?, row.try_get("previous")?);
     let Some(previous) = previous else { bail!("cannot roll back: no generation was served before") };
     let row = load_generation_row(&transaction, previous).await?;
     let fact_set: String = row.try_get("fact_set")?;
@@ -184,7 +185,7 @@ pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow:
 pub(crate) const LOCK_TIMEOUT: &str = "set local lock_timeout = '5s'";
 
 /// Converts the error of a statement that exceeded [`LOCK_TIMEOUT`] on the tables of a generation.
-pub(crate) fn lock_timeout_error(error: tokio_postgres::Error, id: i32) -> anyhow::Error {
+pub(crate) fn lock_timeout_error(error: tokio_postgres::Error, id: GenerationId) -> anyhow::Error {
     if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return anyhow!(
             "cannot lock the tables of generation {id}: a client reads them; try again later (pg_stat_activity lists the clients)"
@@ -194,11 +195,11 @@ pub(crate) fn lock_timeout_error(error: tokio_postgres::Error, id: i32) -> anyho
 }
 
 /// Removes a generation that is not served, and its facts if no other generation uses them.
-pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()> {
+pub async fn drop_generation(client: &mut Client, id: GenerationId) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     transaction.query(STOP_WRITERS, &[]).await?;
     let row = load_generation_row(&transaction, id).await?;
-    let active: i32 = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
+    let active: GenerationId = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
     if active == id {
         bail!("cannot drop generation {id}: it is served; promote another one first");
     }
@@ -227,7 +228,7 @@ pub async fn set_paused(client: &Client, paused: bool) -> anyhow::Result<()> {
 #[derive(Debug, Serialize)]
 pub struct GenerationSummary {
     /// Number of the generation.
-    pub generation: i32,
+    pub generation: GenerationId,
     /// `true` if a rollback would serve this generation.
     pub served: bool,
     /// `true` if a rollback would serve it.
@@ -254,7 +255,7 @@ pub struct GenerationSummary {
 pub async fn list_generations(client: &Client) -> anyhow::Result<Vec<GenerationSummary>> {
     let mut listed = Vec::new();
     for row in client.query(LIST, &[]).await? {
-        let id: i32 = row.try_get("id")?;
+        let id: GenerationId = row.try_get("id")?;
         let query = format!("select sequence, as_of from {}.version", generation_schema(id));
         let version = client.query_one(&query, &[]).await?;
         let (sequence, checkpoint): (i64, i64) = (version.try_get("sequence")?, row.try_get("checkpoint")?);

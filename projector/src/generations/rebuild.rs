@@ -18,6 +18,7 @@ use market::history::SourcePolicy;
 use market::metrics::{METHOD_VERSION, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
+use store::ids::GenerationId;
 use store::db::{self, create_fact_set, create_generation};
 use telemetry::Shutdown;
 use telemetry::failpoint;
@@ -100,7 +101,7 @@ pub async fn rebuild_generation(
     settings: &ProjectorSettings,
     args: &RebuildArgs,
     shutdown: Shutdown,
-) -> anyhow::Result<i32> {
+) -> anyhow::Result<GenerationId> {
     let started = Instant::now();
     let mut client = db::connect(&settings.rebuild_config(LIVE_FACTS)?).await?;
     check_table_names(&args.only)?;
@@ -114,7 +115,7 @@ pub async fn rebuild_generation(
                      projector drop {id} first"
                 );
             }
-            tracing::info!(generation = id, "resuming an interrupted rebuild");
+            tracing::info!(generation = id.0, "resuming an interrupted rebuild");
             id
         }
         None => {
@@ -140,7 +141,7 @@ pub async fn rebuild_generation(
         bail!("interrupted; run the same command again to resume generation {id}");
     }
     finish_rebuild(&mut client, &generation).await?;
-    tracing::info!(generation = id, securities, elapsed = ?started.elapsed(), "rebuilt; next: projector diff, then projector promote");
+    tracing::info!(generation = id.0, securities, elapsed = ?started.elapsed(), "rebuilt; next: projector diff, then projector promote");
     Ok(id)
 }
 
@@ -159,7 +160,7 @@ async fn find_conflicting_setting(
     client: &Client,
     args: &RebuildArgs,
     rules: &Rules,
-    id: i32,
+    id: GenerationId,
 ) -> anyhow::Result<Option<&'static str>> {
     let row = client.query_one(BY_ID, &[&id]).await?;
     let generation = Generation::from_row(&row)?;
@@ -201,12 +202,12 @@ async fn create_building(
     client: &mut Client,
     args: &RebuildArgs,
     rules: &Rules,
-) -> anyhow::Result<i32> {
+) -> anyhow::Result<GenerationId> {
     warn_of_served_rules(client, rules).await?;
     let policy = args.policy.as_deref().map(read_policy).transpose()?;
     let until = requested_end(settings, args).await?;
     let transaction = client.transaction().await?;
-    let id: i32 = transaction.query_one(NEXT_ID, &[]).await?.try_get(0)?;
+    let id: GenerationId = transaction.query_one(NEXT_ID, &[]).await?.try_get(0)?;
     let from_log = args.from == FactSource::Log || until.is_some();
     let fact_set = if from_log { format!("facts_g{id}") } else { LIVE_FACTS.to_owned() };
     if from_log {
@@ -224,7 +225,7 @@ async fn create_building(
     transaction.execute(DESCRIBE, &described).await?;
     transaction.commit().await?;
     failpoint!("rebuild.created");
-    tracing::info!(generation = id, fact_set, rules = version, "building");
+    tracing::info!(generation = id.0, fact_set, rules = version, "building");
     Ok(id)
 }
 

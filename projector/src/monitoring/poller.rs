@@ -10,6 +10,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use event_log::replica::find_lagging_replicas;
 use market::metrics::calendar::{new_york_date, previous_session};
 use market::row::QuarantineReason;
+use store::ids::GenerationId;
 use store::db::{self, DbError, error_chain};
 use tokio_postgres::{Client, Row};
 
@@ -72,7 +73,7 @@ async fn poll_postgres_connection(
 #[derive(Debug, Default)]
 struct PollState {
     /// Served generation, its sequence, and the checkpoint of its facts.
-    state: Option<(i32, i64, i64)>,
+    state: Option<(GenerationId, i64, i64)>,
     /// Label values of the generations.
     generations: BTreeSet<[String; 3]>,
 }
@@ -82,7 +83,7 @@ impl PollState {
         let gauges = &metrics.gauges;
         gauges.market_session.set(midnight_timestamp(previous_session(new_york_date(Utc::now()))));
         let status = client.query_one(STATUS, &[]).await?;
-        let (active, checkpoint): (i32, i64) = (status.try_get("active")?, status.try_get("checkpoint")?);
+        let (active, checkpoint): (GenerationId, i64) = (status.try_get("active")?, status.try_get("checkpoint")?);
         gauges.applied.set(checkpoint);
         metrics.set_checkpoint(status.try_get("name")?, checkpoint);
         let path =
@@ -107,7 +108,7 @@ impl PollState {
     async fn poll_generations(&mut self, client: &Client, gauges: &Gauges) -> Result<(), DbError> {
         let mut now = BTreeSet::new();
         for row in client.query(GENERATIONS, &[]).await? {
-            let (id, served): (i32, bool) = (row.try_get("id")?, row.try_get("served")?);
+            let (id, served): (GenerationId, bool) = (row.try_get("id")?, row.try_get("served")?);
             let state = if served { "served".to_owned() } else { row.try_get("state")? };
             now.insert([id.to_string(), row.try_get("method_version")?, state]);
         }

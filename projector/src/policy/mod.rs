@@ -15,6 +15,7 @@ use market::metrics::METHOD_VERSION;
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use serde::Serialize;
+use store::ids::GenerationId;
 use store::facts::load_policy;
 use tokio_postgres::{Client, Transaction};
 
@@ -143,7 +144,7 @@ async fn write_change(
 /// Fails if the served generation does not follow the live policy.
 async fn check_served_follows(transaction: &Transaction<'_>) -> anyhow::Result<()> {
     let row = transaction.query_one(SERVED, &[]).await?;
-    let (id, version): (i32, String) = (row.try_get("id")?, row.try_get("method_version")?);
+    let (id, version): (GenerationId, String) = (row.try_get("id")?, row.try_get("method_version")?);
     let otherwise = "without --now the next generation follows the change (projector rebuild, diff, promote)";
     let own: Option<JsonColumn<SourcePolicy>> = row.try_get("policy")?;
     ensure!(

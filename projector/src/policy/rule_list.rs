@@ -3,6 +3,7 @@
 use market::history::{PolicyRule, SourcePolicy};
 use market::row::JsonColumn;
 use serde::Serialize;
+use store::ids::GenerationId;
 use store::db::generation_schema;
 use store::facts::load_policy;
 use tokio_postgres::Client;
@@ -34,7 +35,7 @@ pub struct ListedRule {
 /// Lists the rules of the live policy and of the served tables.
 pub async fn list_rules(client: &Client) -> anyhow::Result<Vec<ListedRule>> {
     let live = load_policy(client).await?;
-    let generation: i32 = client.query_one(SERVED, &[]).await?.try_get("generation")?;
+    let generation: GenerationId = client.query_one(SERVED, &[]).await?.try_get("generation")?;
     // `version` has the policy of the derived rows; `generations` has the policy of the next derivation.
     let query = format!("select policy from {}.version", generation_schema(generation));
     let JsonColumn(served): JsonColumn<SourcePolicy> =

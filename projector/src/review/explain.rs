@@ -9,6 +9,7 @@ use market::metrics;
 use market::metrics::{Explanation, METHOD_VERSION};
 use market::symbol::Symbol;
 use tokio_postgres::Client;
+use store::ids::GenerationId;
 
 use crate::generation::Generation;
 use crate::review::security::SecurityContext;
@@ -24,7 +25,7 @@ pub struct ExplainRequest<'a> {
     /// Session whose close is explained instead of a metric.
     pub session: Option<NaiveDate>,
     /// Generation; `None` for the served one.
-    pub generation: Option<i32>,
+    pub generation: Option<GenerationId>,
 }
 
 /// Explains metrics of a security.

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use market::row::{DividendRow, SplitRow, TableRow};
 use market::symbol::Symbol;
+use store::ids::{GenerationId, JournalPosition};
 use store::db::{DbError, generation_schema};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
@@ -65,14 +66,14 @@ const COMPARED_TABLES: [JournaledTable; 2] = [
 #[derive(Debug)]
 pub struct Journal {
     /// Position of these entries in the journal. Every earlier commit has a smaller position.
-    position: i64,
+    position: JournalPosition,
     /// `true` if the generation is served. Other generations are not journaled.
     served: bool,
 }
 
 impl Journal {
     /// Opens the journal in a transaction that will write rows of a generation.
-    pub async fn open(transaction: &Transaction<'_>, generation: i32) -> Result<Self, DbError> {
+    pub async fn open(transaction: &Transaction<'_>, generation: GenerationId) -> Result<Self, DbError> {
         let served = transaction.query_opt(SERVED, &[&generation]).await?.is_some();
         if served {
             transaction.execute(PRUNE, &[]).await?;
@@ -81,7 +82,7 @@ impl Journal {
     }
 
     /// Journal position that the generation has after the commit of this transaction.
-    pub fn position(&self) -> i64 {
+    pub fn position(&self) -> JournalPosition {
         self.position
     }
 
@@ -129,7 +130,7 @@ impl Journal {
     pub(crate) async fn record_promotion(
         &self,
         statements: &PreparedStatements<'_>,
-        before: i32,
+        before: GenerationId,
         table: &str,
         symbols: &[&str],
     ) -> Result<(), DbError> {

@@ -12,6 +12,7 @@ use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::copy::{CopyRow, copy_values, encode_values};
 use store::db::{DbError, generation_schema};
+use store::ids::GenerationId;
 use store::years::PricesRow;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
@@ -198,7 +199,7 @@ async fn replace_prices(
 /// Securities whose rows in a table differ from the rows of the generation `before`.
 pub async fn find_differing(
     transaction: &Transaction<'_>,
-    before: i32,
+    before: GenerationId,
     table: &str,
 ) -> Result<Vec<String>, DbError> {
     // SQL arrays start at 1.

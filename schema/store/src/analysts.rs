@@ -4,12 +4,13 @@ use codec::bars::UNPACK_SQL;
 use tokio_postgres::GenericClient;
 
 use crate::error::DbError;
+use crate::ids::GenerationId;
 
 const ANALYST: &str = include_str!("../generation/analyst.sql");
 const POINT: &str = "select control.point_analysts()";
 
 /// Name of the schema with a generation's views.
-pub fn analyst_schema(id: i32) -> String {
+pub fn analyst_schema(id: GenerationId) -> String {
     format!("analyst_g{id}")
 }
 
@@ -17,7 +18,7 @@ pub fn analyst_schema(id: i32) -> String {
 /// the search path again afterwards.
 pub(crate) async fn create_analyst_views(
     client: &impl GenericClient,
-    id: i32,
+    id: GenerationId,
     schema: &str,
 ) -> Result<(), DbError> {
     let views = analyst_schema(id);

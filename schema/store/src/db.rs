@@ -8,6 +8,7 @@ use refinery_core::Runner;
 use tokio_postgres::config::{Host, LoadBalanceHosts};
 use tokio_postgres::{Client, Config, GenericClient};
 
+use crate::ids::GenerationId;
 use crate::{analysts, schema, tls};
 
 pub use crate::error::{DbError, error_chain, is_disk_full};
@@ -145,7 +146,7 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
         let transaction = client.transaction().await?;
         transaction.batch_execute("set local role dds_projector").await?;
         create_fact_set(&transaction, "facts").await?;
-        create_generation(&transaction, 1, "facts", "tailing", method_version, benchmark).await?;
+        create_generation(&transaction, GenerationId(1), "facts", "tailing", method_version, benchmark).await?;
         transaction.execute("insert into control.active (generation) values (1)", &[]).await?;
         transaction.commit().await?;
     }
@@ -160,7 +161,7 @@ pub async fn grant_database(owner: &Client) -> Result<(), DbError> {
 }
 
 /// Name of the schema with a generation's read tables.
-pub fn generation_schema(id: i32) -> String {
+pub fn generation_schema(id: GenerationId) -> String {
     format!("read_g{id}")
 }
 
@@ -178,7 +179,7 @@ pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<
 /// Creates and registers the schema and tables of a generation, in the caller's transaction.
 pub async fn create_generation(
     client: &impl GenericClient,
-    id: i32,
+    id: GenerationId,
     fact_set: &str,
     state: &str,
     method_version: &str,

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OnceCell;
+use store::ids::{GenerationId, JournalPosition};
 
 use crate::read::QueryError;
 use crate::read::projection::ServedGeneration;
@@ -12,7 +13,7 @@ use crate::read::projection::ServedGeneration;
 const KEPT: usize = 2;
 
 /// Data version as generation, sequence and position.
-type VersionKey = (i32, i64, i64);
+type VersionKey = (GenerationId, i64, JournalPosition);
 type PendingLoad<T> = Arc<OnceCell<Result<Arc<T>, QueryError>>>;
 
 /// One value per version, loaded when it is first used. The values of the last two versions are kept.
@@ -87,7 +88,7 @@ mod tests {
     #[tokio::test]
     async fn a_version_is_loaded_once_however_many_ask_and_the_last_two_are_kept() {
         let (values, loads) = (VersionedCache::default(), Loads::default());
-        let ask = |sequence| values.at((1, sequence, 0), loads.load(false));
+        let ask = |sequence| values.at((GenerationId(1), sequence, JournalPosition(0)), loads.load(false));
         let (a, b, c) = tokio::join!(ask(1), ask(1), ask(1));
         assert_eq!([a, b, c].map(|value| value.map(|value| *value)), [Ok(1), Ok(1), Ok(1)]);
         for (sequence, loaded) in [(1, 1), (2, 2), (1, 1), (3, 3), (2, 2), (1, 4)] {
@@ -98,7 +99,7 @@ mod tests {
     #[tokio::test]
     async fn a_failure_is_told_to_all_who_wait_and_not_kept() {
         let (values, loads) = (VersionedCache::default(), Loads::default());
-        let ask = |fails| values.at((1, 1, 0), loads.load(fails));
+        let ask = |fails| values.at((GenerationId(1), 1, JournalPosition(0)), loads.load(fails));
         let (a, b) = tokio::join!(ask(true), ask(true));
         assert_eq!([a, b], [Err(QueryError::QueueFull), Err(QueryError::QueueFull)]);
         assert_eq!(loads.0.load(Ordering::Relaxed), 1);

@@ -19,6 +19,7 @@ use crate::generation::Generation;
 
 pub use agreement::SourceAgreement;
 use finding::AuditContext;
+use store::ids::GenerationId;
 pub use finding::{AuditFinding, FindingExample};
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
@@ -28,7 +29,7 @@ const MARKET: &str = include_str!("../../../queries/audit/market.sql");
 #[derive(Debug, Serialize)]
 pub struct AuditReport {
     /// Number of the served generation.
-    pub generation: i32,
+    pub generation: GenerationId,
     /// Last log sequence that the tables contain.
     pub sequence: i64,
     /// Market date of the tables.

@@ -6,6 +6,7 @@ use chrono::NaiveDate;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use market::symbol::Symbol;
+use store::ids::GenerationId;
 
 use super::tables::TABLES;
 
@@ -13,9 +14,9 @@ use super::tables::TABLES;
 #[derive(Debug, Clone, Args)]
 pub struct DiffArgs {
     /// Number of the first generation to compare, usually the served generation
-    pub a: i32,
+    pub a: GenerationId,
     /// Number of the second generation to compare
-    pub b: i32,
+    pub b: GenerationId,
     /// Read table to compare; default: all tables
     #[arg(long, value_name = "TABLE", value_parser = PossibleValuesParser::new(TABLES.iter().map(|table| table.name)))]
     pub table: Option<String>,

@@ -6,6 +6,7 @@ use chrono::NaiveDate;
 use market::metrics::{ExplainedMetric, ExplainedObservation, Explanation};
 use market::symbol::Symbol;
 use tokio_postgres::Client;
+use store::ids::GenerationId;
 
 use super::accumulator::TableDiff;
 use super::cell::CellValue;
@@ -20,7 +21,7 @@ const MAX_OBSERVATIONS: usize = 3;
 /// Adds explanations to the differences of the summary. `client` must not be in a transaction.
 pub(super) async fn explain_findings(
     client: &mut Client,
-    generations: [i32; 2],
+    generations: [GenerationId; 2],
     ranked: &mut [TopicSummary],
 ) -> anyhow::Result<()> {
     let findings = ranked.iter_mut().filter(|ranked| ranked.topic != DiffTopic::Securities);
@@ -43,7 +44,7 @@ pub(super) async fn explain_findings(
 }
 
 /// Number of a generation, and the generation's explanation of a security.
-type ExplainedGeneration = (i32, Explanation);
+type ExplainedGeneration = (GenerationId, Explanation);
 
 fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) -> Vec<String> {
     let (Some(in_a), Some(in_b)) = (find_metric(&a.1, figure), find_metric(&b.1, figure)) else {
@@ -112,7 +113,7 @@ const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), 
 /// Adds explanations to the first `limit` rows of the tables in [`KINDS`]. `client` must not be in a transaction.
 pub(super) async fn explain_rows(
     client: &mut Client,
-    generations: [i32; 2],
+    generations: [GenerationId; 2],
     tables: &mut [TableDiff],
     limit: usize,
 ) -> anyhow::Result<()> {
@@ -169,7 +170,7 @@ fn observation_key(seen: &ExplainedObservation) -> String {
 }
 
 /// Example: `price 2024-06-27 52 USD from tiingo: used in 2, other_source in 1`. The numbers are generations.
-fn describe_outcomes(seen: &str, outcomes: &[Option<String>; 2], generations: [i32; 2]) -> Option<String> {
+fn describe_outcomes(seen: &str, outcomes: &[Option<String>; 2], generations: [GenerationId; 2]) -> Option<String> {
     let [a, b] = outcomes.each_ref().map(|outcome| outcome.as_deref().unwrap_or("unknown"));
     (a != b).then(|| format!("{seen}: {a} in {}, {b} in {}", generations[0], generations[1]))
 }

@@ -8,6 +8,7 @@ use market::history::SourcePolicy;
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use serde::Serialize;
+use store::ids::GenerationId;
 use store::db;
 use tokio_postgres::{Client, NoTls, Statement};
 
@@ -24,7 +25,7 @@ const CANONICAL: &str = include_str!("../../../queries/symbols_canonical.sql");
 /// Generation in a comparison, with the inputs of its derivation.
 #[derive(Debug, Clone, Serialize)]
 pub struct ComparedGeneration {
-    pub generation: i32,
+    pub generation: GenerationId,
     pub method_version: String,
     pub fact_set: String,
     pub sequence: i64,
@@ -53,8 +54,8 @@ struct GenerationConnection {
 /// Opens both generations in one snapshot.
 pub(super) async fn open_readers(
     database: &DatabaseArgs,
-    a: i32,
-    b: i32,
+    a: GenerationId,
+    b: GenerationId,
 ) -> anyhow::Result<(GenerationReader, GenerationReader)> {
     let (a, b) = (connect_generation(database, a).await?, connect_generation(database, b).await?);
     a.client.batch_execute(BEGIN).await?;
@@ -64,7 +65,7 @@ pub(super) async fn open_readers(
 }
 
 /// Connects to a generation and loads its rules.
-async fn connect_generation(database: &DatabaseArgs, id: i32) -> anyhow::Result<GenerationConnection> {
+async fn connect_generation(database: &DatabaseArgs, id: GenerationId) -> anyhow::Result<GenerationConnection> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_opt(BY_ID, &[&id]).await?;
     let row = row.with_context(|| format!("generation {id} does not exist; see projector list"))?;
