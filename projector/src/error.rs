@@ -3,7 +3,7 @@
 use codec::bars::PackedBarsError;
 use codec::records::PackedRecordsError;
 use event_log::frame::{FrameError, RecordError};
-use event_log::sequence::SequenceError;
+use event_log::sequence::{Sequence, SequenceError};
 use event_log::stream::StreamError;
 use market::metrics::rules::RuleError;
 use market::symbol::Symbol;
@@ -71,7 +71,7 @@ pub enum ConsumeError {
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     #[error("cannot apply message {sequence}: {source}; upgrade this program")]
-    NewerVersion { sequence: u64, source: FrameError },
+    NewerVersion { sequence: Sequence, source: FrameError },
     #[error("cannot store a row of {symbol}: {reason}")]
     Unstorable { symbol: String, code: &'static str, reason: &'static str },
     #[error(transparent)]

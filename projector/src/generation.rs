@@ -8,9 +8,9 @@ use market::history::SourcePolicy;
 use market::metrics::Rules;
 use market::row::JsonColumn;
 use market::symbol::Symbol;
-use store::ids::GenerationId;
 use store::db::generation_schema;
 use store::facts::{load_newest_session, load_policy};
+use store::ids::GenerationId;
 use tokio_postgres::{Client, Row, Transaction};
 
 use crate::error::DeriveError;

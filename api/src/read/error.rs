@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use deadpool_postgres::{BuildError, PoolError};
-use tokio_postgres::Error;
 use store::ids::GenerationId;
+use tokio_postgres::Error;
 
 /// Error of a read query. The type is `Clone`, because one failure is reported to all look-ups of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

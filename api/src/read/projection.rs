@@ -151,7 +151,11 @@ impl ConnectionSettings {
         config
     }
 
-    fn pool(&self, generation: GenerationId, connections: usize) -> Result<Pool, deadpool_postgres::BuildError> {
+    fn pool(
+        &self,
+        generation: GenerationId,
+        connections: usize,
+    ) -> Result<Pool, deadpool_postgres::BuildError> {
         let config = self.with_options(&format!(
             "-c search_path={},control -c default_transaction_read_only=on -c jit=off -c statement_timeout={}",
             store::db::generation_schema(generation),
@@ -248,8 +252,12 @@ impl Projection {
         id: GenerationId,
         connecting: &ConnectionSettings,
     ) -> Result<Arc<ServedGeneration>, QueryError> {
-        let version =
-            Arc::new(RwLock::new(DataVersion { generation: id, sequence: 0, as_of: None, position: JournalPosition(0) }));
+        let version = Arc::new(RwLock::new(DataVersion {
+            generation: id,
+            sequence: 0,
+            as_of: None,
+            position: JournalPosition(0),
+        }));
         let open = |connections, bulk| -> Result<_, QueryError> {
             let (pool, version) = (connecting.pool(id, connections)?, Arc::clone(&version));
             let batches = LookupBatcher::new(self.lookup_tasks.clone());

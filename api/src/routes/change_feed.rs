@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use market::row::{DividendRow, SplitRow};
 use serde::Serialize;
 use serde_json::json;
-use store::ids::JournalPosition;
 use store::FromRow;
+use store::ids::JournalPosition;
 
 use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
@@ -77,8 +77,9 @@ pub(crate) async fn render_changes<T: ChangeTracked, P>(
     let version = DataVersion::from_row(
         rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?,
     )?;
-    let present =
-        rows.iter().filter(|row| matches!(row.try_get::<_, Option<JournalPosition>>("change_position"), Ok(Some(_))));
+    let present = rows
+        .iter()
+        .filter(|row| matches!(row.try_get::<_, Option<JournalPosition>>("change_position"), Ok(Some(_))));
     let mut changes = present.map(ChangedRow::<T>::of).collect::<Result<Vec<_>, _>>()?;
     let next_cursor = page.split_off_next_cursor(&mut changes, &context.app.signer, ChangedRow::key);
     let mut meta = ListMeta::new(&version, changes.len(), page.limit, next_cursor.clone());
@@ -134,7 +135,8 @@ impl FeedStart {
             return Err(ApiError::Unavailable("the served generation changed during the request".to_owned()));
         }
         let (journal, begins): (String, JournalPosition) = (row.try_get("journal")?, row.try_get("begins")?);
-        let (begun_at, now): (DateTime<Utc>, JournalPosition) = (row.try_get("begun_at")?, row.try_get("position")?);
+        let (begun_at, now): (DateTime<Utc>, JournalPosition) =
+            (row.try_get("begun_at")?, row.try_get("position")?);
         let position = match since {
             SyncPoint::Position { journal: named, .. } if *named != journal => {
                 return Err(resync_error("belongs to another database of the service", begun_at));

@@ -155,7 +155,7 @@ fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<
                 }
             }
             Err(source) if source.stops_reader() => {
-                return Err(ApplyError::NewerVersion { sequence: message.sequence.to_u64(), source });
+                return Err(ApplyError::NewerVersion { sequence: message.sequence, source });
             }
             Err(error) => letters.push(undecodable_letter(message, &error)),
         }

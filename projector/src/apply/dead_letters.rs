@@ -98,7 +98,7 @@ pub struct DeadLetterEntry {
     /// Fact set to which the row could not be applied.
     pub fact_set: String,
     /// Sequence of the message.
-    pub sequence: i64,
+    pub sequence: Sequence,
     /// Number of the row within the message, counted from 1; 0 for the whole message.
     pub item: i32,
     /// Stable code, for example `bad_json`.
@@ -127,7 +127,7 @@ const DISCARD: &str = include_str!("../../queries/dead_letters_discard.sql");
 /// Dead letters in log order: all dead letters with status `held`, or all dead letters of one message.
 pub async fn list_dead_letters(
     client: &tokio_postgres::Client,
-    sequence: Option<i64>,
+    sequence: Option<Sequence>,
 ) -> Result<Vec<DeadLetterEntry>, DbError> {
     let rows = client.query(LIST, &[&sequence]).await?;
     rows.iter()
@@ -153,7 +153,7 @@ pub async fn list_dead_letters(
 /// Sets the status of a dead letter to `discarded`. Returns `false` if no such dead letter has status `held`.
 pub async fn discard_dead_letter(
     client: &tokio_postgres::Client,
-    sequence: i64,
+    sequence: Sequence,
     item: i32,
 ) -> Result<bool, DbError> {
     Ok(client.execute(DISCARD, &[&sequence, &item]).await? > 0)

@@ -6,6 +6,7 @@ use anyhow::Context;
 use async_nats::jetstream::Context as LogContext;
 use event_log::frame::{Body, Frame, FrameError};
 use event_log::message::LogMessage;
+use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
 use serde_json::{Map, Value};
 use store::db;
@@ -29,7 +30,7 @@ pub async fn retry_dead_letters(
     letters: &[DeadLetterEntry],
 ) -> anyhow::Result<u64> {
     let context = open_log(log).await?;
-    let messages: BTreeSet<(&str, i64)> =
+    let messages: BTreeSet<(&str, Sequence)> =
         letters.iter().map(|letter| (letter.fact_set.as_str(), letter.sequence)).collect();
     let mut applied = 0;
     for (fact_set, sequence) in messages {
@@ -116,8 +117,8 @@ async fn open_log(log: &StreamSettings) -> anyhow::Result<LogContext> {
 async fn fetch_message(
     context: &LogContext,
     log: &StreamSettings,
-    sequence: i64,
+    sequence: Sequence,
 ) -> anyhow::Result<LogMessage> {
-    let found = LogMessage::fetch(context, &log.nats_stream, u64::try_from(sequence)?).await?;
+    let found = LogMessage::fetch(context, &log.nats_stream, sequence.to_u64()).await?;
     found.with_context(|| format!("cannot read message {sequence}: the log has none there"))
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use store::ids::GenerationId;
 use store::db::{DbError, generation_schema};
+use store::ids::GenerationId;
 use tokio_postgres::GenericClient;
 
 const READ_TABLES: &str = include_str!("../../queries/backup/read_tables.sql");

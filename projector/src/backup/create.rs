@@ -10,8 +10,8 @@ use event_log::archive::ArchiveWriter;
 use event_log::sequence::Sequence;
 use event_log::stream::StreamError;
 use serde::Serialize;
-use store::ids::GenerationId;
 use store::db::{self, DbError, generation_schema};
+use store::ids::GenerationId;
 use tokio::time::Instant;
 use tokio_postgres::{Client, Row};
 
@@ -36,7 +36,7 @@ pub struct BackupReport {
     /// Path of the backup.
     pub folder: String,
     /// Sequence of the last log message in the backup.
-    pub sequence: i64,
+    pub sequence: Sequence,
     /// Number of log messages in the backup; 0 if no message was ever applied.
     pub messages: u64,
     /// Number of rows of accounts, keys, audit, plans and policy.
@@ -69,9 +69,9 @@ pub async fn create_backup(
     db::refuse_newer_schema(&client).await?;
     let stream = open_log(settings).await?;
     let last = stream.as_ref().map_or(0, |(_, stream)| stream.cached_info().state.last_sequence);
-    let position = begin_caught_up_snapshot(&client, i64::try_from(last).unwrap_or(i64::MAX)).await?;
+    let position = begin_caught_up_snapshot(&client, last).await?;
     folder::create_folder(&args.folder)?;
-    let (generation, sequence): (GenerationId, i64) =
+    let (generation, sequence): (GenerationId, Sequence) =
         (position.try_get("generation")?, position.try_get("checkpoint")?);
     let fact_set: &str = position.try_get("fact_set")?;
     let genesis: Option<String> = position.try_get("genesis_id")?;
@@ -108,11 +108,11 @@ pub async fn create_backup(
     };
     manifest.write(&args.folder)?;
     let rows = manifest.tables.iter().map(|table| table.rows).sum();
-    let missing_messages = last.saturating_sub(sequence.unsigned_abs());
+    let missing_messages = last.saturating_sub(sequence.to_u64());
     if missing_messages > 0 {
         tracing::warn!(
             missing_messages,
-            sequence,
+            sequence = sequence.to_i64(),
             "the backup lacks the end of the log; the projector has not applied it"
         );
     }
@@ -130,13 +130,13 @@ async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Strea
 
 /// Begins a snapshot in which the served tables are at the checkpoint of the facts. Returns the position of the
 /// checkpoint. Waits for a running projector to apply the log up to `last`.
-async fn begin_caught_up_snapshot(client: &Client, last: i64) -> Result<Row, BackupError> {
+async fn begin_caught_up_snapshot(client: &Client, last: u64) -> Result<Row, BackupError> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {
         client.batch_execute("begin isolation level repeatable read read only").await?;
         if let Some(position) = load_caught_up_position(client).await? {
-            let behind =
-                position.try_get::<_, bool>("follows")? && position.try_get::<_, i64>("checkpoint")? < last;
+            let checkpoint: Sequence = position.try_get("checkpoint")?;
+            let behind = position.try_get::<_, bool>("follows")? && checkpoint.to_u64() < last;
             if !behind || begun.elapsed() + POSITION_INTERVAL >= CATCH_UP_TIMEOUT {
                 return Ok(position);
             }
@@ -152,7 +152,7 @@ async fn load_caught_up_position(client: &Client) -> Result<Option<Row>, DbError
     let schema = generation_schema(position.try_get("generation")?);
     let derived = client.query_one(&format!("select sequence from {schema}.version"), &[]).await?;
     let level = !position.try_get::<_, bool>("dirty")?
-        && derived.try_get::<_, i64>("sequence")? == position.try_get::<_, i64>("checkpoint")?;
+        && derived.try_get::<_, Sequence>("sequence")? == position.try_get("checkpoint")?;
     Ok(level.then_some(position))
 }
 
@@ -161,7 +161,7 @@ async fn export_log(
     settings: &ProjectorSettings,
     (context, stream): (Context, Stream),
     genesis: &str,
-    end: i64,
+    end: Sequence,
     path: &Path,
 ) -> Result<u64, BackupError> {
     if event_log::stream::stream_identity(&stream)? != genesis {
@@ -172,15 +172,15 @@ async fn export_log(
     }
     let mut archive = ArchiveWriter::create(path, genesis.to_owned())?;
     let mut reader = LogReader::open(&context, &stream, Sequence::default(), settings.batch_bytes).await?;
-    let mut read = 0;
+    let mut read = Sequence::default();
     while read < end {
         let batch = tokio::time::timeout(CATCH_UP_TIMEOUT, reader.next_checked_batch()).await;
         let batch = batch.map_err(|_| {
             BackupError::Refused(format!("cannot read the log: no message after {read} was delivered"))
         })?;
-        for message in batch?.messages.iter().filter(|message| message.sequence.to_i64() <= end) {
+        for message in batch?.messages.iter().filter(|message| message.sequence <= end) {
             archive.append_message(message)?;
-            read = message.sequence.to_i64();
+            read = message.sequence;
         }
     }
     Ok(archive.finish()?)

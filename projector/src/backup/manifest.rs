@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use event_log::sequence::Sequence;
 use serde::{Deserialize, Serialize};
 use store::ids::GenerationId;
 
@@ -22,7 +23,7 @@ pub(super) struct BackupManifest {
     /// Version of the database schema.
     pub schema: i64,
     /// Sequence of the last log message that the backup contains.
-    pub sequence: i64,
+    pub sequence: Sequence,
     /// Identity of the log; `None` if nothing was loaded yet.
     pub genesis: Option<String>,
     /// Number of the served generation. API responses contain it.
@@ -41,7 +42,7 @@ pub(super) struct BackupManifest {
     /// Tables of accounts and policy, in the order of the import.
     pub tables: Vec<BackupTable>,
     /// Discarded dead letters: sequence and item.
-    pub discarded: Vec<(i64, i32)>,
+    pub discarded: Vec<(Sequence, i32)>,
     /// Checksums of the read tables, by name.
     pub read_tables: BTreeMap<String, TableChecksum>,
     /// Digest of the file with the log.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use event_log::restore::import_archive;
+use event_log::sequence::Sequence;
 use event_log::stream::StreamError;
 use market::metrics::METHOD_VERSION;
 use serde::Serialize;
@@ -37,7 +38,7 @@ const FIRST_GENERATION: GenerationId = GenerationId(1);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoreReport {
     /// Sequence of the last log message.
-    pub sequence: i64,
+    pub sequence: Sequence,
     /// Read tables that differ from the backup.
     pub differing: Vec<DifferingTable>,
     /// Rule version of the backup, if the rule version of this program differs. The tables may then differ.

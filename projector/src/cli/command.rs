@@ -11,10 +11,11 @@ use crate::review::diff::DiffArgs;
 use crate::settings::{ApplyArgs, BenchmarkArgs, DatabaseArgs};
 use chrono::NaiveDate;
 use clap::{Parser, Subcommand};
+use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
 use market::symbol::Symbol;
-use telemetry::listener::{MetricsSettings, parse_listen_address};
 use store::ids::GenerationId;
+use telemetry::listener::{MetricsSettings, parse_listen_address};
 
 /// Applies the market log to facts and derives read tables
 ///
@@ -203,18 +204,18 @@ pub(crate) enum DeadLetterCommand {
     List(OutputArgs),
     /// Print the dead letters of one message with their payloads
     Show {
-        sequence: i64,
+        sequence: Sequence,
         #[command(flatten)]
         output: OutputArgs,
     },
     /// Apply dead letters again: the dead letters of one message, or all
     Retry {
-        sequence: Option<i64>,
+        sequence: Option<Sequence>,
         #[command(flatten)]
         stream: StreamSettings,
     },
     /// Discard a dead letter; its row stays in the table
-    Discard { sequence: i64, item: i32 },
+    Discard { sequence: Sequence, item: i32 },
     /// Print the rows of all dead letters as canonical NDJSON, for repair and a new load
     Export {
         #[command(flatten)]

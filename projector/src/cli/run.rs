@@ -293,7 +293,7 @@ async fn run_dead_letter_command(
             records.iter().for_each(|record| report::print_line(&record.to_string()));
             for letter in unreadable {
                 tracing::warn!(
-                    sequence = letter.sequence,
+                    sequence = letter.sequence.to_i64(),
                     reason = letter.reason,
                     "dead letter without readable rows"
                 );

@@ -7,10 +7,11 @@ use anyhow::anyhow;
 use async_nats::jetstream::stream::Info;
 use chrono::NaiveDate;
 use event_log::replica::{LaggingReplica, find_lagging_replicas};
+use event_log::sequence::Sequence;
 use event_log::stream::{StreamError, StreamSettings};
 use serde::Serialize;
-use store::ids::GenerationId;
 use store::db::{self, error_chain};
+use store::ids::GenerationId;
 use telemetry::outln;
 use tokio_postgres::Client;
 
@@ -42,7 +43,7 @@ struct StatusReport {
 #[derive(Debug, Serialize)]
 struct FactsStatus {
     fact_set: String,
-    checkpoint: i64,
+    checkpoint: Sequence,
     holder: Option<String>,
     /// True if the holder has the lease. A holder without the lease retries, or was killed.
     leased: bool,
@@ -59,7 +60,7 @@ struct GenerationStatus {
     id: GenerationId,
     state: String,
     method_version: String,
-    sequence: i64,
+    sequence: Sequence,
     as_of: Option<NaiveDate>,
     /// Size of the read tables on disk including indexes, in bytes.
     bytes: i64,
@@ -77,7 +78,7 @@ pub async fn print_status(
         || log
             .as_ref()
             .is_err_and(|error| !matches!(error, LogStatusError::Stream(StreamError::Absent { .. })));
-    let applied = facts.as_ref().ok().and_then(|facts| u64::try_from(facts.checkpoint).ok());
+    let applied = facts.as_ref().ok().map(|facts| facts.checkpoint.to_u64());
     let last = log.as_ref().ok().map(|log| log.state.last_sequence);
     let status = StatusReport {
         log_last_sequence: last,

@@ -17,8 +17,8 @@ use event_log::stream;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use market::metrics::METHOD_VERSION;
-use store::ids::GenerationId;
 use store::db::{self, DbError, error_chain};
+use store::ids::GenerationId;
 use telemetry::Shutdown;
 use telemetry::failpoint;
 use telemetry::spans::SPAN_TARGET;
@@ -354,8 +354,7 @@ async fn write_and_read_ahead(
 
 /// Sequence at which a fact set ends; `None` if it follows the log.
 async fn load_end_sequence(client: &Client, fact_set: &str) -> Result<Option<Sequence>, RunError> {
-    let until: Option<i64> = client.query_one(UNTIL, &[&fact_set]).await?.try_get(0)?;
-    Ok(until.map(Sequence::try_from).transpose()?)
+    Ok(client.query_one(UNTIL, &[&fact_set]).await?.try_get(0)?)
 }
 
 /// Checks that the log is complete, and that the facts were built from this log.

@@ -15,10 +15,10 @@ use market::metrics;
 use market::metrics::{MonthlyReturns, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
-use store::ids::GenerationId;
 use store::db;
 use store::facts::{load_dividend_feeds, load_known_symbols, load_securities};
 use store::history::load_histories;
+use store::ids::GenerationId;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
 

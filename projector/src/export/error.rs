@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use codec::bars::PackedBarsError;
 use parquet::errors::ParquetError;
-use store::ids::GenerationId;
 use store::db::DbError;
+use store::ids::GenerationId;
 
 /// Reason for the failure of an export.
 #[expect(missing_docs, reason = "each message describes its variant")]

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 
 use chrono::NaiveDate;
+use event_log::sequence::Sequence;
 use serde::Serialize;
 use store::ids::GenerationId;
 
@@ -25,7 +26,7 @@ pub struct ExportManifest {
     /// Number of the generation.
     pub generation: GenerationId,
     /// Last log sequence that the tables contain.
-    pub sequence: i64,
+    pub sequence: Sequence,
     /// Market date of the tables.
     pub as_of: Option<NaiveDate>,
     /// Version of the rules of the tables.

@@ -18,9 +18,9 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use market::row::JsonColumn;
-use store::ids::GenerationId;
 use store::analysts::analyst_schema;
 use store::db::{self, generation_schema};
+use store::ids::GenerationId;
 use telemetry::{Shutdown, outln};
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
@@ -31,6 +31,7 @@ use crate::settings::{DatabaseArgs, LIVE_FACTS};
 pub(crate) use column::ParquetColumn;
 pub(crate) use column_type::ColumnType;
 pub use error::ExportError;
+use event_log::sequence::Sequence;
 use file_writer::ExportedFile;
 pub(crate) use file_writer::ParquetFileWriter;
 pub use manifest::{ExportManifest, TableManifest};
@@ -141,7 +142,7 @@ async fn load_manifest(client: &Client, id: GenerationId) -> Result<(ExportManif
     if row.try_get::<_, &str>("state")? == "building" {
         return Err(ExportError::Building(id));
     }
-    let (sequence, years): (i64, i64) = (row.try_get("sequence")?, row.try_get("years")?);
+    let (sequence, years): (Sequence, i64) = (row.try_get("sequence")?, row.try_get("years")?);
     let JsonColumn(rules) = row.try_get("rules")?;
     let manifest = ExportManifest {
         format: 1,
@@ -158,7 +159,11 @@ async fn load_manifest(client: &Client, id: GenerationId) -> Result<(ExportManif
 }
 
 /// Opens a connection that reads packed prices in the same snapshot.
-async fn connect_reader(database: &DatabaseArgs, id: GenerationId, snapshot: &str) -> Result<Client, ExportError> {
+async fn connect_reader(
+    database: &DatabaseArgs,
+    id: GenerationId,
+    snapshot: &str,
+) -> Result<Client, ExportError> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     // The name of a snapshot cannot be a parameter.
     client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;

@@ -1,7 +1,7 @@
 //! Copy of tables from the served generation, for a rebuild of selected tables.
 
-use store::ids::GenerationId;
 use store::db::generation_schema;
+use store::ids::GenerationId;
 use tokio_postgres::Transaction;
 
 use crate::review::diff::TABLES;
@@ -14,7 +14,8 @@ pub(crate) async fn copy_served_tables(
     id: GenerationId,
 ) -> Result<(), tokio_postgres::Error> {
     let row = transaction.query_one(ORIGIN, &[&id]).await?;
-    let (only, active): (Option<Vec<String>>, GenerationId) = (row.try_get("projections")?, row.try_get("active")?);
+    let (only, active): (Option<Vec<String>>, GenerationId) =
+        (row.try_get("projections")?, row.try_get("active")?);
     let Some(only) = only else { return Ok(()) };
     for table in TABLES.iter().filter(|table| !only.iter().any(|name| name == table.name)) {
         let (target, origin) = (generation_schema(id), generation_schema(active));

@@ -5,8 +5,8 @@
 
 use anyhow::bail;
 use rustix::fs::statvfs;
-use store::ids::GenerationId;
 use store::db::generation_schema;
+use store::ids::GenerationId;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 

@@ -11,9 +11,9 @@ use event_log::sequence::Sequence;
 use market::metrics::METHOD_VERSION;
 use market::row::JsonColumn;
 use serde::Serialize;
-use store::ids::GenerationId;
 use store::analysts::{self, analyst_schema};
 use store::db::generation_schema;
+use store::ids::GenerationId;
 use telemetry::failpoint;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Row, Transaction};
@@ -74,7 +74,7 @@ pub struct Switchover {
     /// Generation that was served before.
     pub before: GenerationId,
     /// Last log sequence that the served tables contain.
-    pub sequence: i64,
+    pub sequence: Sequence,
 }
 
 async fn load_generation_row(transaction: &Transaction<'_>, id: GenerationId) -> anyhow::Result<Row> {
@@ -104,7 +104,7 @@ pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyh
     }
     let generation = Generation::from_row(&row)?;
     check_rules_accepted(&generation, args.accept_rules)?;
-    let checkpoint: i64 =
+    let checkpoint: Sequence =
         transaction.query_one(LOCK, &[&generation.fact_set]).await?.try_get("checkpoint")?;
     if state == "tailing" {
         if version != METHOD_VERSION {
@@ -113,7 +113,7 @@ pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyh
             );
         }
         generation.set_local_search_path(&transaction).await?;
-        Deriver::derive_dirty(&transaction, &generation, Sequence::try_from(checkpoint)?).await?;
+        Deriver::derive_dirty(&transaction, &generation, checkpoint).await?;
     }
     transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
     // A note belongs to one promotion. A promotion without a note removes the old one.
@@ -140,7 +140,11 @@ fn check_rules_accepted(generation: &Generation, accepted: bool) -> anyhow::Resu
     Ok(())
 }
 
-async fn switch_served(transaction: &Transaction<'_>, to: GenerationId, from: GenerationId) -> anyhow::Result<()> {
+async fn switch_served(
+    transaction: &Transaction<'_>,
+    to: GenerationId,
+    from: GenerationId,
+) -> anyhow::Result<()> {
     let search_path = format!("{}, control", generation_schema(to));
     transaction.execute("select set_config('search_path', $1, true)", &[&search_path]).await?;
     transaction.execute(FLIP, &[&to, &from]).await?;
@@ -162,14 +166,15 @@ pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow:
     let transaction = client.transaction().await?;
     transaction.query(STOP_WRITERS, &[]).await?;
     let row = transaction.query_one(ACTIVE, &[]).await?;
-    let (active, previous): (GenerationId, Option<GenerationId>) = (row.try_get("generation")?, row.try_get("previous")?);
+    let (active, previous): (GenerationId, Option<GenerationId>) =
+        (row.try_get("generation")?, row.try_get("previous")?);
     let Some(previous) = previous else { bail!("cannot roll back: no generation was served before") };
     let row = load_generation_row(&transaction, previous).await?;
     let fact_set: String = row.try_get("fact_set")?;
-    let checkpoint: i64 = transaction.query_one(LOCK, &[&fact_set]).await?.try_get("checkpoint")?;
+    let checkpoint: Sequence = transaction.query_one(LOCK, &[&fact_set]).await?.try_get("checkpoint")?;
     let query = format!("select sequence from {}.version", generation_schema(previous));
-    let sequence: i64 = transaction.query_one(&query, &[]).await?.try_get(0)?;
-    let lag = checkpoint - sequence;
+    let sequence: Sequence = transaction.query_one(&query, &[]).await?.try_get(0)?;
+    let lag = checkpoint.to_i64() - sequence.to_i64();
     if lag > 0 && !stale_ok {
         bail!(
             "cannot roll back to generation {previous}: it lags {lag} events (applied to {sequence} of {checkpoint}); to serve it anyway, use --stale-ok"
@@ -240,7 +245,7 @@ pub struct GenerationSummary {
     /// Schema of the facts from which the generation is derived.
     pub fact_set: String,
     /// Last log sequence that the generation's tables contain.
-    pub sequence: i64,
+    pub sequence: Sequence,
     /// Number of messages that are applied to the generation's facts but not to its tables.
     pub lag_events: i64,
     /// Market date of the generation's tables; `None` until a security is derived.
@@ -258,7 +263,8 @@ pub async fn list_generations(client: &Client) -> anyhow::Result<Vec<GenerationS
         let id: GenerationId = row.try_get("id")?;
         let query = format!("select sequence, as_of from {}.version", generation_schema(id));
         let version = client.query_one(&query, &[]).await?;
-        let (sequence, checkpoint): (i64, i64) = (version.try_get("sequence")?, row.try_get("checkpoint")?);
+        let (sequence, checkpoint): (Sequence, Sequence) =
+            (version.try_get("sequence")?, row.try_get("checkpoint")?);
         listed.push(GenerationSummary {
             generation: id,
             served: row.try_get("served")?,
@@ -267,7 +273,7 @@ pub async fn list_generations(client: &Client) -> anyhow::Result<Vec<GenerationS
             method_version: row.try_get("method_version")?,
             fact_set: row.try_get("fact_set")?,
             sequence,
-            lag_events: checkpoint - sequence,
+            lag_events: checkpoint.to_i64() - sequence.to_i64(),
             as_of: version.try_get("as_of")?,
             rules: row.try_get::<_, JsonColumn<_>>("rules")?.0,
             note: row.try_get("note")?,

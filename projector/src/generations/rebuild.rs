@@ -18,8 +18,8 @@ use market::history::SourcePolicy;
 use market::metrics::{METHOD_VERSION, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
-use store::ids::GenerationId;
 use store::db::{self, create_fact_set, create_generation};
+use store::ids::GenerationId;
 use telemetry::Shutdown;
 use telemetry::failpoint;
 use tokio_postgres::Client;
@@ -69,7 +69,7 @@ pub struct RebuildArgs {
     pub from: FactSource,
     /// Last sequence of the log to apply; the generation is frozen at this sequence (implies --from log)
     #[arg(long, value_name = "N", conflicts_with = "until_time")]
-    pub until_seq: Option<u64>,
+    pub until_seq: Option<Sequence>,
     /// Last instant of the log to apply, RFC 3339; the generation is frozen at this instant (implies --from log)
     #[arg(long, value_name = "TIME")]
     pub until_time: Option<DateTime<Utc>>,
@@ -165,9 +165,9 @@ async fn find_conflicting_setting(
     let row = client.query_one(BY_ID, &[&id]).await?;
     let generation = Generation::from_row(&row)?;
     let only: Option<Vec<String>> = row.try_get("projections")?;
-    let until: Option<i64> = client.query_one(UNTIL, &[&generation.fact_set]).await?.try_get(0)?;
+    let until: Option<Sequence> = client.query_one(UNTIL, &[&generation.fact_set]).await?.try_get(0)?;
     let policy = args.policy.as_deref().map(read_policy).transpose()?;
-    let asked_until = requested_end(settings, args).await?.map(i64::try_from).transpose()?;
+    let asked_until = requested_end(settings, args).await?;
     let others = [
         ("--from", args.from == FactSource::Log && generation.fact_set == LIVE_FACTS),
         ("end of the log (--until-seq, --until-time)", asked_until.is_some() && asked_until != until),
@@ -180,7 +180,7 @@ async fn find_conflicting_setting(
 }
 
 /// Last sequence to apply; `None` if no end was requested.
-async fn requested_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<u64>> {
+async fn requested_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<Sequence>> {
     Ok(match args.until_time {
         Some(time) => Some(sequence_before(settings, time).await?),
         None => args.until_seq,
@@ -212,7 +212,6 @@ async fn create_building(
     let fact_set = if from_log { format!("facts_g{id}") } else { LIVE_FACTS.to_owned() };
     if from_log {
         create_fact_set(&transaction, &fact_set).await?;
-        let until = until.map(i64::try_from).transpose()?;
         let query = "update control.fact_sets set until_sequence = $2 where name = $1";
         transaction.execute(query, &[&fact_set, &until]).await?;
     }
@@ -261,7 +260,7 @@ pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
 
 /// Last sequence that was published before an instant. Publication times rise with the sequence, so binary search finds
 /// it.
-async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> anyhow::Result<u64> {
+async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> anyhow::Result<Sequence> {
     let context = settings.stream.connect("projector-rebuild").await?;
     let stream = settings.stream.open(&context).await?;
     let state = &stream.cached_info().state;
@@ -272,7 +271,7 @@ async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> a
         let message = message.with_context(|| format!("cannot read message {middle} of the log"))?;
         if message.stored_at < time { low = middle + 1 } else { high = middle }
     }
-    Ok(low.saturating_sub(1))
+    Ok(Sequence::try_from(low.saturating_sub(1))?)
 }
 
 /// Derives chunk by chunk, starting after the last stored symbol.
@@ -287,12 +286,12 @@ async fn derive_securities(
     generation.set_session_search_path(&reader).await?;
     let mut deriver = Deriver::default();
     let transaction = client.transaction().await?;
-    let checkpoint: i64 =
+    let checkpoint: Sequence =
         transaction.query_one(LOCK, &[&generation.fact_set]).await?.try_get("checkpoint")?;
     let reached: Option<String> =
         transaction.query_one(BY_ID, &[&generation.id]).await?.try_get("rebuilt_to")?;
     generation.set_local_search_path(&transaction).await?;
-    let (symbols, same) = deriver.prepare(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
+    let (symbols, same) = deriver.prepare(&transaction, generation, checkpoint).await?;
     // Another market date or policy needs a new start.
     let reached = reached.filter(|_| same);
     if reached.is_none() {
@@ -327,9 +326,9 @@ async fn derive_securities(
 async fn finish_rebuild(client: &mut Client, generation: &Generation) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;
-    let checkpoint: i64 = row.try_get("checkpoint")?;
+    let checkpoint: Sequence = row.try_get("checkpoint")?;
     generation.set_local_search_path(&transaction).await?;
-    Deriver::derive_dirty(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
+    Deriver::derive_dirty(&transaction, generation, checkpoint).await?;
     transaction.batch_execute(LOCK_TIMEOUT).await?;
     let copied = copy_served_tables(&transaction, generation.id).await;
     copied.map_err(|error| lock_timeout_error(error, generation.id))?;

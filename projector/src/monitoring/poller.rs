@@ -10,8 +10,8 @@ use chrono::{DateTime, NaiveDate, Utc};
 use event_log::replica::find_lagging_replicas;
 use market::metrics::calendar::{new_york_date, previous_session};
 use market::row::QuarantineReason;
-use store::ids::GenerationId;
 use store::db::{self, DbError, error_chain};
+use store::ids::GenerationId;
 use tokio_postgres::{Client, Row};
 
 use crate::monitoring::gauges::{FeedFreshness, Gauges, midnight_timestamp};
@@ -83,7 +83,8 @@ impl PollState {
         let gauges = &metrics.gauges;
         gauges.market_session.set(midnight_timestamp(previous_session(new_york_date(Utc::now()))));
         let status = client.query_one(STATUS, &[]).await?;
-        let (active, checkpoint): (GenerationId, i64) = (status.try_get("active")?, status.try_get("checkpoint")?);
+        let (active, checkpoint): (GenerationId, i64) =
+            (status.try_get("active")?, status.try_get("checkpoint")?);
         gauges.applied.set(checkpoint);
         metrics.set_checkpoint(status.try_get("name")?, checkpoint);
         let path =

@@ -15,8 +15,8 @@ use market::metrics::METHOD_VERSION;
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use serde::Serialize;
-use store::ids::GenerationId;
 use store::facts::load_policy;
+use store::ids::GenerationId;
 use tokio_postgres::{Client, Transaction};
 
 use effect::find_changed_securities;

@@ -3,9 +3,9 @@
 use market::history::{PolicyRule, SourcePolicy};
 use market::row::JsonColumn;
 use serde::Serialize;
-use store::ids::GenerationId;
 use store::db::generation_schema;
 use store::facts::load_policy;
+use store::ids::GenerationId;
 use tokio_postgres::Client;
 
 const SERVED: &str = "select generation from active";

@@ -8,8 +8,8 @@ use chrono::NaiveDate;
 use market::metrics;
 use market::metrics::{Explanation, METHOD_VERSION};
 use market::symbol::Symbol;
-use tokio_postgres::Client;
 use store::ids::GenerationId;
+use tokio_postgres::Client;
 
 use crate::generation::Generation;
 use crate::review::security::SecurityContext;

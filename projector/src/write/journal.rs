@@ -9,8 +9,8 @@ use std::collections::HashSet;
 
 use market::row::{DividendRow, SplitRow, TableRow};
 use market::symbol::Symbol;
-use store::ids::{GenerationId, JournalPosition};
 use store::db::{DbError, generation_schema};
+use store::ids::{GenerationId, JournalPosition};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 

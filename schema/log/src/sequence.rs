@@ -1,10 +1,19 @@
 //! Sequence numbers of log messages.
 
+use std::error::Error;
 use std::fmt;
+use std::str::FromStr;
+
+use postgres_types::{FromSql, ToSql, Type};
+use serde::{Deserialize, Serialize};
 
 /// Sequence number of a message in the log, from 1. The number 0 is before the first message. It fits the integers of
 /// both JetStream and Postgres.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, ToSql,
+)]
+#[serde(try_from = "i64", into = "i64")]
+#[postgres(transparent)]
 pub struct Sequence(i64);
 
 /// Error for a number that is not a valid sequence.
@@ -41,6 +50,28 @@ impl TryFrom<i64> for Sequence {
     type Error = SequenceError;
     fn try_from(number: i64) -> Result<Self, SequenceError> {
         if number < 0 { Err(SequenceError(number.into())) } else { Ok(Self(number)) }
+    }
+}
+
+impl From<Sequence> for i64 {
+    fn from(sequence: Sequence) -> Self {
+        sequence.0
+    }
+}
+
+impl FromStr for Sequence {
+    type Err = Box<dyn Error + Send + Sync>;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(text.parse::<i64>()?.try_into()?)
+    }
+}
+
+impl<'a> FromSql<'a> for Sequence {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(i64::from_sql(ty, raw)?.try_into()?)
+    }
+    fn accepts(ty: &Type) -> bool {
+        <i64 as FromSql<'_>>::accepts(ty)
     }
 }
 

@@ -146,7 +146,8 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
         let transaction = client.transaction().await?;
         transaction.batch_execute("set local role dds_projector").await?;
         create_fact_set(&transaction, "facts").await?;
-        create_generation(&transaction, GenerationId(1), "facts", "tailing", method_version, benchmark).await?;
+        create_generation(&transaction, GenerationId(1), "facts", "tailing", method_version, benchmark)
+            .await?;
         transaction.execute("insert into control.active (generation) values (1)", &[]).await?;
         transaction.commit().await?;
     }

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::OnceCell;
 use store::ids::{GenerationId, JournalPosition};
+use tokio::sync::OnceCell;
 
 use crate::read::QueryError;
 use crate::read::projection::ServedGeneration;

@@ -18,9 +18,10 @@ use tokio_postgres::{Client, Row, Transaction};
 use crate::generation::Generation;
 
 pub use agreement::SourceAgreement;
+use event_log::sequence::Sequence;
 use finding::AuditContext;
-use store::ids::GenerationId;
 pub use finding::{AuditFinding, FindingExample};
+use store::ids::GenerationId;
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
 const MARKET: &str = include_str!("../../../queries/audit/market.sql");
@@ -31,7 +32,7 @@ pub struct AuditReport {
     /// Number of the served generation.
     pub generation: GenerationId,
     /// Last log sequence that the tables contain.
-    pub sequence: i64,
+    pub sequence: Sequence,
     /// Market date of the tables.
     pub as_of: NaiveDate,
     /// Version of the rules of the tables.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use market::metrics::{ExplainedMetric, ExplainedObservation, Explanation};
 use market::symbol::Symbol;
-use tokio_postgres::Client;
 use store::ids::GenerationId;
+use tokio_postgres::Client;
 
 use super::accumulator::TableDiff;
 use super::cell::CellValue;
@@ -170,7 +170,11 @@ fn observation_key(seen: &ExplainedObservation) -> String {
 }
 
 /// Example: `price 2024-06-27 52 USD from tiingo: used in 2, other_source in 1`. The numbers are generations.
-fn describe_outcomes(seen: &str, outcomes: &[Option<String>; 2], generations: [GenerationId; 2]) -> Option<String> {
+fn describe_outcomes(
+    seen: &str,
+    outcomes: &[Option<String>; 2],
+    generations: [GenerationId; 2],
+) -> Option<String> {
     let [a, b] = outcomes.each_ref().map(|outcome| outcome.as_deref().unwrap_or("unknown"));
     (a != b).then(|| format!("{seen}: {a} in {}, {b} in {}", generations[0], generations[1]))
 }

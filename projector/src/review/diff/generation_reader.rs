@@ -4,12 +4,13 @@
 
 use anyhow::Context;
 use chrono::NaiveDate;
+use event_log::sequence::Sequence;
 use market::history::SourcePolicy;
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use serde::Serialize;
-use store::ids::GenerationId;
 use store::db;
+use store::ids::GenerationId;
 use tokio_postgres::{Client, NoTls, Statement};
 
 use super::tables::ComparedTable;
@@ -28,7 +29,7 @@ pub struct ComparedGeneration {
     pub generation: GenerationId,
     pub method_version: String,
     pub fact_set: String,
-    pub sequence: i64,
+    pub sequence: Sequence,
     pub as_of: Option<NaiveDate>,
     #[serde(skip)]
     pub(super) policy: SourcePolicy,
@@ -65,7 +66,10 @@ pub(super) async fn open_readers(
 }
 
 /// Connects to a generation and loads its rules.
-async fn connect_generation(database: &DatabaseArgs, id: GenerationId) -> anyhow::Result<GenerationConnection> {
+async fn connect_generation(
+    database: &DatabaseArgs,
+    id: GenerationId,
+) -> anyhow::Result<GenerationConnection> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_opt(BY_ID, &[&id]).await?;
     let row = row.with_context(|| format!("generation {id} does not exist; see projector list"))?;
