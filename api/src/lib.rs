@@ -18,7 +18,6 @@ mod read;
 mod routes;
 
 pub use app::state::App;
-pub use server::router::openapi_document;
 pub use server::serve::serve;
 mod admission;
 pub mod app;

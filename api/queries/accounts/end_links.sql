@@ -1,2 +1,2 @@
--- One-time links of account $1 that nobody used yet.
+-- Unused one-time links of account $1.
 update accounts.links set used_at = now() where account_id = $1 and used_at is null

@@ -38,7 +38,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     }
     let PendingResponse { handle, app, generation, accepts_streaming, .. } = asked;
     let bulk = generation.bulk_generation();
-    let (long_signal, mut told) = oneshot::channel();
+    let (long_signal, mut long_version) = oneshot::channel();
     let (writer, reader) = body_channel(Arc::clone(&slot));
     let outlet = ResponseWriter::new(writer, accepts_streaming.then_some(long_signal));
     let limit = app.settings.request_timeout();
@@ -52,7 +52,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     let outcome = tokio::select! {
         biased;
         outcome = &mut finished => outcome,
-        Ok(version) = &mut told => {
+        Ok(version) = &mut long_version => {
             generation.observe(version);
             return Ok(handle.respond(&handle.etag(&version), None, || Body::new(reader)));
         }

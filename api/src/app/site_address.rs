@@ -62,8 +62,8 @@ impl SiteAddress {
 
 /// True if the service is reached over HTTPS.
 pub(crate) fn is_https(headers: &HeaderMap, is_proxied: bool, public: Option<&PublicUrl>) -> bool {
-    let told = headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
-    public.map_or(is_proxied && told, |public| public.is_secure)
+    let is_forwarded_https = headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
+    public.map_or(is_proxied && is_forwarded_https, |public| public.is_secure)
 }
 
 /// True if a host can be part of a command that the reader copies.

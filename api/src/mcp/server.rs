@@ -92,11 +92,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: ToolRequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all()))
+        Ok(ListToolsResult::with_all_items(tools::all()?.iter().map(tools::Tool::describe).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<ToolDescription> {
-        tools::find(name).map(tools::Tool::describe)
+        tools::find(name).ok()?.map(tools::Tool::describe)
     }
 
     async fn call_tool(
@@ -112,7 +112,7 @@ impl ServerHandler for Server {
                 None,
             ));
         };
-        let Some(tool) = tools::find(&asked.name) else {
+        let Some(tool) = tools::find(&asked.name)? else {
             return Err(ErrorData::invalid_params("unknown tool; tools/list returns all tools", None));
         };
         let answer = match ToolCall::from_arguments(tool, &asked.arguments.unwrap_or_default()) {

@@ -141,7 +141,7 @@ mod tests {
 
     fn read(tool: &str, arguments: Value) -> Result<ToolCall, ParameterError> {
         let arguments = arguments.as_object().cloned().expect("an object");
-        ToolCall::from_arguments(tools::find(tool).expect("a tool"), &arguments)
+        ToolCall::from_arguments(tools::find(tool).expect("tools").expect("a tool"), &arguments)
     }
 
     fn target(tool: &str, arguments: Value) -> String {

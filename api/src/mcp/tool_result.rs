@@ -47,27 +47,29 @@ impl ToolResult {
             return Self::api_error(status, body);
         }
         let Ok(envelope) = serde_json::from_str::<ApiEnvelope<'_>>(body) else {
-            return Self::error(
-                "INTERNAL",
-                "The response cannot be read",
-                "Repeat the call in a few seconds.",
-            );
+            return Self::unreadable();
         };
         match serde_json::from_str::<Vec<&RawValue>>(envelope.data.get()) {
             Ok(rows) if rows.is_empty() => Self::empty_list(&envelope, body),
-            Ok(rows) => Self::list(call, &envelope, &rows, body),
+            Ok(rows) => Self::list(call, &envelope, &rows, body).unwrap_or_else(|_| Self::unreadable()),
             Err(_) if json_string_length(body) <= MOST => Self { text: body.to_owned(), is_error: false },
             Err(_) => Self::too_large(),
         }
     }
 
     /// Result with as many rows as fit, and a cursor for the remaining rows.
-    fn list(call: &ToolCall, envelope: &ApiEnvelope<'_>, rows: &[&RawValue], body: &str) -> Self {
+    fn list(
+        call: &ToolCall,
+        envelope: &ApiEnvelope<'_>,
+        rows: &[&RawValue],
+        body: &str,
+    ) -> Result<Self, serde_json::Error> {
         let rows = rows.get(call.skip..).unwrap_or_default();
         if call.skip == 0 && json_string_length(body) <= MOST {
-            return Self { text: body.to_owned(), is_error: false };
+            return Ok(Self { text: body.to_owned(), is_error: false });
         }
-        let mut room = MOST.saturating_sub(json_string_length(&meta_of(envelope)) + 256);
+        let meta = serde_json::to_string(&envelope.meta)?;
+        let mut room = MOST.saturating_sub(json_string_length(&meta) + 256);
         let fits = |row: &&&RawValue| {
             let size = json_string_length(row.get()) + 1;
             let is_fitting = size <= room;
@@ -76,9 +78,9 @@ impl ToolResult {
         };
         let count = rows.iter().take_while(fits).count();
         if count == 0 && !rows.is_empty() {
-            return Self::too_large();
+            return Ok(Self::too_large());
         }
-        Self { text: page(call, envelope, rows, count).unwrap_or_default(), is_error: false }
+        Ok(Self { text: page(call, envelope, rows, count)?, is_error: false })
     }
 
     /// Result for an empty list. If a symbol is unknown, the result is an error.
@@ -124,6 +126,10 @@ impl ToolResult {
         )
     }
 
+    fn unreadable() -> Self {
+        Self::error("INTERNAL", "The response cannot be read", "Repeat the call in a few seconds.")
+    }
+
     fn error(code: &str, error: &str, what_to_do: &str) -> Self {
         let error = json!({ "error": error, "code": code, "what_to_do": what_to_do });
         Self { text: error.to_string(), is_error: true }
@@ -165,10 +171,6 @@ fn page(
         meta.insert("next_cursor".into(), &next);
     }
     serde_json::to_string(&ResultPage { data: rows.get(..count).unwrap_or_default(), meta })
-}
-
-fn meta_of(envelope: &ApiEnvelope<'_>) -> String {
-    serde_json::to_string(&envelope.meta).unwrap_or_default()
 }
 
 /// Size of a text as a JSON string with quotes and escapes, in bytes.

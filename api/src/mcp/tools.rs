@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use rmcp::ErrorData;
 use rmcp::model::{Tool as ToolDescription, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -46,7 +47,7 @@ pub(super) enum Route {
     },
 }
 
-static ALL: LazyLock<Vec<Tool>> = LazyLock::new(|| read().unwrap_or_default());
+static ALL: LazyLock<Result<Vec<Tool>, serde_json::Error>> = LazyLock::new(read);
 
 fn read() -> Result<Vec<Tool>, serde_json::Error> {
     let mut tools: Vec<Tool> = serde_json::from_str(TOOLS)?;
@@ -55,12 +56,13 @@ fn read() -> Result<Vec<Tool>, serde_json::Error> {
 }
 
 /// All tools, for `tools/list`.
-pub(super) fn all() -> Vec<ToolDescription> {
-    ALL.iter().map(Tool::describe).collect()
+pub(super) fn all() -> Result<&'static [Tool], ErrorData> {
+    let unreadable = |error| ErrorData::internal_error(format!("cannot read tools.json: {error}"), None);
+    ALL.as_deref().map_err(unreadable)
 }
 
-pub(super) fn find(name: &str) -> Option<&'static Tool> {
-    ALL.iter().find(|tool| tool.name == name)
+pub(super) fn find(name: &str) -> Result<Option<&'static Tool>, ErrorData> {
+    Ok(all()?.iter().find(|tool| tool.name == name))
 }
 
 impl Tool {
@@ -153,7 +155,8 @@ mod tests {
 
     #[test]
     fn the_list_is_small() {
-        let list = serde_json::to_string(&all()).expect("tools have a form in JSON");
+        let list: Vec<ToolDescription> = all().expect("tools").iter().map(Tool::describe).collect();
+        let list = serde_json::to_string(&list).expect("tools have a form in JSON");
         assert!((2_000..=10_240).contains(&list.len()), "{}", list.len());
     }
 }

@@ -88,9 +88,9 @@ impl Modify for SecuritySchemes {
 }
 
 /// Completes the document with examples, headers and the error responses that all endpoints share.
-pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Value {
-    let mut document = serde_json::to_value(document).unwrap_or_default();
-    let examples: Map<String, Value> = serde_json::from_str(EXAMPLES).unwrap_or_default();
+pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<Value, serde_json::Error> {
+    let mut document = serde_json::to_value(document)?;
+    let examples: Map<String, Value> = serde_json::from_str(EXAMPLES)?;
     let (mut bodies, mut refusals) = (Vec::new(), Map::new());
     for (path, item) in document["paths"].as_object_mut().into_iter().flatten() {
         item["get"]["operationId"] = operation_id(path).into();
@@ -128,7 +128,7 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Value {
         remove_required(&mut document, row.get("items").unwrap_or(&row));
     }
     simplify_choices(&mut document);
-    document
+    Ok(document)
 }
 
 /// Documents the flags as an extensible enum. The list of flags is open, because the flag of a withdrawn record

@@ -51,12 +51,12 @@ fn add_notice(mut document: Value, method: &ServedRules) -> Value {
 pub(crate) fn describe_deviation(method: &ServedRules) -> String {
     let rules: Vec<String> =
         method.rules.iter().map(|(name, value)| format!("`{name}` is {value}")).collect();
-    let mut told = vec![format!("**Method {}.**", method.version)];
+    let mut sentences = vec![format!("**Method {}.**", method.version)];
     if !rules.is_empty() {
-        told.push(format!("The figures served deviate from the rules: {}.", rules.join(", ")));
+        sentences.push(format!("The figures served deviate from the rules: {}.", rules.join(", ")));
     }
-    told.extend(method.note.clone());
-    told.join(" ")
+    sentences.extend(method.note.clone());
+    sentences.join(" ")
 }
 
 #[cfg(test)]

@@ -75,16 +75,11 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(prices::market::market))
 }
 
-/// OpenAPI document of all endpoints.
-pub fn openapi_document() -> serde_json::Value {
-    openapi_document::complete_document(&documented().into_openapi())
-}
-
 /// Complete router: documented endpoints, MCP, pages, fallbacks and CORS.
-pub(crate) fn build_router(app: App) -> Router {
+pub(crate) fn build_router(app: App) -> Result<Router, serde_json::Error> {
     let (routes, document) = documented().split_for_parts();
     let data = routes.clone().with_state(app.clone());
-    let document = openapi_document::complete_document(&document);
+    let document = openapi_document::complete_document(&document)?;
     let others = mcp::routes(&app, data.clone())
         .merge(dashboard::dashboard_routes(&app, data, &document))
         .merge(openapi_endpoint::routes(&document))
@@ -94,7 +89,7 @@ pub(crate) fn build_router(app: App) -> Router {
         Some(cors) => routes.layer(cors),
         None => routes,
     };
-    routes.with_state(app)
+    Ok(routes.with_state(app))
 }
 
 /// Middleware of endpoints without [`Access`]. It records the matched route.
@@ -193,8 +188,8 @@ mod tests {
 
     #[test]
     fn a_doubled_version_is_told_the_right_address() {
-        let told = "Nothing is at /v1/v1/stocks/KO; the address is /v1/stocks/KO";
-        assert_eq!(not_found_message("/v1/v1/stocks/KO"), told);
+        let expected = "Nothing is at /v1/v1/stocks/KO; the address is /v1/stocks/KO";
+        assert_eq!(not_found_message("/v1/v1/stocks/KO"), expected);
         assert!(not_found_message("/v1/v1/v1/stocks").ends_with("the address is /v1/stocks"));
         for path in ["/v1/v1", "/v1/v10/stocks", "/v1/nothing"] {
             assert_eq!(not_found_message(path), format!("Nothing is at {path}"));

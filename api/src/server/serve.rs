@@ -62,7 +62,7 @@ pub async fn serve(
     let listener = socket.listen(BACKLOG).with_context(in_use)?;
     warn_about_public_address(&settings);
     let app = start(settings, database, &tasks)?;
-    let router = router::build_router(app.clone());
+    let router = router::build_router(app.clone()).context("cannot build the OpenAPI document")?;
     clients.tasks.spawn_until_stopped(Arc::clone(&clients.registry).abort_overdue());
     if let Some(metrics) = metrics {
         let observed = ApiMetricsSource { app: app.clone(), registry: Arc::clone(&clients.registry) };

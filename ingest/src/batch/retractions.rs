@@ -222,20 +222,20 @@ mod tests {
     }
 
     #[test]
-    fn what_touches_nothing_is_told_with_the_nearest_known() {
+    fn a_retraction_of_nothing_names_the_nearest_known_row() {
         let mut known_keys = KnownKeys::default();
         known_keys.ids.insert("d-17".to_owned());
         known_keys.days.entry("KO".to_owned()).or_default().insert("2024-03-14".parse().ok());
         let known_keys = BTreeMap::from([(Kind::Dividend, known_keys)]);
-        let told = |symbol, date, id| {
+        let hint = |symbol, date, id| {
             Retractions(vec![retraction(symbol, date, id)]).compare_with_keys(&known_keys).first.pop()
         };
-        let told = |symbol, date, id| Some(told(symbol, date, id)?.split_once(": ")?.1.to_owned());
-        assert_eq!(told("KO", "2024-03-14", None), None);
-        assert_eq!(told("KO", "2024-03-13", None).as_deref(), Some("the nearest known is of 2024-03-14"));
-        assert_eq!(told("KOO", "2024-03-14", None).as_deref(), Some("known is KO"));
-        assert_eq!(told("KO", "2024-03-13", Some("d-17")), None);
-        assert_eq!(told("KO", "2024-03-14", Some("d-71")).as_deref(), Some("no row has that id"));
+        let hint = |symbol, date, id| Some(hint(symbol, date, id)?.split_once(": ")?.1.to_owned());
+        assert_eq!(hint("KO", "2024-03-14", None), None);
+        assert_eq!(hint("KO", "2024-03-13", None).as_deref(), Some("the nearest known is of 2024-03-14"));
+        assert_eq!(hint("KOO", "2024-03-14", None).as_deref(), Some("known is KO"));
+        assert_eq!(hint("KO", "2024-03-13", Some("d-17")), None);
+        assert_eq!(hint("KO", "2024-03-14", Some("d-71")).as_deref(), Some("no row has that id"));
         let many = Retractions(vec![retraction("KOO", "2024-03-14", None); NAMED + 1])
             .compare_with_keys(&known_keys);
         assert_eq!((many.count, many.first.len()), (NAMED + 1, NAMED));

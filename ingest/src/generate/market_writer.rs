@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,10 @@ use super::security_plan::SecurityPlan;
 use super::share_changes::ShareChanges;
 use super::synthetic_market::SyntheticMarket;
 use super::{distributions, funds, price_walk, regular_ex_dates, security_rows};
+use crate::source::regular_file::{Links, open_regular_file};
 
+/// File of the securities.
+const SECURITIES: &str = "securities.csv";
 /// Columns of the price files.
 const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";
 /// Number of price bytes that are buffered before a write.
@@ -148,8 +151,8 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
     if paths.is_empty() {
         return Ok(());
     }
-    let first_security = fs::read(dir.join("securities.csv")).unwrap_or_default();
-    let marked = first_security.windows(MARK.len()).any(|text| text == MARK);
+    let securities = open_regular_file(&dir.join(SECURITIES), Links::Refused);
+    let marked = securities.and_then(io::read_to_string).is_ok_and(|text| text.contains(MARK));
     ensure!(
         marked && paths.iter().all(|path| is_own(path)),
         "{} is not empty: name an empty or new folder",
@@ -161,16 +164,17 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
 }
 
 /// Text by which a folder of the generator is recognized.
-const MARK: &[u8] = b"SPY,Synthetic Benchmark Fund,";
+const MARK: &str = "SPY,Synthetic Benchmark Fund,";
 
 fn is_own(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let grows = GROWING.iter().any(|(known, _)| *known == name);
-    grows || name == "securities.csv" || (name.starts_with("prices-") && name.ends_with(".csv"))
+    grows || name == SECURITIES || (name.starts_with("prices-") && name.ends_with(".csv"))
 }
 
+/// Creates a file. A link in its place is an error.
 fn create(path: &Path) -> anyhow::Result<File> {
-    File::create(path).with_context(|| format!("cannot create {}", path.display()))
+    File::create_new(path).with_context(|| format!("cannot create {}", path.display()))
 }
 
 /// Writes the securities first, so that a later run recognizes the folder of an interrupted run.
@@ -179,7 +183,7 @@ fn write_securities(market: &SyntheticMarket, dir: &Path) -> anyhow::Result<u64>
     (0..market.symbols).for_each(|index| {
         security_rows::write_security(&SecurityPlan::new(index, market), market, &mut text)
     });
-    fs::write(dir.join("securities.csv"), &text).context("cannot write securities.csv")?;
+    create(&dir.join(SECURITIES))?.write_all(&text).context("cannot write securities.csv")?;
     Ok(text.len() as u64)
 }
 
@@ -228,4 +232,22 @@ fn write_one(plan: &SecurityPlan, market: &SyntheticMarket, prices: &mut Vec<u8>
         rows[4] += funds::write_holdings(plan, market, &changes, ending, holdings);
     }
     block.counts.bars += ending.bars;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let folder = std::env::temp_dir().join(format!("generate-link-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (target, link) = (folder.join("target"), folder.join("dividends.csv"));
+        fs::write(&target, "of another program").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let created = create(&link);
+        let text = fs::read_to_string(&target).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!((created.is_err(), text.as_str()), (true, "of another program"));
+    }
 }

@@ -185,9 +185,10 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
         let taken = scope.spawn(move || pieces.into_iter().collect::<Vec<RowChunk>>());
         let read = format.read(&mut &*bytes, &options, &mut rows);
         let (stats, _) = rows.finish();
-        (read, stats, taken.join().unwrap_or_default())
+        (read, stats, taken.join())
     });
     read.map_err(|error| error.to_string())?;
+    let pieces = pieces.map_err(|_| "cannot collect the rows: a thread panicked")?;
     let mut lines = String::new();
     for piece in pieces {
         let bodies = match piece {

@@ -1,6 +1,7 @@
 //! Errors that end a load or another run.
 
 use event_log::frame::FrameError;
+use market::bars::BarsError;
 
 use crate::log::publisher::PublishFailure;
 use crate::log::reader::LogError;
@@ -23,6 +24,12 @@ pub enum LoadError {
     /// Any other error, with the whole message.
     #[error("{0}")]
     Failed(String),
+    #[error(transparent)]
+    StandardInput(StandardInputError),
+    #[error("cannot undo prices: {0}")]
+    UndoPrices(#[from] BarsError),
+    #[error("cannot read the command in its manifest: {0}")]
+    Command(#[from] clap::Error),
     #[error("a task of the load ended unexpectedly: {0}")]
     Task(#[source] tokio::task::JoinError),
     #[error("cannot encode a record batch: {0}")]
@@ -35,7 +42,13 @@ impl LoadError {
         match self {
             Self::Log(_) | Self::Publish(_) => 3,
             Self::Interrupted => 130,
-            Self::RunUndone { .. } | Self::Failed(_) | Self::Task(_) | Self::Encode(_) => 2,
+            Self::RunUndone { .. }
+            | Self::Failed(_)
+            | Self::StandardInput(_)
+            | Self::UndoPrices(_)
+            | Self::Command(_)
+            | Self::Task(_)
+            | Self::Encode(_) => 2,
         }
     }
 }
@@ -44,7 +57,7 @@ impl From<StandardInputError> for LoadError {
     fn from(error: StandardInputError) -> Self {
         match error {
             StandardInputError::Interrupted => Self::Interrupted,
-            lost => Self::Failed(lost.to_string()),
+            lost => Self::StandardInput(lost),
         }
     }
 }

@@ -286,24 +286,25 @@ mod tests {
 
     #[test]
     fn mistakes_are_told() {
-        let told = |text: &str| Connector::parse(text).map(drop).unwrap_err();
-        let with = |from: &str, to: &str| told(&SMALL.replace(from, to));
+        let error_of = |text: &str| Connector::parse(text).map(drop).unwrap_err();
+        let with = |from: &str, to: &str| error_of(&SMALL.replace(from, to));
         assert!(Connector::parse(SMALL).is_ok());
         assert!(with("{symbol}", "{sybmol}").contains("{sybmol} is not a placeholder"));
         assert!(with("path", "pth").contains("unknown field `pth`"));
         assert!(with("\"/{", "\"{").contains("must begin with /"));
-        assert!(told(&format!("{SMALL}\nending = \"xlsx\"")).contains("ending: one of csv"));
-        assert!(told(&format!("options = [\"--fromat\"]\n{SMALL}")).contains("--fromat"));
+        assert!(error_of(&format!("{SMALL}\nending = \"xlsx\"")).contains("ending: one of csv"));
+        assert!(error_of(&format!("options = [\"--fromat\"]\n{SMALL}")).contains("--fromat"));
         for option in ["--dry-run", "more.csv", "--observed-at=2024-03-15T00:00:00Z", "--again=x"] {
             assert!(
-                told(&format!("options = [{option:?}]\n{SMALL}")).contains("not allowed in a manifest"),
+                error_of(&format!("options = [{option:?}]\n{SMALL}")).contains("not allowed in a manifest"),
                 "{option}"
             );
         }
         let open = "base_url = \"http://example.com\"\ncredential = { kind = \"query\", variable = \"X\", parameter = \"k\" }";
         assert!(with("base_url = \"https://example.com\"", open).contains("must be https"));
         assert!(
-            told(&format!("budget = [{{ calls = 5, per = \"day\" }}]\n{SMALL}\ncost = 6")).contains("cost")
+            error_of(&format!("budget = [{{ calls = 5, per = \"day\" }}]\n{SMALL}\ncost = 6"))
+                .contains("cost")
         );
     }
 

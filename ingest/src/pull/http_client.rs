@@ -229,13 +229,13 @@ impl<'a> HttpClient<'a> {
     /// Text of an error without its URL, because the URL may contain the credential.
     fn describe_error(&self, error: reqwest::Error) -> String {
         let error = error.without_url();
-        let mut told = error.to_string();
+        let mut text = error.to_string();
         let mut cause = std::error::Error::source(&error);
         while let Some(error) = cause {
-            told = format!("{told}: {error}");
+            text = format!("{text}: {error}");
             cause = error.source();
         }
-        self.credential.redact(&told)
+        self.credential.redact(&text)
     }
 }
 

@@ -121,8 +121,8 @@ impl StateLog {
         until: DateTime<Utc>,
         bookmarks: BTreeMap<String, Bookmark>,
     ) -> RunManifest {
-        let moment = Utc::now().timestamp_nanos_opt().unwrap_or_default();
-        let identity = format!("{FORMAT} {} {moment} {}", self.connector, std::process::id());
+        let published_at = Utc::now().timestamp_micros();
+        let identity = format!("{FORMAT} {} {published_at} {}", self.connector, std::process::id());
         let run = blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned();
         RunManifest {
             state: RunState::Completed,

@@ -264,8 +264,7 @@ async fn repeat_command(
     if let Some(args) = UndoArgs::parse_command(command) {
         return Ok(ResumedRun::Undone(undo_run(&args, settings, repair).await?));
     }
-    let args = LoadArgs::parse_command(command)
-        .map_err(|error| LoadError::Failed(format!("cannot read the command in its manifest: {error}")))?;
+    let args = LoadArgs::parse_command(command)?;
     let summary = load(&LoadArgs { repair, ..args }, settings, shutdown).await?;
     Ok(ResumedRun::Loaded(Box::new(summary)))
 }

@@ -26,7 +26,7 @@ pub enum StandardInputError {
     #[error("interrupted")]
     Interrupted,
     #[error("cannot store standard input: {0}")]
-    NotKept(io::Error),
+    NotKept(#[source] io::Error),
     #[error(transparent)]
     NotReadAgain(io::Error),
 }

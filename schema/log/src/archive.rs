@@ -161,8 +161,9 @@ impl ArchiveReader {
                     digest.update(&bytes);
                     messages += 1;
                 }
-                (ArchiveRecord::End { messages: told, digest: expected }, _) => {
-                    let whole = told == messages && expected == *digest.finalize().as_bytes();
+                (ArchiveRecord::End { messages: expected_messages, digest: expected_digest }, _) => {
+                    let whole =
+                        expected_messages == messages && expected_digest == *digest.finalize().as_bytes();
                     return if whole {
                         Self::open(path)
                     } else {

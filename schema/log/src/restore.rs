@@ -57,13 +57,13 @@ pub async fn import_archive(path: &Path, settings: &StreamSettings) -> Result<Im
 
 /// True if the server rejects a message because its storage is full. A retry would then fail too.
 pub fn is_storage_full(error: &PublishError) -> bool {
-    let told = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
+    let rejection = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
     let full = [
         ErrorCode::INSUFFICIENT_RESOURCES,
         ErrorCode::STORAGE_RESOURCES_EXCEEDED,
         ErrorCode::STREAM_STORE_FAILED,
     ];
-    told.is_some_and(|told| full.contains(&told.error_code()))
+    rejection.is_some_and(|rejection| full.contains(&rejection.error_code()))
 }
 
 struct ArchiveImport<'a> {
@@ -79,9 +79,8 @@ impl ArchiveImport<'_> {
     async fn message(&mut self, message: ArchivedMessage, there_before: u64) -> Result<(), ArchiveError> {
         let ArchivedMessage { kind, headers, body, .. } = message;
         self.position += 1;
-        let id =
-            headers.iter().find(|(name, _)| name == MESSAGE_ID).map(|(_, id)| id.clone()).unwrap_or_default();
-        let repeated = self.sent.insert(id, Instant::now());
+        let id = headers.iter().find(|(name, _)| name == MESSAGE_ID).map(|(_, id)| id.clone());
+        let repeated = id.and_then(|id| self.sent.insert(id, Instant::now()));
         if self.position <= there_before {
             return Ok(());
         }

@@ -145,7 +145,7 @@ async fn a_flood_from_new_addresses_keeps_no_holder_out() -> Result<()> {
         let status = attempt.await??;
         assert!([422, 429, 503].contains(&status), "{status}");
     }
-    // The cookie was replaced at its use; the old one is nobody's.
+    // The cookie was replaced at its use; the old one is unknown.
     let known: i64 = app.sql_value("select count(*) from accounts.known_devices").await?;
     assert!((3..=8).contains(&known), "{known}");
     Ok(())

@@ -23,7 +23,7 @@ const OVERLAPS: [(Overlap, &str); 4] = [
 ];
 
 /// Message for a form that is sent twice. Only the first response contained the secret.
-const ENDED: &str = "the key has ended; if it was just replaced and nobody kept the new secret, replace the newer key of its name";
+const ENDED: &str = "the key has ended; if it was just replaced and the new secret is lost, replace the newer key of its name";
 
 /// Key id in the path.
 impl FromRequestParts<App> for KeyId {
@@ -51,7 +51,7 @@ pub(crate) async fn show_new_secret(
         p.notice role="status" { strong { "Copy it now." } " It is shown this once and stored nowhere; if you lose it, create another." }
         @match replaced {
             Some(Overlap::None) => p { "The key it replaces is refused from now on." },
-            Some(_) => p { "The key it replaces goes on for a while, so nothing that uses it fails meanwhile." },
+            Some(_) => p { "The key it replaces goes on for a while, so nothing that uses it fails at once." },
             None => {},
         }
         section.panel {

@@ -35,7 +35,7 @@ pub(super) async fn compute_changes(
         scope
             .each_other_frame(Kind::Price, |frame| series(&frame).for_each(|series| table.add_other(series)))
             .await?;
-        for series in table.undo(&mut changes).map_err(|error| LoadError::Failed(error.to_string()))? {
+        for series in table.undo(&mut changes)? {
             frames.push(Body::Prices(vec![series]))?;
         }
     }

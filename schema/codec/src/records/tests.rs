@@ -251,7 +251,7 @@ fn session(day: &str, revision: i64, observed_at: i64, retracted: bool) -> RawOb
 
 #[test]
 fn a_kept_row_is_read_as_it_was_said() {
-    let told = |raw: &RawObservation| {
+    let reread = |raw: &RawObservation| {
         let packed = RecordSet::new(Kind::Session, vec![raw.clone()]).pack().unwrap();
         read::<MarketSession>("a", &packed)
     };
@@ -260,7 +260,7 @@ fn a_kept_row_is_read_as_it_was_said() {
         security_ref: Some("ref".into()),
         ..session("2024-06-24", 3, 1_500_000, true)
     };
-    let read = told(&raw).unwrap().remove(0);
+    let read = reread(&raw).unwrap().remove(0);
     assert_eq!(
         (read.source.as_str(), read.id.as_deref(), read.security_ref.as_deref()),
         ("a", Some("x"), Some("ref"))
@@ -268,8 +268,8 @@ fn a_kept_row_is_read_as_it_was_said() {
     assert_eq!((read.revision, read.line, read.action), (3, 7, market::event::Action::Retract));
     assert_eq!((read.observed_at.timestamp_micros(), read.frame), (1_500_000, [0xa5; 16]));
     assert_eq!(read.record.date.to_string(), "2024-06-24");
-    assert_eq!(told(&session("2024-06-24", 0, 5, false)).unwrap()[0].action, market::event::Action::Put);
-    assert!(told(&session("2024-06-24", 0, i64::MAX, false)).is_err());
+    assert_eq!(reread(&session("2024-06-24", 0, 5, false)).unwrap()[0].action, market::event::Action::Put);
+    assert!(reread(&session("2024-06-24", 0, i64::MAX, false)).is_err());
 }
 
 #[test]

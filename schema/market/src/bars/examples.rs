@@ -23,7 +23,7 @@ fn closes(bars: &Bars) -> Vec<(i32, String)> {
     (0..bars.len()).map(|index| (bars.day[index], close(index))).collect()
 }
 
-fn told(rows: &[(i32, &str)]) -> Vec<(i32, String)> {
+fn expected(rows: &[(i32, &str)]) -> Vec<(i32, String)> {
     rows.iter().map(|(day, close)| (*day, (*close).to_owned())).collect()
 }
 
@@ -52,7 +52,7 @@ fn a_finer_scale_changes_no_price() {
     (some.open[0], some.high[0], some.low[0]) = (4_000, 4_100, 3_900);
     some.vwap = vec![4_020, MISSING];
     some.rescale(4).unwrap();
-    assert_eq!(closes(&some), told(&[(730_001, "40.15"), (730_002, "0.01")]));
+    assert_eq!(closes(&some), expected(&[(730_001, "40.15"), (730_002, "0.01")]));
     assert_eq!((some.scale, some.open[0], some.high[0], some.low[0]), (4, 400_000, 410_000, 390_000));
     assert_eq!((some.open[1], &some.vwap[..]), (MISSING, &[402_000, MISSING][..]));
     // Never to a coarser one.
@@ -96,7 +96,7 @@ fn a_late_average_price_leaves_the_bars_before_it_without_one() {
     assert_eq!(some.trade_count, [MISSING, MISSING, 12, MISSING]);
     assert_eq!((some.bar(2).vwap, some.bar(3).trade_count, some.bar(0).vwap), (290, MISSING, MISSING));
     let last = some.slice(2..4);
-    assert_eq!((last.scale, closes(&last)), (2, told(&[(730_003, "3"), (730_004, "4")])));
+    assert_eq!((last.scale, closes(&last)), (2, expected(&[(730_003, "3"), (730_004, "4")])));
     assert_eq!((last.vwap, last.versions.len()), (vec![290, MISSING], 1));
     // Appended to bars without one, and before bars without one.
     let plain = bars(2, &[(730_001, 100), (730_002, 200)]);
@@ -113,7 +113,7 @@ fn appending_keeps_order_scale_and_versions() {
     let mut last = bars(2, &[(730_003, 1_305)]);
     last.versions = vec![newer.clone()];
     let all = first.clone().append(last.clone()).unwrap();
-    assert_eq!(closes(&all), told(&[(730_001, "1.1"), (730_002, "1.2"), (730_003, "13.05")]));
+    assert_eq!(closes(&all), expected(&[(730_001, "1.1"), (730_002, "1.2"), (730_003, "13.05")]));
     assert_eq!((all.version_of(0).revision, all.version_of(2).revision), (0, 1));
     assert_eq!(Bars::default().append(first.clone()).unwrap(), first);
     assert_eq!(first.clone().append(Bars::default()).unwrap(), first);
@@ -125,14 +125,14 @@ fn appending_keeps_order_scale_and_versions() {
     let mut again = bars(2, &[(730_002, 1_250), (730_003, 1_300)]);
     again.versions = vec![newer];
     let merged = first.append(again).unwrap();
-    assert_eq!(closes(&merged), told(&[(730_001, "1.1"), (730_002, "12.5"), (730_003, "13")]));
+    assert_eq!(closes(&merged), expected(&[(730_001, "1.1"), (730_002, "12.5"), (730_003, "13")]));
 }
 
 #[test]
 fn of_one_version_the_later_row_of_a_day_counts() {
     let twice = bars(2, &[(730_002, 100), (730_001, 50), (730_002, 200)]);
     let merged = twice.merge(Bars::default()).unwrap();
-    assert_eq!(closes(&merged), told(&[(730_001, "0.5"), (730_002, "2")]));
+    assert_eq!(closes(&merged), expected(&[(730_001, "0.5"), (730_002, "2")]));
 }
 
 #[test]

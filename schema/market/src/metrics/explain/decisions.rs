@@ -37,7 +37,7 @@ pub struct ExplainedDecision {
 /// Newest decision about each row.
 pub(crate) fn explain_decisions(history: &History) -> Vec<ExplainedDecision> {
     let newest = newest_decisions(&history.decisions);
-    let told = newest.into_values().map(|decision| ExplainedDecision {
+    let explained = newest.into_values().map(|decision| ExplainedDecision {
         verdict: decision.record.verdict,
         kind: decision.record.row.kind.to_string(),
         date: decision.record.row.date,
@@ -49,5 +49,5 @@ pub(crate) fn explain_decisions(history: &History) -> Vec<ExplainedDecision> {
         decided_at: decision.observed_at,
         revoked: decision.action == Action::Retract,
     });
-    told.collect()
+    explained.collect()
 }

@@ -101,14 +101,14 @@ pub fn explain_session(
     session: NaiveDate,
 ) -> ExplainedMetric {
     let computed = compute(history, context);
-    let told = observations::of_day(&computed, day_number(session));
-    let counted = told.first().filter(|first| first.outcome == "used");
+    let observations = observations::of_day(&computed, day_number(session));
+    let counted = observations.first().filter(|first| first.outcome == "used");
     let formula = match counted {
         Some(counted) => format!("raw close of {session}, which {} is believed for", counted.source),
         None => format!("no bar of {session} counts"),
     };
     let value = counted.and_then(|counted| counted.amount).map(|close| close.to_string());
-    ExplainedMetric { value, ..entry::entry("price", "R32", entry::Rounding::Amount, formula, told) }
+    ExplainedMetric { value, ..entry::entry("price", "R32", entry::Rounding::Amount, formula, observations) }
 }
 
 fn explained(computed: &ComputedMetrics<'_>, metrics: &Metrics) -> Vec<ExplainedMetric> {
