@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::json;
+use store::{FromRow, sql_row};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Error, Row, Transaction};
+use tokio_postgres::{Client, Transaction};
 
 use super::actor::{AccountActor, LockedAccount};
 use super::error::AccountError;
@@ -19,45 +20,27 @@ const DISABLE: &str = include_str!("../../queries/accounts/disable_account.sql")
 const RENAME: &str = include_str!("../../queries/accounts/set_email.sql");
 const DELETE: &str = include_str!("../../queries/accounts/delete_account.sql");
 
-/// Account with its plan and usage.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct AccountDetails {
-    pub(crate) id: AccountId,
-    pub(crate) email: String,
-    pub(crate) tier: Tier,
-    /// Tier that is now in effect.
-    pub(crate) effective_tier: Tier,
-    pub(crate) paid_until: Option<DateTime<Utc>>,
-    /// Tier in effect after `paid_until`.
-    pub(crate) next_tier: Tier,
-    /// End of the current paid month, for accounts that pay by the month.
-    pub(crate) period_end: Option<DateTime<Utc>>,
-    /// Tier that the holder requested from the operator.
-    pub(crate) wanted_tier: Option<Tier>,
-    pub(crate) disabled_at: Option<DateTime<Utc>>,
-    pub(crate) active_keys: i64,
-    pub(crate) used_this_month: i64,
-    pub(crate) monthly_quota: i64,
-    pub(crate) created_at: DateTime<Utc>,
-}
-
-impl AccountDetails {
-    fn from_row(row: &Row) -> Result<Self, Error> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            email: row.try_get("email")?,
-            tier: row.try_get("tier")?,
-            effective_tier: row.try_get("effective_tier")?,
-            paid_until: row.try_get("paid_until")?,
-            next_tier: row.try_get("next_tier")?,
-            period_end: row.try_get("period_end")?,
-            wanted_tier: row.try_get("wanted_tier")?,
-            disabled_at: row.try_get("disabled_at")?,
-            active_keys: row.try_get("active_keys")?,
-            used_this_month: row.try_get("used_this_month")?,
-            monthly_quota: row.try_get("monthly_quota")?,
-            created_at: row.try_get("created_at")?,
-        })
+sql_row! {
+    /// Account with its plan and usage.
+    #[derive(Debug, Clone, Serialize)]
+    pub(crate) struct AccountDetails {
+        pub(crate) id: AccountId,
+        pub(crate) email: String,
+        pub(crate) tier: Tier,
+        /// Tier that is now in effect.
+        pub(crate) effective_tier: Tier,
+        pub(crate) paid_until: Option<DateTime<Utc>>,
+        /// Tier in effect after `paid_until`.
+        pub(crate) next_tier: Tier,
+        /// End of the current paid month, for accounts that pay by the month.
+        pub(crate) period_end: Option<DateTime<Utc>>,
+        /// Tier that the holder requested from the operator.
+        pub(crate) wanted_tier: Option<Tier>,
+        pub(crate) disabled_at: Option<DateTime<Utc>>,
+        pub(crate) active_keys: i64,
+        pub(crate) used_this_month: i64,
+        pub(crate) monthly_quota: i64,
+        pub(crate) created_at: DateTime<Utc>,
     }
 }
 

@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
-use tokio_postgres::{Error, Row, Transaction};
+use store::{FromRow, sql_row};
+use tokio_postgres::Transaction;
 
 use super::error::AccountError;
 use crate::auth::ids::AccountId;
@@ -40,13 +41,15 @@ pub(crate) struct LockedAccount {
     actor: Option<&'static str>,
 }
 
-/// Tier of an account, and the end of its paid period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Subscription {
-    pub(crate) tier: Tier,
-    /// End of the paid period, after which `next_tier` applies; `None` if the tier does not end.
-    pub(crate) paid_until: Option<DateTime<Utc>>,
-    pub(crate) next_tier: Tier,
+sql_row! {
+    /// Tier of an account, and the end of its paid period.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    pub(crate) struct Subscription {
+        pub(crate) tier: Tier,
+        /// End of the paid period, after which `next_tier` applies; `None` if the tier does not end.
+        pub(crate) paid_until: Option<DateTime<Utc>>,
+        pub(crate) next_tier: Tier,
+    }
 }
 
 impl AccountActor<'_> {
@@ -140,15 +143,5 @@ impl LockedAccount {
         most: Option<i64>,
     ) -> Result<bool, AccountError> {
         Ok(transaction.execute(RECORD, &[&self.id, &action, &details, &self.actor, &most]).await? > 0)
-    }
-}
-
-impl Subscription {
-    pub(crate) fn from_row(row: &Row) -> Result<Self, Error> {
-        Ok(Self {
-            tier: row.try_get("tier")?,
-            paid_until: row.try_get("paid_until")?,
-            next_tier: row.try_get("next_tier")?,
-        })
     }
 }

@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
-use tokio_postgres::{Client, Error, Row};
+use store::{FromRow, sql_row};
+use tokio_postgres::Client;
 
 use super::error::AccountError;
 use crate::auth::ids::AccountId;
@@ -16,24 +17,15 @@ const MOST_REFUSALS: i64 = 50;
 /// Maximum number of entries that a holder sees.
 const SHOWN: i64 = 200;
 
-/// Audit log entry.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct AuditEntry {
-    pub(crate) at: DateTime<Utc>,
-    /// Actor: a database role, `account` for the holder, or `visitor` for a refused sign-in.
-    pub(crate) actor: String,
-    pub(crate) action: String,
-    pub(crate) details: Value,
-}
-
-impl AuditEntry {
-    fn from_row(row: &Row) -> Result<Self, Error> {
-        Ok(Self {
-            at: row.try_get("at")?,
-            actor: row.try_get("actor")?,
-            action: row.try_get("action")?,
-            details: row.try_get("details")?,
-        })
+sql_row! {
+    /// Audit log entry.
+    #[derive(Debug, Clone, Serialize)]
+    pub(crate) struct AuditEntry {
+        pub(crate) at: DateTime<Utc>,
+        /// Actor: a database role, `account` for the holder, or `visitor` for a refused sign-in.
+        pub(crate) actor: String,
+        pub(crate) action: String,
+        pub(crate) details: Value,
     }
 }
 

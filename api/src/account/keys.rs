@@ -5,6 +5,7 @@ use market::text_enum;
 use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::json;
+use store::{FromRow, sql_row};
 use tokio_postgres::{Client, Error, Row, Transaction};
 use unicode_normalization::UnicodeNormalization;
 
@@ -28,20 +29,22 @@ const MOST_ACTIVE: i64 = 10;
 /// Maximum number of keys that a holder may create within a day. It limits the number of stored rows.
 const MOST_MADE: i64 = 100;
 
-/// API key without its secret.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct ApiKey {
-    pub(crate) id: KeyId,
-    pub(crate) name: String,
-    /// Last four characters of the secret, by which a person recognizes the key.
-    pub(crate) last_four: String,
-    /// Status: `active`, `expired` or `deleted`.
-    pub(crate) status: String,
-    pub(crate) created_at: DateTime<Utc>,
-    pub(crate) expires_at: Option<DateTime<Utc>>,
-    pub(crate) rate_per_minute: Option<i32>,
-    /// Time of the last counted call. A new call appears after a few seconds.
-    pub(crate) last_used: Option<DateTime<Utc>>,
+sql_row! {
+    /// API key without its secret.
+    #[derive(Debug, Clone, Serialize)]
+    pub(crate) struct ApiKey {
+        pub(crate) id: KeyId,
+        pub(crate) name: String,
+        /// Last four characters of the secret, by which a person recognizes the key.
+        pub(crate) last_four: String,
+        /// Status: `active`, `expired` or `deleted`.
+        pub(crate) status: String,
+        pub(crate) created_at: DateTime<Utc>,
+        pub(crate) expires_at: Option<DateTime<Utc>>,
+        pub(crate) rate_per_minute: Option<i32>,
+        /// Time of the last counted call. A new call appears after a few seconds.
+        pub(crate) last_used: Option<DateTime<Utc>>,
+    }
 }
 
 /// API key with its secret. The secret cannot be read again.
@@ -73,21 +76,6 @@ impl Overlap {
             Self::Day => 24,
             Self::Week => 168,
         }
-    }
-}
-
-impl ApiKey {
-    fn from_row(row: &Row) -> Result<Self, Error> {
-        Ok(Self {
-            id: row.try_get("id")?,
-            name: row.try_get("name")?,
-            last_four: row.try_get("last_four")?,
-            status: row.try_get("status")?,
-            created_at: row.try_get("created_at")?,
-            expires_at: row.try_get("expires_at")?,
-            rate_per_minute: row.try_get("rate_per_minute")?,
-            last_used: row.try_get("last_used")?,
-        })
     }
 }
 

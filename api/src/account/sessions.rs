@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::json;
-use tokio_postgres::{Client, Error, Row, Transaction};
+use store::{FromRow, sql_row};
+use tokio_postgres::{Client, Transaction};
 
 use super::actor::{AccountActor, LockedAccount};
 use super::devices::{self, ClientDevices};
@@ -62,14 +63,16 @@ pub(crate) struct BrowserSession {
     pub(crate) email: String,
 }
 
-/// Session, as its holder sees it in the list.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct SessionSummary {
-    pub(crate) id: SessionId,
-    pub(crate) address: String,
-    pub(crate) agent: String,
-    pub(crate) created_at: DateTime<Utc>,
-    pub(crate) seen_at: DateTime<Utc>,
+sql_row! {
+    /// Session, as its holder sees it in the list.
+    #[derive(Debug, Clone, Serialize)]
+    pub(crate) struct SessionSummary {
+        pub(crate) id: SessionId,
+        pub(crate) address: String,
+        pub(crate) agent: String,
+        pub(crate) created_at: DateTime<Utc>,
+        pub(crate) seen_at: DateTime<Utc>,
+    }
 }
 
 /// Starts a session in the caller's transaction, and stores its device. Returns the values of its cookies.
@@ -115,16 +118,8 @@ pub(crate) async fn list_sessions(
     client: &Client,
     account_id: AccountId,
 ) -> Result<Vec<SessionSummary>, AccountError> {
-    let read = |row: &Row| -> Result<SessionSummary, Error> {
-        Ok(SessionSummary {
-            id: row.try_get("id")?,
-            address: row.try_get("address")?,
-            agent: row.try_get("agent")?,
-            created_at: row.try_get("created_at")?,
-            seen_at: row.try_get("seen_at")?,
-        })
-    };
-    Ok(client.query(LIST, &[&account_id]).await?.iter().map(read).collect::<Result<_, _>>()?)
+    let rows = client.query(LIST, &[&account_id]).await?;
+    Ok(rows.iter().map(SessionSummary::from_row).collect::<Result<_, _>>()?)
 }
 
 pub(crate) async fn end_session(

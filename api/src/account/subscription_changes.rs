@@ -5,6 +5,7 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
+use store::FromRow;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 

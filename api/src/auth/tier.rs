@@ -2,6 +2,7 @@
 
 use chrono::{Datelike, Months, NaiveDate};
 use market::text_enum;
+use store::{FromRow, sql_row};
 use tokio_postgres::{Client, Error};
 
 /// Rank that is above the ranks of all tiers.
@@ -20,18 +21,20 @@ impl Tier {
     }
 }
 
-/// Limits of a tier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TierLimits {
-    pub(crate) tier: Tier,
-    /// Calls per minute.
-    pub(crate) rate_per_minute: i32,
-    /// Maximum burst of calls.
-    pub(crate) burst: i32,
-    /// Calls per calendar month, UTC.
-    pub(crate) monthly_quota: i64,
-    /// Years of history.
-    pub(crate) depth_years: i32,
+sql_row! {
+    /// Limits of a tier.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct TierLimits {
+        pub(crate) tier: Tier,
+        /// Calls per minute.
+        pub(crate) rate_per_minute: i32,
+        /// Maximum burst of calls.
+        pub(crate) burst: i32,
+        /// Calls per calendar month, UTC.
+        pub(crate) monthly_quota: i64,
+        /// Years of history.
+        pub(crate) depth_years: i32,
+    }
 }
 
 /// Tier table, as read from the database.
@@ -59,16 +62,7 @@ impl Default for TierTable {
 impl TierTable {
     pub(crate) async fn load(client: &Client) -> Result<Self, Error> {
         let rows = client.query(TIERS, &[]).await?;
-        let plan = |row: &tokio_postgres::Row| -> Result<TierLimits, Error> {
-            Ok(TierLimits {
-                tier: row.try_get("tier")?,
-                rate_per_minute: row.try_get("rate_per_minute")?,
-                burst: row.try_get("burst")?,
-                monthly_quota: row.try_get("monthly_quota")?,
-                depth_years: row.try_get("depth_years")?,
-            })
-        };
-        Ok(Self(rows.iter().map(plan).collect::<Result<_, _>>()?))
+        Ok(Self(rows.iter().map(TierLimits::from_row).collect::<Result<_, _>>()?))
     }
 
     /// Years of history included in a tier.

@@ -46,3 +46,22 @@ impl<T: TableRow> FromRow for T {
         T::from_columns(&NamedRow { row, expected: Cell::new(0) })
     }
 }
+
+/// Declares a struct that is read from a row by the names of its fields.
+#[macro_export]
+macro_rules! sql_row {
+    (
+        $(#[$meta:meta])* $vis:vis struct $name:ident {
+            $($(#[$of_field:meta])* $field_vis:vis $field:ident: $type:ty,)*
+        }
+    ) => {
+        $(#[$meta])*
+        $vis struct $name { $($(#[$of_field])* $field_vis $field: $type,)* }
+
+        impl $crate::FromRow for $name {
+            fn from_row(row: &::tokio_postgres::Row) -> Result<Self, ::tokio_postgres::Error> {
+                Ok(Self { $($field: row.try_get(stringify!($field))?),* })
+            }
+        }
+    };
+}

@@ -40,7 +40,7 @@ pub(crate) struct Closes<'a> {
 pub(crate) enum LevelFault {
     /// Far from both neighbouring bars.
     Isolated,
-    /// Wrong by this factor, 100 or 1,000: the bar is about so many times the bars around it, or that fraction of them.
+    /// Wrong by this factor, 100 or 1,000: the bar is about this multiple or this fraction of the bars around it.
     WrongUnit(i64),
 }
 
