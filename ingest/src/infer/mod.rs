@@ -24,6 +24,7 @@ use crate::source::unpack;
 mod cell_formats;
 mod cell_words;
 mod column_names;
+mod column_vocabulary;
 mod date_notation;
 mod json_profile;
 mod map_writer;

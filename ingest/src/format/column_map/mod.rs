@@ -7,19 +7,10 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
 
-use market::decimal::parse_decimal;
-use market::event::Kind;
-use market::metrics::currency::Currency;
-use rust_decimal::Decimal;
-
-use super::canonical::RecordBuilder;
 use super::canonical::kind_layout::ID_FIELD;
 use super::file_format::{FeedReadError, FileFormat, ReaderOptions, SymbolScope, VendorFile};
 use super::file_head::{FileHead, is_symbol_column};
 use super::file_symbol;
-use super::raw_json::RawJson;
-use super::split_ratio;
-use super::vendor_row::{read_documents, read_objects};
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 use crate::source::csv_reader::{CsvReader, CsvRecord};
@@ -28,25 +19,24 @@ use crate::source::feed_files::{Encoding, FeedFile};
 mod column_name_pattern;
 mod column_plan;
 mod date_format;
+mod json_reader;
 pub(super) mod map;
 mod map_definition;
 mod map_file;
+mod mapped_row;
 mod number_format;
 mod validation;
 mod windows_1252;
 
 use column_plan::{ColumnPlan, PlannedRow};
 pub(crate) use date_format::parse_date_format;
+use json_reader::read_json;
 pub use map::ColumnMap;
-use map::{CURRENCY, DIRECTION, MONEY, RATIO};
-use map_definition::ColumnLocation;
 pub use map_definition::MapError;
 pub(super) use map_file::find_shipped_map;
 pub use map_file::{MapFile, SHIPPED};
+use mapped_row::{RowValues, accept, push};
 use windows_1252::Windows1252;
-
-/// Values of a row, by canonical name.
-type RowValues<'a> = Vec<(&'static str, Cow<'a, str>)>;
 
 /// Detects the format of a file under a map.
 pub(super) fn detect(
@@ -289,215 +279,4 @@ fn add<'a>(
         push(map, name, value, currency, values)?;
     }
     Ok(())
-}
-
-/// Adds a converted value, and the currency of its unit.
-fn push<'a>(
-    map: &ColumnMap,
-    name: &'static str,
-    value: Cow<'a, str>,
-    currency: Option<&str>,
-    values: &mut RowValues<'a>,
-) -> Result<(), RowError> {
-    if name == CURRENCY {
-        return set_currency(map, value, values);
-    }
-    values.push((name, value));
-    currency.map_or(Ok(()), |currency| set_currency(map, Cow::Owned(currency.to_owned()), values))
-}
-
-/// Sets the currency of a row. A currency column or unit has precedence over the constant of the map.
-fn set_currency<'a>(
-    map: &ColumnMap,
-    currency: Cow<'a, str>,
-    values: &mut RowValues<'a>,
-) -> Result<(), RowError> {
-    let constant = map.constants.iter().find(|(name, _)| *name == CURRENCY).map(|(_, value)| value.as_str());
-    match values.iter_mut().find(|(name, _)| *name == CURRENCY) {
-        None => values.push((CURRENCY, currency)),
-        Some((_, known)) if Some(known.as_ref()) == constant => *known = currency,
-        Some((_, known)) if *known == currency => {}
-        Some((_, known)) => {
-            return Err(RowError::new("bad_value", format_args!("the row is in {known} and in {currency}")));
-        }
-    }
-    Ok(())
-}
-
-/// Converts prices in a minor unit to the major unit, and drops their currency.
-fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
-    let Some(at) = values.iter().position(|(name, _)| *name == CURRENCY) else { return Ok(values) };
-    let (_, text) = values.remove(at);
-    let currency = Currency::parse(&text).ok_or_else(|| {
-        let message =
-            format_args!("currency {text:?} is not a currency: write its ISO 4217 code, such as USD");
-        RowError::new("bad_value", message)
-    })?;
-    for (name, value) in
-        values.iter_mut().filter(|(name, _)| currency.minor.is_some() && MONEY.contains(name))
-    {
-        let parsed =
-            parse_decimal(value).map_err(|error| RowError::invalid_number(name, value.as_bytes(), error))?;
-        *value = Cow::Owned(currency.to_major(parsed.value).to_string());
-    }
-    Ok(values)
-}
-
-/// Old and new shares of a split. If a direction is given, it decides which of the two numbers is larger.
-fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal), RowError> {
-    let (from, to) = split_ratio::parse_ratio(ratio).ok_or_else(|| {
-        let message = format_args!("ratio {ratio:?} is invalid: write new to old, such as 4:1 or 4.0");
-        RowError::new("bad_number", message)
-    })?;
-    match direction {
-        None => Ok((from, to)),
-        Some("forward") => Ok((from.min(to), from.max(to))),
-        Some("reverse") => Ok((from.max(to), from.min(to))),
-        Some(other) => {
-            let message = format_args!(
-                "direction {other:?} must be forward or reverse: name the words in [aliases.direction]"
-            );
-            Err(RowError::new("bad_value", message))
-        }
-    }
-}
-
-/// Validates a row and adds it, unless the map skips the row.
-fn accept(
-    map: &ColumnMap,
-    values: RowValues<'_>,
-    line: u64,
-    bytes: usize,
-    rows: &mut RowAccumulator,
-) -> Result<(), RowError> {
-    let is_zero = |text: &str| text.bytes().all(|byte| b"-+0.".contains(&byte));
-    let has = |name: &&str| values.iter().any(|(known, value)| known == name && !is_zero(value));
-    if !map.skip_without.iter().all(has) {
-        return Ok(());
-    }
-    if !map.units.is_empty() && !values.iter().any(|(name, _)| *name == CURRENCY) {
-        let message =
-            "the number has no unit of the map's [units]: add its unit, or constants.currency for it";
-        return Err(RowError::new("bad_value", message));
-    }
-    let values = if map.kind == Kind::Price { price_values(values)? } else { values };
-    let direction =
-        values.iter().find(|(name, _)| *name == DIRECTION).map(|(_, value)| value.to_ascii_lowercase());
-    let mut draft = RecordBuilder::new(map.kind);
-    for (name, value) in values {
-        draft = match name {
-            RATIO => {
-                let (from, to) = split_sides(&value, direction.as_deref())?;
-                draft.with_value("from", Some(from.to_string())).with_value("to", Some(to.to_string()))
-            }
-            DIRECTION => draft,
-            name => draft.with_value(name, Some(value)),
-        };
-    }
-    draft.validate_into(line, bytes, rows)?;
-    rows.stats.records += 1;
-    Ok(())
-}
-
-fn read_json(
-    map: &ColumnMap,
-    is_reject_export: bool,
-    owner: Option<(&'static str, String)>,
-    reading: VendorFile<'_>,
-    rows: &mut RowAccumulator,
-) -> Result<(), FeedReadError> {
-    let mut paths = Vec::new();
-    for (name, place) in &map.columns {
-        // In exported rejects, an unnamed column has its number as name.
-        paths.push(match place {
-            ColumnLocation::Name(path) => (*name, Cow::Borrowed(path.as_str())),
-            ColumnLocation::Number(_) if !is_reject_export => {
-                let message = format!("is JSON, which has no column numbers: columns.{name} must be a name");
-                return Err(FeedReadError::Refused(message));
-            }
-            ColumnLocation::Number(number) => (*name, Cow::Owned(number.to_string())),
-        });
-    }
-    let take = |object: RawJson<'_>, wrapper: Option<RawJson<'_>>, line: u64, rows: &mut RowAccumulator| {
-        let read = object_values(map, &paths, owner.as_ref(), object, wrapper)
-            .and_then(|values| accept(map, values, line, object.raw().len(), rows));
-        if let Err(fault) = read {
-            rows.stats.records += 1;
-            rows.add_reject(line, object.raw().as_bytes(), fault);
-        }
-    };
-    // Exported rejects are not inside a page.
-    let Some(path) = map.records.as_deref().filter(|_| !is_reject_export) else {
-        return read_objects(reading, rows, take);
-    };
-    let by_line = reading.encoding == Encoding::Ndjson;
-    let mut number = 0;
-    read_documents(reading, rows, |document, line, rows| {
-        records_at(document, Some(path), None, &mut |object, page| {
-            number += 1;
-            take(object, page, if by_line { line } else { number }, rows);
-        });
-    })?;
-    match number {
-        0 => Err(FeedReadError::Refused(format!(
-            "has no records at {path:?}, the path of the map's file.records"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Calls `each` with every object at a path of members, and with the enclosing object. If a list is on the path, all
-/// its items are read.
-fn records_at<'a>(
-    value: RawJson<'a>,
-    path: Option<&str>,
-    page: Option<RawJson<'a>>,
-    each: &mut impl FnMut(RawJson<'a>, Option<RawJson<'a>>),
-) {
-    // A list inside a list is passed as a whole, and rejected because it is not an object.
-    let items = if value.is_list() { value.items() } else { vec![value] };
-    let step = path.map(|path| path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest))));
-    for item in items {
-        match step {
-            None => each(item, page),
-            Some((name, rest)) => {
-                if let Some(inner) = item.get(name) {
-                    records_at(inner, rest, Some(item), each);
-                }
-            }
-        }
-    }
-}
-
-/// Values of an object. Values that the object lacks may come from the enclosing object.
-fn object_values<'a>(
-    map: &'a ColumnMap,
-    paths: &[(&'static str, Cow<'_, str>)],
-    owner: Option<&'a (&'static str, String)>,
-    object: RawJson<'a>,
-    wrapper: Option<RawJson<'a>>,
-) -> Result<RowValues<'a>, RowError> {
-    if !object.is_object() {
-        return Err(RowError::new("malformed_row", "is no object with members"));
-    }
-    let mut values: RowValues<'a> =
-        owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();
-    for (name, path) in paths {
-        let found = member(object, path).or_else(|| member(wrapper?, path)).and_then(RawJson::text);
-        if let Some(text) = found {
-            let (text, currency) = map.split_unit(name, &text);
-            if let Some(value) = map.convert_cell(name, text)? {
-                push(map, name, Cow::Owned(value.into_owned()), currency, &mut values)?;
-            }
-        }
-    }
-    Ok(values)
-}
-
-/// Finds a member by name or by path, for example `quote.close`.
-fn member<'a>(object: RawJson<'a>, path: &str) -> Option<RawJson<'a>> {
-    object.get(path).or_else(|| {
-        let (first, rest) = path.split_once('.')?;
-        member(object.get(first)?, rest)
-    })
 }

@@ -1,0 +1,129 @@
+use futures::FutureExt;
+use futures::future::join_all;
+
+use super::*;
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn new(renderers: usize, timeout: Duration) -> Arc<FairQueue<u32>> {
+    FairQueue::new(QueueLimits::of_responses(renderers, timeout))
+}
+
+fn is_empty<K: QueueKey>(queue: &FairQueue<K>) -> bool {
+    let state = queue.state();
+    state.keys.is_empty() && state.orders.iter().all(VecDeque::is_empty) && state.waiting == 0
+}
+
+/// A key, urgent above 100.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Party(u32);
+
+impl QueueKey for u32 {}
+
+impl QueueKey for Party {
+    fn is_urgent(self) -> bool {
+        self.0 > 100
+    }
+}
+
+#[tokio::test]
+async fn accounts_are_served_round_robin() {
+    let queue = new(1, LONG);
+    let first = queue.acquire(1).await.expect("an empty queue");
+    let mut greedy: Vec<_> = (0..3).map(|_| Box::pin(queue.acquire(1))).collect();
+    assert!(greedy.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
+    let mut other = Box::pin(queue.acquire(2));
+    assert!((&mut other).now_or_never().is_none());
+    let Permit { render, slot: _sent } = first;
+    drop(render);
+    assert!((&mut greedy[0]).now_or_never().is_some_and(|permit| permit.is_ok()), "it came first");
+    let permit = (&mut other).now_or_never().expect("its turn").expect("a permit");
+    assert!((&mut greedy[1]).now_or_never().is_none());
+    drop(permit);
+    assert!((&mut greedy[1]).now_or_never().is_some());
+}
+
+#[tokio::test]
+async fn an_account_has_four_in_flight_until_they_are_sent() {
+    let queue = new(100, LONG);
+    let mut slots = Vec::new();
+    for _ in 0..MAX_IN_FLIGHT {
+        slots.push(queue.acquire(1).await.expect("a permit").slot);
+    }
+    let mut fifth = Box::pin(queue.acquire(1));
+    assert!((&mut fifth).now_or_never().is_none());
+    assert!(queue.acquire(2).now_or_never().is_some(), "other accounts are not delayed");
+    let shared = slots.pop().map(|slot| (Arc::clone(&slot), slot));
+    let Some((writer, reader)) = shared else { return };
+    drop(writer);
+    assert!((&mut fifth).now_or_never().is_none(), "it is not sent yet");
+    drop(reader);
+    assert!((&mut fifth).now_or_never().is_some());
+}
+
+#[tokio::test]
+async fn waiters_are_bounded_in_number_and_time() {
+    let queue = new(1, Duration::from_millis(10));
+    let permit = queue.acquire(1).await.expect("a permit");
+    let outcomes = join_all((0..MAX_QUEUED + 5).map(|_| queue.acquire(1))).await;
+    let full = outcomes.iter().filter(|outcome| matches!(outcome, Err(QueueError::Full))).count();
+    let late = outcomes.iter().filter(|outcome| matches!(outcome, Err(QueueError::Timeout))).count();
+    assert_eq!((full, late), (5, MAX_QUEUED));
+    drop(permit);
+    drop(queue.acquire(1).await.expect("expired waiters take no capacity"));
+    assert!(is_empty(&queue));
+}
+
+/// Fails with a stack overflow if an undelivered permit dispatches the next one recursively.
+#[tokio::test]
+async fn a_permit_skips_any_number_of_expired_waiters() {
+    let queue = new(1, LONG);
+    let first = queue.acquire(0).await.expect("an empty queue");
+    for account in 1..=50_000 {
+        assert!(queue.acquire(account).now_or_never().is_none());
+    }
+    let mut last = Box::pin(queue.acquire(1));
+    assert!((&mut last).now_or_never().is_none());
+    drop(first);
+    drop(last.now_or_never().expect("its turn").expect("a permit"));
+    assert!(is_empty(&queue));
+}
+
+#[tokio::test]
+async fn a_permit_that_was_sent_but_not_received_returns() {
+    let queue = new(1, LONG);
+    let first = queue.acquire(1).await.expect("an empty queue");
+    let mut second = Box::pin(queue.acquire(2));
+    let mut third = Box::pin(queue.acquire(3));
+    assert!((&mut second).now_or_never().is_none() && (&mut third).now_or_never().is_none());
+    drop(first);
+    drop(second);
+    drop(third.now_or_never().expect("its turn").expect("a permit"));
+    assert!(is_empty(&queue));
+}
+
+#[tokio::test]
+async fn urgent_keys_come_first_and_a_full_queue_takes_from_the_greediest() {
+    let limits = QueueLimits { at_once: 1, in_flight: 1, queued: 9, total: 4, timeout: LONG };
+    let queue = FairQueue::new(limits);
+    let first = queue.acquire(Party(0)).await.expect("an empty queue");
+    let mut waiting: Vec<_> = [1, 1, 1, 2].map(|party| Box::pin(queue.acquire(Party(party)))).into();
+    assert!(waiting.iter_mut().all(|waiter| waiter.now_or_never().is_none()));
+    // A newcomer takes the last place of the party with three. A fourth of that party is refused.
+    let mut newcomer = Box::pin(queue.acquire(Party(3)));
+    assert!((&mut newcomer).now_or_never().is_none());
+    assert_eq!((&mut waiting[2]).now_or_never().map(|permit| permit.err()), Some(Some(QueueError::Full)));
+    let refused = queue.acquire(Party(1)).now_or_never().map(|permit| permit.err());
+    assert_eq!(refused, Some(Some(QueueError::Full)));
+    let mut urgent = Box::pin(queue.acquire(Party(200)));
+    assert!((&mut urgent).now_or_never().is_none());
+    drop(first);
+    let permit = (&mut urgent).now_or_never().expect("its turn").expect("a permit");
+    assert!((&mut waiting[0]).now_or_never().is_none());
+    drop(permit);
+    drop((&mut waiting[0]).now_or_never().expect("its turn").expect("a permit"));
+    drop((&mut waiting[3]).now_or_never().expect("its turn").expect("a permit"));
+    drop(newcomer.now_or_never().expect("its turn").expect("a permit"));
+    drop(waiting);
+    assert!(is_empty(&queue));
+}

@@ -1,0 +1,125 @@
+//! Row under a map: converted values by canonical name, validated and added as a record.
+
+use std::borrow::Cow;
+
+use market::decimal::parse_decimal;
+use market::event::Kind;
+use market::metrics::currency::Currency;
+use rust_decimal::Decimal;
+
+use super::map::{CURRENCY, ColumnMap, DIRECTION, MONEY, RATIO};
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::format::canonical::RecordBuilder;
+use crate::format::split_ratio;
+use crate::normalize::RowError;
+
+/// Values of a row, by canonical name.
+pub(super) type RowValues<'a> = Vec<(&'static str, Cow<'a, str>)>;
+
+/// Adds a converted value, and the currency of its unit.
+pub(super) fn push<'a>(
+    map: &ColumnMap,
+    name: &'static str,
+    value: Cow<'a, str>,
+    currency: Option<&str>,
+    values: &mut RowValues<'a>,
+) -> Result<(), RowError> {
+    if name == CURRENCY {
+        return set_currency(map, value, values);
+    }
+    values.push((name, value));
+    currency.map_or(Ok(()), |currency| set_currency(map, Cow::Owned(currency.to_owned()), values))
+}
+
+/// Sets the currency of a row. A currency column or unit has precedence over the constant of the map.
+fn set_currency<'a>(
+    map: &ColumnMap,
+    currency: Cow<'a, str>,
+    values: &mut RowValues<'a>,
+) -> Result<(), RowError> {
+    let constant = map.constants.iter().find(|(name, _)| *name == CURRENCY).map(|(_, value)| value.as_str());
+    match values.iter_mut().find(|(name, _)| *name == CURRENCY) {
+        None => values.push((CURRENCY, currency)),
+        Some((_, known)) if Some(known.as_ref()) == constant => *known = currency,
+        Some((_, known)) if *known == currency => {}
+        Some((_, known)) => {
+            return Err(RowError::new("bad_value", format_args!("the row is in {known} and in {currency}")));
+        }
+    }
+    Ok(())
+}
+
+/// Converts prices in a minor unit to the major unit, and drops their currency.
+fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
+    let Some(at) = values.iter().position(|(name, _)| *name == CURRENCY) else { return Ok(values) };
+    let (_, text) = values.remove(at);
+    let currency = Currency::parse(&text).ok_or_else(|| {
+        let message =
+            format_args!("currency {text:?} is not a currency: write its ISO 4217 code, such as USD");
+        RowError::new("bad_value", message)
+    })?;
+    for (name, value) in
+        values.iter_mut().filter(|(name, _)| currency.minor.is_some() && MONEY.contains(name))
+    {
+        let parsed =
+            parse_decimal(value).map_err(|error| RowError::invalid_number(name, value.as_bytes(), error))?;
+        *value = Cow::Owned(currency.to_major(parsed.value).to_string());
+    }
+    Ok(values)
+}
+
+/// Old and new shares of a split. If a direction is given, it decides which of the two numbers is larger.
+fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal), RowError> {
+    let (from, to) = split_ratio::parse_ratio(ratio).ok_or_else(|| {
+        let message = format_args!("ratio {ratio:?} is invalid: write new to old, such as 4:1 or 4.0");
+        RowError::new("bad_number", message)
+    })?;
+    match direction {
+        None => Ok((from, to)),
+        Some("forward") => Ok((from.min(to), from.max(to))),
+        Some("reverse") => Ok((from.max(to), from.min(to))),
+        Some(other) => {
+            let message = format_args!(
+                "direction {other:?} must be forward or reverse: name the words in [aliases.direction]"
+            );
+            Err(RowError::new("bad_value", message))
+        }
+    }
+}
+
+/// Validates a row and adds it, unless the map skips the row.
+pub(super) fn accept(
+    map: &ColumnMap,
+    values: RowValues<'_>,
+    line: u64,
+    bytes: usize,
+    rows: &mut RowAccumulator,
+) -> Result<(), RowError> {
+    let is_zero = |text: &str| text.bytes().all(|byte| b"-+0.".contains(&byte));
+    let has = |name: &&str| values.iter().any(|(known, value)| known == name && !is_zero(value));
+    if !map.skip_without.iter().all(has) {
+        return Ok(());
+    }
+    if !map.units.is_empty() && !values.iter().any(|(name, _)| *name == CURRENCY) {
+        let message =
+            "the number has no unit of the map's [units]: add its unit, or constants.currency for it";
+        return Err(RowError::new("bad_value", message));
+    }
+    let values = if map.kind == Kind::Price { price_values(values)? } else { values };
+    let direction =
+        values.iter().find(|(name, _)| *name == DIRECTION).map(|(_, value)| value.to_ascii_lowercase());
+    let mut draft = RecordBuilder::new(map.kind);
+    for (name, value) in values {
+        draft = match name {
+            RATIO => {
+                let (from, to) = split_sides(&value, direction.as_deref())?;
+                draft.with_value("from", Some(from.to_string())).with_value("to", Some(to.to_string()))
+            }
+            DIRECTION => draft,
+            name => draft.with_value(name, Some(value)),
+        };
+    }
+    draft.validate_into(line, bytes, rows)?;
+    rows.stats.records += 1;
+    Ok(())
+}
