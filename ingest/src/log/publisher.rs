@@ -24,12 +24,12 @@ const GIVE_UP: Duration = Duration::from_secs(30);
 /// Errors of publishing a record batch.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishFailure {
-    #[error("cannot publish: the log did not acknowledge a record batch within {} s: {reason}", GIVE_UP.as_secs())]
-    Unreachable { reason: String },
+    #[error("cannot publish: the log did not acknowledge a record batch within {} s: {source}", GIVE_UP.as_secs())]
+    Unreachable { source: PublishError },
     #[error(
-        "cannot publish: no space for the log ({reason}); free disk space for NATS, then restart NATS, which measures the free space at start"
+        "cannot publish: no space for the log ({source}); free disk space for NATS, then restart NATS, which measures the free space at start"
     )]
-    Full { reason: String },
+    Full { source: PublishError },
     #[error(
         "cannot publish: NATS answers but stores nothing; its disk is full or broken (see its log file): free disk space, then restart NATS"
     )]
@@ -127,7 +127,7 @@ async fn deliver_with_retries(
             return Err(PublishFailure::TooLarge(message.body.len()));
         }
         if is_storage_full(&error) {
-            return Err(PublishFailure::Full { reason: error.to_string() });
+            return Err(PublishFailure::Full { source: error });
         }
         if error.kind() == PublishErrorKind::TimedOut
             && let Ok(info) = stream.get_info().await
@@ -136,7 +136,7 @@ async fn deliver_with_retries(
             return Err(PublishFailure::StoresNothing);
         }
         let Some(pause) = pauses.next().filter(|pause| Instant::now() + *pause < deadline) else {
-            return Err(PublishFailure::Unreachable { reason: error.to_string() });
+            return Err(PublishFailure::Unreachable { source: error });
         };
         tracing::debug!(%error, "resending a message");
         tokio::time::sleep(pause).await;

@@ -74,7 +74,7 @@ impl Log {
             return publisher.wait_until_stored().await.map(|()| true);
         };
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, after.to_string());
-        let unreachable = |error: PublishError| PublishFailure::Unreachable { reason: error.to_string() };
+        let unreachable = |source: PublishError| PublishFailure::Unreachable { source };
         let sent = self.context.publish_with_headers(self.subject(Kind::Run), headers, body).await;
         match sent.map_err(unreachable)?.await {
             Ok(_) => Ok(true),
