@@ -1,5 +1,7 @@
-//! Parts of a process that the three programs share: logging, spans, the metrics and health listener, shutdown, output.
+//! Process plumbing shared by the three programs: command lines, logging, spans, the metrics and health listener, shutdown,
+//! output.
 
+pub mod command_line;
 pub mod csv_cell;
 mod event_writer;
 pub mod failpoint;
@@ -12,6 +14,7 @@ mod otlp;
 mod output;
 mod shutdown;
 pub mod spans;
+pub mod table;
 
 pub use logging::{TelemetryGuard, init};
 pub use output::write_out;

@@ -11,9 +11,10 @@ use tracing_subscriber::{EnvFilter, Layer};
 use crate::event_writer::EventWriter;
 use crate::spans;
 
-/// Maximum log level of libraries that would log secrets, such as keys in tool-call arguments and password hashes in
-/// statement parameters. `RUST_LOG` cannot raise it.
-const LEVEL_CAPS: [&str; 2] = ["rmcp=error", "tokio_postgres=info"];
+/// Upper bound of the log level of libraries that would log secrets: tool-call arguments with keys, statement parameters
+/// with password hashes. `RUST_LOG` cannot raise it. tokio-postgres logs the notices of Postgres as `info`, such as a list
+/// of dropped tables.
+const LEVEL_CAPS: [&str; 2] = ["rmcp=error", "tokio_postgres=warn"];
 
 /// Timeout for sending the remaining spans at exit.
 #[cfg(feature = "otlp")]

@@ -1,0 +1,80 @@
+//! Command lines of the programs. Help has only the options that a command uses, and a usage line only the required ones.
+
+use clap::{Command, Parser};
+
+/// Options of all commands that some of the commands ignore.
+#[derive(Debug, Clone, Copy)]
+pub struct UnusedOptions {
+    /// Names of the commands.
+    pub commands: &'static [&'static str],
+    /// Ids of the options. They stay valid, but help does not list them.
+    pub options: &'static [&'static str],
+}
+
+/// Parses the arguments of the process; an error or `--help` ends it.
+pub fn parse<T: Parser>(unused: &[UnusedOptions]) -> T {
+    let mut command = prepare(T::command(), unused);
+    let mut matches =
+        command.try_get_matches_from_mut(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    T::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+fn prepare(mut command: Command, unused: &[UnusedOptions]) -> Command {
+    // Options of all commands are copied to each command here.
+    command.build();
+    for one in unused {
+        for name in one.commands {
+            command = command.mut_subcommand(name, |subcommand| hide_options(subcommand, one.options));
+        }
+    }
+    set_usage(command)
+}
+
+fn hide_options(command: Command, options: &'static [&'static str]) -> Command {
+    command
+        .mut_args(|argument| match options.contains(&argument.get_id().as_str()) {
+            true => argument.hide(true),
+            false => argument,
+        })
+        .mut_subcommands(|subcommand| hide_options(subcommand, options))
+}
+
+/// Sets the usage of every command, because clap adds each option with a set environment variable to that of an error.
+fn set_usage(mut command: Command) -> Command {
+    let usage = command.render_usage().to_string();
+    command.override_usage(usage.trim_start_matches("Usage:").trim().to_owned()).mut_subcommands(set_usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    #[command(name = "program")]
+    struct Arguments {
+        #[arg(long, env = "PATH", global = true)]
+        server: Option<String>,
+        #[command(subcommand)]
+        command: Subcommands,
+    }
+
+    #[derive(Debug, clap::Subcommand)]
+    enum Subcommands {
+        Load { path: String },
+        Draw { path: String },
+    }
+
+    #[test]
+    fn help_and_usage_name_what_a_command_needs() {
+        use clap::CommandFactory;
+        let unused = [UnusedOptions { commands: &["draw"], options: &["server"] }];
+        let mut command = prepare(Arguments::command(), &unused);
+        let mut text =
+            |arguments: &[&str]| command.try_get_matches_from_mut(arguments).unwrap_err().to_string();
+        assert!(text(&["program", "load", "--help"]).contains("--server"));
+        assert!(!text(&["program", "draw", "--help"]).contains("--server"));
+        assert!(text(&["program", "load"]).contains("Usage: program load [OPTIONS] <PATH>\n"));
+        let mut command = prepare(Arguments::command(), &unused);
+        assert!(command.try_get_matches_from_mut(["program", "draw", "x", "--server", "y"]).is_ok());
+    }
+}

@@ -1,0 +1,292 @@
+//! Lists of the commands: a table with a header, aligned columns, a bounded number of rows and a total.
+
+use std::collections::VecDeque;
+use std::io::IsTerminal;
+
+use clap::Args;
+use unicode_width::UnicodeWidthStr;
+
+use crate::outln;
+
+/// Number of rows of a table without `--limit`.
+const DEFAULT_LIMIT: usize = 50;
+/// Width of a table that is not printed to a terminal, unless `COLUMNS` sets another one.
+const DEFAULT_WIDTH: usize = 80;
+/// Distance of two columns.
+const GAP: usize = 2;
+
+/// Output options of a command that prints a list.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ListArgs {
+    /// Maximum number of rows, 0 for all; default: 50, or all with --json
+    #[arg(long, value_name = "ROWS")]
+    pub limit: Option<usize>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl ListArgs {
+    /// Maximum number of rows.
+    pub fn max_rows(&self) -> usize {
+        match self.limit {
+            Some(0) => usize::MAX,
+            Some(limit) => limit,
+            None if self.json => usize::MAX,
+            None => DEFAULT_LIMIT,
+        }
+    }
+}
+
+/// Column of a table: its header and the alignment of its cells.
+#[derive(Debug, Clone, Copy)]
+pub enum Column {
+    /// Aligned left. The last text column of a table wraps between words.
+    Text(&'static str),
+    /// Aligned right.
+    Number(&'static str),
+}
+
+impl Column {
+    fn header(self) -> &'static str {
+        match self {
+            Self::Text(header) | Self::Number(header) => header,
+        }
+    }
+}
+
+/// Rows of a list with their columns. A value is never broken: a row wraps between the words of its last text column.
+#[derive(Debug)]
+pub struct Table {
+    nouns: [&'static str; 2],
+    columns: Vec<Column>,
+    max_rows: usize,
+    keeps_newest: bool,
+    total: usize,
+    rows: VecDeque<TableRow>,
+    note: String,
+}
+
+#[derive(Debug)]
+struct TableRow {
+    cells: Vec<String>,
+    /// Lines below the row.
+    details: Vec<String>,
+}
+
+impl Table {
+    /// Table of at most `max_rows` rows. The nouns name one row and several rows in the total.
+    pub fn new(nouns: [&'static str; 2], columns: &[Column], max_rows: usize) -> Self {
+        Self {
+            nouns,
+            columns: columns.to_vec(),
+            max_rows,
+            keeps_newest: false,
+            total: 0,
+            rows: VecDeque::new(),
+            note: String::new(),
+        }
+    }
+
+    /// Keeps the last rows instead of the first ones, for a list in the order of time.
+    pub fn keep_newest(mut self) -> Self {
+        self.keeps_newest = true;
+        self
+    }
+
+    /// Adds a row.
+    pub fn add_row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.add_detailed_row(cells, []);
+    }
+
+    /// Adds a row with lines below it.
+    pub fn add_detailed_row(
+        &mut self,
+        cells: impl IntoIterator<Item = String>,
+        details: impl IntoIterator<Item = String>,
+    ) {
+        self.total += 1;
+        if self.rows.len() == self.max_rows {
+            if !self.keeps_newest {
+                return;
+            }
+            self.rows.pop_front();
+        }
+        let cells: Vec<String> = cells.into_iter().map(|cell| escape_controls(&cell)).collect();
+        debug_assert_eq!(cells.len(), self.columns.len());
+        let details = details.into_iter().map(|line| escape_controls(&line)).collect();
+        self.rows.push_back(TableRow { cells, details });
+    }
+
+    /// Adds a text to the total line.
+    pub fn add_note(&mut self, note: &str) {
+        self.note = format!("; {note}");
+    }
+
+    /// Prints the table and its total, or a sentence for an empty list.
+    pub fn print(&self, empty: &str) {
+        if self.total == 0 {
+            return outln!("{empty}");
+        }
+        for line in self.lines(output_width()) {
+            outln!("{line}");
+        }
+    }
+
+    /// Lines of the table and its total.
+    fn lines(&self, width: usize) -> Vec<String> {
+        let headers: Vec<String> = self.columns.iter().map(|column| column.header().to_owned()).collect();
+        let wrapped = self.columns.iter().rposition(|column| matches!(column, Column::Text(_)));
+        let mut widths: Vec<usize> = vec![0; headers.len()];
+        let mut longest_word = 0;
+        for cells in std::iter::once(&headers).chain(self.rows.iter().map(|row| &row.cells)) {
+            for (index, cell) in cells.iter().enumerate() {
+                widths[index] = widths[index].max(cell.width());
+                if Some(index) == wrapped {
+                    longest_word = cell.split(' ').map(UnicodeWidthStr::width).fold(longest_word, usize::max);
+                }
+            }
+        }
+        if let Some(wrapped) = wrapped {
+            let others = widths.iter().sum::<usize>() - widths[wrapped] + GAP * (widths.len() - 1);
+            widths[wrapped] = widths[wrapped].min(width.saturating_sub(others).max(longest_word));
+        }
+        let mut lines = self.row_lines(&headers, &widths, wrapped);
+        for row in &self.rows {
+            lines.extend(self.row_lines(&row.cells, &widths, wrapped));
+            lines.extend(row.details.iter().map(|line| format!("    {line}")));
+        }
+        lines.push(self.total_line());
+        lines
+    }
+
+    fn row_lines(&self, cells: &[String], widths: &[usize], wrapped: Option<usize>) -> Vec<String> {
+        let parts = wrapped.map_or(Vec::new(), |index| wrap_words(&cells[index], widths[index]));
+        let lines = (0..parts.len().max(1)).map(|line| {
+            let mut text = String::new();
+            for (index, (column, width)) in self.columns.iter().zip(widths).enumerate() {
+                let cell = match (Some(index) == wrapped, line) {
+                    (true, _) => parts.get(line).map_or("", String::as_str),
+                    (false, 0) => cells[index].as_str(),
+                    (false, _) => "",
+                };
+                let space = " ".repeat(width - cell.width());
+                text += &match column {
+                    Column::Text(_) => format!("{cell}{space}"),
+                    Column::Number(_) => format!("{space}{cell}"),
+                };
+                text += &" ".repeat(GAP);
+            }
+            text.trim_end().to_owned()
+        });
+        lines.collect()
+    }
+
+    fn total_line(&self) -> String {
+        let Self { total, note, .. } = self;
+        let noun = self.nouns[usize::from(*total != 1)];
+        let (shown, total) = (self.rows.len(), group_digits(*total));
+        if shown == self.total {
+            return format!("{total} {noun}{note}");
+        }
+        let newest = if self.keeps_newest { "the newest " } else { "" };
+        format!("showing {newest}{} of {total} {noun}; --limit 0 shows all{note}", group_digits(shown))
+    }
+}
+
+/// Columns of the terminal of standard output, or those of other output.
+#[expect(clippy::disallowed_methods, reason = "a variable of every terminal, not a setting of the service")]
+fn output_width() -> usize {
+    let stdout = std::io::stdout();
+    let of_terminal = match stdout.is_terminal() {
+        true => terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0)),
+        false => None,
+    };
+    let of_variable = || std::env::var("COLUMNS").ok()?.parse().ok();
+    of_terminal.or_else(of_variable).unwrap_or(DEFAULT_WIDTH)
+}
+
+/// Lines of at most `width` columns. A longer word has a line of its own.
+fn wrap_words(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Digits in groups of three: 1,234.
+pub fn group_digits(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Text without characters by which a value could forge a line or change the direction of text.
+fn escape_controls(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
+            escaped.extend(character.escape_default());
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: [Column; 3] = [Column::Text("name"), Column::Number("rows"), Column::Text("state")];
+
+    fn table(max_rows: usize) -> Table {
+        let mut table = Table::new(["run", "runs"], &COLUMNS, max_rows);
+        table.add_row(["a", "5", "completed, 6 rejects"].map(str::to_owned));
+        table.add_detailed_row(["Ökö", "12345", "undone\nby x"].map(str::to_owned), ["detail".to_owned()]);
+        table.add_row(["c", "", ""].map(str::to_owned));
+        table
+    }
+
+    #[test]
+    fn values_are_aligned_and_only_the_last_text_wraps_between_words() {
+        let wide = [
+            "name   rows  state",
+            "a         5  completed, 6 rejects",
+            r"Ökö   12345  undone\nby x",
+            "    detail",
+            "c",
+            "3 runs",
+        ];
+        assert_eq!(table(9).lines(80), wide);
+        let narrow = table(9).lines(10);
+        assert_eq!(
+            narrow[1..4],
+            ["a         5  completed,", "             6 rejects", r"Ökö   12345  undone\nby"]
+        );
+    }
+
+    #[test]
+    fn the_total_says_how_many_rows_are_missing() {
+        assert_eq!(table(2).lines(80).last().unwrap(), "showing 2 of 3 runs; --limit 0 shows all");
+        let newest = table(9);
+        assert_eq!(newest.rows.len(), 3);
+        let mut newest = Table::new(["run", "runs"], &COLUMNS[..1], 2).keep_newest();
+        (0..1234).for_each(|number| newest.add_row([number.to_string()]));
+        let expected = ["name", "1232", "1233", "showing the newest 2 of 1,234 runs; --limit 0 shows all"];
+        assert_eq!(newest.lines(80), expected);
+    }
+}
