@@ -8,7 +8,9 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamError, GetStreamErrorKind};
+use async_nats::jetstream::context::{
+    CreateStreamError, CreateStreamErrorKind, GetStreamError, GetStreamErrorKind,
+};
 use async_nats::jetstream::{self, ErrorCode, stream};
 use backon::{ConstantBuilder, Retryable};
 use clap::Args;
@@ -54,18 +56,22 @@ pub enum StreamError {
         "NATS server {found} is too old: 2.10 or newer is needed (2.9 silently ignores sync_interval and filter_subjects)"
     )]
     TooOld { found: String },
-    #[error(
-        "JetStream does not answer for stream {stream}: {reason} (is the server started with JetStream?)"
-    )]
+    #[error("NATS_URL is empty: set it to the URL of the NATS server, for example nats://127.0.0.1:4222")]
+    NoUrl,
+    #[error("cannot use stream {stream}: {reason}")]
     JetStream { stream: String, reason: String },
     #[error(
-        "no JetStream server answers for stream {stream}: {source} (is the server started with JetStream?)"
+        "cannot open stream {stream}: {source}; check that the server runs with JetStream (nats-server -js)"
     )]
     Unanswered { stream: String, source: GetStreamError },
     #[error(
-        "cannot create stream {stream}: its subjects overlap ({subjects} belong to {other}); a new NATS_STREAM also needs a new NATS_SUBJECT_PREFIX"
+        "cannot use stream {stream}: its subjects overlap ({subjects} belong to {other}); a new NATS_STREAM also needs a new NATS_SUBJECT_PREFIX"
     )]
     SubjectsOverlap { stream: String, subjects: String, other: String },
+    #[error(
+        "cannot use stream {stream} with subject prefix {prefix}: it has the subjects {subjects}; set NATS_SUBJECT_PREFIX to their part before .*"
+    )]
+    OtherSubjects { stream: String, prefix: String, subjects: String },
     #[error("cannot use stream {stream}: its metadata has no {GENESIS}, so this service did not create it")]
     NotOurs { stream: String },
     #[error(
@@ -87,8 +93,16 @@ impl StreamSettings {
         format!("{}.{kind}", self.nats_subject_prefix)
     }
 
+    /// Subjects of all kinds.
+    fn all_subjects(&self) -> String {
+        format!("{}.*", self.nats_subject_prefix)
+    }
+
     /// Connects to NATS. Fails if the server is too old.
     pub async fn connect(&self, name: &str) -> Result<jetstream::Context, StreamError> {
+        if self.nats_url.trim().is_empty() {
+            return Err(StreamError::NoUrl);
+        }
         let (url, lost) = (redact(&self.nats_url), AtomicBool::new(false));
         let client = async_nats::ConnectOptions::new()
             .name(name)
@@ -130,13 +144,19 @@ impl StreamSettings {
 
     async fn open_existing_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let stream = || self.nats_stream.clone();
-        context.get_stream(&self.nats_stream).await.map_err(|source| match source.kind() {
+        let found = context.get_stream(&self.nats_stream).await.map_err(|source| match source.kind() {
             GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
                 StreamError::Absent { stream: stream() }
             }
             GetStreamErrorKind::Request => StreamError::Unanswered { stream: stream(), source },
             _ => self.unavailable(source),
-        })
+        })?;
+        let subjects = &found.cached_info().config.subjects;
+        if !subjects.is_empty() && !subjects.contains(&self.all_subjects()) {
+            let (prefix, subjects) = (self.nats_subject_prefix.clone(), subjects.join(", "));
+            return Err(StreamError::OtherSubjects { stream: stream(), prefix, subjects });
+        }
+        Ok(found)
     }
 
     async fn open_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
@@ -158,11 +178,14 @@ impl StreamSettings {
         context: &jetstream::Context,
         config: stream::Config,
     ) -> Result<stream::Stream, StreamError> {
-        let subjects = config.subjects.join(", ");
-        let error = match context.create_stream(config).await {
-            Ok(stream) => return Ok(stream),
-            Err(error) => error,
-        };
+        match context.create_stream(config).await {
+            Ok(stream) => Ok(stream),
+            Err(error) => Err(self.refusal(context, error).await),
+        }
+    }
+
+    /// Error of creating or updating the stream. Names the other stream if the subjects overlap.
+    async fn refusal(&self, context: &jetstream::Context, error: CreateStreamError) -> StreamError {
         match error.kind() {
             CreateStreamErrorKind::JetStream(cause)
                 if cause.error_code() == ErrorCode::STREAM_SUBJECT_OVERLAP =>
@@ -170,9 +193,10 @@ impl StreamSettings {
                 let other = context.stream_by_subject(self.subject(Kind::Run)).await;
                 let other =
                     other.map_or_else(|_| "another stream".to_owned(), |name| format!("stream {name}"));
-                Err(StreamError::SubjectsOverlap { stream: self.nats_stream.clone(), subjects, other })
+                let subjects = self.all_subjects();
+                StreamError::SubjectsOverlap { stream: self.nats_stream.clone(), subjects, other }
             }
-            _ => Err(self.unavailable(error)),
+            _ => self.unavailable(error),
         }
     }
 
@@ -201,7 +225,9 @@ impl StreamSettings {
                 "it is compressed; import into a stream that does not exist: --nats-stream OTHER --nats-subject-prefix other",
             )),
             Ok(_) => {
-                context.update_stream(&config).await.map_err(|error| self.unavailable(error))?;
+                if let Err(error) = context.update_stream(&config).await {
+                    return Err(self.refusal(context, error).await);
+                }
                 context.get_stream(&self.nats_stream).await.map_err(|error| self.unavailable(error))
             }
             Err(_) => self.create(context, config).await,
@@ -229,7 +255,7 @@ impl StreamSettings {
         stream::Config {
             name: self.nats_stream.clone(),
             description: Some("Market events; append-only".to_owned()),
-            subjects: vec![format!("{}.*", self.nats_subject_prefix)],
+            subjects: vec![self.all_subjects()],
             storage: stream::StorageType::File,
             discard: stream::DiscardPolicy::New,
             deny_delete: true,

@@ -8,7 +8,7 @@ use tokio_postgres::error::SqlState;
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
     #[error(
-        "{variable} is not set: give the Postgres URL, for example postgres://user@127.0.0.1:5432/dividends"
+        "{variable} is not set: set it to the Postgres URL, for example postgres://user@127.0.0.1:5432/dividends"
     )]
     NotConfigured { variable: &'static str },
     #[error("{variable} is not a Postgres URL: {source}")]
@@ -52,13 +52,17 @@ pub enum EncodeError {
     TooManyColumns(usize),
 }
 
-/// Formats an error with all its causes. tokio-postgres alone prints only "db error".
+/// Formats an error with all its causes; tokio-postgres alone prints only "db error". A cause that the text has already
+/// is not repeated.
 pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
         source = cause.source();
     }
     text
@@ -69,4 +73,28 @@ pub fn is_disk_full(error: &(dyn std::error::Error + 'static)) -> bool {
     let of_postgres = error.downcast_ref::<tokio_postgres::Error>();
     of_postgres.and_then(tokio_postgres::Error::code) == Some(&SqlState::DISK_FULL)
         || error.source().is_some_and(is_disk_full)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot load: {source}; try again")]
+    struct Outer {
+        source: Middle,
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("db error")]
+    struct Middle {
+        source: std::fmt::Error,
+    }
+
+    #[test]
+    fn a_cause_is_named_once() {
+        let error = Outer { source: Middle { source: std::fmt::Error } };
+        let cause = std::fmt::Error;
+        assert_eq!(error_chain(&error), format!("cannot load: db error; try again: {cause}"));
+    }
 }
