@@ -10,8 +10,10 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
-use telemetry::Shutdown;
+use telemetry::command_line::UnusedOptions;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
+use telemetry::table::ListArgs;
+use telemetry::{Shutdown, outln};
 
 use crate::generate::{self, GenerateArgs};
 use crate::infer::{MapArgs, print_map};
@@ -75,10 +77,23 @@ struct IngestHealthArgs {
     metrics: MetricsSettings,
 }
 
+/// Options of the log that some commands ignore.
+const UNUSED: [UnusedOptions; 2] = [
+    UnusedOptions {
+        commands: &["map", "generate", "health"],
+        options: &["nats_url", "nats_stream", "nats_subject_prefix", "nats_replicas"],
+    },
+    // These commands never create the stream.
+    UnusedOptions {
+        commands: &["runs", "verify", "resume", "undo", "export", "rejects", "freshness", "show"],
+        options: &["nats_replicas"],
+    },
+];
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     let _telemetry = telemetry::init("ingest", "warn,ingest=info");
-    let cli = Cli::parse();
+    let cli: Cli = telemetry::command_line::parse(&UNUSED);
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(run(cli)),
         Err(error) => fail(format_args!("cannot start the runtime: {error}"), 2),
@@ -101,7 +116,9 @@ async fn run(Cli { stream, command }: Cli) -> ExitCode {
         IngestCommand::Import(args) => finish_copy(archive::import_log(&args, &stream).await, args.json),
         IngestCommand::Runs(args) => finish_read(inspect::list_runs(&args, &stream).await),
         IngestCommand::Rejects(args) => finish_rejects(list_rejects(&args, &stream).await),
-        IngestCommand::Freshness(args) => finish_freshness(check_freshness(&args, &stream).await, args.json),
+        IngestCommand::Freshness(args) => {
+            finish_freshness(check_freshness(&args, &stream).await, args.output)
+        }
         IngestCommand::Health(args) => run_health(args).await,
         IngestCommand::Show(args) => finish_read(inspect::show_message(&args, &stream).await),
         IngestCommand::Generate(args) => match generate::run(&args) {
@@ -196,6 +213,9 @@ async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> std::io::Resu
     Ok(match verify::resume_runs(args, stream, &Shutdown::listen()?).await {
         Ok(resumed) => {
             resumed.iter().for_each(|run| print_result(run, &run.text(), args.json));
+            if resumed.is_empty() && !args.json {
+                outln!("nothing to resume: every run of the log is completed");
+            }
             ExitCode::from(resumed.iter().map(ResumedRun::exit_code).max().unwrap_or_default())
         }
         Err(error) => fail(format_args!("{error}"), error.exit_code()),
@@ -229,10 +249,13 @@ fn finish_undo(result: Result<UndoReport, LoadError>, json: bool) -> ExitCode {
     }
 }
 
-fn finish_freshness(result: Result<FreshnessReport, LogError>, json: bool) -> ExitCode {
+fn finish_freshness(result: Result<FreshnessReport, LogError>, output: ListArgs) -> ExitCode {
     match result {
         Ok(freshness) => {
-            print_result(&freshness, &freshness.text(), json);
+            match output.json {
+                true => print_result(&freshness, "", true),
+                false => freshness.print_table(output.max_rows()),
+            }
             ExitCode::from(freshness.exit_code())
         }
         Err(error) => fail(format_args!("{error}"), 3),

@@ -259,7 +259,8 @@ impl LoadSummary {
         self.files.extend(manifest.files.iter().map(loaded));
     }
 
-    fn refused(&self) -> impl Iterator<Item = &FileReport> {
+    /// Refused files.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = &FileReport> {
         self.files.iter().filter(|file| file.status == FileStatus::Refused)
     }
 
@@ -302,11 +303,22 @@ impl LoadSummary {
         if self.already_loaded {
             return writeln!(
                 text,
-                "all {} rows of {loaded} files were loaded before, by run {}: nothing was published",
-                self.rows_total, self.run
+                "nothing was published: run {} loaded the same rows before ({} rows of {loaded} files)",
+                self.run, self.rows_total
             );
         }
-        let verb = if self.dry_run { "would load" } else { "loaded" };
+        if loaded == 0 {
+            let nothing = if self.dry_run { "nothing would be loaded" } else { "nothing was loaded" };
+            let refused =
+                if files == 1 { "the file was".to_owned() } else { format!("all {files} files were") };
+            return writeln!(text, "{nothing}: {refused} refused");
+        }
+        let in_log = self.frames == 0 && self.frames_in_log > 0;
+        let verb = match (self.dry_run, in_log) {
+            (true, _) => "would load",
+            (false, true) => "found in the log already:",
+            (false, false) => "loaded",
+        };
         let formats: std::collections::BTreeSet<&str> =
             self.files.iter().filter_map(|file| file.format.as_deref()).collect();
         let formats = formats.into_iter().collect::<Vec<_>>().join(", ");
@@ -344,7 +356,11 @@ impl LoadSummary {
                 self.assumed_currencies
             )?;
         }
-        writeln!(text, "rejected: {}", self.rejects_total)?;
+        match (loaded < files, self.rejects_total) {
+            (false, rejects) => writeln!(text, "rejected: {rejects}")?,
+            (true, 0) => {}
+            (true, rejects) => writeln!(text, "rejected: {rejects} rows of the loaded files")?,
+        }
         for (reason, count) in &self.rejects {
             writeln!(text, "  {reason}: {count}")?;
         }
@@ -365,12 +381,24 @@ impl LoadSummary {
         if self.run.is_empty() {
             return Ok(());
         }
+        let Self { run, frames, frames_in_log, .. } = self;
         let resumed = if self.resumed { ", resumed" } else { "" };
-        writeln!(
-            text,
-            "run {}{resumed}: {} frames, {} more were in the log already",
-            self.run, self.frames, self.frames_in_log
-        )
+        match (self.dry_run, frames_in_log) {
+            (true, _) => writeln!(text, "run {run}: {frames} frames would be published"),
+            (false, 0) => writeln!(text, "run {run}{resumed}: {frames} frames published"),
+            (false, _) if in_log => {
+                writeln!(
+                    text,
+                    "run {run}{resumed}: nothing published, all {frames_in_log} frames were in the log"
+                )
+            }
+            (false, _) => {
+                writeln!(
+                    text,
+                    "run {run}{resumed}: {frames} frames published, {frames_in_log} were in the log"
+                )
+            }
+        }
     }
 
     /// Writes the assumptions about values that the files leave open.
@@ -388,24 +416,23 @@ impl LoadSummary {
         Ok(())
     }
 
-    /// Lists the files, if the load has several.
+    /// Lists the files of a load with several files, the refused ones first.
     fn write_files(&self, text: &mut String) -> std::fmt::Result {
-        let loaded: Vec<&FileReport> =
-            self.files.iter().filter(|file| file.status == FileStatus::Loaded).collect();
-        if self.files.len() < 2 || loaded.is_empty() {
+        if self.files.len() < 2 {
             return Ok(());
         }
         writeln!(text, "files:")?;
-        for file in loaded.iter().take(MAX_NAMED_FILES) {
-            writeln!(
-                text,
-                "  {}: {} rows, {} rejected",
-                file.file,
-                file.rows,
-                file.rejects.values().sum::<u64>()
-            )?;
+        let loaded = self.files.iter().filter(|file| file.status == FileStatus::Loaded);
+        for file in self.refused().chain(loaded).take(MAX_NAMED_FILES) {
+            let rejects = file.rejects.values().sum::<u64>();
+            match file.status {
+                FileStatus::Refused => writeln!(text, "  {}: refused", file.file)?,
+                FileStatus::Loaded => {
+                    writeln!(text, "  {}: {} rows, {rejects} rejected", file.file, file.rows)?
+                }
+            }
         }
-        match loaded.len().saturating_sub(MAX_NAMED_FILES) {
+        match self.files.len().saturating_sub(MAX_NAMED_FILES) {
             0 => Ok(()),
             more => writeln!(text, "  … and {more} more"),
         }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use event_log::stream::StreamSettings;
 use telemetry::outln;
+use telemetry::table::{Column, ListArgs, Table};
 
 use crate::log::reader::{Log, LogError};
-use crate::source::file_label::escape_name;
 
 mod export;
 mod open;
@@ -23,8 +23,8 @@ pub(crate) use open::{OpenRejects, RejectIdSearch};
 ///   (edit mend.ndjson; keep reject_id, and delete rows that need no correction)
 ///   ingest load mend.ndjson --source eod
 ///
-/// Loading a row with the reject_id of a reject closes the reject, in any format. If this load is undone, the reject is
-/// open again. The rejects of an undone run are closed.
+/// A reject is closed by loading a row with its reject_id, in any format. It is open again if that load is undone. The
+/// rejects of an undone run are closed. An export has all rejects. With --json, each reject is a line.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RejectsArgs {
@@ -46,12 +46,9 @@ pub struct RejectsArgs {
     /// New file, .ndjson or .csv, for the original rows with their reject_id and reason; the rows are then not printed
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
-    /// Maximum number of rejects to print; an export contains all of them
-    #[arg(long, default_value_t = 1000, value_name = "ROWS")]
-    pub limit: u64,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub json: bool,
+    /// Limit and format of the list.
+    #[command(flatten)]
+    pub output: ListArgs,
 }
 
 /// Maximum length of a printed row, in characters. An export and JSON contain the whole row.
@@ -70,24 +67,42 @@ pub enum RejectsError {
 
 /// Prints rejects or exports them to a file.
 pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<(), RejectsError> {
-    let log = Log::open(settings).await?;
-    let manifests = log.manifests().await?;
-    let open = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
-    let (mut rows, mut total) = (Vec::new(), 0);
-    log.each_reject(|frame, reject| {
-        let id = reject_id(&frame.run, reject);
-        let (run, source) = (frame.run.clone(), frame.source.clone());
-        let row = ListedReject { open: open.is_open(&run, &id), id, run, source, reject: reject.clone() };
-        if args.matches(&row) {
-            total += 1;
-            match &args.export {
-                Some(_) => rows.push(row),
-                None if total <= args.limit => print_reject(&row, args.json),
-                None => {}
-            }
+    let (mut rows, mut total, mut rejected) = (Vec::new(), 0, 0);
+    let (limit, json) = (args.output.max_rows(), args.output.json);
+    let columns = [
+        Column::Text("row"),
+        Column::Text("source"),
+        Column::Text(if args.all { "reason, state" } else { "reason" }),
+        Column::Text("message"),
+    ];
+    let mut table = Table::new(["reject", "rejects"], &columns, limit);
+    let mut absence = None;
+    match Log::open_existing(settings).await {
+        // A lost log must not look like an empty one.
+        Err(error) if error.is_absence() => absence = Some(format!("no rejects: {error}")),
+        log => {
+            let log = log?;
+            let manifests = log.manifests().await?;
+            let open = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
+            log.each_reject(|frame, reject| {
+                rejected += 1;
+                let id = reject_id(&frame.run, reject);
+                let (run, source) = (frame.run.clone(), frame.source.clone());
+                let row =
+                    ListedReject { open: open.is_open(&run, &id), id, run, source, reject: reject.clone() };
+                if args.matches(&row) {
+                    total += 1;
+                    match (&args.export, json) {
+                        (Some(_), _) => rows.push(row),
+                        (None, true) if total <= limit => print_json(&row),
+                        (None, true) => {}
+                        (None, false) => add_reject(&mut table, &row),
+                    }
+                }
+            })
+            .await?;
         }
-    })
-    .await?;
+    }
     if let Some(path) = &args.export {
         export_rejects(path, &rows)?;
         outln!(
@@ -97,12 +112,19 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
         );
         return Ok(());
     }
-    let printed = total.min(args.limit);
-    if printed < total {
-        tracing::warn!(total, printed, "not all rejects printed: raise --limit, or write all with --export");
+    if json && total > limit {
+        tracing::warn!(total, printed = limit, "not all rejects printed: raise --limit");
     }
-    if !args.json {
-        outln!("{printed} of {total} rejects printed");
+    if !json {
+        let empty = match rejected {
+            0 => {
+                "no rejects: every row of the loaded files was accepted; the message of a refused file has its rows"
+            }
+            _ => {
+                "no rejects match: the others are closed, or of another run, source or reason; --all lists closed ones"
+            }
+        };
+        table.print(absence.as_deref().unwrap_or(empty));
     }
     Ok(())
 }
@@ -118,23 +140,24 @@ impl RejectsArgs {
     }
 }
 
-fn print_reject(row: &ListedReject, json: bool) {
+fn print_json(row: &ListedReject) {
     let ListedReject { id, run, source, open, reject } = row;
-    if json {
-        let mut value = serde_json::to_value(reject).unwrap_or_default();
-        (value["run"], value["source"]) = (run.as_str().into(), source.as_str().into());
-        (value["id"], value["open"]) = (id.as_str().into(), (*open).into());
-        return outln!("{value}");
-    }
+    let mut value = serde_json::to_value(reject).unwrap_or_default();
+    (value["run"], value["source"]) = (run.as_str().into(), source.as_str().into());
+    (value["id"], value["open"]) = (id.as_str().into(), (*open).into());
+    outln!("{value}");
+}
+
+fn add_reject(table: &mut Table, row: &ListedReject) {
+    let ListedReject { source, open, reject, .. } = row;
     let closed = if *open { "" } else { ", closed" };
-    outln!(
-        "{}:{}: {} ({}{closed})\n    {}",
-        escape_name(&reject.file),
-        reject.line,
-        escape_name(&reject.message),
-        reject.reason,
-        escape_name(&shorten_row(&reject.row))
-    );
+    let cells = [
+        format!("{}:{}", reject.file, reject.line),
+        source.clone(),
+        format!("{}{closed}", reject.reason),
+        reject.message.clone(),
+    ];
+    table.add_detailed_row(cells, [shorten_row(&reject.row)]);
 }
 
 fn shorten_row(row: &str) -> String {

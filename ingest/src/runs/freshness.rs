@@ -2,8 +2,7 @@
 //!
 //! Only the hours of session days count, so that a weekend or a holiday does not make a feed late.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, TimeZone, Utc};
@@ -13,6 +12,7 @@ use event_log::stream::StreamSettings;
 use market::event::{Kind, RunManifest, RunState};
 use market::metrics::calendar::{is_session, new_york_date, sessions_between};
 use serde::Serialize;
+use telemetry::table::{Column, ListArgs, Table};
 
 use crate::load::parse_observation_time;
 use crate::log::reader::{Log, LogError};
@@ -44,9 +44,9 @@ pub struct FreshnessArgs {
     /// Reference time (RFC 3339); default: now
     #[arg(long, value_parser = parse_observation_time)]
     pub at: Option<DateTime<Utc>>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
+    /// Limit and format of the list.
+    #[command(flatten)]
+    pub output: ListArgs,
 }
 
 /// Freshness verdict of a feed.
@@ -181,41 +181,45 @@ impl FreshnessReport {
         }
     }
 
-    /// Table for people.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a String cannot fail.
-        let _ = self.write(&mut text);
-        text
-    }
-
-    fn write(&self, text: &mut String) -> std::fmt::Result {
-        if self.feeds.is_empty() {
-            let known = self.known_sources.join(", ");
-            let known =
-                if known.is_empty() { "the log is empty".to_owned() } else { format!("known: {known}") };
-            return writeln!(text, "no run of this source is in the log; {known}");
-        }
-        let width = self.feeds.iter().map(|feed| feed.source.len()).max().unwrap_or_default();
+    /// Prints the feeds as a table. The verdicts that decide the exit code are in capitals.
+    pub fn print_table(&self, max_rows: usize) {
+        let columns = [
+            Column::Text("source"),
+            Column::Text("kind"),
+            Column::Text("newest"),
+            Column::Text("loaded (UTC)"),
+            Column::Number("hours"),
+            Column::Number("sessions"),
+            Column::Text("verdict"),
+        ];
+        let mut table = Table::new(["feed", "feeds"], &columns, max_rows);
         for feed in &self.feeds {
-            let newest = feed.newest.map_or_else(|| "-".to_owned(), |date| date.to_string());
-            let verdict = match (feed.judged, feed.verdict) {
-                (false, _) => "",
-                (true, FreshnessVerdict::Fresh) => "fresh",
-                (true, FreshnessVerdict::Warn) => "LATE",
-                (true, FreshnessVerdict::Error) => "TOO LATE",
+            let verdict = match feed.verdict {
+                FreshnessVerdict::Fresh => "fresh",
+                FreshnessVerdict::Warn => "late",
+                FreshnessVerdict::Error => "too late",
             };
-            let loaded = feed.loaded.format("%Y-%m-%d %H:%M");
-            writeln!(
-                text,
-                "{:<width$}  {:<12}  newest {newest:<10}  loaded {loaded}  {:>7.1} h, {} sessions  {verdict}",
-                feed.source,
-                feed.kind.as_str(),
-                feed.age_hours,
-                feed.age_sessions
-            )?;
+            table.add_row([
+                feed.source.clone(),
+                feed.kind.to_string(),
+                feed.newest.map_or_else(|| "-".to_owned(), |date| date.to_string()),
+                feed.loaded.format("%Y-%m-%d %H:%M").to_string(),
+                format!("{:.1}", feed.age_hours),
+                feed.age_sessions.to_string(),
+                if feed.judged { verdict.to_uppercase() } else { verdict.to_owned() },
+            ]);
         }
-        Ok(())
+        let judged: BTreeSet<&str> =
+            self.feeds.iter().filter(|feed| feed.judged).map(|feed| feed.kind.as_str()).collect();
+        let judged = judged.into_iter().collect::<Vec<_>>().join(" and ");
+        match judged.as_str() {
+            "" => table.add_note("no kind decides the exit code, which is 2; name one with --kind"),
+            judged => table.add_note(&format!("{judged} decide the exit code")),
+        }
+        match self.known_sources.join(", ").as_str() {
+            "" => table.print("no feeds: the log is empty; ingest load FILE --source NAME loads a file"),
+            known => table.print(&format!("no feeds: this source has no run in the log; known: {known}")),
+        }
     }
 }
 

@@ -1,23 +1,34 @@
 //! `ingest runs` and `ingest show`: runs, and any message of the log as JSON.
 
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
 use clap::Args;
 use event_log::frame::{Frame, FrameError};
 use event_log::stream::StreamSettings;
-use market::event::RunState;
+use market::event::{RunManifest, RunState};
 use serde_json::{Value, json};
 use telemetry::outln;
+use telemetry::table::{Column, ListArgs, Table};
 
 use crate::log::reader::{Log, LogError};
+use crate::log::run_status::{RunStatus, is_undo};
+
+/// Length of a run id within a sentence about another run.
+const SHORT_ID: usize = 8;
 
 /// Lists the runs of the log, oldest first
+///
+/// A run is a load, an undo or a pull. The table shows the newest runs. With --json, each line is a manifest: one at the
+/// start of a run and one at its completion.
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
     /// List the records of `ingest pull` too: calls charged to a budget, and bookmarks
     #[arg(long)]
     pub all: bool,
-    /// Print one JSON object per manifest and line
-    #[arg(long)]
-    pub json: bool,
+    /// Limit and format of the list.
+    #[command(flatten)]
+    pub output: ListArgs,
 }
 
 /// Shows a message of the log as JSON
@@ -27,32 +38,86 @@ pub struct ShowArgs {
     pub sequence: u64,
 }
 
-/// Prints the manifests of all runs.
+/// Manifest with its sequence and the time at which the log stored it.
+type StoredManifest = (u64, DateTime<Utc>, RunManifest);
+
+/// Prints the runs.
 pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogError> {
-    let manifests = Log::open(settings).await?.manifests().await?;
-    for (sequence, run) in manifests.into_iter().filter(|(_, run)| args.all || run.pull.is_none()) {
-        if args.json {
-            outln!("{}", run_to_json(sequence, &run));
-            continue;
-        }
-        let figures = match run.state {
-            RunState::Started => format!("{} files", run.files.len()),
-            RunState::Completed => {
-                format!("{} rows in {} frames, {} rejected", run.rows, run.chunks, run.rejects)
-            }
-        };
-        outln!(
-            "{sequence:>8}  {}  {:<9}  {}  {}  {figures}",
-            run.run,
-            run.state.as_str(),
-            run.observed_at.format("%Y-%m-%d %H:%M:%S"),
-            run.source
-        );
+    let mut manifests: Vec<StoredManifest> = Vec::new();
+    let mut empty =
+        "no runs: nothing was loaded into this log yet; ingest load FILE --source NAME loads a file"
+            .to_owned();
+    match Log::open_existing(settings).await {
+        // A lost log must not look like an empty one.
+        Err(error) if error.is_absence() => empty = format!("no runs: {error}"),
+        log => log?.each_manifest(1, |sequence, taken, run| manifests.push((sequence, taken, run))).await?,
     }
+    let is_listed = |(_, _, run): &&StoredManifest| args.all || run.pull.is_none();
+    if args.output.json {
+        let skipped = manifests.iter().filter(is_listed).count().saturating_sub(args.output.max_rows());
+        for (sequence, _, run) in manifests.iter().filter(is_listed).skip(skipped) {
+            outln!("{}", run_to_json(*sequence, run));
+        }
+        return Ok(());
+    }
+    let listed: Vec<&StoredManifest> = manifests.iter().filter(is_listed).collect();
+    let status = RunStatus::from_manifests(manifests.iter().map(|(_, _, run)| run));
+    print_runs(&listed, &status, args.output.max_rows(), &empty);
     Ok(())
 }
 
-fn run_to_json(sequence: u64, run: &market::event::RunManifest) -> Value {
+/// Prints a table with one row per run. The row has the place of the run's first manifest and the figures of its last one.
+fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize, empty: &str) {
+    let columns = [
+        Column::Text("run"),
+        Column::Text("loaded (UTC)"),
+        Column::Text("source"),
+        Column::Number("rows"),
+        Column::Text("state"),
+    ];
+    let mut table = Table::new(["run", "runs"], &columns, max_rows).keep_newest();
+    let last: HashMap<&str, &StoredManifest> =
+        manifests.iter().map(|manifest| (manifest.2.run.as_str(), *manifest)).collect();
+    let mut files: HashMap<&str, usize> = HashMap::new();
+    for (sequence, _, run) in manifests {
+        let found = files.entry(&run.run).or_insert(run.files.len());
+        *found = run.files.len().max(*found);
+        let (last_sequence, taken, newest) = last[run.run.as_str()];
+        if sequence == last_sequence {
+            table.add_row([
+                run.run.clone(),
+                taken.format("%Y-%m-%d %H:%M").to_string(),
+                run.source.clone(),
+                newest.rows.to_string(),
+                describe_state(newest, *found, status),
+            ]);
+        }
+    }
+    table.print(empty);
+}
+
+/// State of a run, with its rejects and its refused files. `files` is the number of files with which it started.
+fn describe_state(run: &RunManifest, files: usize, status: &RunStatus) -> String {
+    let short = |id: &str| id.get(..SHORT_ID).map_or_else(|| id.to_owned(), |start| format!("{start}…"));
+    let mut state = match (status.undone_by(&run.run), run.files.first()) {
+        (Some(undo), _) => format!("undone by {}", short(undo)),
+        (None, Some(undone)) if is_undo(run) => format!("undo of {}", short(undone)),
+        (None, _) => "completed".to_owned(),
+    };
+    if run.state == RunState::Started {
+        return "started, not completed".to_owned();
+    }
+    if run.rejects > 0 {
+        state += &format!(", {} rejects", run.rejects);
+    }
+    let refused = files - run.files.len();
+    if refused > 0 {
+        state += &format!(", {refused} of {files} files refused");
+    }
+    state
+}
+
+fn run_to_json(sequence: u64, run: &RunManifest) -> Value {
     let mut value = serde_json::to_value(run).unwrap_or_default();
     value["sequence"] = sequence.into();
     value
@@ -60,7 +125,7 @@ fn run_to_json(sequence: u64, run: &market::event::RunManifest) -> Value {
 
 /// Prints the record batches of one message.
 pub async fn show_message(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogError> {
-    let frames = Log::open(settings).await?.decode_frames_at(args.sequence).await?;
+    let frames = Log::open_existing(settings).await?.decode_frames_at(args.sequence).await?;
     let shown: Result<Vec<Value>, FrameError> =
         frames.iter().map(|frame| frame_to_json(args.sequence, frame)).collect();
     let mut shown = shown.map_err(|source| LogError::Frame { sequence: args.sequence, source })?;

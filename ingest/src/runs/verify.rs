@@ -325,7 +325,7 @@ pub async fn resume_runs(
     settings: &StreamSettings,
     shutdown: &Shutdown,
 ) -> Result<Vec<ResumedRun>, LoadError> {
-    let manifests = Log::open(settings).await?.manifests().await?;
+    let manifests = Log::open_existing(settings).await?.manifests().await?;
     let completed: HashSet<String> = manifests
         .iter()
         .filter(|(_, run)| run.state == RunState::Completed)

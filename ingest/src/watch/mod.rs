@@ -168,8 +168,17 @@ impl Watch<'_> {
         if now != settled {
             return FileResult::Changed;
         }
+        let mut reason = String::new();
         let (destination, report) = match loaded {
-            Ok(summary) if summary.exit_code() == 2 => (Destination::Refused, Some(summary.text())),
+            Ok(summary) if summary.exit_code() == 2 => {
+                // The log line names the file, so it needs only the cause.
+                let causes = summary.refused().filter_map(|file| file.reason.clone());
+                reason = causes.collect::<Vec<_>>().join("; ");
+                if reason.is_empty() {
+                    reason = format!("all {} rows were rejected", summary.rejects_total);
+                }
+                (Destination::Refused, Some(summary.text()))
+            }
             Ok(summary) => {
                 report_event(WatchEvent::Loaded(&summary));
                 failpoint!("watch.loaded");
@@ -180,15 +189,21 @@ impl Watch<'_> {
                 tracing::warn!(%error, "cannot load: the log is unreachable; the files stay in the folder");
                 return FileResult::Away;
             }
-            Err(error) => (Destination::Refused, Some(error.to_string())),
+            Err(error) => {
+                reason = error.to_string();
+                (Destination::Refused, Some(reason.clone()))
+            }
         };
+        if now.is_some_and(|state| state.links > 1) {
+            reason = WITHHELD.trim_end().to_owned();
+        }
         let report = match report {
             Some(_) if now.is_some_and(|state| state.links > 1) => Some(WITHHELD.to_owned()),
             report => report,
         };
         if destination == Destination::Refused {
             report_event(WatchEvent::Refused);
-            tracing::warn!(file = ?name, reason = report.as_deref().unwrap_or_default().trim_end(), "file refused");
+            tracing::warn!(file = ?name, reason, "file refused");
         }
         match self.folder.move_file(name, destination, report.as_deref()) {
             Ok(()) => FileResult::Moved,
