@@ -16,6 +16,7 @@ use event_log::stream::StreamSettings;
 use market::symbol::Symbol;
 use store::ids::GenerationId;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
+use telemetry::table::ListArgs;
 
 /// Applies the market log to facts and derives read tables
 ///
@@ -101,7 +102,7 @@ pub(crate) enum Command {
         applying: ApplyArgs,
     },
     /// List the generations
-    List(OutputArgs),
+    List(ListArgs),
     /// Compare two generations and print the differences
     ///
     /// The summary ranks securities, statuses, list memberships, streaks and yields, largest change first.
@@ -110,6 +111,12 @@ pub(crate) enum Command {
     /// Write a generation as Parquet files: every read table and the unpacked prices, with a manifest
     #[cfg(feature = "parquet")]
     Export(crate::export::ExportArgs),
+    /// Write a generation as Parquet files (needs a build with --features projector/parquet)
+    #[cfg(not(feature = "parquet"))]
+    Export {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        arguments: Vec<String>,
+    },
     /// Explain a metric: observations, sources, formula
     Explain {
         #[arg(value_parser = Symbol::parse)]
@@ -130,7 +137,7 @@ pub(crate) enum Command {
     /// Exit codes: 0 no findings, 4 findings.
     Audit(OutputArgs),
     /// List the rule parameters for `rebuild --rule`: name, default, range, meaning
-    Rules(OutputArgs),
+    Rules(ListArgs),
     /// Serve a generation whose differences were reviewed
     Promote {
         #[command(flatten)]
@@ -173,8 +180,8 @@ pub(crate) struct OutputArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// List the rules of the policy
-    List(OutputArgs),
-    /// Set the rank of a source for a kind and date range; the lowest rank is preferred
+    List(ListArgs),
+    /// Rank a source for a kind and date range; the lowest rank wins
     ///
     /// Prints the securities that change. The served tables change with the next generation (projector rebuild, diff,
     /// promote), or at once with --now.
@@ -201,7 +208,7 @@ pub(crate) enum PolicyCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadLetterCommand {
     /// List the dead letters with status held
-    List(OutputArgs),
+    List(ListArgs),
     /// Print the dead letters of one message with their payloads
     Show {
         sequence: Sequence,

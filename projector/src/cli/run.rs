@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::Parser;
-use store::db::{self, DbError};
+use store::db::{self, DbError, error_chain};
 use telemetry::Shutdown;
+use telemetry::command_line::UnusedOptions;
 use telemetry::listener::MetricsSettings;
+use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
 use crate::apply::{dead_letters, retry};
@@ -25,19 +26,30 @@ use crate::monitoring::metrics::ProjectorMetrics;
 use crate::monitoring::poller::poll_gauges;
 use crate::policy::PolicyChange;
 use crate::quarantine::run_quarantine;
+use crate::report::lists;
 use crate::review::audit::audit_served;
 use crate::review::diff;
 use crate::review::explain::{ExplainRequest, explain_security};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
 
-/// Exit code of an audit, a backup or a restore with findings.
+/// Options that some commands ignore.
+const UNUSED: [UnusedOptions; 2] = [
+    UnusedOptions { commands: &["rules", "health"], options: &["database_url", "projector_database_url"] },
+    // These commands never create the stream.
+    UnusedOptions {
+        commands: &["backup", "status", "quarantine", "dead-letters"],
+        options: &["nats_replicas"],
+    },
+];
+
+/// Exit code of an audit or a restore with findings.
 const EXIT_FINDINGS: u8 = 4;
 
 /// Entry point of the program.
 pub fn main() -> ExitCode {
     let _telemetry = telemetry::init("projector", "info,async_nats=warn,refinery_core=warn");
-    let arguments = Arguments::parse();
+    let arguments: Arguments = telemetry::command_line::parse(&UNUSED);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -48,7 +60,7 @@ pub fn main() -> ExitCode {
     match runtime.block_on(run_command(arguments)) {
         Ok(code) => code,
         Err(error) => {
-            tracing::error!("{error:#}");
+            tracing::error!("{}", error_chain(error.as_ref()));
             ExitCode::from(exit_code(&error))
         }
     }
@@ -104,6 +116,8 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Restore { args, applying } => {
             return run_restore(&ProjectorSettings::new(database, applying), &args).await;
         }
+        #[cfg(not(feature = "parquet"))]
+        Command::Export { .. } => anyhow::bail!("cannot write Parquet: {}", diff::NEEDS_PARQUET),
         #[cfg(feature = "parquet")]
         Command::Export(args) => {
             let manifest = crate::export::export_generation(&database, &args, Shutdown::listen()?).await?;
@@ -116,7 +130,7 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Audit(output) => return run_audit(&database, &output).await,
         Command::Rules(output) => {
             let parameters = market::metrics::Rules::PARAMETERS;
-            if output.json { report::print_json(&parameters)? } else { report::print_rules(parameters) }
+            lists::print_rules(parameters, &output)?
         }
         command => run_database_command(&database, command).await?,
     }
@@ -184,7 +198,7 @@ async fn run_database_command(database: &DatabaseArgs, command: Command) -> anyh
     match command {
         Command::List(output) => {
             let listed = promote::list_generations(&client).await?;
-            if output.json { report::print_json(&listed)? } else { report::print_generations(&listed) }
+            lists::print_generations(&listed, &output)?
         }
         Command::Explain { symbol, metric, generation, date, output } => {
             let metric = metric.as_deref();
@@ -209,8 +223,14 @@ async fn run_database_command(database: &DatabaseArgs, command: Command) -> anyh
             promote::drop_generation(&mut client, generation).await?;
             report::print_line(&format!("generation {generation} was removed"));
         }
-        Command::Pause => promote::set_paused(&client, true).await?,
-        Command::Resume => promote::set_paused(&client, false).await?,
+        Command::Pause => {
+            promote::set_paused(&client, true).await?;
+            report::print_line("paused: the projector applies no messages until projector resume");
+        }
+        Command::Resume => {
+            promote::set_paused(&client, false).await?;
+            report::print_line("resumed: the projector applies the log again");
+        }
         Command::Policy(command) => run_policy_command(&mut client, command).await?,
         Command::Quarantine(command) => run_quarantine(&mut client, command).await?,
         Command::DeadLetters(command) => run_dead_letter_command(database, &client, command).await?,
@@ -226,20 +246,15 @@ async fn run_database_command(database: &DatabaseArgs, command: Command) -> anyh
         | Command::Audit(_) => {}
         #[cfg(feature = "parquet")]
         Command::Export(_) => {}
+        #[cfg(not(feature = "parquet"))]
+        Command::Export { .. } => {}
     }
     Ok(())
 }
 
 async fn run_policy_command(client: &mut Client, command: PolicyCommand) -> anyhow::Result<()> {
     match command {
-        PolicyCommand::List(output) => {
-            let found = policy::list_rules(client).await?;
-            if output.json {
-                return report::print_json(&found);
-            }
-            report::print_policy(&found);
-            Ok(())
-        }
+        PolicyCommand::List(output) => lists::print_policy(&policy::list_rules(client).await?, &output),
         PolicyCommand::Set { line, rank, unknown_ok, taking } => {
             let change = policy::set_rank(client, &line, rank, unknown_ok, &taking).await?;
             print_policy_change(&change, taking.json)
@@ -265,12 +280,14 @@ async fn run_dead_letter_command(
     client: &Client,
     command: DeadLetterCommand,
 ) -> anyhow::Result<()> {
-    let (letters, whole, json) = match command {
+    match command {
         DeadLetterCommand::List(output) => {
-            (dead_letters::list_dead_letters(client, None).await?, false, output.json)
+            lists::print_dead_letters(&dead_letters::list_dead_letters(client, None).await?, false, &output)?;
         }
         DeadLetterCommand::Show { sequence, output } => {
-            (dead_letters::list_dead_letters(client, Some(sequence)).await?, true, output.json)
+            let letters = dead_letters::list_dead_letters(client, Some(sequence)).await?;
+            let all = ListArgs { limit: Some(0), json: output.json };
+            lists::print_dead_letters(&letters, true, &all)?;
         }
         DeadLetterCommand::Discard { sequence, item } => {
             let found = dead_letters::discard_dead_letter(client, sequence, item).await?;
@@ -278,14 +295,18 @@ async fn run_dead_letter_command(
                 found,
                 "cannot discard {sequence}/{item}: no such dead letter has status held; see projector dead-letters list"
             );
-            return Ok(());
+            report::print_line(&format!(
+                "dead letter {sequence}/{item} was discarded; its row stays in the table"
+            ));
         }
         DeadLetterCommand::Retry { sequence, stream } => {
             let mut held = dead_letters::list_dead_letters(client, sequence).await?;
             held.retain(|letter| letter.status == "held");
             let applied = retry::retry_dead_letters(database, &stream, &held).await?;
-            report::print_line(&format!("{applied} of {} dead letters were applied", held.len()));
-            return Ok(());
+            match held.len() {
+                0 => report::print_line("nothing to retry: no dead letter has status held"),
+                count => report::print_line(&format!("{applied} of {count} dead letters were applied")),
+            }
         }
         DeadLetterCommand::Export { stream } => {
             let held = dead_letters::list_dead_letters(client, None).await?;
@@ -298,13 +319,8 @@ async fn run_dead_letter_command(
                     "dead letter without readable rows"
                 );
             }
-            return Ok(());
         }
-    };
-    if json {
-        return report::print_json(&letters);
     }
-    report::print_dead_letters(&letters, whole);
     Ok(())
 }
 

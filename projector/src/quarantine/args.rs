@@ -6,6 +6,7 @@ use event_log::stream::StreamSettings;
 use market::event::Kind;
 use market::row::QuarantineReason;
 use market::symbol::Symbol;
+use telemetry::table::ListArgs;
 
 /// Command on quarantined rows.
 #[derive(Debug, Subcommand)]
@@ -31,12 +32,12 @@ pub struct ListQuarantineArgs {
     /// Reason, for example amount_outlier
     #[arg(long)]
     pub reason: Option<QuarantineReason>,
-    /// Print CSV
+    /// Print CSV with all rows
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    /// Limit and format of the list.
+    #[command(flatten)]
+    pub output: ListArgs,
 }
 
 /// Selection of quarantined rows of one security.

@@ -2,12 +2,12 @@
 
 use market::row::{Quarantined, TableRow};
 use store::FromRow;
-use telemetry::{out, outln};
+use telemetry::out;
 use tokio_postgres::Client;
 
 use super::args::ListQuarantineArgs;
 use crate::generation::Generation;
-use crate::report;
+use crate::report::lists;
 
 const ACTIVE: &str = include_str!("../../queries/generation_active.sql");
 const LIST: &str = include_str!("../../queries/quarantine_list.sql");
@@ -16,17 +16,10 @@ const CANONICAL: &str = include_str!("../../queries/symbols_canonical.sql");
 /// Prints the rows as text, CSV or JSON.
 pub(super) async fn print_quarantine(client: &mut Client, args: &ListQuarantineArgs) -> anyhow::Result<()> {
     let rows = load_quarantined(client, args).await?;
-    if args.json {
-        return report::print_json(&rows);
-    }
     if args.csv {
         return print_csv(&rows);
     }
-    if rows.is_empty() {
-        outln!("no quarantined rows");
-    }
-    rows.iter().for_each(report::print_quarantined);
-    Ok(())
+    lists::print_quarantine(&rows, &args.output)
 }
 
 async fn load_quarantined(

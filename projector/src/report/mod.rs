@@ -1,19 +1,22 @@
 //! Text and JSON output of the commands.
 
-use market::metrics::rules::RuleParameter;
+pub mod lists;
+
 use market::metrics::{ExplainedDecision, ExplainedObservation, Explanation};
 use market::row::{QuarantineReason, Quarantined};
 use market::symbol::Symbol;
 use serde::Serialize;
 use telemetry::outln;
 
-use crate::apply::dead_letters::DeadLetterEntry;
-use crate::generations::promote::{GenerationSummary, Switchover};
-use crate::policy::{self, PolicyChange, RuleState};
+use crate::generations::promote::Switchover;
+use crate::policy::PolicyChange;
 use crate::review::audit::{AuditFinding, AuditReport};
 
 /// Maximum number of securities in one line.
 const MAX_NAMED_SECURITIES: usize = 12;
+
+/// Largest number of unused observations of one source and outcome that are all printed.
+const MAX_SIMILAR_ROWS: usize = 3;
 
 /// Prints a value as JSON.
 pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
@@ -24,51 +27,6 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 /// Prints a line.
 pub fn print_line(text: &str) {
     outln!("{text}");
-}
-
-/// Prints `projector list`.
-pub fn print_generations(listed: &[GenerationSummary]) {
-    outln!("generation  state     rules    facts      sequence  lag  as of       ");
-    for one in listed {
-        let mark = if one.served {
-            "served"
-        } else if one.previous {
-            "previous"
-        } else {
-            ""
-        };
-        let as_of = one.as_of.map(|date| date.to_string()).unwrap_or_default();
-        outln!(
-            "{:<11} {:<9} {:<8} {:<10} {:<9} {:<4} {as_of:<10} {mark}",
-            one.generation,
-            one.state,
-            one.method_version,
-            one.fact_set,
-            one.sequence,
-            one.lag_events
-        );
-        for (name, value) in &one.rules {
-            outln!("    {name} = {value}");
-        }
-        if let Some(note) = &one.note {
-            outln!("    {note}");
-        }
-    }
-}
-
-/// Prints `projector rules`.
-pub fn print_rules(parameters: &[RuleParameter]) {
-    outln!("{:<34} {:<6} {:>11}  {:<27} meaning", "parameter", "rule", "default", "allowed");
-    for one in parameters {
-        let allowed = format!("{} to {} {}", one.least, one.most, one.unit);
-        outln!(
-            "{:<34} {:<6} {:>11}  {allowed:<27} {}",
-            one.name,
-            one.rule,
-            one.default.to_string(),
-            one.meaning
-        );
-    }
 }
 
 /// Prints `projector audit`.
@@ -122,29 +80,6 @@ pub fn print_switchover(switched: &Switchover) {
     );
 }
 
-/// Prints `projector policy list`.
-pub fn print_policy(listed: &[policy::ListedRule]) {
-    if listed.is_empty() {
-        outln!("no policy: the newest source wins");
-    }
-    for policy::ListedRule { rule, standing } in listed {
-        let day = |date: Option<chrono::NaiveDate>| date.map_or("…".to_owned(), |date| date.to_string());
-        let standing = match standing {
-            RuleState::Served => "",
-            RuleState::Waits => "  followed by the next generation",
-            RuleState::Ends => "  removed with the next generation",
-        };
-        outln!(
-            "{:<13} {:<20} {} to {}  rank {}{standing}",
-            rule.kind,
-            rule.source,
-            day(rule.from),
-            day(rule.to),
-            rule.rank
-        );
-    }
-}
-
 /// Prints `projector policy set` and `remove`.
 pub fn print_policy_change(change: &PolicyChange) {
     let first: Vec<&str> = change.securities.iter().take(MAX_NAMED_SECURITIES).map(Symbol::as_str).collect();
@@ -167,29 +102,6 @@ pub fn print_policy_change(change: &PolicyChange) {
     }
 }
 
-/// Prints `projector dead-letters list` and `show`.
-pub fn print_dead_letters(letters: &[DeadLetterEntry], whole: bool) {
-    if letters.is_empty() {
-        outln!("no dead letters");
-    }
-    for one in letters {
-        let place = [one.source.clone(), one.file.clone(), one.line.map(|line| format!("line {line}"))];
-        let place: Vec<String> = place.into_iter().flatten().collect();
-        outln!(
-            "{}/{} {} {} [{}] {}",
-            one.sequence,
-            one.item,
-            one.status,
-            one.code,
-            place.join(" "),
-            one.reason
-        );
-        if whole {
-            outln!("    {}", one.payload);
-        }
-    }
-}
-
 /// Prints `projector explain`.
 pub fn print_explanation(explanation: &Explanation) {
     outln!("{} as of {}, rules {}", explanation.symbol, explanation.as_of, explanation.method_version);
@@ -201,10 +113,16 @@ pub fn print_explanation(explanation: &Explanation) {
     }
     // Quarantined rows are listed separately.
     let is_held = |row: &&ExplainedObservation| row.outcome.parse::<QuarantineReason>().is_ok();
-    let unused: Vec<_> = explanation.unused.iter().filter(|row| !is_held(row)).collect();
+    let mut unused: Vec<_> = explanation.unused.iter().filter(|row| !is_held(row)).collect();
     if !unused.is_empty() {
         outln!("\nnot used:");
-        unused.into_iter().for_each(print_observation);
+        let group_of =
+            |row: &ExplainedObservation| (row.kind.clone(), row.source.clone(), row.outcome.clone());
+        unused.sort_by_key(|row| group_of(row));
+        unused.chunk_by(|one, next| group_of(one) == group_of(next)).for_each(print_unused);
+    }
+    if explanation.older_unused > 0 {
+        outln!("    {} more rows are older or of another kind", explanation.older_unused);
     }
     if !explanation.quarantined.is_empty() {
         outln!("\nquarantined:");
@@ -220,7 +138,7 @@ pub fn print_explanation(explanation: &Explanation) {
 }
 
 /// Prints one quarantined row.
-pub(crate) fn print_quarantined(row: &Quarantined) {
+fn print_quarantined(row: &Quarantined) {
     let date = row.date.map(|date| date.to_string()).unwrap_or_default();
     let id = row.id.as_ref().map(|id| format!(", id {id}")).unwrap_or_default();
     outln!(
@@ -249,16 +167,39 @@ fn print_decision(decision: &ExplainedDecision) {
     );
 }
 
+/// Prints unused observations of one kind, source and outcome; the middle of a long list is only counted.
+fn print_unused(group: &[&ExplainedObservation]) {
+    let (first, last) = match group.len() {
+        0..=MAX_SIMILAR_ROWS => (group, &[][..]),
+        count => (&group[..1], &group[count - 1..]),
+    };
+    first.iter().for_each(|row| print_observation(row));
+    if !last.is_empty() {
+        outln!("    … {} more rows of {} ({})", group.len() - 2, group[0].source, group[0].outcome);
+    }
+    last.iter().for_each(|row| print_observation(row));
+}
+
 fn print_observation(observation: &ExplainedObservation) {
     let amount = observation.amount.as_ref().map(ToString::to_string).unwrap_or_default();
     let date = observation.date.map(|date| date.to_string()).unwrap_or_default();
-    outln!(
-        "    {:<12} {date:<10} {amount:>12} {} from {} (id {}, revision {}): {}",
-        observation.kind,
-        observation.currency.as_deref().unwrap_or_default(),
-        observation.source,
-        observation.id.as_deref().unwrap_or("none"),
-        observation.revision,
-        observation.reason
-    );
+    let currency = observation.currency.as_deref().unwrap_or_default();
+    let mut line =
+        format!("    {:<12} {date:<10} {:>16}", observation.kind, format!("{amount} {currency}").trim());
+    line += &format!(" from {}", observation.source);
+    let origin = match (&observation.file, observation.line) {
+        (Some(file), 1..) => Some(format!("{file}:{}", observation.line)),
+        (None, 1..) => Some(format!("line {}", observation.line)),
+        _ => None,
+    };
+    let revision = (observation.revision != 0).then(|| format!("revision {}", observation.revision));
+    let id = observation.id.as_ref().map(|id| format!("id {id}"));
+    let details: Vec<String> = [origin, id, revision].into_iter().flatten().collect();
+    if !details.is_empty() {
+        line += &format!(" ({})", details.join(", "));
+    }
+    if !observation.reason.is_empty() {
+        line += &format!(": {}", observation.reason);
+    }
+    outln!("{line}");
 }
