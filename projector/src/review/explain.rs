@@ -3,18 +3,20 @@
 //!
 //! The explanation is computed from the facts, with the market date, policy and rule parameters of the generation.
 
+use std::collections::HashMap;
+
 use anyhow::{Context, bail};
 use chrono::NaiveDate;
 use market::metrics;
-use market::metrics::{Explanation, METHOD_VERSION};
+use market::metrics::{ExplainedObservation, Explanation, METHOD_VERSION};
 use market::symbol::Symbol;
-use store::ids::GenerationId;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Transaction};
 
 use crate::generation::Generation;
 use crate::review::security::SecurityContext;
 
 const ACTIVE: &str = "select generation from active";
+const FILES: &str = "select frame, file from frames where frame = any($1) and file <> ''";
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 
 /// Scope of an explanation.
@@ -59,10 +61,28 @@ pub async fn explain_security(
     let mut explanation = metrics::explain(&security.history, &market);
     if let Some(session) = request.session {
         explanation.metrics = vec![metrics::explain_session(&security.history, &market, session)];
+        explanation.limit_to_metrics(|_| true);
     } else if let Some(metric) = request.metric {
         retain_metric(&mut explanation, metric)?;
     }
+    name_files(&transaction, &mut explanation).await?;
     Ok(explanation)
+}
+
+/// Fills in the files of the observations.
+async fn name_files(transaction: &Transaction<'_>, explanation: &mut Explanation) -> anyhow::Result<()> {
+    let used = explanation.metrics.iter_mut().flat_map(|metric| &mut metric.observations);
+    let mut observations: Vec<&mut ExplainedObservation> = used.chain(&mut explanation.unused).collect();
+    let frames: Vec<Vec<u8>> =
+        observations.iter().filter_map(|observation| Some(observation.frame?.to_vec())).collect();
+    let mut files: HashMap<Vec<u8>, String> = HashMap::new();
+    for row in transaction.query(FILES, &[&frames]).await? {
+        files.insert(row.try_get("frame")?, row.try_get("file")?);
+    }
+    for observation in &mut observations {
+        observation.file = observation.frame.and_then(|frame| files.get(&frame[..]).cloned());
+    }
+    Ok(())
 }
 
 /// Removes all metrics except `metric`.
@@ -72,6 +92,6 @@ fn retain_metric(explanation: &mut Explanation, metric: &str) -> anyhow::Result<
             explanation.metrics.iter().map(|explained| explained.metric.as_str()).collect();
         bail!("metric {metric} does not exist; there are {}", known.join(", "));
     }
-    explanation.metrics.retain(|explained| explained.metric == metric);
+    explanation.limit_to_metrics(|explained| explained == metric);
     Ok(())
 }

@@ -130,7 +130,7 @@ async fn answer(
     let (version, metrics, mut explanation) =
         past_metrics::derive_past_metrics(&context.generation, &asked.symbol, as_of, asked.explain).await?;
     if let Some((explanation, chosen)) = explanation.as_mut().zip(asked.explained.as_ref()) {
-        explanation.metrics.retain(|one| chosen.contains(&one.metric.as_str()));
+        explanation.limit_to_metrics(|metric| chosen.contains(&metric));
     }
     Ok((version, MetricsAnswer { metrics, explanation }))
 }

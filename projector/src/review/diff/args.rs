@@ -42,6 +42,10 @@ pub struct DiffArgs {
     #[cfg(feature = "parquet")]
     #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
+    /// Option of a build with the feature `parquet`.
+    #[cfg(not(feature = "parquet"))]
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub parquet: Option<PathBuf>,
     /// HTML file for a report without external resources
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

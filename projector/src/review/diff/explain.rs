@@ -5,18 +5,22 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use market::metrics::{ExplainedMetric, ExplainedObservation, Explanation};
 use market::symbol::Symbol;
-use store::ids::GenerationId;
+use store::db::error_chain;
 use tokio_postgres::Client;
 
 use super::accumulator::TableDiff;
 use super::cell::CellValue;
 use super::difference::RowDifference;
 use super::ranking::{DiffTopic, TopicSummary};
-use super::tables::PRICES;
+use super::tables::{PRICES, SECTORS};
 use crate::review::explain::{ExplainRequest, explain_security};
 
 /// Largest number of observations listed per generation.
 const MAX_OBSERVATIONS: usize = 3;
+/// Largest number of terms of a formula that is shown as a whole.
+const MAX_TERMS: usize = 8;
+/// Text between the terms of a formula.
+const TERM_END: &str = ", ";
 
 /// Adds explanations to the differences of the summary. `client` must not be in a transaction.
 pub(super) async fn explain_findings(
@@ -24,31 +28,49 @@ pub(super) async fn explain_findings(
     generations: [GenerationId; 2],
     ranked: &mut [TopicSummary],
 ) -> anyhow::Result<()> {
-    let findings = ranked.iter_mut().filter(|ranked| ranked.topic != DiffTopic::Securities);
-    for finding in findings.flat_map(|ranked| &mut ranked.first) {
-        let symbol = Symbol::parse(&finding.symbol)?;
-        let mut sides = Vec::new();
-        for generation in generations {
-            let request = ExplainRequest { generation: Some(generation), ..ExplainRequest::default() };
-            match explain_security(client, &symbol, &request).await {
-                Ok(explanation) => sides.push((generation, explanation)),
-                // Only the program that built a generation can explain it if the rule versions differ.
-                Err(error) => finding.why.push(format!("{generation}: {error:#}")),
+    for ranked in ranked {
+        for finding in &mut ranked.first {
+            if ranked.topic == DiffTopic::Securities {
+                let lacking = if finding.a == CellValue::Null { generations[0] } else { generations[1] };
+                finding.why.push(format!("{lacking}: no row makes this symbol a security"));
+                continue;
             }
-        }
-        if let [a, b] = sides.as_slice() {
-            finding.why.extend(find_reasons(&finding.figure, a, b));
+            let sides = explain_sides(client, generations, &finding.symbol).await?;
+            finding.why.extend(match &sides {
+                Ok([a, b]) => find_reasons(&finding.figure, a, b),
+                Err(unexplained) => unexplained.clone(),
+            });
         }
     }
     Ok(())
 }
 
-/// Number of a generation, and the generation's explanation of a security.
-type ExplainedGeneration = (GenerationId, Explanation);
+/// Number of a generation and its explanation of a security.
+type ExplainedGeneration = (i32, Explanation);
+/// Explanations of a security in both generations, or the reasons why one has none.
+type ExplainedSides = Result<[ExplainedGeneration; 2], Vec<String>>;
+
+async fn explain_sides(
+    client: &mut Client,
+    generations: [i32; 2],
+    symbol: &str,
+) -> anyhow::Result<ExplainedSides> {
+    let symbol = Symbol::parse(symbol)?;
+    let (mut sides, mut unexplained) = (Vec::new(), Vec::new());
+    for generation in generations {
+        let request = ExplainRequest { generation: Some(generation), ..ExplainRequest::default() };
+        match explain_security(client, &symbol, &request).await {
+            Ok(explanation) => sides.push((generation, explanation)),
+            // Only the program that built a generation can explain it if the rule versions differ.
+            Err(error) => unexplained.push(format!("{generation}: {}", error_chain(error.as_ref()))),
+        }
+    }
+    Ok(<[ExplainedGeneration; 2]>::try_from(sides).map_err(|_| unexplained))
+}
 
 fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) -> Vec<String> {
     let (Some(in_a), Some(in_b)) = (find_metric(&a.1, figure), find_metric(&b.1, figure)) else {
-        return Vec::new();
+        return vec![format!("no rule explains {figure} by itself; it follows from the differing rows")];
     };
     let mut reasons = Vec::new();
     for ((generation, _), own, others, other) in [(a, in_a, in_b, &b.1), (b, in_b, in_a, &a.1)] {
@@ -64,16 +86,33 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
         }
     }
     if in_a.formula != in_b.formula {
-        reasons.extend(
-            [(a.0, in_a), (b.0, in_b)]
-                .map(|(id, explained)| format!("{id}, {}: {}", explained.rule, explained.formula)),
-        );
+        reasons.extend([(a.0, in_a, in_b), (b.0, in_b, in_a)].map(|(id, own, other)| {
+            format!("{id}, {}: {}", own.rule, mark_difference(&own.formula, &other.formula))
+        }));
     }
     if reasons.is_empty() {
         reasons
             .push("observations and formula are identical; other inputs of the derivation differ".to_owned());
     }
     reasons
+}
+
+/// Formula without the terms that the other one has too, if both are long lists of years or payments.
+fn mark_difference(formula: &str, other: &str) -> String {
+    let terms: Vec<&str> = formula.split(TERM_END).collect();
+    if terms.len() <= MAX_TERMS {
+        return formula.to_owned();
+    }
+    let others: Vec<&str> = other.split(TERM_END).collect();
+    let mut shown: Vec<&str> = terms[..1].to_vec();
+    for term in &terms[1..] {
+        match others.contains(term) {
+            false => shown.push(term),
+            true if shown.last() != Some(&"…") => shown.push("…"),
+            true => {}
+        }
+    }
+    shown.join(TERM_END)
 }
 
 fn find_metric<'a>(explanation: &'a Explanation, figure: &str) -> Option<&'a ExplainedMetric> {
@@ -110,7 +149,7 @@ fn describe_observation(seen: &ExplainedObservation) -> String {
 /// Tables whose rows come from the observations of one day, with the kind of the observations.
 const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), ("splits", "split")];
 
-/// Adds explanations to the first `limit` rows of the tables in [`KINDS`]. `client` must not be in a transaction.
+/// Adds explanations to the first `limit` rows of each table. `client` must not be in a transaction.
 pub(super) async fn explain_rows(
     client: &mut Client,
     generations: [GenerationId; 2],
@@ -118,7 +157,15 @@ pub(super) async fn explain_rows(
     limit: usize,
 ) -> anyhow::Result<()> {
     for table in tables {
-        let Some((name, kind)) = KINDS.iter().find(|(name, _)| *name == table.table) else { continue };
+        let Some((name, kind)) = KINDS.iter().find(|(name, _)| *name == table.table) else {
+            if table.table == SECTORS {
+                let reason = "it summarizes securities that differ";
+                table.rows.iter_mut().for_each(|row| row.why.push(reason.to_owned()));
+            } else {
+                explain_derived_rows(client, generations, &mut table.rows, limit).await?;
+            }
+            continue;
+        };
         for row in table.rows.iter_mut().take(limit) {
             let Some(day) = row_day(row) else { continue };
             let symbol = Symbol::parse(&row.owner())?;
@@ -132,7 +179,7 @@ pub(super) async fn explain_rows(
                         outcomes.entry(observation_key(seen)).or_default()[side] = Some(seen.outcome.clone());
                     }),
                     // Only the program that built a generation can explain it if the rule versions differ.
-                    Err(error) => unexplained.push(format!("{generation}: {error:#}")),
+                    Err(error) => unexplained.push(format!("{generation}: {}", error_chain(error.as_ref()))),
                 }
             }
             // The explanation of one generation alone shows no difference.
@@ -143,7 +190,35 @@ pub(super) async fn explain_rows(
                     .collect(),
                 false => unexplained,
             };
+            if row.why.is_empty() {
+                row.why
+                    .push("both use the same observations; factors, currencies or rules differ".to_owned());
+            }
         }
+    }
+    Ok(())
+}
+
+/// Adds explanations to rows whose columns are figures.
+async fn explain_derived_rows(
+    client: &mut Client,
+    generations: [i32; 2],
+    rows: &mut [RowDifference],
+    limit: usize,
+) -> anyhow::Result<()> {
+    for row in rows.iter_mut().take(limit) {
+        row.why = match explain_sides(client, generations, &row.owner()).await? {
+            Err(unexplained) => unexplained,
+            Ok([a, b]) => {
+                let is_explained = |column: &str| find_metric(&a.1, column).is_some();
+                let figure =
+                    row.columns.iter().map(|changed| &*changed.column).find(|name| is_explained(name));
+                figure.map_or_else(
+                    || vec!["it follows from reference data, prices or dividends that differ".to_owned()],
+                    |figure| find_reasons(figure, &a, &b),
+                )
+            }
+        };
     }
     Ok(())
 }

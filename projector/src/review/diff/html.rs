@@ -13,12 +13,16 @@ use super::difference::RowDifference;
 use super::plot;
 use super::ranking::{DiffTopic, TopicSummary};
 use super::result::GenerationDiff;
-use super::text::{shorten_value, topic_title};
+use super::text::{shorten_values, topic_title};
 
 const STYLE: &str = include_str!("../../../assets/diff.css");
 const SORT: &str = include_str!("../../../assets/diff.js");
 
-/// File that was created and is still empty.
+const TABLE_COLUMNS: [&str; 5] = ["table", "rows before", "rows after", "differing", "in columns"];
+const TOPIC_COLUMNS: [&str; 6] = ["symbol", "figure", "before", "after", "size", "why"];
+const ROW_COLUMNS: [&str; 7] = ["symbol", "key", "change", "column", "before", "after", "why"];
+
+/// Created file without content.
 #[derive(Debug)]
 pub(super) struct HtmlReport {
     created: File,
@@ -45,6 +49,11 @@ fn write_page(page: &mut String, diff: &GenerationDiff) -> fmt::Result {
     writeln!(page, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")?;
     writeln!(page, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
     writeln!(page, "<title>{heading}</title>\n<style>{STYLE}</style></head><body>\n<h1>{heading}</h1>")?;
+    writeln!(
+        page,
+        "<p>Before is generation {}, after is generation {}.</p>",
+        diff.a.generation, diff.b.generation
+    )?;
     write_reasons(page, diff)?;
     write_plots(page, diff)?;
     write_tables(page, &diff.tables)?;
@@ -90,26 +99,29 @@ fn write_plots(page: &mut String, diff: &GenerationDiff) -> fmt::Result {
 }
 
 fn write_tables(page: &mut String, tables: &[TableDiff]) -> fmt::Result {
-    begin_table(page, "Tables", &["table", "rows", "rows after", "differing", "in columns"])?;
+    begin_table(page, "Tables", &TABLE_COLUMNS)?;
     for table in tables {
         let columns: Vec<String> =
             table.columns.iter().map(|(name, count)| format!("{name} {count}")).collect();
         let counts = [table.rows_a, table.rows_b, table.differing].map(|count| count.to_string());
-        write_row(page, [std::slice::from_ref(&table.table), &counts[..], &[columns.join(", ")]].concat())?;
+        let cells = [std::slice::from_ref(&table.table), &counts[..], &[columns.join(", ")]].concat();
+        write_row(page, &TABLE_COLUMNS, cells)?;
     }
     end_table(page)
 }
 
 fn write_topic(page: &mut String, ranked: &TopicSummary) -> fmt::Result {
     let heading = format!("{} {}", ranked.count, topic_title(ranked.topic));
-    begin_table(page, &heading, &["symbol", "figure", "before", "after", "size", "why"])?;
+    begin_table(page, &heading, &TOPIC_COLUMNS)?;
     for finding in &ranked.first {
         let size =
             if ranked.topic == DiffTopic::Securities { String::new() } else { finding.size.to_string() };
-        let (a, b) = (shorten_value(&finding.a), shorten_value(&finding.b));
+        let [a, b] = shorten_values(&finding.a, &finding.b);
+        let why = finding.why.join("\n");
         write_row(
             page,
-            vec![finding.symbol.clone(), finding.figure.clone(), a, b, size, finding.why.join("\n")],
+            &TOPIC_COLUMNS,
+            vec![finding.symbol.clone(), finding.figure.clone(), a, b, size, why],
         )?;
     }
     end_table(page)?;
@@ -118,11 +130,11 @@ fn write_topic(page: &mut String, ranked: &TopicSummary) -> fmt::Result {
 
 fn write_rows(page: &mut String, table: &TableDiff) -> fmt::Result {
     let heading = format!("{} of {}", table.differing, table.table);
-    begin_table(page, &heading, &["symbol", "key", "change", "column", "before", "after", "why"])?;
+    begin_table(page, &heading, &ROW_COLUMNS)?;
     for row in &table.rows {
         for changed in &row.columns {
             if changed.a != CellValue::Null || changed.b != CellValue::Null {
-                write_row(page, value_cells(row, &changed.column, &changed.a, &changed.b))?;
+                write_row(page, &ROW_COLUMNS, value_cells(row, &changed.column, &changed.a, &changed.b))?;
             }
         }
     }
@@ -131,15 +143,9 @@ fn write_rows(page: &mut String, table: &TableDiff) -> fmt::Result {
 }
 
 fn value_cells(row: &RowDifference, column: &str, a: &CellValue, b: &CellValue) -> Vec<String> {
-    vec![
-        row.owner(),
-        row.rest_of_key(),
-        row.change.to_string(),
-        column.to_owned(),
-        shorten_value(a),
-        shorten_value(b),
-        row.why.join("\n"),
-    ]
+    let [a, b] = shorten_values(a, b);
+    let (key, why) = (row.rest_of_key(), row.why.join("\n"));
+    vec![row.owner(), key, row.change.to_string(), column.to_owned(), a, b, why]
 }
 
 fn begin_table(page: &mut String, heading: &str, columns: &[&str]) -> fmt::Result {
@@ -148,9 +154,12 @@ fn begin_table(page: &mut String, heading: &str, columns: &[&str]) -> fmt::Resul
     writeln!(page, "</tr></thead><tbody>")
 }
 
-fn write_row(page: &mut String, cells: Vec<String>) -> fmt::Result {
+/// Writes a row. On a phone, each cell has the name of its column before it; empty cells are left out there.
+fn write_row(page: &mut String, columns: &[&str], cells: Vec<String>) -> fmt::Result {
     write!(page, "<tr>")?;
-    cells.iter().try_for_each(|cell| write!(page, "<td>{}</td>", escape_html(cell)))?;
+    for (column, cell) in columns.iter().zip(&cells) {
+        write!(page, "<td data-column=\"{column}\">{}</td>", escape_html(cell))?;
+    }
     writeln!(page, "</tr>")
 }
 

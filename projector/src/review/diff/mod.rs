@@ -49,6 +49,11 @@ pub use difference::RowDifference;
 pub use result::GenerationDiff;
 pub use tables::{ComparedTable, TABLES};
 
+/// Hint of a build without Parquet.
+#[cfg(not(feature = "parquet"))]
+pub(crate) const NEEDS_PARQUET: &str =
+    "this program was built without it; build it with cargo build --release --features projector/parquet";
+
 const REVIEWED: &str = include_str!("../../../queries/diff_reviewed.sql");
 
 /// Number of securities that are compared at the same time.
@@ -130,6 +135,10 @@ async fn compare_readers(
 
 /// Creates the output files for all differing values.
 fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>> {
+    #[cfg(not(feature = "parquet"))]
+    if args.parquet.is_some() {
+        bail!("cannot write Parquet: {NEEDS_PARQUET}");
+    }
     let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
     if let Some(path) = &args.csv {
         files.push(Box::new(CsvSink::create(AtomicFile::new(path)?)?));

@@ -1,6 +1,8 @@
 //! Text output of a comparison.
 
+use serde_json::value::RawValue;
 use telemetry::outln;
+use telemetry::table::{Column, Table};
 
 use super::accumulator::TableDiff;
 use super::cell::CellValue;
@@ -10,15 +12,25 @@ use super::result::GenerationDiff;
 
 /// Maximum length of a value in the output, in characters.
 const MAX_VALUE_CHARACTERS: usize = 60;
+/// Largest number of differing list elements in the output.
+const MAX_LIST_ELEMENTS: usize = 5;
 
 /// Prints a comparison with up to `limit` rows per table.
 pub(super) fn print_diff(diff: &GenerationDiff, limit: usize) {
-    outln!("generation {} against {}", diff.a.generation, diff.b.generation);
+    outln!("generation {} (before) against {} (after)", diff.a.generation, diff.b.generation);
     diff.reasons.iter().for_each(|reason| outln!("  differs in {reason}"));
-    outln!("table         rows        rows        differing");
+    let columns = [
+        Column::Text("table"),
+        Column::Number("before"),
+        Column::Number("after"),
+        Column::Number("differing"),
+    ];
+    let mut tables = Table::new(["table", "tables"], &columns, usize::MAX);
     for table in &diff.tables {
-        outln!("{:<13} {:<11} {:<11} {}", table.table, table.rows_a, table.rows_b, table.differing);
+        let counts = [table.rows_a, table.rows_b, table.differing].map(|count| count.to_string());
+        tables.add_row([table.table.clone()].into_iter().chain(counts));
     }
+    tables.print("no table was compared");
     diff.ranked.iter().for_each(|ranked| print_topic(ranked, limit));
     diff.tables.iter().for_each(|table| print_rows(table, limit));
     if diff.identical {
@@ -45,7 +57,7 @@ pub(super) fn topic_title(topic: DiffTopic) -> &'static str {
 fn print_topic(ranked: &TopicSummary, limit: usize) {
     outln!("\n{:>6}  {}", ranked.count, topic_title(ranked.topic));
     for finding in ranked.first.iter().take(limit) {
-        let (a, b) = (shorten_value(&finding.a), shorten_value(&finding.b));
+        let [a, b] = shorten_values(&finding.a, &finding.b);
         outln!("        {:<10} {}: {a} -> {b}", finding.symbol, finding.figure);
         finding.why.iter().for_each(|why| outln!("                   {why}"));
     }
@@ -66,7 +78,8 @@ fn print_row(difference: &RowDifference) {
     outln!("{} {} {}", difference.change, difference.table, key.trim_end());
     if difference.change == ChangeKind::Changed {
         for changed in &difference.columns {
-            outln!("    {}: {} -> {}", changed.column, shorten_value(&changed.a), shorten_value(&changed.b));
+            let [a, b] = shorten_values(&changed.a, &changed.b);
+            outln!("    {}: {a} -> {b}", changed.column);
         }
     }
     difference.why.iter().for_each(|why| outln!("    {why}"));
@@ -79,9 +92,36 @@ fn print_hidden_count(count: u64, shown: usize, place: &str) {
     }
 }
 
-/// Shortens long values, which are JSON. `--json` and `--csv` show the full values.
-pub(super) fn shorten_value(cell: &CellValue) -> String {
-    let text = cell.to_string();
+/// Both values of a difference, shortened. Of two lists, only the differing elements are shown. `--json` and `--csv` have
+/// the values in full.
+pub(super) fn shorten_values(a: &CellValue, b: &CellValue) -> [String; 2] {
+    match (list_elements(a), list_elements(b)) {
+        (Some(of_a), Some(of_b)) => [shorten_list(&of_a, &of_b), shorten_list(&of_b, &of_a)],
+        _ => [a, b].map(|cell| shorten_text(cell.to_string())),
+    }
+}
+
+/// Elements of a JSON list, as text that can wrap after each member.
+fn list_elements(cell: &CellValue) -> Option<Vec<String>> {
+    let CellValue::Json(text) = cell else { return None };
+    let elements: Vec<Box<RawValue>> = serde_json::from_str(text).ok()?;
+    Some(elements.iter().map(|element| element.get().replace(",\"", ", \"")).collect())
+}
+
+/// Elements that the other list lacks.
+fn shorten_list(own: &[String], other: &[String]) -> String {
+    let differing: Vec<String> =
+        own.iter().filter(|element| !other.contains(element)).cloned().map(shorten_text).collect();
+    match differing.len() {
+        0 => "nothing else".to_owned(),
+        count if count > MAX_LIST_ELEMENTS => {
+            format!("{} and {} more", differing[..MAX_LIST_ELEMENTS].join("; "), count - MAX_LIST_ELEMENTS)
+        }
+        _ => differing.join("; "),
+    }
+}
+
+fn shorten_text(text: String) -> String {
     match text.char_indices().nth(MAX_VALUE_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,

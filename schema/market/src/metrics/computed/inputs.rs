@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use crate::event::{DividendType, ListingStatus, Security, SecurityType};
-use crate::history::History;
+use crate::history::{History, SourcePolicy};
 use crate::metrics::computed::ex_dates::{ExDateEvents, ex_days};
 use crate::metrics::context::DerivationContext;
 use crate::metrics::dividends::class::DividendClass;
@@ -35,6 +35,7 @@ pub(crate) struct Price {
 pub(crate) struct MetricInputs<'a> {
     pub history: &'a History,
     pub as_of: NaiveDate,
+    pub policy: &'a SourcePolicy,
     pub rules: &'a Rules,
     pub known: AsOfView,
     pub merged: Merged<'a>,
@@ -83,6 +84,7 @@ impl<'a> MetricInputs<'a> {
         Self {
             history,
             as_of,
+            policy: context.policy,
             rules: context.rules,
             known: AsOfView::new(context),
             security_type: security.map_or(SecurityType::Stock, |security| security.r#type),

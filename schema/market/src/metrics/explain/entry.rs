@@ -48,12 +48,28 @@ pub struct ExplainedObservation {
     pub revision: i64,
     /// Line in the feed's file; 0 if unknown.
     pub line: i64,
+    /// Name of the feed's file, if the caller filled it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub file: Option<String>,
+    /// Id of the frame in the log, by which the file is found; `None` for prices.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub frame: Option<[u8; 16]>,
     /// Status of the observation: used, superseded, cancelled, duplicate, translation, other_source, overridden,
     /// not_yet_known, moved, missing (a payment that adjusted closes show and no row has), or the reason code of its
     /// quarantine.
     pub outcome: String,
     /// Status as a sentence.
     pub reason: String,
+}
+
+impl ExplainedObservation {
+    /// True if both are about the same kind of record. Evidence is about dividends.
+    pub(crate) fn is_about_same(&self, other: &Self) -> bool {
+        let topic = |kind: &str| if kind == "evidence" { "dividend".to_owned() } else { kind.to_owned() };
+        topic(&self.kind) == topic(&other.kind)
+    }
 }
 
 /// Rounding of a value.

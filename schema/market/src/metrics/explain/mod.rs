@@ -45,7 +45,7 @@ pub struct Explanation {
     pub metrics: Vec<ExplainedMetric>,
     /// Observations without effect, each with the reason.
     pub unused: Vec<ExplainedObservation>,
-    /// Number of older unused observations that are not listed.
+    /// Number of further unused observations that are not listed because they are older or of another kind.
     pub older_unused: usize,
     /// Rows excluded from the figures (quarantined), with the reason.
     pub quarantined: Vec<Quarantined>,
@@ -54,13 +54,30 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Limits the explanation to days from `first` on. Older observations are counted but not listed. Older quarantined
-    /// rows are left out.
+    /// Limits the explanation to some metrics, with the unused observations that could have changed them: those of the
+    /// same kinds, not older than the oldest observation used. Other ones are only counted.
+    pub fn limit_to_metrics(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        self.metrics.retain(|one| is_wanted(&one.metric));
+        let used: Vec<&ExplainedObservation> =
+            self.metrics.iter().flat_map(|one| &one.observations).collect();
+        if used.is_empty() {
+            return;
+        }
+        let all = self.unused.len();
+        self.unused.retain(|unused| {
+            used.iter()
+                .any(|used| used.is_about_same(unused) && (unused.date.is_none() || used.date <= unused.date))
+        });
+        self.older_unused += all - self.unused.len();
+    }
+
+    /// Limits the explanation to days from `first` on. Older observations are only counted, and older
+    /// quarantined rows are left out.
     pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
         for metric in &mut self.metrics {
             metric.older_observations = leave_out(&mut metric.observations, first);
         }
-        self.older_unused = leave_out(&mut self.unused, first);
+        self.older_unused += leave_out(&mut self.unused, first);
         self.quarantined.retain(|row| row.date.is_none_or(|date| date >= first));
         self
     }

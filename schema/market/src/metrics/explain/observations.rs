@@ -100,7 +100,7 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
             _ if used.is_some() => ("used", ""),
             _ if version.retracted => ("cancelled", "the bar was withdrawn"),
             Some(held) => (held.reason.as_str(), "it is held back; see quarantined"),
-            None => ("other_source", "the source policy believes another source for its day"),
+            None => ("other_source", other_source_text(computed, Kind::Price)),
         };
         // The used close is raw; the others are as their source gives them.
         let close = match used {
@@ -116,6 +116,8 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
             source: prices.source.clone(),
             revision: version.revision,
             line: line_column(version.line),
+            file: None,
+            frame: None,
             outcome: outcome.to_owned(),
             reason: reason.to_owned(),
         })
@@ -157,7 +159,8 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
         .zip(&computed.inputs.merged.dividends.statuses)
         .filter(|(_, status)| **status != ObservationStatus::Used)
     {
-        let (outcome, reason) = status_text(status, &history.dividends);
+        let (outcome, reason) =
+            status_text(status, &history.dividends, other_source_text(computed, Kind::Dividend));
         unused.push(ExplainedObservation {
             amount: Some(exact(row.record.amount)),
             currency: Some(row.record.currency.to_string()),
@@ -170,7 +173,8 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
         .zip(&computed.inputs.merged.splits.statuses)
         .filter(|(_, status)| **status != ObservationStatus::Used)
     {
-        let (outcome, reason) = status_text(status, &history.splits);
+        let (outcome, reason) =
+            status_text(status, &history.splits, other_source_text(computed, Kind::Split));
         unused.push(observation(Kind::Split, row, Some(row.record.ex_date), outcome, reason));
     }
     unused.extend(computed.inputs.completeness.missing.iter().map(|step| of_missing(computed, step)));
@@ -214,12 +218,26 @@ fn observation<T>(
         source: row.source.to_string(),
         revision: row.revision,
         line: line_column(row.line),
+        file: None,
+        frame: Some(row.frame),
         outcome: outcome.to_owned(),
         reason,
     }
 }
 
-fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'static str, String) {
+/// Reason of a row whose source does not win.
+fn other_source_text(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
+    match computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind) {
+        true => "the source policy believes another source for its dates",
+        false => "no policy is set: the newest source wins",
+    }
+}
+
+fn status_text<T>(
+    status: &ObservationStatus,
+    rows: &[Observation<T>],
+    other_source: &str,
+) -> (&'static str, String) {
     let named = |index: usize| {
         let row = &rows[index];
         let id = row.id.as_ref().map(|id| format!("id {id}, ")).unwrap_or_default();
@@ -238,9 +256,7 @@ fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'sta
             "translation",
             format!("it repeats a payment that counts in the currency of the prices: {}", named(*of)),
         ),
-        ObservationStatus::OtherSource => {
-            ("other_source", "the source policy believes another source for its dates".to_owned())
-        }
+        ObservationStatus::OtherSource => ("other_source", other_source.to_owned()),
         ObservationStatus::Overridden => ("overridden", "a manual record replaced it".to_owned()),
         ObservationStatus::Quarantined(reason) => {
             (reason.as_str(), "it is held back; see quarantined".to_owned())
