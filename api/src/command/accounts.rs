@@ -4,13 +4,15 @@ use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use store::db::DatabaseSettings;
+use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
 use super::instant_argument::parse_instant;
 use super::links::{self, LinkArguments};
-use super::output;
+use super::output::{self, RowList};
 use super::owner_connection::connect_as_owner;
 use super::sessions::{self, SessionArguments};
+use crate::account::accounts::AccountDetails;
 use crate::account::{AccountActor, accounts, parse_email, subscription_changes};
 use crate::auth::tier::Tier;
 
@@ -127,9 +129,8 @@ pub struct RenameAccount {
 /// Arguments of `api account list`.
 #[derive(Debug, Args)]
 pub struct ListAccounts {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: ListArgs,
 }
 
 /// Tier with this name; `pro` is short for professional.
@@ -181,7 +182,7 @@ pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -
         AccountCommand::Enable(arguments) => disable(&mut client, &arguments, false).await,
         AccountCommand::Sessions(arguments) => sessions::run_sessions(&mut client, &arguments).await,
         AccountCommand::Delete(arguments) => delete(&mut client, &arguments).await,
-        AccountCommand::List(arguments) => list(&client, arguments.json).await,
+        AccountCommand::List(arguments) => list(&client, &arguments.output).await,
     }
 }
 
@@ -211,19 +212,45 @@ async fn show(client: &Client, address: &str, json: bool) -> anyhow::Result<()> 
     Ok(())
 }
 
-async fn list(client: &Client, json: bool) -> anyhow::Result<()> {
-    let rows: Vec<_> = accounts::list_accounts(client).await?.iter().map(|account| json!(account)).collect();
-    let columns = [
-        "email",
-        "tier",
-        "effective_tier",
-        "paid_until",
-        "wanted_tier",
-        "disabled_at",
-        "active_keys",
-        "used_this_month",
-        "created_at",
-    ];
-    output::print_rows(&rows, &columns, json);
+async fn list(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
+    let accounts = accounts::list_accounts(client).await?;
+    let rows: Vec<_> = accounts
+        .iter()
+        .map(|account| {
+            let mut row = json!(account);
+            if !output.json {
+                row["state"] = describe_state(account).into();
+            }
+            row
+        })
+        .collect();
+    let list = RowList {
+        nouns: ["account", "accounts"],
+        columns: &[
+            ("email", "email"),
+            ("effective_tier", "tier"),
+            ("paid_until", "paid until (UTC)"),
+            ("active_keys", "keys"),
+            ("used_this_month", "calls"),
+            ("state", "state"),
+        ],
+        empty: "no accounts: api account create EMAIL creates one",
+    };
+    output::print_rows(&rows, &list, output);
     Ok(())
+}
+
+/// State of an account in the list: disabled, a tier that does not apply or follows, and a requested one.
+fn describe_state(account: &AccountDetails) -> String {
+    let mut state = vec![match account.disabled_at {
+        Some(_) => "disabled".to_owned(),
+        None => "active".to_owned(),
+    }];
+    if account.effective_tier != account.tier {
+        state.push(format!("{} has ended", account.tier));
+    } else if account.next_tier != account.tier {
+        state.push(format!("then {}", account.next_tier));
+    }
+    state.extend(account.wanted_tier.map(|tier| format!("wants {tier}")));
+    state.join(", ")
 }

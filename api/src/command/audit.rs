@@ -3,8 +3,9 @@
 use clap::Args;
 use serde_json::json;
 use store::db::DatabaseSettings;
+use telemetry::table::ListArgs;
 
-use super::output;
+use super::output::{self, RowList};
 use super::owner_connection::connect_as_owner;
 use crate::account::audit::list_email_history;
 use crate::account::parse_email;
@@ -14,9 +15,8 @@ use crate::account::parse_email;
 pub struct AuditArguments {
     /// Email address of the account, which may be deleted
     email: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: ListArgs,
 }
 
 /// Runs `api audit`.
@@ -24,6 +24,11 @@ pub async fn run_audit(arguments: AuditArguments, database: &DatabaseSettings) -
     let entries =
         list_email_history(&connect_as_owner(database).await?, &parse_email(&arguments.email)?).await?;
     let rows: Vec<_> = entries.iter().map(|entry| json!(entry)).collect();
-    output::print_rows(&rows, &["at", "actor", "action", "details"], arguments.json);
+    let list = RowList {
+        nouns: ["change", "changes"],
+        columns: &[("at", "at (UTC)"), ("actor", "actor"), ("action", "action"), ("details", "details")],
+        empty: "no changes: no account has or had this address",
+    };
+    output::print_rows(&rows, &list, &arguments.output);
     Ok(())
 }

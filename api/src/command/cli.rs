@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use store::db::DatabaseSettings;
+use store::db::{DatabaseSettings, error_chain};
+use telemetry::command_line::UnusedOptions;
 
 use crate::app::settings::ServeSettings;
 use crate::command::{self, AccountCommand, AuditArguments, KeyCommand, UsageArguments};
@@ -51,9 +52,12 @@ struct HealthArguments {
     listen: SocketAddr,
 }
 
+/// Options that a command ignores.
+const UNUSED: [UnusedOptions; 1] = [UnusedOptions { commands: &["health"], options: &["database_url"] }];
+
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let arguments = ApiArguments::parse();
+    let arguments: ApiArguments = telemetry::command_line::parse(&UNUSED);
     let _telemetry = telemetry::init("api", "info");
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if let ApiCommand::Serve(settings) = &arguments.command {
@@ -67,7 +71,7 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            tracing::error!("{error:#}");
+            tracing::error!("{}", error_chain(error.as_ref()));
             ExitCode::FAILURE
         }
     }

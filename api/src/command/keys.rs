@@ -5,10 +5,11 @@ use clap::{Args, Subcommand};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use store::db::DatabaseSettings;
+use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
 use super::instant_argument::parse_instant;
-use super::output;
+use super::output::{self, RowList};
 use super::owner_connection::connect_as_owner;
 use crate::account::keys::{self, CreatedKey, NewKey, Overlap};
 use crate::account::{AccountActor, accounts, parse_email};
@@ -50,9 +51,8 @@ pub struct CreateKey {
 pub struct ListKeys {
     /// Email address of the account
     email: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: ListArgs,
 }
 
 /// Arguments of `api key delete`.
@@ -127,9 +127,20 @@ async fn list(client: &Client, arguments: &ListKeys) -> anyhow::Result<()> {
     let account = accounts::find_account(client, &parse_email(&arguments.email)?).await?;
     let keys = keys::list_keys(client, account.id).await?;
     let rows: Vec<_> = keys.iter().map(|key| json!(key)).collect();
-    let columns =
-        ["id", "name", "last_four", "status", "created_at", "expires_at", "rate_per_minute", "last_used"];
-    output::print_rows(&rows, &columns, arguments.json);
+    let list = RowList {
+        nouns: ["key", "keys"],
+        columns: &[
+            ("id", "id"),
+            ("name", "name"),
+            ("last_four", "ends in"),
+            ("status", "status"),
+            ("expires_at", "expires (UTC)"),
+            ("rate_per_minute", "per minute"),
+            ("last_used", "last used (UTC)"),
+        ],
+        empty: "no keys: api key create EMAIL --name NAME creates one",
+    };
+    output::print_rows(&rows, &list, &arguments.output);
     Ok(())
 }
 

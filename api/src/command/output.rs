@@ -1,7 +1,9 @@
 //! Output of the commands, as text or JSON.
 
+use chrono::DateTime;
 use serde_json::Value;
 use telemetry::outln;
+use telemetry::table::{Column, ListArgs, Table};
 
 /// Prints one object, as JSON or as one `name: value` per line.
 pub(super) fn print_object(value: &Value, json: bool) {
@@ -14,32 +16,44 @@ pub(super) fn print_object(value: &Value, json: bool) {
     }
 }
 
-/// Prints rows, as a JSON array or as columns with a heading.
-pub(super) fn print_rows(rows: &[Value], columns: &[&str], json: bool) {
-    if json {
-        outln!("{}", Value::from(rows.to_vec()));
-        return;
-    }
-    let cells: Vec<Vec<String>> =
-        rows.iter().map(|row| columns.iter().map(|column| text(&row[*column])).collect()).collect();
-    let width = |index: usize| {
-        cells.iter().map(|row| row[index].chars().count()).chain([columns[index].len()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
-    let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded: Vec<String> = cells.zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        outln!("{}", padded.join("  ").trim_end());
-    };
-    line(&mut columns.iter().copied());
-    for row in &cells {
-        line(&mut row.iter().map(String::as_str));
-    }
+/// List of rows for [`print_rows`].
+#[derive(Debug)]
+pub(super) struct RowList<'a> {
+    /// Names of one row and of several rows.
+    pub(super) nouns: [&'static str; 2],
+    /// Fields of the rows, and the headers of their columns.
+    pub(super) columns: &'a [(&'static str, &'static str)],
+    /// Sentence for an empty list.
+    pub(super) empty: &'a str,
 }
 
+/// Prints rows as a JSON array or as a table.
+pub(super) fn print_rows(rows: &[Value], list: &RowList<'_>, output: &ListArgs) {
+    if output.json {
+        outln!("{}", Value::from(rows[..rows.len().min(output.max_rows())].to_vec()));
+        return;
+    }
+    let columns: Vec<Column> = list
+        .columns
+        .iter()
+        .map(|(field, header)| match rows.iter().any(|row| row[*field].is_number()) {
+            true => Column::Number(header),
+            false => Column::Text(header),
+        })
+        .collect();
+    let mut table = Table::new(list.nouns, &columns, output.max_rows());
+    for row in rows {
+        table.add_row(list.columns.iter().map(|(field, _)| text(&row[*field])));
+    }
+    table.print(list.empty);
+}
+
+/// Value as text; a time has minutes.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => DateTime::parse_from_rfc3339(text)
+            .map_or_else(|_| text.clone(), |time| time.to_utc().format("%Y-%m-%d %H:%M").to_string()),
         other => other.to_string(),
     }
 }

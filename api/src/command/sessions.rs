@@ -2,9 +2,10 @@
 
 use clap::Args;
 use serde_json::json;
+use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
-use super::output;
+use super::output::{self, RowList};
 use crate::account::{AccountActor, accounts, parse_email, sessions};
 use crate::auth::ids::SessionId;
 
@@ -19,9 +20,8 @@ pub struct SessionArguments {
     /// End all sessions
     #[arg(long)]
     end_all: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: ListArgs,
 }
 
 /// Ends the selected sessions, then lists the remaining ones.
@@ -37,6 +37,17 @@ pub(super) async fn run_sessions(client: &mut Client, arguments: &SessionArgumen
     let account = accounts::find_account(client, &email).await?;
     let left = sessions::list_sessions(client, account.id).await?;
     let rows: Vec<_> = left.iter().map(|session| json!(session)).collect();
-    output::print_rows(&rows, &["id", "address", "created_at", "seen_at", "agent"], arguments.json);
+    let list = RowList {
+        nouns: ["session", "sessions"],
+        columns: &[
+            ("id", "id"),
+            ("address", "address"),
+            ("created_at", "begun (UTC)"),
+            ("seen_at", "seen (UTC)"),
+            ("agent", "browser"),
+        ],
+        empty: "no sessions: the holder is not signed in to the dashboard",
+    };
+    output::print_rows(&rows, &list, &arguments.output);
     Ok(())
 }

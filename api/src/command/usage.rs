@@ -4,9 +4,10 @@ use chrono::{TimeDelta, Utc};
 use clap::Args;
 use serde_json::json;
 use store::db::DatabaseSettings;
+use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
-use super::output;
+use super::output::{self, RowList};
 use super::owner_connection::connect_as_owner;
 use crate::account::statistics::count_by_endpoint;
 use crate::account::usage::find_usage;
@@ -21,9 +22,8 @@ pub struct UsageArguments {
     /// Number of days whose calls are listed by endpoint and key, instead of the usage of the limits
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=400))]
     calls: Option<i64>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: ListArgs,
 }
 
 /// Runs `api usage`.
@@ -31,7 +31,7 @@ pub async fn run_usage(arguments: UsageArguments, database: &DatabaseSettings) -
     let email = parse_email(&arguments.email)?;
     let client = connect_as_owner(database).await?;
     if let Some(days) = arguments.calls {
-        return calls(&client, &email, days, arguments.json).await;
+        return calls(&client, &email, days, &arguments.output).await;
     }
     let used = find_usage(&client, &email).await?;
     let object = json!({
@@ -46,15 +46,28 @@ pub async fn run_usage(arguments: UsageArguments, database: &DatabaseSettings) -
         "burst": used.burst,
         "available_now": used.available_now,
     });
-    output::print_object(&object, arguments.json);
+    output::print_object(&object, arguments.output.json);
     Ok(())
 }
 
-async fn calls(client: &Client, email: &str, days: i64, json: bool) -> anyhow::Result<()> {
+async fn calls(client: &Client, email: &str, days: i64, output: &ListArgs) -> anyhow::Result<()> {
     let account = accounts::find_account(client, email).await?;
     let since = Utc::now().date_naive() - TimeDelta::days(days - 1);
     let rows = count_by_endpoint(client, account.id, since).await?;
     let rows: Vec<_> = rows.iter().map(|row| json!(row)).collect();
-    output::print_rows(&rows, &["endpoint", "key", "last_four", "calls", "answered", "last_at"], json);
+    let empty = format!("no calls: no key of this account was used in the last {days} days");
+    let list = RowList {
+        nouns: ["endpoint and key", "endpoints and keys"],
+        columns: &[
+            ("endpoint", "endpoint"),
+            ("key", "key"),
+            ("last_four", "ends in"),
+            ("calls", "calls"),
+            ("answered", "answered"),
+            ("last_at", "last (UTC)"),
+        ],
+        empty: &empty,
+    };
+    output::print_rows(&rows, &list, output);
     Ok(())
 }

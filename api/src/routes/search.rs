@@ -48,6 +48,9 @@ const PAGING: PageOptions = PageOptions {
 };
 /// Minimum similarity of names that match, in thousandths.
 const ALIKE: u32 = 350;
+/// Scores of a word with one typing error and with two, in thousandths: below a found part of a name.
+const ONE_ERROR: u32 = 520;
+const TWO_ERRORS: u32 = 460;
 
 text_enum! {
     /// Kind of match.
@@ -171,9 +174,24 @@ impl SearchText {
             Some(_) if self.name.chars().count() >= 3 => Some((550, Match::Name)),
             _ => {
                 let likeness = trigram_similarity(&self.trigrams, &known.trigrams);
-                (likeness >= ALIKE).then_some((likeness / 2, Match::NameFuzzy))
+                let likeness = (likeness >= ALIKE).then_some(likeness / 2);
+                likeness.max(self.score_mistyped_word(&known.name)).map(|score| (score, Match::NameFuzzy))
             }
         }
+    }
+
+    /// Score of a name with a word that differs from the text by a typing error or two.
+    fn score_mistyped_word(&self, name: &str) -> Option<u32> {
+        let length = self.name.chars().count();
+        let most = match length {
+            4..=7 => 1,
+            8..=20 => 2,
+            _ => return None,
+        };
+        let words = name.split(|c: char| !c.is_alphanumeric());
+        let similar = words.filter(|word| word.chars().count().abs_diff(length) <= most);
+        let errors = similar.map(|word| strsim::levenshtein(word, &self.name)).min()?;
+        (errors <= most).then_some(if errors == 1 { ONE_ERROR } else { TWO_ERRORS })
     }
 }
 
@@ -275,6 +293,21 @@ mod tests {
     }
 
     #[test]
+    fn a_mistyped_word_is_nearer_than_a_similar_beginning() {
+        let text = SearchText::of("coka");
+        let score = |name: &str| {
+            let names = SearchNames {
+                isin: None,
+                former_symbols: Vec::new(),
+                trigrams: trigrams(name),
+                name: name.to_owned(),
+            };
+            text.score("X", &names).map(|(score, _)| score)
+        };
+        assert_eq!((score("coca-cola co"), score("cosan")), (Some(ONE_ERROR), Some(200)));
+    }
+
+    #[test]
     fn securities_are_found_by_what_people_type() {
         check("brk-b", "BRK.B", "Berkshire Hathaway", Some(Match::Symbol));
         check("us1912161007", "KO", "Coca-Cola Co", Some(Match::Isin));
@@ -283,6 +316,7 @@ mod tests {
         check("cola", "KO", "Coca-Cola Co", Some(Match::Name));
         check("berkshir hathawy", "BRK.B", "Berkshire Hathaway Inc", Some(Match::NameFuzzy));
         check("zzz", "KO", "Coca-Cola Co", None);
+        check("coka", "KO", "Coca-Cola Co", Some(Match::NameFuzzy));
         check("Ä;", "KO", "Coca-Cola Co", None);
     }
 }
