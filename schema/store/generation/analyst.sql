@@ -24,6 +24,49 @@ create view factors as
   from factors f
   cross join lateral json_array_elements(f.factors) a;
 
+comment on view version is 'state of this generation: one row';
+comment on column version.one is 'always true: the view has one row';
+comment on column version.generation is 'number of the generation';
+comment on column version.sequence is 'last message of the log that the tables contain';
+comment on column version.as_of is 'market date of all figures: the newest session of the log';
+comment on column version.benchmark is 'security whose returns are the benchmark of beta';
+comment on column version.method_version is 'version of the rules that derived the tables';
+comment on column version.policy is 'source policy of the tables; an empty list: the newest source wins';
+comment on column version.position is 'position of the newest change; it rises with every derivation';
+comment on view symbols is 'every symbol that a security has or had';
+comment on column symbols.symbol is 'current or former symbol';
+comment on column symbols.canonical is 'symbol of the security in the other views';
+comment on view stocks is 'one row per security, with its headline figures';
+comment on view quotes is 'latest close of each security, with averages and the range of a year';
+comment on view fundamentals is 'newest fundamentals of each security';
+comment on view metrics is 'dividend metrics of each security';
+comment on view dividends is 'paid, declared and projected dividends';
+comment on view splits is 'splits and price-only actions';
+comment on view quarantine is 'rows that no figure uses, with the reason';
+comment on view etfs is 'one row per fund, with its headline figures';
+comment on view holdings is 'positions of funds, one snapshot per date';
+comment on view sectors is 'one row per sector, with counts and averages';
+comment on column prices.symbol is 'canonical symbol';
+comment on column prices.year is 'year of the session';
+comment on column prices.date is 'session';
+comment on column prices.open is 'open as traded, not adjusted; null if the source has only a close';
+comment on column prices.high is 'high as traded, not adjusted';
+comment on column prices.low is 'low as traded, not adjusted';
+comment on column prices.close is 'close as traded, not adjusted';
+comment on column prices.volume is 'shares traded';
+comment on column prices.vwap is 'volume-weighted average price';
+comment on column prices.trade_count is 'number of trades';
+comment on view factors is 'price adjustment of each ex-date; multiply earlier prices by split_from / split_to, price_only_from / price_only_to and dividend_factor';
+comment on column factors.symbol is 'canonical symbol';
+comment on column factors.ex_date is 'ex-date: first session that trades without the distribution';
+comment on column factors.split_from is 'shares before the split; 1 without a split';
+comment on column factors.split_to is 'shares after the split; 1 without a split';
+comment on column factors.dividend_factor is 'multiplier of earlier prices for the cash; 1 without cash';
+comment on column factors.dividend is 'cash per share on the share basis of the day, specials included; 0 without cash';
+comment on column factors.value is 'cash and spin-off value per share, reinvested by total return; null if paid in another currency than the prices';
+comment on column factors.price_only_from is 'numerator of price-only actions: earlier prices are multiplied by from / to, volumes stay; 1 without one';
+comment on column factors.price_only_to is 'denominator of price-only actions; 1 without one';
+
 do $$
 begin
   -- Its functions are looked up in the generation's schema; its tables stay closed.

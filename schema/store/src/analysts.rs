@@ -1,12 +1,13 @@
 //! SQL views for the role `dds_analyst`. Each generation has one schema of views.
 
-use codec::bars::UNPACK_SQL;
+use market::row::{self, TableRow};
 use tokio_postgres::GenericClient;
 
 use crate::error::DbError;
 use crate::ids::GenerationId;
 
 const ANALYST: &str = include_str!("../generation/analyst.sql");
+const VIEW_COLUMNS: &str = include_str!("../queries/view_columns.sql");
 const POINT: &str = "select control.point_analysts()";
 
 /// Name of the schema with a generation's views.
@@ -28,11 +29,48 @@ pub(crate) async fn create_analyst_views(
     client.batch_execute(&format!("create schema {views}")).await?;
     client.execute(enter, &[&format!("{views}, {schema}")]).await?;
     client.batch_execute(ANALYST).await?;
+    describe_views(client, id).await?;
     client.execute(enter, &[&schema]).await?;
     Ok(())
 }
 
-/// Sets the served generation for new sessions of analysts. Must be called after every change of the served generation.
+/// Sets the comments of the views' columns to the descriptions of the OpenAPI document. `analyst.sql` describes the other
+/// columns.
+pub(crate) async fn describe_views(client: &impl GenericClient, id: i32) -> Result<(), DbError> {
+    let described = described_columns();
+    let mut comments = String::new();
+    for row in client.query(VIEW_COLUMNS, &[&analyst_schema(id)]).await? {
+        let (view, column): (String, String) = (row.try_get("view")?, row.try_get("column")?);
+        let text = described.iter().find(|one| one.0 == view && one.1 == column).map(|one| &one.2);
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            let (schema, text) = (analyst_schema(id), text.replace('\'', "''"));
+            comments.push_str(&format!("comment on column {schema}.{view}.\"{column}\" is '{text}';\n"));
+        }
+    }
+    Ok(client.batch_execute(&comments).await?)
+}
+
+/// Views that are rows of the API: view, column, description.
+fn described_columns() -> Vec<(&'static str, &'static str, String)> {
+    let views = [
+        ("stocks", row::Stock::descriptions()),
+        ("quotes", row::Quote::descriptions()),
+        ("fundamentals", row::FundamentalsRow::descriptions()),
+        ("metrics", row::Metrics::descriptions()),
+        ("dividends", row::DividendRow::descriptions()),
+        ("splits", row::SplitRow::descriptions()),
+        ("quarantine", row::Quarantined::descriptions()),
+        ("etfs", row::EtfRow::descriptions()),
+        ("holdings", row::HoldingRow::descriptions()),
+        ("sectors", row::SectorRow::descriptions()),
+    ];
+    let columns = views.into_iter().flat_map(|(view, columns)| {
+        columns.into_iter().map(move |(column, description)| (view, column, description))
+    });
+    columns.collect()
+}
+
+/// Points new sessions of analysts to the served generation. Call it after every change of the served generation.
 pub async fn point_analysts(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.execute(POINT, &[]).await?;
     Ok(())

@@ -42,6 +42,7 @@ const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
 const READ_INDEXES: &str = include_str!("../generation/read_indexes.sql");
 const RECORDS: &str = include_str!("../generation/records.sql");
 const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
+const GENERATIONS_VIEW_COMMENTS: &str = include_str!("../queries/generations_view_comments.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
 /// Connection settings of one role. They come from the role's own URL, or from the owner's URL with the name of the
@@ -52,6 +53,8 @@ pub fn role_config(
     role: &str,
     variable: &'static str,
 ) -> Result<Config, DbError> {
+    let own_url = own_url.filter(|url| !url.is_empty());
+    let owner_url = owner_url.filter(|url| !url.is_empty());
     let url = own_url.or(owner_url).ok_or(DbError::NotConfigured { variable })?;
     let mut config = Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source })?;
     if own_url.is_none() {
@@ -84,7 +87,8 @@ pub fn replicas_config(urls: &[String], variable: &'static str) -> Result<Config
 
 /// Connection settings of the owner.
 pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
-    let url = settings.database_url.as_deref().ok_or(DbError::NotConfigured { variable: "DATABASE_URL" })?;
+    let url = settings.database_url.as_deref().filter(|url| !url.is_empty());
+    let url = url.ok_or(DbError::NotConfigured { variable: "DATABASE_URL" })?;
     let config =
         Config::from_str(url).map_err(|source| DbError::BadUrl { variable: "DATABASE_URL", source })?;
     Ok(with_timeouts(config, "dds_owner"))
@@ -116,14 +120,10 @@ pub async fn watch_server(config: &Config) -> DbError {
 /// # Errors
 /// [`DbError::Unanswered`] if no host completes the sign-in in time.
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
-    let place =
-        || format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""));
-    let hosts = u32::try_from(config.get_hosts().len()).unwrap_or(1).max(1);
-    let limit = CONNECT_TIMEOUT * hosts + SIGN_IN_TIMEOUT;
-    let connected = tokio::time::timeout(limit, config.connect(tls::tls_connector(config)?)).await;
-    let (client, connection) = connected
-        .map_err(|_| DbError::Unanswered { place: place(), seconds: limit.as_secs() })?
-        .map_err(|source| DbError::Unreachable { place: place(), source })?;
+    let (client, connection) = config
+        .connect(tls::tls_connector(config)?)
+        .await
+        .map_err(|source| DbError::Unreachable { place: describe_place(config), source })?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::warn!(error = %error_chain(&error), "postgres connection ended");
@@ -132,8 +132,20 @@ pub async fn connect(config: &Config) -> Result<Client, DbError> {
     Ok(client)
 }
 
-/// Migrates the database to the newest schema, and creates the first generation if there is none. A second call changes
-/// nothing.
+/// Servers and database of a connection, as in its URL: `127.0.0.1:5432/dividends`.
+fn describe_place(config: &Config) -> String {
+    let ports = config.get_ports();
+    let servers = config.get_hosts().iter().enumerate().map(|(index, host)| {
+        let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
+        match host {
+            Host::Tcp(name) => format!("{name}:{port}"),
+            Host::Unix(folder) => format!("{}:{port}", folder.display()),
+        }
+    });
+    format!("{}/{}", servers.collect::<Vec<_>>().join(","), config.get_dbname().unwrap_or_default())
+}
+
+/// Migrates the database to the newest schema, and creates the first generation if none exists. Idempotent.
 pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> Result<(), DbError> {
     let mut client = connect(config).await?;
     // Only one process migrates at a time.
@@ -141,8 +153,12 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     refuse_newer_schema(&client).await?;
     Runner::new(&schema::migrations()?).run_async(&mut client).await?;
     grant_database(&client).await?;
-    let first = client.query_opt("select 1 from control.generations limit 1", &[]).await?;
-    if first.is_none() {
+    client.batch_execute(GENERATIONS_VIEW_COMMENTS).await?;
+    let generations = client.query("select id from control.generations", &[]).await?;
+    for row in &generations {
+        analysts::describe_views(&client, row.try_get("id")?).await?;
+    }
+    if generations.is_empty() {
         let transaction = client.transaction().await?;
         transaction.batch_execute("set local role dds_projector").await?;
         create_fact_set(&transaction, "facts").await?;
@@ -223,6 +239,16 @@ mod tests {
         assert_eq!((config.get_hosts().len(), config.get_ports()), (2, &[1, 5432][..]));
         assert_eq!((config.get_user(), config.get_dbname()), (Some("reader"), Some("d")));
         assert!(replicas_config(&[], "DATABASE_READ_URLS").is_err());
+    }
+
+    #[test]
+    fn a_place_is_that_of_the_url() {
+        let place = |url| describe_place(&Config::from_str(url).unwrap());
+        assert_eq!(place("postgres://user:secret@one:1/dividends"), "one:1/dividends");
+        assert_eq!(
+            place("postgres://one,two:2/d?host=/run/postgresql"),
+            "one:5432,two:2,/run/postgresql:5432/d"
+        );
     }
 
     /// Columns of a table in the generation's DDL, in order.

@@ -33,4 +33,4 @@ pub use stock::{
     Company, Coverage, Identifiers, LastDividend, Pricing, ScreenerFigures, Stock, StockDividends,
     StockFigures, StockRow,
 };
-pub use table::{ColumnReader, TableRow, count_columns, join_columns};
+pub use table::{ColumnReader, TableRow, count_columns, describe_properties, join_columns};

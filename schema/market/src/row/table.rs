@@ -20,6 +20,23 @@ pub trait TableRow: Sized {
     fn from_columns<C: ColumnReader>(columns: &C) -> Result<Self, C::Error>;
     /// Values in field order, for binary COPY.
     fn values(&self) -> Vec<&(dyn ToSql + Sync)>;
+    /// Columns with their descriptions in the OpenAPI document, in field order.
+    fn descriptions() -> Vec<(&'static str, String)>;
+}
+
+/// Descriptions of some properties of a schema.
+pub fn describe_properties<T: utoipa::PartialSchema>(
+    properties: &[&'static str],
+) -> Vec<(&'static str, String)> {
+    let schema = serde_json::to_value(T::schema()).unwrap_or_default();
+    // A row with parts has its own properties in one of several objects.
+    let objects: Vec<&serde_json::Value> =
+        std::iter::once(&schema).chain(schema["allOf"].as_array().into_iter().flatten()).collect();
+    let describe = |name: &str| {
+        let text = objects.iter().find_map(|object| object["properties"][name]["description"].as_str());
+        text.unwrap_or_default().replace('\n', " ")
+    };
+    properties.iter().map(|name| (*name, describe(name))).collect()
 }
 
 /// Declares a row struct. A keyword is written raw (`r#type`), and its column and JSON key have no prefix. If the row
@@ -61,6 +78,13 @@ macro_rules! table_row {
                 let own: [&(dyn postgres_types::ToSql + Sync); _] = [$(&self.$field),*];
                 values.extend(own);
                 values
+            }
+            fn descriptions() -> Vec<(&'static str, String)> {
+                let parts: Vec<Vec<(&'static str, String)>> = vec![
+                    $(<$row as $crate::row::TableRow>::descriptions(),)*
+                    $crate::row::describe_properties::<Self>(&[$($column),*]),
+                ];
+                parts.concat()
             }
         }
 
