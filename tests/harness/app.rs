@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
+use event_log::stream::StreamSettings;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSqlOwned, ToSql};
 
@@ -221,6 +222,18 @@ impl TestApp {
         let client = self.servers.postgres.connect(&self.database).await?;
         let row = client.query_one(query, &[]).await.with_context(|| query.to_owned())?;
         Ok(row.try_get(0)?)
+    }
+
+    /// Creates its stream without messages, as a first load does.
+    pub async fn create_stream(&self) -> Result<()> {
+        let settings = StreamSettings {
+            nats_url: self.endpoints.nats_url.clone(),
+            nats_stream: self.endpoints.stream.clone(),
+            nats_subject_prefix: self.endpoints.subject_prefix.clone(),
+            nats_replicas: 1,
+        };
+        settings.open(&settings.connect("tests").await?).await?;
+        Ok(())
     }
 
     /// A client to this app's NATS server.

@@ -1,5 +1,6 @@
 //! The program `stack` as a user runs it, and shells that evaluated its `env`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -30,8 +31,9 @@ pub struct StackProcess {
 }
 
 impl StackProcess {
-    /// Starts a stack with the demo market's tickers on a smaller market, and waits for its line `ready:`.
-    pub async fn start() -> Result<StackProcess> {
+    /// Starts a stack with the demo market's tickers on a smaller market and further files, and waits for its line
+    /// `ready:`.
+    pub async fn start(files: &[(&str, &str)]) -> Result<StackProcess> {
         let binaries = Binaries::shared().await?;
         let program = binaries.path(Program::Ingest).with_file_name("stack");
         ensure!(program.is_file(), "cannot start the stack: no program at {}", program.display());
@@ -52,6 +54,9 @@ impl StackProcess {
             ])
             .arg(&market);
         output(generate).await?.success()?;
+        for (name, text) in files {
+            fs::write(market.join(name), text)?;
+        }
 
         let mut command = in_private_environment(&program, &folder);
         command.args(["--source", "demo"]).arg(&market);
@@ -65,6 +70,11 @@ impl StackProcess {
         });
         ready.await??;
         Ok(StackProcess { program, folder, daemon })
+    }
+
+    /// Output of the stack so far.
+    pub fn log(&self) -> String {
+        self.daemon.log()
     }
 
     /// Working folder of the shells.

@@ -109,6 +109,41 @@ async fn plain_columns_are_what_is_served() -> Result<()> {
     Ok(())
 }
 
+/// psql shows the comments with `\\d+`, and tools for SQL show them beside the columns.
+#[tokio::test]
+async fn every_view_and_column_has_the_words_of_the_api_document() -> Result<()> {
+    let app = market().await?;
+    let analyst = session(&app).await?;
+    let query = "select format('%I.%I', n.nspname, c.relname), a.attname::text, col_description(c.oid, a.attnum),
+            obj_description(c.oid, 'pg_class')
+        from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
+        where n.nspname in ('analyst', 'analyst_g1') and c.relkind = 'v' and a.attnum > 0";
+    let mut columns = BTreeMap::new();
+    for row in analyst.query(query, &[]).await? {
+        let (view, column): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+        let (of_column, of_view): (Option<String>, Option<String>) = (row.try_get(2)?, row.try_get(3)?);
+        ensure!(of_view.is_some_and(|text| !text.is_empty()), "{view} has no comment");
+        columns.insert(
+            format!("{view}.{column}"),
+            of_column.with_context(|| format!("{view}.{column} has no comment"))?,
+        );
+    }
+    ensure!(columns.len() > 250, "only {} columns", columns.len());
+    let document: Value = serde_json::from_str(include_str!("../../api/openapi.json"))?;
+    for (view, schema) in
+        [("metrics", "Metrics"), ("dividends", "DividendRow"), ("quotes", "Quote"), ("splits", "SplitRow")]
+    {
+        let properties =
+            document["components"]["schemas"][schema]["properties"].as_object().context("properties")?;
+        for (name, property) in properties {
+            let Some(comment) = columns.get(&format!("analyst_g1.{view}.{name}")) else { continue };
+            let described = property["description"].as_str().unwrap_or_default().replace('\n', " ");
+            ensure!(*comment == described, "{view}.{name}: {comment:?}, but the document has {described:?}");
+        }
+    }
+    Ok(())
+}
+
 /// Two years of sessions with a price for everything, a close alone now and then, weeks without any and a Saturday.
 fn long_history() -> String {
     let first = chrono::NaiveDate::from_ymd_opt(2023, 1, 2).expect("a day");

@@ -59,7 +59,11 @@ async fn every_command_line_of_readme_and_docs_runs_on_a_fresh_stack() -> Result
         .filter_map(|(name, requirement)| optional_program(name, requirement).is_none().then_some(name))
         .collect();
 
-    let stack = StackProcess::start().await?;
+    let stack = StackProcess::start(&[("notes.csv", "a,b\n1,2\n")]).await?;
+    let log = stack.log();
+    for text in ["some of the feeds are not loaded:", "/notes.csv: ", "ingest load FILE --source demo"] {
+        ensure!(log.contains(text), "no {text} in {log}");
+    }
     fs::write(stack.folder().join("dividends.csv"), DIVIDENDS)?;
     let mut background = Vec::new();
     let mut failures = Vec::new();

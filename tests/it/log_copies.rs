@@ -32,7 +32,7 @@ pub(crate) async fn messages(app: &TestApp) -> Result<Vec<(String, async_nats::H
 
 /// Makes `to`'s log of `from`'s messages, without those of some positions.
 async fn copy_without(from: &TestApp, to: &TestApp, lost: &[usize]) -> Result<()> {
-    to.ingest(&["runs"]).await?.success()?;
+    to.create_stream().await?;
     let context = jetstream::new(to.nats().await?);
     for (index, (kind, headers, payload)) in messages(from).await?.into_iter().enumerate() {
         if !lost.contains(&index) {

@@ -18,7 +18,7 @@ async fn config(app: &TestApp) -> Result<stream::Config> {
 
 /// Replaces an app's empty stream with a compressed one, as earlier programs created it.
 async fn compress(app: &TestApp) -> Result<()> {
-    app.ingest(&["runs"]).await?.success()?;
+    app.create_stream().await?;
     let old = stream::Config { compression: Some(stream::Compression::S2), ..config(app).await? };
     app.servers().nats.delete_stream(&old.name).await?;
     jetstream::new(app.nats().await?).create_stream(old).await?;

@@ -69,6 +69,7 @@ mod servers;
 mod slow_clients;
 mod slow_nats;
 mod store_outage;
+mod transcripts;
 mod undo;
 mod unknown_dividends;
 mod upgrade;

@@ -1,6 +1,7 @@
 //! Progress display while the stack starts: one line per step, with the time since the start.
 
 use std::fmt;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -29,20 +30,33 @@ impl Progress {
 
     /// Runs one step to its end, showing now and then the last thing it said.
     pub(super) async fn step(&self, what: &str, command: Command, log: &Path) -> Result<()> {
+        self.step_with_findings(what, command, log, 0).await?;
+        Ok(())
+    }
+
+    /// Runs one step that may also end with the exit code `findings`. Returns its output in that case.
+    pub(super) async fn step_with_findings(
+        &self,
+        what: &str,
+        command: Command,
+        log: &Path,
+        findings: i32,
+    ) -> Result<Option<String>> {
         self.say(format_args!("{what}"));
+        let earlier = fs::metadata(log).map_or(0, |metadata| metadata.len() as usize);
         let mut child = Daemon::start(what, command, log)?;
         let mut beat = Instant::now();
         loop {
             if let Some(status) = child.exit_status()? {
-                if status.success() {
-                    return Ok(());
+                match exit_code(status) {
+                    0 => return Ok(None),
+                    code if code == findings => {
+                        return Ok(Some(child.log().get(earlier..).unwrap_or_default().to_owned()));
+                    }
+                    code => {
+                        bail!("{what}: exit code {code}; {} ends:\n{}", log.display(), child.log_tail(20))
+                    }
                 }
-                bail!(
-                    "{what}: exit code {}; {} ends:\n{}",
-                    exit_code(status),
-                    log.display(),
-                    child.log_tail(20)
-                );
             }
             if beat.elapsed() >= HEARTBEAT {
                 beat = Instant::now();

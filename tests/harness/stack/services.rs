@@ -1,7 +1,7 @@
 //! The service's programs as the stack runs them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -20,6 +20,11 @@ use crate::servers::Servers;
 
 /// The demo market: large enough to look like one, small enough to be there in a minute.
 const DEMO: [&str; 7] = ["--symbols", "300", "--years", "30", "--seed", "7", "--familiar-tickers"];
+
+/// Exit code of a load without some files or rows.
+const SOME_REFUSED: i32 = 1;
+/// Beginnings of the lines of a load's summary about rows that are not loaded.
+const REFUSALS: [&str; 3] = ["refused ", "rejected: ", "open rejects "];
 
 #[derive(Debug)]
 pub(super) struct Services<'a> {
@@ -60,8 +65,26 @@ impl<'a> Services<'a> {
         plan.begun(self.folder)?;
         let mut command = self.command(Program::Ingest);
         command.arg("load").args(&paths).args(["--source", source]);
-        self.progress.step("loading the feeds into the log", command, &self.folder.log("load")).await?;
+        let log = self.folder.log("load");
+        let what = "loading the feeds into the log";
+        let refusals = self.progress.step_with_findings(what, command, &log, SOME_REFUSED).await?;
+        if let Some(summary) = refusals {
+            self.say_refusals(&summary, source, &log);
+        }
         plan.done(self.folder)
+    }
+
+    /// Says which files and rows of the feeds are not loaded, and how to load them.
+    fn say_refusals(&self, summary: &str, source: &str, log: &Path) {
+        self.progress.say(format_args!("some of the feeds are not loaded:"));
+        for line in summary.lines().filter(|line| REFUSALS.iter().any(|start| line.starts_with(start))) {
+            self.progress.say(format_args!("  {line}"));
+        }
+        self.progress.say(format_args!(
+            "the rest is loaded; correct the files, then run `ingest load FILE --source {source}` with the variables of `{} env` ({} has the whole report)",
+            super::report::program_name(),
+            log.display()
+        ));
     }
 
     pub(super) async fn catch_up(&self) -> Result<()> {
