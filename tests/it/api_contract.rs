@@ -19,6 +19,7 @@ pub(crate) fn needed(path: &str) -> &'static str {
     match path {
         "/v1/search" => "q=cola",
         "/v1/compare" | "/v1/dividends/history" => "symbols=COLA",
+        "/v1/portfolio/income" => "holdings=COLA:10",
         path if path.starts_with("/v1/bulk/") => "symbols=COLA",
         _ => "",
     }
@@ -40,7 +41,7 @@ async fn the_document_tells_the_truth_about_parameters_and_fields() -> Result<()
     let world = World::start().await?;
     let document = document(&world).await?;
     assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")));
-    assert_eq!(paths(&document).len(), 30, "{:?}", paths(&document));
+    assert_eq!(paths(&document).len(), 31, "{:?}", paths(&document));
     for path in paths(&document) {
         let operation = &document["paths"][&path]["get"];
         let parameters = operation["parameters"].as_array().into_iter().flatten();

@@ -37,6 +37,7 @@ const TIERS: &[(&str, &str)] = &[
     ("/v1/compare", "free"),
     ("/v1/sectors", "free"),
     ("/v1/sectors/{sector}", "free"),
+    ("/v1/portfolio/income", "free"),
     ("/v1/bulk/quotes", "professional"),
     ("/v1/bulk/metrics", "professional"),
     ("/v1/bulk/dividends", "professional"),
@@ -75,6 +76,7 @@ fn example_request(path: &str) -> String {
         "/v1/dividends/history" => "symbols=SILABA&limit=2",
         "/v1/bulk/dividends" => "symbols=SILABA,NOPE&per_symbol=2",
         "/v1/bulk/quotes" | "/v1/bulk/metrics" => "symbols=SILABA,NOPE",
+        "/v1/portfolio/income" => "holdings=SILABA:120:5000,NOPE:1",
         "/v1/screener/dividend-growth" => "min_growth_5y=5&limit=2",
         "/v1/sectors/{sector}" => "limit=1",
         "/v1/dividends/calendar" | "/v1/dividends/payment-dates" | "/v1/dividends/ex-dates" => {

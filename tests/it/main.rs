@@ -52,6 +52,7 @@ mod metrics;
 mod mixed_folders;
 mod poison_messages;
 mod policies;
+mod portfolio_income;
 mod process_kills;
 mod pull;
 mod quarantine;

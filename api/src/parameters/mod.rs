@@ -7,6 +7,7 @@ pub(crate) mod cursor;
 mod date_range;
 mod facet_filter;
 pub(crate) mod facets;
+mod holdings;
 mod keyset;
 mod number;
 mod openapi_parameters;
@@ -24,6 +25,7 @@ mod validation_error;
 
 pub(crate) use date_range::{DateRange, OTHER_DATE_PARAMETERS, OtherDateRanges};
 pub(crate) use facet_filter::is_among;
+pub(crate) use holdings::{Holding, HoldingList};
 pub(crate) use keyset::{SortValue, Sortable};
 pub(crate) use number::Bounds;
 pub(crate) use openapi_parameters::DocumentedParameters;

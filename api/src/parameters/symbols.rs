@@ -52,6 +52,22 @@ pub(crate) struct ListedSymbol {
     pub(crate) candidates: Vec<String>,
 }
 
+impl ListedSymbol {
+    /// Parses one item of a list; `None` if it is not 1 to [`LONGEST`] printable ASCII characters.
+    pub(super) fn parse(item: &str) -> Option<Self> {
+        let is_item =
+            !item.is_empty() && item.len() <= LONGEST && item.bytes().all(|b| matches!(b, b' '..=b'~'));
+        let candidates = || Symbol::parse(item).ok().as_ref().map(spellings).unwrap_or_default();
+        is_item.then(|| Self { text: item.to_owned(), candidates: candidates() })
+    }
+
+    /// True if both items name the same symbol.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.text.eq_ignore_ascii_case(&other.text)
+            || (!self.candidates.is_empty() && self.candidates == other.candidates)
+    }
+}
+
 /// Comma-separated list of distinct symbols.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SymbolList(pub(crate) Vec<ListedSymbol>);
@@ -86,21 +102,16 @@ impl ParameterReader<'_> {
         let text = self.read_value("symbols", schema)?;
         let mut list: Vec<ListedSymbol> = Vec::new();
         for item in text.split(',').map(str::trim) {
-            if item.is_empty() || item.len() > LONGEST || !item.bytes().all(|b| matches!(b, b' '..=b'~')) {
+            let Some(symbol) = ListedSymbol::parse(item) else {
                 self.add_error(
                     "symbols",
                     format!("has an item that is not 1 to {LONGEST} ASCII characters"),
                     None,
                 );
                 return None;
-            }
-            let candidates = Symbol::parse(item).ok().as_ref().map(spellings).unwrap_or_default();
-            let known = |other: &ListedSymbol| {
-                other.text.eq_ignore_ascii_case(item)
-                    || (!candidates.is_empty() && other.candidates == candidates)
             };
-            if !list.iter().any(known) {
-                list.push(ListedSymbol { text: item.to_owned(), candidates });
+            if !list.iter().any(|known| known.is_same(&symbol)) {
+                list.push(symbol);
             }
         }
         if list.len() > most {

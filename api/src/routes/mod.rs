@@ -11,6 +11,7 @@ pub(crate) mod health;
 pub(crate) mod openapi_document;
 pub(crate) mod openapi_endpoint;
 mod openapi_examples;
+pub(crate) mod portfolio;
 pub(crate) mod prices;
 pub(crate) mod rules_notice;
 pub(crate) mod screeners;

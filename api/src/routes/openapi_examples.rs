@@ -17,6 +17,7 @@ use crate::parameters::ParameterError;
 const VALUES: &[(&str, &str)] = &[
     ("symbols", r#"["SPY"]"#),
     ("symbol", r#""SPY""#),
+    ("holdings", r#"["SPY:10"]"#),
     ("q", r#""fund""#),
     ("sector", r#""Utilities""#),
     ("industry", r#""Water Utilities""#),

@@ -19,8 +19,8 @@ use crate::error::ApiError;
 use crate::parameters::UnroutedParameters;
 use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
-    bulk, compare, dividends, etfs, health, openapi_document, openapi_endpoint, prices, search, sectors,
-    stocks,
+    bulk, compare, dividends, etfs, health, openapi_document, openapi_endpoint, portfolio, prices, search,
+    sectors, stocks,
 };
 use crate::{dashboard, mcp};
 
@@ -69,6 +69,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(compare::compare))
         .routes(routes!(sectors::list))
         .routes(routes!(sectors::detail))
+        .routes(routes!(portfolio::income::income))
         .routes(routes!(bulk::quotes_and_metrics::quotes))
         .routes(routes!(bulk::quotes_and_metrics::metrics))
         .routes(routes!(bulk::dividends::dividends))

@@ -1,0 +1,141 @@
+//! Holdings of a portfolio: `SYMBOL:SHARES` or `SYMBOL:SHARES:COST`, comma-separated.
+
+use rust_decimal::Decimal;
+use serde_json::json;
+
+use super::ParameterReader;
+use super::symbols::{ListedSymbol, SymbolList};
+
+/// Maximum number of holdings.
+const MOST_HOLDINGS: usize = 100;
+/// Maximum length of a holding, in characters.
+const LONGEST: usize = 64;
+/// Maximum number of shares, and maximum cost.
+const LARGEST: i64 = 1_000_000_000;
+/// Maximum decimal places of shares and cost.
+const PLACES: u32 = 6;
+/// Regular expression of a holding.
+const ITEM: &str = r"^[A-Za-z0-9^./ -]{1,24}:[0-9]{1,9}(\.[0-9]{1,6})?(:[0-9]{1,9}(\.[0-9]{1,6})?)?$";
+
+/// Shares of one security.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Holding {
+    /// Number of shares, above 0.
+    pub(crate) shares: Decimal,
+    /// Purchase cost of all shares, in the currency of the price.
+    pub(crate) cost: Option<Decimal>,
+}
+
+impl Holding {
+    /// Adds another lot of the same security. The cost is known only if every lot has one.
+    pub(crate) fn add(&mut self, lot: &Holding) {
+        self.shares += lot.shares;
+        self.cost = self.cost.zip(lot.cost).map(|(known, added)| known + added);
+    }
+}
+
+/// Holdings by symbol, in request order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HoldingList {
+    /// Distinct symbols.
+    pub(crate) symbols: SymbolList,
+    /// Holdings, one for each symbol.
+    pub(crate) holdings: Vec<Holding>,
+}
+
+impl ParameterReader<'_> {
+    /// Reads `holdings`, which is required.
+    pub(crate) fn read_holdings(&mut self) -> HoldingList {
+        let item = || json!({ "type": "string", "minLength": 3, "maxLength": LONGEST, "pattern": ITEM });
+        let schema = || json!({ "type": "array", "minItems": 1, "maxItems": MOST_HOLDINGS, "items": item() });
+        let text = self.read_value("holdings", schema);
+        self.require_given("holdings");
+        let mut list = HoldingList::default();
+        let items: Vec<&str> = text.iter().flat_map(|text| text.split(',')).map(str::trim).collect();
+        if items.len() > MOST_HOLDINGS {
+            let error = format!("has more than {MOST_HOLDINGS} holdings");
+            self.add_error("holdings", error, Some(json!({ "maximum": MOST_HOLDINGS })));
+            return list;
+        }
+        for item in items {
+            match parse(item) {
+                Ok((symbol, holding)) => list.add(symbol, &holding),
+                Err(error) => {
+                    let shown: String = item.chars().take(LONGEST).collect();
+                    self.add_error("holdings", format!("has an item {shown:?} that {error}"), None);
+                    return HoldingList::default();
+                }
+            }
+        }
+        list
+    }
+}
+
+impl HoldingList {
+    fn add(&mut self, symbol: ListedSymbol, holding: &Holding) {
+        match self.symbols.0.iter().position(|known| known.is_same(&symbol)) {
+            Some(place) => self.holdings[place].add(holding),
+            None => {
+                self.symbols.0.push(symbol);
+                self.holdings.push(holding.clone());
+            }
+        }
+    }
+}
+
+/// Parses `SYMBOL:SHARES` or `SYMBOL:SHARES:COST`.
+fn parse(item: &str) -> Result<(ListedSymbol, Holding), &'static str> {
+    let mut parts = item.split(':').map(str::trim);
+    let symbol = parts.next().and_then(ListedSymbol::parse).ok_or("has no symbol of 1 to 24 characters")?;
+    let shares = parts.next().and_then(quantity).filter(|shares| !shares.is_zero());
+    let shares = shares.ok_or("has no number of shares, such as KO:120")?;
+    let cost =
+        parts.next().map(|text| quantity(text).ok_or("has a cost that is not a number")).transpose()?;
+    if parts.next().is_some() {
+        return Err("has more than a symbol, shares and a cost");
+    }
+    Ok((symbol, Holding { shares, cost }))
+}
+
+/// Number from 0 to [`LARGEST`], with at most [`PLACES`] decimal places.
+fn quantity(text: &str) -> Option<Decimal> {
+    let is_plain = text.starts_with(|first: char| first.is_ascii_digit())
+        && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.'));
+    let number: Decimal = text.parse().ok().filter(|_| is_plain)?;
+    let number = number.normalize();
+    (number.scale() <= PLACES && number <= Decimal::from(LARGEST)).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(item: &str, expected: Option<(&str, &str, Option<&str>)>) {
+        let number = |text: &str| text.parse::<Decimal>().expect("a number");
+        let expected = expected.map(|(symbol, shares, cost)| {
+            (symbol.to_owned(), Holding { shares: number(shares), cost: cost.map(number) })
+        });
+        assert_eq!(parse(item).ok().map(|(symbol, holding)| (symbol.text, holding)), expected, "{item}");
+    }
+
+    #[test]
+    fn a_holding_is_a_symbol_with_shares_and_perhaps_a_cost() {
+        check("KO:120", Some(("KO", "120", None)));
+        check("BRK.B:1.5:640.25", Some(("BRK.B", "1.5", Some("640.25"))));
+        check("KO:120:0", Some(("KO", "120", Some("0"))));
+        for item in [
+            "KO",
+            "KO:",
+            "KO:0",
+            "KO:-1",
+            "KO:1e3",
+            ":5",
+            "KO:1:2:3",
+            "KO:1:x",
+            "KO:1.1234567",
+            "KO:1000000001",
+        ] {
+            check(item, None);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `GET /v1/portfolio/income`: income of given holdings over twelve calendar months.
+
+use axum::response::Response;
+use chrono::{Datelike, Days, Months, NaiveDate};
+use market::row::DividendRow;
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::payment::IncomePayment;
+use super::position::{HoldingIncome, IncomeGap, Position, find_positions};
+use super::totals::{IncomeMonth, IncomeTotal, months, totals};
+use crate::answer::{Access, Free, HandlerContext, RenderedBody};
+use crate::error::ApiError;
+use crate::parameters::{
+    DocumentedParameters, HoldingList, Output, ParameterReader, Parameters, ResponseFormat,
+};
+use crate::read::lookup;
+use crate::render::envelope::{ListMeta, Meta, Single};
+use crate::render::rows;
+use crate::routes::ErrorResponses;
+
+const PAYMENTS: &str = include_str!("../../../queries/portfolio/payments.sql");
+const COLUMNS: &[&str] = &["from", "until", "totals", "months", "holdings", "gaps", "payments"];
+/// Columns of CSV, which has the payments.
+const PAYMENT_COLUMNS: &[&str] = &[
+    "symbol",
+    "id",
+    "ex_date",
+    "payment_date",
+    "type",
+    "amount",
+    "currency",
+    "shares",
+    "income",
+    "amount_status",
+];
+
+/// Income of holdings over twelve calendar months, the current one included. All shares count as held throughout.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PortfolioIncome {
+    /// First day of the current month.
+    from: NaiveDate,
+    /// Last day of the eleventh month after it.
+    until: NaiveDate,
+    /// Sums by currency. Currencies are never added (R4).
+    totals: Vec<IncomeTotal>,
+    /// Sums by currency and month, twelve months for each currency.
+    months: Vec<IncomeMonth>,
+    /// Holdings in request order. Symbols of one security are one holding.
+    holdings: Vec<HoldingIncome>,
+    /// Missing income and figures.
+    gaps: Vec<IncomeGap>,
+    /// Payments behind the sums, by payment date.
+    payments: Vec<IncomePayment>,
+}
+
+/// Parameters of the income.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct IncomeParameters {
+    /// Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of all
+    /// shares. Several lots of a symbol are added.
+    #[param(value_type = String)]
+    holdings: HoldingList,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for IncomeParameters {
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        Self {
+            holdings: reader.read_holdings(),
+            output: reader.read_output_with_csv(COLUMNS, PAYMENT_COLUMNS),
+        }
+    }
+}
+
+/// Income of holdings
+///
+/// Dividends of the current and the next eleven months: confirmed if they are declared or paid, otherwise estimated
+/// from earlier payments. CSV has one row for each payment.
+#[utoipa::path(
+    get, path = "/v1/portfolio/income", tag = "Portfolio", security(("bearer" = []), ("api_key" = [])),
+    params(DocumentedParameters<IncomeParameters>),
+    responses((status = 200, description = "The income", body = Single<PortfolioIncome>), ErrorResponses)
+)]
+pub(crate) async fn income(access: Access<Free, IncomeParameters>) -> Response {
+    access.respond(render_income).await
+}
+
+async fn render_income(context: HandlerContext<IncomeParameters>) -> Result<RenderedBody, ApiError> {
+    let (asked, output) = (&context.parameters.holdings, &context.parameters.output);
+    let (from, until) = twelve_months(context.today);
+    let resolved = lookup::resolve_symbols(&context.generation, &asked.symbols).await?;
+    let mut client = context.generation.client().await?;
+    let transaction = lookup::begin_snapshot(&mut client).await?;
+    let (version, mut positions) =
+        find_positions(&context.generation, &transaction, asked, &resolved).await?;
+    let symbols: Vec<&str> = positions.iter().map(|position| position.stock.symbol.as_str()).collect();
+    let statement = transaction.prepare_cached(PAYMENTS).await?;
+    let rows = transaction.query(&statement, &[&symbols, &from, &until]).await?;
+    let mut payments = Vec::new();
+    for dividend in lookup::rows_with_symbol::<DividendRow>(&rows)? {
+        let position = positions.iter_mut().find(|position| position.stock.symbol == dividend.symbol);
+        if let Some(position) = position.filter(|position| position.has_currency(&dividend.currency)) {
+            payments.extend(IncomePayment::of(position, dividend));
+        }
+    }
+    if output.format == ResponseFormat::Csv {
+        let meta = ListMeta::new(&version, payments.len(), 0, None);
+        let body = rows::render_list(output, &payments, &meta)?;
+        return Ok(RenderedBody { body, version, next_cursor: None });
+    }
+    let unknown = asked.symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
+    let mut gaps: Vec<IncomeGap> = unknown.map(|(symbol, _)| IncomeGap::unknown(&symbol.text)).collect();
+    gaps.extend(positions.iter().flat_map(Position::gaps));
+    let answer = PortfolioIncome {
+        from,
+        until,
+        totals: totals(&positions, &payments),
+        months: months(from, &payments),
+        holdings: positions.into_iter().map(HoldingIncome::from).collect(),
+        gaps,
+        payments,
+    };
+    let body = rows::render_single(output, &answer, &Meta::new(&version))?;
+    Ok(RenderedBody { body, version, next_cursor: None })
+}
+
+/// First day of the current month, and last day of the eleventh month after it.
+fn twelve_months(today: NaiveDate) -> (NaiveDate, NaiveDate) {
+    let from = today.with_day(1).unwrap_or(today);
+    let until = from.checked_add_months(Months::new(12)).and_then(|end| end.checked_sub_days(Days::new(1)));
+    (from, until.unwrap_or(today))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_twelve_whole_months() {
+        let day = |text: &str| text.parse::<NaiveDate>().expect("a date");
+        for (today, from, until) in [
+            ("2024-06-17", "2024-06-01", "2025-05-31"),
+            ("2024-03-31", "2024-03-01", "2025-02-28"),
+            ("2025-01-01", "2025-01-01", "2025-12-31"),
+        ] {
+            assert_eq!(twelve_months(day(today)), (day(from), day(until)), "{today}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Payment of one dividend to one holding.
+
+use chrono::NaiveDate;
+use market::decimal::ExactDecimal;
+use market::event::DividendType;
+use market::row::{AmountStatus, DividendRow};
+use rust_decimal::Decimal;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::position::Position;
+
+/// Payment of one dividend to one holding.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct IncomePayment {
+    /// Canonical ticker.
+    symbol: String,
+    /// Id of the dividend record; null for an estimate.
+    id: Option<String>,
+    /// First day on which a buyer does not receive it.
+    ex_date: NaiveDate,
+    /// Payment date; an estimate for an estimated payment.
+    pub(super) payment_date: NaiveDate,
+    /// Type as declared.
+    #[serde(rename = "type")]
+    r#type: DividendType,
+    /// Amount per share, on today's share basis.
+    amount: ExactDecimal,
+    /// ISO 4217 currency of amount and income.
+    pub(super) currency: String,
+    /// Shares of the holding.
+    shares: ExactDecimal,
+    /// amount x shares.
+    pub(super) income: ExactDecimal,
+    /// Origin of the amount: declared or estimated.
+    pub(super) amount_status: AmountStatus,
+}
+
+impl IncomePayment {
+    /// Payment of a dividend to a position, added to the position's income. Without a payment date there is none, and
+    /// the position records the gap.
+    pub(super) fn of(position: &mut Position, dividend: DividendRow) -> Option<Self> {
+        let Some(payment_date) = dividend.payment_date else {
+            position.has_undated_payment = true;
+            return None;
+        };
+        let shares = position.holding.shares;
+        let income = dividend.adjusted_amount.0.checked_mul(shares).unwrap_or(Decimal::ZERO);
+        let income = ExactDecimal::amount(income);
+        position.income.add(dividend.amount_status, income.0);
+        Some(Self {
+            symbol: dividend.symbol,
+            id: dividend.id,
+            ex_date: dividend.ex_date,
+            payment_date,
+            r#type: dividend.r#type,
+            amount: dividend.adjusted_amount,
+            currency: dividend.currency,
+            shares: shares.into(),
+            income,
+            amount_status: dividend.amount_status,
+        })
+    }
+}

@@ -1,0 +1,226 @@
+//! Position of a portfolio: a security with its holding and its income.
+
+use std::collections::HashMap;
+
+use deadpool_postgres::Transaction;
+use market::decimal::ExactDecimal;
+use market::row::{AmountStatus, Stock, StockRow};
+use market::text_enum;
+use rust_decimal::Decimal;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::parameters::{Holding, HoldingList};
+use crate::read::QueryError;
+use crate::read::lookup;
+use crate::read::projection::{DataVersion, ServedGeneration};
+
+const HOLDINGS: &str = include_str!("../../../queries/portfolio/holdings.sql");
+
+text_enum! {
+    /// Reason for income or a figure that is missing.
+    pub enum GapReason {
+        /// No security has the symbol.
+        UnknownSymbol = "unknown_symbol",
+        /// No source that covers the security carries dividends (R38).
+        DividendsUnknown = "dividends_unknown",
+        /// The security pays dividends, but none is declared and no pattern supports an estimate.
+        NotEstimated = "not_estimated",
+        /// A declared dividend has no payment date.
+        NoPaymentDate = "no_payment_date",
+        /// The security no longer trades.
+        Delisted = "delisted",
+        /// The security has no price, so it has no value and no yield.
+        NoPrice = "no_price",
+        /// Prices and dividends are in different currencies, so no yield exists (R4).
+        CurrencyMismatch = "currency_mismatch",
+    }
+}
+
+/// Missing part of the income, by symbol.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct IncomeGap {
+    /// Symbol as requested if it is unknown, else the canonical ticker.
+    symbol: String,
+    /// Reason.
+    reason: GapReason,
+}
+
+impl IncomeGap {
+    /// Gap of a symbol that no security has.
+    pub(super) fn unknown(symbol: &str) -> Self {
+        Self { symbol: symbol.to_owned(), reason: GapReason::UnknownSymbol }
+    }
+}
+
+/// Income by origin of the amounts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct IncomeSum {
+    pub(super) confirmed: Decimal,
+    pub(super) estimated: Decimal,
+    pub(super) payments: usize,
+}
+
+impl IncomeSum {
+    pub(super) fn add(&mut self, status: AmountStatus, income: Decimal) {
+        match status {
+            AmountStatus::Declared => self.confirmed += income,
+            AmountStatus::Estimated => self.estimated += income,
+        }
+        self.payments += 1;
+    }
+
+    pub(super) fn total(self) -> Decimal {
+        self.confirmed + self.estimated
+    }
+}
+
+/// Security with its holding.
+#[derive(Debug)]
+pub(super) struct Position {
+    pub(super) stock: StockRow,
+    pub(super) growth_5y: Option<ExactDecimal>,
+    pub(super) holding: Holding,
+    pub(super) income: IncomeSum,
+    /// True if a declared dividend of the window has no payment date.
+    pub(super) has_undated_payment: bool,
+}
+
+impl Position {
+    /// Market value, in the currency of the price.
+    pub(super) fn value(&self) -> Option<Decimal> {
+        self.stock.price?.0.checked_mul(self.holding.shares)
+    }
+
+    /// Currency of the dividends, else of the price.
+    pub(super) fn currency(&self) -> &str {
+        self.stock.dividend_currency.as_ref().unwrap_or(&self.stock.currency)
+    }
+
+    /// True for dividends in this currency. A row in another currency is the translation of one that counts (R39).
+    pub(super) fn has_currency(&self, currency: &str) -> bool {
+        self.stock.dividend_currency.as_ref().is_none_or(|known| known == currency)
+    }
+
+    /// True if income and price are in one currency, so that yields exist.
+    pub(super) fn has_one_currency(&self) -> bool {
+        self.currency() == self.stock.currency
+    }
+
+    /// Missing income and figures.
+    pub(super) fn gaps(&self) -> Vec<IncomeGap> {
+        let stock = &self.stock;
+        let pays = stock.pays_dividend.unwrap_or(true);
+        let found = [
+            (GapReason::Delisted, !stock.is_active),
+            (GapReason::DividendsUnknown, stock.is_active && stock.pays_dividend.is_none()),
+            (
+                GapReason::NotEstimated,
+                stock.is_active && stock.pays_dividend == Some(true) && self.income.payments == 0,
+            ),
+            (GapReason::NoPaymentDate, self.has_undated_payment),
+            (GapReason::NoPrice, stock.price.is_none()),
+            (GapReason::CurrencyMismatch, pays && !self.has_one_currency()),
+        ];
+        let found = found.into_iter().filter(|(_, is_missing)| *is_missing);
+        found.map(|(reason, _)| IncomeGap { symbol: stock.symbol.clone(), reason }).collect()
+    }
+}
+
+/// Positions of the known symbols, in request order.
+pub(super) async fn find_positions(
+    generation: &ServedGeneration,
+    transaction: &Transaction<'_>,
+    asked: &HoldingList,
+    resolved: &[Option<String>],
+) -> Result<(DataVersion, Vec<Position>), QueryError> {
+    let symbols: Vec<String> = resolved.iter().flatten().cloned().collect();
+    let (version, mut stocks): (_, HashMap<String, Stock>) =
+        lookup::find_by_symbol::<Stock>(generation, transaction, HOLDINGS, &symbols, |stock| {
+            &stock.listed.symbol
+        })
+        .await?;
+    let mut positions: Vec<Position> = Vec::new();
+    for (symbol, holding) in resolved.iter().zip(&asked.holdings) {
+        let Some(symbol) = symbol else { continue };
+        if let Some(known) = positions.iter_mut().find(|known| known.stock.symbol == *symbol) {
+            known.holding.add(holding);
+        } else if let Some(stock) = stocks.remove(symbol) {
+            positions.push(Position {
+                growth_5y: stock.figures.screened.growth_5y,
+                stock: stock.listed,
+                holding: holding.clone(),
+                income: IncomeSum::default(),
+                has_undated_payment: false,
+            });
+        }
+    }
+    Ok((version, positions))
+}
+
+/// Holding with its income over the twelve months.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct HoldingIncome {
+    /// Canonical ticker.
+    symbol: String,
+    /// Name of the company or fund.
+    name: String,
+    /// Number of shares.
+    shares: ExactDecimal,
+    /// Latest price.
+    price: Option<ExactDecimal>,
+    /// ISO 4217 currency of price, value and cost.
+    price_currency: String,
+    /// price x shares.
+    value: Option<ExactDecimal>,
+    /// ISO 4217 currency of the income.
+    currency: String,
+    /// Sum of confirmed and estimated income.
+    income: ExactDecimal,
+    /// Income from declared and paid dividends.
+    confirmed: ExactDecimal,
+    /// Income estimated from earlier payments.
+    estimated: ExactDecimal,
+    /// Number of payments.
+    payments: usize,
+    /// Headline dividend yield, percent (R9).
+    dividend_yield: Option<ExactDecimal>,
+    /// Dividend growth a year over 5 years, percent (R13).
+    growth_5y: Option<ExactDecimal>,
+    /// Purchase cost of all shares, as requested.
+    cost: Option<ExactDecimal>,
+    /// income / cost, percent; null without a cost, or if dividends and price have different currencies.
+    yield_on_cost: Option<ExactDecimal>,
+}
+
+impl From<Position> for HoldingIncome {
+    fn from(position: Position) -> Self {
+        let income = position.income.total();
+        let cost = position.holding.cost;
+        Self {
+            value: position.value().map(ExactDecimal::amount),
+            currency: position.currency().to_owned(),
+            yield_on_cost: cost
+                .filter(|_| position.has_one_currency())
+                .and_then(|cost| percent_of(income, cost)),
+            symbol: position.stock.symbol,
+            name: position.stock.name,
+            shares: position.holding.shares.into(),
+            price: position.stock.price,
+            price_currency: position.stock.currency,
+            income: income.into(),
+            confirmed: position.income.confirmed.into(),
+            estimated: position.income.estimated.into(),
+            payments: position.income.payments,
+            dividend_yield: position.stock.dividend_yield,
+            growth_5y: position.growth_5y,
+            cost: cost.map(ExactDecimal::from),
+        }
+    }
+}
+
+/// `part` as percent of `whole`; `None` for a whole of 0.
+pub(super) fn percent_of(part: Decimal, whole: Decimal) -> Option<ExactDecimal> {
+    let hundredfold = part.checked_mul(Decimal::ONE_HUNDRED)?;
+    hundredfold.checked_div(whole).map(ExactDecimal::percent)
+}

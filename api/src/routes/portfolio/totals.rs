@@ -1,0 +1,156 @@
+//! Sums of a portfolio's income, by currency and by month.
+
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, Months, NaiveDate};
+use market::decimal::ExactDecimal;
+use rust_decimal::Decimal;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::payment::IncomePayment;
+use super::position::{IncomeSum, Position, percent_of};
+
+/// Months of the window.
+const MONTHS: u32 = 12;
+
+/// Income of one currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct IncomeTotal {
+    /// ISO 4217 currency.
+    currency: String,
+    /// Sum of confirmed and estimated income.
+    income: ExactDecimal,
+    /// Income from declared and paid dividends.
+    confirmed: ExactDecimal,
+    /// Income estimated from earlier payments.
+    estimated: ExactDecimal,
+    /// Number of payments.
+    payments: usize,
+    /// Market value of the holdings with a price in this currency.
+    value: ExactDecimal,
+    /// Income over value, percent, of the holdings whose price and dividends are in this currency; null without one.
+    #[serde(rename = "yield")]
+    r#yield: Option<ExactDecimal>,
+    /// Mean of the holdings' five-year dividend growth, weighted by income, percent a year; null without one.
+    growth_5y: Option<ExactDecimal>,
+    /// Purchase cost of the holdings that have one; null without one.
+    cost: Option<ExactDecimal>,
+    /// Income over cost, percent, of the holdings with a cost; null without one.
+    yield_on_cost: Option<ExactDecimal>,
+}
+
+/// Income of one month in one currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct IncomeMonth {
+    /// First day of the month.
+    month: NaiveDate,
+    /// ISO 4217 currency.
+    currency: String,
+    /// Sum of confirmed and estimated income.
+    income: ExactDecimal,
+    /// Income from declared and paid dividends.
+    confirmed: ExactDecimal,
+    /// Income estimated from earlier payments.
+    estimated: ExactDecimal,
+    /// Number of payments.
+    payments: usize,
+}
+
+/// Sums by currency.
+pub(super) fn totals(positions: &[Position], payments: &[IncomePayment]) -> Vec<IncomeTotal> {
+    let mut sums: BTreeMap<&str, IncomeSum> = BTreeMap::new();
+    for position in positions {
+        sums.entry(&position.stock.currency).or_default();
+    }
+    for payment in payments {
+        sums.entry(&payment.currency).or_default().add(payment.amount_status, payment.income.0);
+    }
+    sums.into_iter().map(|(currency, sum)| total(currency, sum, positions)).collect()
+}
+
+fn total(currency: &str, sum: IncomeSum, positions: &[Position]) -> IncomeTotal {
+    let priced = || positions.iter().filter(|position| position.stock.currency == currency);
+    let (mut yielding, mut on_cost) = (Ratio::default(), Ratio::default());
+    for position in priced().filter(|position| position.has_one_currency()) {
+        let income = position.income.total();
+        if let Some(value) = position.value() {
+            yielding.add(income, value);
+        }
+        if let Some(cost) = position.holding.cost {
+            on_cost.add(income, cost);
+        }
+    }
+    let value = priced().filter_map(Position::value).sum();
+    let costs: Vec<Decimal> = priced().filter_map(|position| position.holding.cost).collect();
+    IncomeTotal {
+        currency: currency.to_owned(),
+        income: sum.total().into(),
+        confirmed: sum.confirmed.into(),
+        estimated: sum.estimated.into(),
+        payments: sum.payments,
+        value: ExactDecimal::amount(value),
+        r#yield: yielding.percent(),
+        growth_5y: growth(currency, positions),
+        cost: (!costs.is_empty()).then(|| costs.iter().sum::<Decimal>().into()),
+        yield_on_cost: on_cost.percent(),
+    }
+}
+
+/// Two sums and their quotient.
+#[derive(Debug, Default)]
+struct Ratio {
+    part: Decimal,
+    whole: Decimal,
+}
+
+impl Ratio {
+    fn add(&mut self, part: Decimal, whole: Decimal) {
+        self.part += part;
+        self.whole += whole;
+    }
+
+    fn percent(&self) -> Option<ExactDecimal> {
+        percent_of(self.part, self.whole)
+    }
+}
+
+/// Mean growth of the holdings that pay in a currency, weighted by income.
+fn growth(currency: &str, positions: &[Position]) -> Option<ExactDecimal> {
+    let (mut weighted, mut weights) = (Decimal::ZERO, Decimal::ZERO);
+    for position in positions.iter().filter(|position| position.currency() == currency) {
+        if let Some(growth) = position.growth_5y {
+            let income = position.income.total();
+            weighted = weighted.checked_add(growth.0.checked_mul(income)?)?;
+            weights += income;
+        }
+    }
+    weighted.checked_div(weights).map(ExactDecimal::percent)
+}
+
+/// Sums by currency and month, without a gap.
+pub(super) fn months(from: NaiveDate, payments: &[IncomePayment]) -> Vec<IncomeMonth> {
+    let mut by_currency: BTreeMap<&str, [IncomeSum; MONTHS as usize]> = BTreeMap::new();
+    for payment in payments {
+        let day = payment.payment_date;
+        let number = (day.year() - from.year()) * 12 + day.month().cast_signed() - from.month().cast_signed();
+        let months = by_currency.entry(&payment.currency).or_default();
+        if let Some(month) = usize::try_from(number).ok().and_then(|number| months.get_mut(number)) {
+            month.add(payment.amount_status, payment.income.0);
+        }
+    }
+    let mut rows = Vec::new();
+    for (currency, months) in by_currency {
+        for (number, sum) in (0..MONTHS).zip(months) {
+            rows.push(IncomeMonth {
+                month: from.checked_add_months(Months::new(number)).unwrap_or(from),
+                currency: currency.to_owned(),
+                income: sum.total().into(),
+                confirmed: sum.confirmed.into(),
+                estimated: sum.estimated.into(),
+                payments: sum.payments,
+            });
+        }
+    }
+    rows
+}
