@@ -25,3 +25,12 @@ for (const link of document.querySelectorAll("a[data-use]")) {
 for (const form of document.querySelectorAll("form[action='/sign-out'], form[action='/dashboard/delete']")) {
   form.addEventListener("submit", () => sessionStorage.removeItem(REFERENCE_KEY));
 }
+
+// A slash leads to the search of the header, except where text is entered.
+document.addEventListener("keydown", (event) => {
+  const field = document.querySelector(".search input");
+  const isTyping = event.target.matches("input, textarea, select");
+  if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey || !field) return;
+  event.preventDefault();
+  field.focus();
+});

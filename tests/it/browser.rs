@@ -4,6 +4,7 @@
 //! Without Chromium or its driver these tests are recorded as skipped.
 
 mod journey;
+mod market;
 mod pages;
 mod phone;
 mod reference;
@@ -12,6 +13,7 @@ use anyhow::Result;
 use harness::{Browser, BrowserOptions};
 
 use crate::api_world::World;
+use crate::market_pages::PUBLIC;
 
 const PASSWORD: &str = "correct horse battery";
 const CALL: &str = "/v1/stocks?limit=1";
@@ -24,7 +26,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     async fn set(options: BrowserOptions) -> Result<Option<Self>> {
-        let world = World::start_with(&[("SIGN_UP", "open"), ("BILLING", "self_service")]).await?;
+        let world = World::start_with(&PUBLIC).await?;
         let browser = Browser::start(world.app.folder(), options).await?;
         Ok(browser.map(|browser| Self { world, browser }))
     }

@@ -18,6 +18,11 @@ pub(crate) struct Generated {
 impl Generated {
     /// Every case of the domain once, with twelve years of history.
     pub(crate) async fn start() -> Result<Generated> {
+        Generated::start_with("60", "12", &[]).await
+    }
+
+    /// A market of this size, and an API with these settings.
+    pub(crate) async fn start_with(symbols: &str, years: &str, env: &[(&str, &str)]) -> Result<Generated> {
         let app = TestApp::builder()
             .env("SERVICE_DATE", TODAY)
             .env("ADDRESS_CALLS_PER_MINUTE", "1000000")
@@ -28,9 +33,9 @@ impl Generated {
         let generate = [
             "generate",
             "--symbols",
-            "60",
+            symbols,
             "--years",
-            "12",
+            years,
             "--seed",
             "7",
             "--until",
@@ -45,7 +50,7 @@ impl Generated {
         let unlimited =
             "update accounts.tiers set rate_per_minute = 1000000, burst = 1000000, monthly_quota = 100000000";
         app.sql(unlimited, &[]).await?;
-        let api = app.api_serve().await?;
+        let api = app.api_serve_with(env).await?;
         let key = app.key("professional").await?;
         Ok(Generated { app, api, key })
     }

@@ -45,6 +45,7 @@ mod log_copies;
 mod log_kills;
 mod log_storage;
 mod map_loads;
+mod market_pages;
 mod market_prices;
 mod mcp;
 mod method;

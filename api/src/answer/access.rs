@@ -25,10 +25,10 @@ use crate::parameters::{ParameterErrors, ParameterReader, Parameters, ResponseFo
 use crate::read::QueryError;
 use crate::read::projection::ServedGeneration;
 
-/// Mark of a request that the service sends to itself, for the examples on its pages. A request of a client cannot have
-/// this mark.
+/// Mark of a request that the service sends to itself for its pages, with the tier of the reader. It is not charged, and
+/// every endpoint accepts it. A request of a client cannot have this mark.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct InternalRequest;
+pub(crate) struct InternalRequest(pub(crate) Tier);
 
 /// Admitted request for an endpoint of tier `G` with parameters `P`.
 #[derive(Debug)]
@@ -186,8 +186,8 @@ async fn admit(
     app: &App,
     required: &AccessRequirements,
 ) -> Result<AdmissionDecision, ApiError> {
-    if parts.extensions.get::<InternalRequest>().is_some() {
-        return Ok(AdmissionDecision::uncharged());
+    if let Some(InternalRequest(tier)) = parts.extensions.get() {
+        return Ok(AdmissionDecision::uncharged(*tier));
     }
     let Some(caller) = RequestContext::from_extensions(&parts.extensions) else {
         return Err(ApiError::Internal(anyhow::anyhow!("cannot admit a request without a request context")));

@@ -4,6 +4,11 @@ use clap::Args;
 use market::text_enum;
 
 use crate::app::site_address::PublicUrl;
+use crate::auth::address_throttle::AddressAllowance;
+use crate::auth::tier::Tier;
+
+/// Largest limit of pages: one page per microsecond, the time unit of the throttle.
+const MOST_PAGES: u64 = 60_000_000;
 
 text_enum! {
     /// Switch of an optional part of the service.
@@ -32,6 +37,18 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// Readers of the market pages.
+    pub enum MarketPages {
+        /// No reader
+        Off = "off",
+        /// Account holders, with the history of their plan
+        SignedIn = "signed_in",
+        /// Any reader
+        Public = "public",
+    }
+}
+
 /// Settings of the dashboard.
 #[derive(Debug, Clone, Args)]
 pub struct DashboardSettings {
@@ -53,10 +70,29 @@ pub struct DashboardSettings {
     /// header of a proxy in TRUSTED_PROXIES
     #[arg(long, env = "PUBLIC_URL")]
     pub public_url: Option<PublicUrl>,
+    /// Readers of the market pages (/s/{symbol}, /search, /income): off, signed_in (account holders) or public. They
+    /// need no key and count against no account
+    #[arg(long, env = "PAGES", default_value = "off")]
+    pub pages: MarketPages,
+    /// Plan whose depth of history the market pages show to readers without a higher plan
+    #[arg(long, env = "PAGES_TIER", default_value = "free")]
+    pub pages_tier: Tier,
+    /// Limit per client address, in market pages per minute
+    #[arg(long, env = "PAGES_PER_MINUTE", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MOST_PAGES))]
+    pub pages_per_minute: u64,
+    /// Burst per client address, in market pages
+    #[arg(long, env = "PAGES_BURST", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..=MOST_PAGES))]
+    pub pages_burst: u64,
     /// Postgres connections of the dashboard
     #[arg(long, env = "DASHBOARD_CONNECTIONS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub dashboard_connections: u32,
     /// Maximum number of concurrent password hashes, each with 19 MiB and one processor
     #[arg(long, env = "PASSWORDS_AT_ONCE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub passwords_at_once: u32,
+}
+
+impl DashboardSettings {
+    pub(crate) fn page_allowance(&self) -> AddressAllowance {
+        AddressAllowance { per_minute: self.pages_per_minute, burst: self.pages_burst }
+    }
 }

@@ -40,6 +40,14 @@ impl FromStr for PublicUrl {
     }
 }
 
+impl PublicUrl {
+    /// Scheme and host.
+    pub(crate) fn origin(&self) -> String {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        format!("{scheme}://{}", self.host)
+    }
+}
+
 impl SiteAddress {
     /// Derives the address from a request. `is_proxied` is true if the request came from a trusted proxy.
     pub(crate) fn from_request(

@@ -55,8 +55,10 @@ pub(crate) struct AddressThrottle {
     start: Instant,
     calls: AddressAllowance,
     failures: AddressAllowance,
+    pages: AddressAllowance,
     called: BoundedTimestampMap<ClientNetwork>,
     failed: BoundedTimestampMap<ClientNetwork>,
+    viewed: BoundedTimestampMap<ClientNetwork>,
     /// End of the second in which a blocked address has used its look-up.
     tried: BoundedTimestampMap<ClientNetwork>,
     /// Time until which a key counts as valid, by the key's tag.
@@ -64,13 +66,15 @@ pub(crate) struct AddressThrottle {
 }
 
 impl AddressThrottle {
-    pub(crate) fn new(calls: AddressAllowance, failures: AddressAllowance) -> Self {
+    pub(crate) fn new(calls: AddressAllowance, failures: AddressAllowance, pages: AddressAllowance) -> Self {
         Self {
             start: Instant::now(),
             calls,
             failures,
+            pages,
             called: BoundedTimestampMap::new(),
             failed: BoundedTimestampMap::new(),
+            viewed: BoundedTimestampMap::new(),
             tried: BoundedTimestampMap::new(),
             valid: BoundedTimestampMap::new(),
         }
@@ -79,6 +83,11 @@ impl AddressThrottle {
     /// Charges a call to an address. Returns the remaining calls of the bucket that refuses sooner.
     pub(crate) fn charge_call(&self, address: IpAddr) -> Result<RemainingCalls, ThrottleRefusal> {
         charge(&self.called, self.calls, address, self.now())
+    }
+
+    /// Charges a market page to an address.
+    pub(crate) fn charge_page(&self, address: IpAddr) -> Result<RemainingCalls, ThrottleRefusal> {
+        charge(&self.viewed, self.pages, address, self.now())
     }
 
     /// Refusal of an unknown key, if the address has too many failed credentials. One look-up per second is still
@@ -186,7 +195,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_network_share_a_bucket() {
-        let throttle = AddressThrottle::new(FEW, FEW);
+        let throttle = AddressThrottle::new(FEW, FEW, FEW);
         for host in ["2001:db8::1", "2001:db8::2", "2001:db8::3"] {
             assert!(throttle.charge_call(address(host)).is_ok());
         }
@@ -198,7 +207,7 @@ mod tests {
 
     #[test]
     fn guessing_does_not_block_a_valid_key() {
-        let throttle = AddressThrottle::new(FEW, FEW);
+        let throttle = AddressThrottle::new(FEW, FEW, FEW);
         let (client, key) = (address("1.2.3.4"), 7);
         throttle.record_valid_key(key);
         let left: Vec<u64> = (0..3).map(|_| throttle.record_failure(client).remaining).collect();
@@ -212,7 +221,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let throttle = AddressThrottle::new(FEW, FEW);
+        let throttle = AddressThrottle::new(FEW, FEW, FEW);
         for number in 0..400_000u32 {
             let _ = throttle.charge_call(IpAddr::from(number.to_be_bytes()));
         }

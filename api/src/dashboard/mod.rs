@@ -23,7 +23,7 @@ use tower_http::csrf::CsrfLayer;
 
 use crate::app::state::App;
 use crate::dashboard::pages::reference::ReferencePage;
-use crate::dashboard::view::layout::{Section, Viewer};
+use crate::dashboard::view::layout::{PageLayout, Section, Viewer};
 use crate::dashboard::view::live_example::ExampleCache;
 use error::PageError;
 
@@ -37,7 +37,9 @@ pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Rou
         true => pages().merge(pages_with_password()),
         false => pages_alone(),
     };
+    let feeds = market::feed::feed_routes(&data);
     let pages = pages
+        .merge(market::market_routes(app, data.clone()).layer(from_fn(page_deadline::limit_page_time)))
         .layer(Extension(ExampleCache::new(data)))
         .layer(Extension(Arc::new(ReferencePage::new(document))))
         .layer(DefaultBodyLimit::max(FORM));
@@ -47,7 +49,7 @@ pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Rou
         app.clone(),
         crate::dashboard::security_headers::add_security_headers,
     );
-    pages.layer(origin_check).layer(headers).merge(crate::dashboard::view::assets::asset_routes())
+    pages.layer(origin_check).layer(headers).merge(crate::dashboard::view::assets::asset_routes()).merge(feeds)
 }
 
 fn pages() -> Router<App> {
@@ -146,7 +148,10 @@ pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Respon
             a.button.second href="/docs" { "Reference" }
         }
     };
-    let page = crate::dashboard::view::layout::render_page("Page not found", viewer, Section::Other, &body);
+    let has_market = crate::dashboard::session::visitor::has_market_pages(app, viewer);
+    let (title, section) = ("Page not found", Section::Other);
+    let layout = PageLayout { title, viewer, section, has_market, preview: None, body: &body };
+    let page = crate::dashboard::view::layout::render_layout(&layout);
     let mut response = (StatusCode::NOT_FOUND, page).into_response();
     let is_secure = crate::dashboard::security_headers::is_secure_request(app, request);
     crate::dashboard::security_headers::set_security_headers(response.headers_mut(), is_secure);
@@ -157,6 +162,7 @@ pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Respon
 fn redirect_to_form(page: &'static str) -> MethodRouter<App> {
     get(async move || Redirect::to(page))
 }
+mod market;
 pub(crate) mod pages;
 pub(crate) mod session;
 pub(crate) mod view;

@@ -180,6 +180,7 @@ fn start(
         throttle: AddressThrottle::new(
             settings.address_call_allowance(),
             settings.address_failure_allowance(),
+            settings.dashboard.page_allowance(),
         ),
         admission: AdmissionQueue::start(
             config,

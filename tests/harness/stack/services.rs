@@ -104,6 +104,7 @@ impl<'a> Services<'a> {
         let mut command = self.command(Program::Api);
         // On a local stack one person is operator and visitor.
         command.args(["serve", "--listen", &address, "--sign-up", "open", "--billing", "self_service"]);
+        command.args(["--pages", "public", "--pages-tier", "professional"]);
         command.env("METRICS_LISTEN", figures.api.to_string());
         // A shell that evaluated `stack env` has the address of the last run, whose port may have been another.
         if environment::read_text("PUBLIC_URL").is_some_and(|url| self.folder.last_environment_has(&url)) {

@@ -8,7 +8,7 @@ use super::{PASSWORD, Stage};
 
 const WHO: &str = "person@example.com";
 /// A page's name and path; the second list is of those who are signed in.
-const PUBLIC: [(&str, &str); 7] = [
+const PUBLIC: [(&str, &str); 14] = [
     ("landing", "/"),
     ("plans", "/plans"),
     ("sign-up", "/sign-up"),
@@ -16,6 +16,13 @@ const PUBLIC: [(&str, &str); 7] = [
     ("docs", "/docs"),
     ("status", "/status"),
     ("not-found", "/nowhere"),
+    ("security", "/s/COLA"),
+    ("security-ten-years", "/s/COLA?range=10y&prices=raw"),
+    ("fund", "/s/FUND"),
+    ("why", "/s/COLA/why/dividend_yield"),
+    ("search", "/search?q=company"),
+    ("income", "/income"),
+    ("income-sums", "/income?holdings=COLA:120:6000,BRK.B:10,NOPE:3"),
 ];
 const OWN: [(&str, &str); 8] = [
     ("overview", "/dashboard"),

@@ -97,6 +97,12 @@ impl Person {
         self.send(request).await
     }
 
+    /// Sends a body of any media type.
+    pub(crate) async fn send_body(&mut self, path: &str, media_type: &str, body: String) -> Result<Page> {
+        let request = self.client.post(format!("{}{path}", self.base)).body(body);
+        self.send(request.header("content-type", media_type)).await
+    }
+
     /// Sends a form of a page, as that page made it.
     pub(crate) async fn fill(&mut self, page: &str, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
         let token = self.get(page).await?.token()?;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::app::dashboard_settings::SignUp;
 use crate::dashboard::pages::plans;
-use crate::dashboard::session::visitor::Visitor;
+use crate::dashboard::session::visitor::{Visitor, has_market_pages};
 use crate::dashboard::view::layout::Section;
 use crate::dashboard::view::live_example::ApiExample;
 
@@ -31,6 +31,9 @@ pub(crate) async fn show_landing(visitor: Visitor) -> Response {
                      how it was made, and yesterday's answer can be asked for again."
                 }
                 p.actions { (entry(&visitor)) a.button.second href="/docs" { "Read the reference" } }
+                @if has_market_pages(&visitor.app, visitor.viewer()) {
+                    p { "Or look at it first: " @if let Some(shown) = &shown { a href={ "/s/" (shown.symbol) } { (shown.symbol) } ", " } a href="/search" { "any security" } " or " a href="/income" { "your income" } "." }
+                }
             }
             (example(&visitor, shown.as_deref()))
         }

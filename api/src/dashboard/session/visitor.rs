@@ -14,6 +14,7 @@ use crate::account::AccountActor;
 use crate::account::devices::ClientDevices;
 use crate::account::sessions::{self, BrowserSession, SessionOrigin};
 use crate::admission::RequestContext;
+use crate::app::dashboard_settings::MarketPages;
 use crate::app::dashboard_state::DashboardState;
 use crate::app::site_address::SiteAddress;
 use crate::app::state::App;
@@ -22,7 +23,7 @@ use crate::auth::ids::AccountId;
 use crate::dashboard::error::PageError;
 use crate::dashboard::page_deadline::{PAGE_DEADLINE, VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::session_cookie;
-use crate::dashboard::view::layout::{self, Section, SignedInHolder, Viewer};
+use crate::dashboard::view::layout::{self, PageLayout, Section, SignedInHolder, Viewer};
 use crate::dashboard::view::live_example::ExampleCache;
 
 /// Visitor of a page, with the visitor's session if there is one.
@@ -113,7 +114,19 @@ impl Visitor {
 
     /// Renders a page of the site.
     pub(crate) fn render_page(&self, title: &str, section: Section, body: &Markup) -> Response {
-        layout::render_page(title, self.viewer(), section, body).into_response()
+        let viewer = self.viewer();
+        let has_market = has_market_pages(&self.app, viewer);
+        layout::render_layout(&PageLayout { title, viewer, section, has_market, preview: None, body })
+            .into_response()
+    }
+}
+
+/// True if a reader may open the market pages.
+pub(crate) fn has_market_pages(app: &App, viewer: Viewer<'_>) -> bool {
+    match app.settings.dashboard.pages {
+        MarketPages::Off => false,
+        MarketPages::SignedIn => matches!(viewer, Viewer::Holder(_)),
+        MarketPages::Public => true,
     }
 }
 

@@ -34,8 +34,24 @@ pub(crate) enum Section {
     Plan,
     Account,
     Log,
+    Security,
+    Search,
+    Calendar,
+    Screener,
+    Sectors,
+    Income,
+    Quality,
     Other,
 }
+
+/// Menu of the market pages.
+const MARKET: [(Section, &str, &str); 5] = [
+    (Section::Screener, "/screener", "Screener"),
+    (Section::Sectors, "/sectors", "Sectors"),
+    (Section::Calendar, "/calendar", "Calendar"),
+    (Section::Income, "/income", "My income"),
+    (Section::Quality, "/quality", "Quality"),
+];
 
 /// Menu of a signed-in holder.
 const MENU: [(Section, &str, &str); 6] = [
@@ -47,8 +63,37 @@ const MENU: [(Section, &str, &str); 6] = [
     (Section::Log, "/dashboard/log", "Log"),
 ];
 
-/// Renders a complete page.
+/// Complete page: title, reader, place in the site, and content.
+#[derive(Debug)]
+pub(crate) struct PageLayout<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) viewer: Viewer<'a>,
+    pub(crate) section: Section,
+    /// True if the reader may open the market pages.
+    pub(crate) has_market: bool,
+    /// Description of the page for search engines and link previews.
+    pub(crate) preview: Option<Preview<'a>>,
+    pub(crate) body: &'a Markup,
+}
+
+/// Description of a page for search engines and link previews.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Preview<'a> {
+    pub(crate) description: &'a str,
+    /// Address of the page, without parameters that do not change its subject.
+    pub(crate) canonical: &'a str,
+    /// Scheme and host of the site.
+    pub(crate) origin: &'a str,
+}
+
+/// Renders a page without links to the market pages.
 pub(crate) fn render_page(title: &str, viewer: Viewer<'_>, section: Section, body: &Markup) -> Html<String> {
+    render_layout(&PageLayout { title, viewer, section, has_market: false, preview: None, body })
+}
+
+/// Renders a complete page.
+pub(crate) fn render_layout(layout: &PageLayout<'_>) -> Html<String> {
+    let PageLayout { title, viewer, section, has_market, preview, body } = *layout;
     let page = html! {
         (PreEscaped("<!doctype html>"))
         html lang="en" {
@@ -60,6 +105,7 @@ pub(crate) fn render_page(title: &str, viewer: Viewer<'_>, section: Section, bod
                 link rel="icon" sizes="32x32" href="/favicon.ico";
                 link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
                 link rel="stylesheet" href="/assets/style.css";
+                @if let Some(preview) = preview { (head_of(title, preview)) }
                 script src="/assets/script.js" defer {}
             }
             body {
@@ -67,15 +113,18 @@ pub(crate) fn render_page(title: &str, viewer: Viewer<'_>, section: Section, bod
                 header {
                     div.bar {
                         a.brand href="/" { (mark()) span { "Dividend Data" } }
+                        @if has_market { (search_form()) }
                         (links(viewer))
                     }
-                    @if matches!(viewer, Viewer::Holder(_)) { (menu(section)) }
+                    @if matches!(section, Section::Security | Section::Search) || MARKET.iter().any(|(its, ..)| *its == section) { (menu("Market", &MARKET, section)) }
+                    @else if matches!(viewer, Viewer::Holder(_)) { (menu("Dashboard", &MENU, section)) }
                 }
                 main id="main" { (body) }
                 footer {
                     div.bar {
                         span { "Dividend Data Service" }
                         nav aria-label="Service" {
+                            @if has_market { @for (_, path, title) in MARKET { a href=(path) { (title) } } }
                             a href="/plans" { "Plans" }
                             a href="/docs" { "Reference" }
                             a href="/openapi.json" { "OpenAPI" }
@@ -112,13 +161,38 @@ fn links(viewer: Viewer<'_>) -> Markup {
     }
 }
 
-fn menu(section: Section) -> Markup {
+fn menu(label: &str, entries: &[(Section, &str, &str)], section: Section) -> Markup {
     html! {
-        nav.menu aria-label="Dashboard" {
-            @for (its, path, title) in MENU {
-                a href=(path) aria-current=[(its == section).then_some("page")] { (title) }
+        nav.menu aria-label=(label) {
+            @for (its, path, title) in entries {
+                a href=(path) aria-current=[(*its == section).then_some("page")] { (title) }
             }
         }
+    }
+}
+
+/// Search of the header. The script focuses it when the reader presses a slash.
+fn search_form() -> Markup {
+    html! {
+        form.search role="search" action="/search" method="get" {
+            input type="search" name="q" maxlength="64" required aria-label="Symbol or name" placeholder="Symbol or name" aria-keyshortcuts="/";
+            button.small.second type="submit" { "Search" }
+        }
+    }
+}
+
+/// Head elements for search engines and link previews.
+fn head_of(title: &str, preview: Preview<'_>) -> Markup {
+    html! {
+        meta name="description" content=(preview.description);
+        link rel="canonical" href=(preview.canonical);
+        meta property="og:type" content="website";
+        meta property="og:site_name" content="Dividend Data Service";
+        meta property="og:title" content=(title);
+        meta property="og:description" content=(preview.description);
+        meta property="og:url" content=(preview.canonical);
+        meta property="og:image" content={ (preview.origin) "/assets/preview.png" };
+        meta name="twitter:card" content="summary_large_image";
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use crate::answer::InternalRequest;
+use crate::auth::tier::Tier;
 
 /// Age at which the example is refreshed.
 const FRESH: Duration = Duration::from_secs(60);
@@ -168,7 +169,7 @@ impl ExampleCache {
 
     async fn ask(&self, path: &str) -> Option<String> {
         let mut request = Request::get(path).body(Body::empty()).ok()?;
-        request.extensions_mut().insert(InternalRequest);
+        request.extensions_mut().insert(InternalRequest(Tier::Free));
         let Ok(response) = self.data.clone().oneshot(request).await;
         let is_answered = response.status() == StatusCode::OK;
         let body = to_bytes(response.into_body(), BYTES).await.ok()?;

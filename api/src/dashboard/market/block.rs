@@ -1,0 +1,56 @@
+//! Block of a market page: title, content, the API call behind it, and a link to the same rows as CSV.
+
+use maud::{Markup, html};
+
+/// Block of a page.
+#[derive(Debug)]
+pub(crate) struct Block<'a> {
+    /// Anchor on the page.
+    pub(crate) id: &'a str,
+    pub(crate) title: &'a str,
+    /// Path and query of the API call.
+    pub(crate) call: &'a str,
+    /// Address of the rows as CSV; empty without one.
+    pub(crate) csv: &'a str,
+    pub(crate) body: Markup,
+}
+
+impl Block<'_> {
+    pub(crate) fn render(&self) -> Markup {
+        html! {
+            section.panel.block aria-labelledby=(self.id) {
+                h2 id=(self.id) { (self.title) }
+                (self.body)
+                p.source {
+                    code { "GET " (self.call) }
+                    @if !self.csv.is_empty() { a href=(self.csv) { "CSV" span.unseen { " of " (self.title) } } }
+                }
+            }
+        }
+    }
+}
+
+/// Choices of a page as links; the current one is marked.
+pub(crate) fn render_choices(label: &str, choices: &[Choice<'_>]) -> Markup {
+    html! {
+        nav.picks aria-label=(label) {
+            @for choice in choices {
+                @match &choice.address {
+                    Some(address) => a href=(address) aria-current=[choice.is_current.then_some("true")] { (choice.title) },
+                    None => span.muted title=(choice.hint) { (choice.title) },
+                }
+            }
+        }
+    }
+}
+
+/// One choice of a page.
+#[derive(Debug)]
+pub(crate) struct Choice<'a> {
+    pub(crate) title: &'a str,
+    /// `None` if the reader's plan excludes the choice.
+    pub(crate) address: Option<String>,
+    pub(crate) is_current: bool,
+    /// Reason for a missing address.
+    pub(crate) hint: &'a str,
+}

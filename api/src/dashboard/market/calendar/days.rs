@@ -1,0 +1,57 @@
+//! Days of a calendar span, each with its dividends.
+
+use chrono::{Datelike, Days, NaiveDate, Weekday};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::market::api_calls::encode;
+use crate::dashboard::market::calendar::filters::CalendarChoice;
+use crate::dashboard::market::values::{Unit, show, text};
+
+/// Dividends of a day in a month before the rest is folded.
+const SHOWN: usize = 5;
+
+/// Renders the days from the first to the last of the choice.
+pub(crate) fn render_days(choice: &CalendarChoice, rows: &[Value], today: NaiveDate) -> Markup {
+    let days: Vec<NaiveDate> = choice.first.iter_days().take_while(|day| *day <= choice.last()).collect();
+    let is_weekend = |day: &NaiveDate| matches!(day.weekday(), Weekday::Sat | Weekday::Sun);
+    html! {
+        ol.days {
+            @for day in days {
+                @let events: Vec<&Value> = rows.iter().filter(|row| text(&row["event_date"]) == day.to_string()).collect();
+                @if !events.is_empty() || !is_weekend(&day) {
+                    li.today[day == today].empty[events.is_empty()] {
+                        h3 { time datetime=(day) { (day.format("%a %-d %b")) } @if day == today { " " span.tag { "today" } } }
+                        (render_events(&events, choice, day))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn render_events(events: &[&Value], choice: &CalendarChoice, day: NaiveDate) -> Markup {
+    let shown = if choice.is_week { events.len() } else { events.len().min(SHOWN) };
+    let week = CalendarChoice {
+        is_week: true,
+        first: day - Days::new(day.weekday().num_days_from_monday().into()),
+        ..choice.clone()
+    };
+    html! {
+        @if !events.is_empty() {
+            ul { @for event in &events[..shown] { (render_event(event)) } }
+            @if events.len() > shown { p { a href=(week.address()) { "and " (events.len() - shown) " more" } } }
+        }
+    }
+}
+
+fn render_event(event: &Value) -> Markup {
+    let is_estimate = text(&event["amount_status"]) == "estimated";
+    html! {
+        li.estimate[is_estimate] {
+            a href={ "/s/" (encode(text(&event["symbol"]))) } title=(text(&event["name"])) { (text(&event["symbol"])) } " "
+            (show(&event["amount"], Unit::Money(text(&event["currency"]))))
+            @if is_estimate { " " span.muted { "estimated" } }
+        }
+    }
+}

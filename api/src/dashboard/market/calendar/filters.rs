@@ -1,0 +1,145 @@
+//! Choices of a calendar page: kind of day, span, and filters.
+
+use chrono::{Datelike, Days, Months, NaiveDate};
+
+use crate::dashboard::market::api_calls::encode;
+use crate::dashboard::session::form::Form;
+
+/// Kinds of days: parameter, title, and endpoint.
+pub(crate) const KINDS: [(&str, &str, &str); 2] =
+    [("ex", "Ex-dates", "ex-dates"), ("pay", "Payments", "payment-dates")];
+/// Filters: parameter of page and API.
+const FILTERS: [&str; 3] = ["symbols", "sector", "min_yield"];
+/// Maximum length of a filter.
+const LONGEST: usize = 1_300;
+
+/// Choices of a calendar page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CalendarChoice {
+    pub(crate) kind: &'static str,
+    /// True for a week, false for a month.
+    pub(crate) is_week: bool,
+    /// First day of the span.
+    pub(crate) first: NaiveDate,
+    /// Filters that are set, with their values.
+    pub(crate) filters: Vec<(&'static str, String)>,
+}
+
+impl CalendarChoice {
+    /// Reads the choices. A day before `floor`, the start of the reader's history, becomes it.
+    pub(crate) fn read(parameters: &Form, today: NaiveDate, floor: NaiveDate) -> Self {
+        let kind = KINDS.iter().find(|(name, ..)| *name == parameters.text("days")).unwrap_or(&KINDS[0]);
+        let is_week = parameters.text("span") == "week";
+        let asked = parameters.text("from").parse().unwrap_or(today);
+        let first = begin(asked.clamp(floor, today + Days::new(366)), is_week);
+        let filters = FILTERS.into_iter().filter_map(|name| {
+            let value: String = parameters.text(name).chars().take(LONGEST).collect();
+            (!value.is_empty()).then_some((name, value))
+        });
+        Self { kind: kind.0, is_week, first: first.max(floor), filters: filters.collect() }
+    }
+
+    /// Last day of the span.
+    pub(crate) fn last(&self) -> NaiveDate {
+        let monday = begin(self.first, true);
+        match self.is_week {
+            true => monday + Days::new(6),
+            false => begin(self.first, false) + Months::new(1) - Days::new(1),
+        }
+    }
+
+    /// The span before or after this one.
+    pub(crate) fn moved(&self, is_later: bool) -> Self {
+        let first = match is_later {
+            true => self.last() + Days::new(1),
+            false => begin(begin(self.first, self.is_week) - Days::new(1), self.is_week),
+        };
+        Self { first, ..self.clone() }
+    }
+
+    /// The same with another kind of days.
+    pub(crate) fn of_kind(&self, kind: &'static str) -> Self {
+        Self { kind, ..self.clone() }
+    }
+
+    /// The same day in a week or a month.
+    pub(crate) fn in_span(&self, is_week: bool) -> Self {
+        Self { is_week, first: begin(self.first, is_week), ..self.clone() }
+    }
+
+    /// Address of the page.
+    pub(crate) fn address(&self) -> String {
+        let span = if self.is_week { "week" } else { "month" };
+        let filters: String = self.filters_query();
+        format!("/calendar?days={}&span={span}&from={}{filters}", self.kind, self.first)
+    }
+
+    /// API call of the page.
+    pub(crate) fn call(&self) -> String {
+        let endpoint =
+            KINDS.iter().find(|(name, ..)| *name == self.kind).map_or("", |(.., endpoint)| *endpoint);
+        format!(
+            "/v1/dividends/{endpoint}?start_date={}&end_date={}{}&include_projected=true&limit=500",
+            self.first,
+            self.last(),
+            self.filters_query()
+        )
+    }
+
+    fn filters_query(&self) -> String {
+        self.filters.iter().map(|(name, value)| format!("&{name}={}", encode(value))).collect()
+    }
+
+    /// Value of a filter; empty if it is not set.
+    pub(crate) fn filter(&self, name: &str) -> &str {
+        self.filters.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+    }
+}
+
+/// First day of the week or month that contains a day.
+fn begin(day: NaiveDate, is_week: bool) -> NaiveDate {
+    match is_week {
+        true => day - Days::new(day.weekday().num_days_from_monday().into()),
+        false => day.with_day(1).unwrap_or(day),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> NaiveDate {
+        text.parse().expect("a date")
+    }
+
+    fn choice(query: &str) -> CalendarChoice {
+        CalendarChoice::read(&Form::from_query(query), day("2024-06-17"), day("2023-06-17"))
+    }
+
+    #[test]
+    fn spans_follow_each_other_without_a_gap() {
+        let month = choice("");
+        assert_eq!((month.first, month.last()), (day("2024-06-01"), day("2024-06-30")));
+        assert_eq!(
+            (month.moved(true).first, month.moved(false).first),
+            (day("2024-07-01"), day("2024-05-01"))
+        );
+        let week = choice("span=week&from=2024-06-19");
+        assert_eq!((week.first, week.last()), (day("2024-06-17"), day("2024-06-23")));
+        assert_eq!((week.moved(true).first, week.moved(false).first), (day("2024-06-24"), day("2024-06-10")));
+    }
+
+    #[test]
+    fn no_span_begins_before_the_readers_history() {
+        assert_eq!(choice("from=1990-01-01").first, day("2023-06-17"));
+        assert_eq!(choice("from=1990-01-01").last(), day("2023-06-30"));
+        assert_eq!(choice("from=nonsense").first, day("2024-06-01"));
+    }
+
+    #[test]
+    fn the_call_has_the_filters() {
+        let call = choice("days=pay&symbols=KO,PEP&min_yield=2&sector=Real+Estate").call();
+        let expected = "/v1/dividends/payment-dates?start_date=2024-06-01&end_date=2024-06-30&symbols=KO,PEP&sector=Real%20Estate&min_yield=2&include_projected=true&limit=500";
+        assert_eq!(call, expected);
+    }
+}

@@ -1,0 +1,7 @@
+//! `/calendar`: ex-dates and payments by month or week, and as iCalendar.
+
+mod days;
+mod filters;
+pub(crate) mod icalendar;
+pub(crate) mod page;
+pub(crate) mod subscription;

@@ -1,0 +1,44 @@
+//! Flags of metrics in plain words.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use market::row::Flag;
+use utoipa::PartialSchema;
+
+use crate::dashboard::market::values::{plain, text};
+
+/// Sentences of the flags, from the description that the API's document has.
+static SENTENCES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
+    let schema = serde_json::to_value(Flag::schema()).unwrap_or_default();
+    let lines =
+        text(&schema["description"]).lines().filter_map(|line| line.strip_prefix("- `")?.split_once("`:"));
+    lines.map(|(flag, sentence)| (flag.to_owned(), sentence.trim().to_owned())).collect()
+});
+
+/// Sentence of a flag.
+pub(crate) fn describe_flag(flag: &str) -> String {
+    if let Some(id) = flag.strip_prefix("cancelled:") {
+        return format!("The source withdrew the record {id}.");
+    }
+    if flag == "cancelled" {
+        return "The source withdrew a record.".to_owned();
+    }
+    SENTENCES.get(flag).cloned().unwrap_or_else(|| plain(flag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flag_has_a_sentence() {
+        for flag in Flag::ALL {
+            assert!(
+                describe_flag(flag.as_str()).ends_with('.') || describe_flag(flag.as_str()).ends_with(')'),
+                "{flag}"
+            );
+            assert!(describe_flag(flag.as_str()).contains(' '), "{flag}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Cells of a pasted table: delimiter, quoted cells, and numbers with grouping and currency signs.
+
+use rust_decimal::Decimal;
+
+/// Lines by which the delimiter is recognized.
+const SAMPLE: usize = 50;
+
+/// Line of a table: its number, from 1, and its cells without surrounding spaces.
+pub(crate) type Row = (u64, Vec<String>);
+
+/// Splits a text into rows. A text without a delimiter is split at spaces and colons.
+pub(crate) fn read_rows(text: &str) -> Vec<Row> {
+    let Some(delimiter) = delimiter_of(text) else {
+        let split =
+            |line: &str| line.split([' ', ':']).filter(|cell| !cell.is_empty()).map(str::to_owned).collect();
+        return (1..).zip(text.lines()).map(|(number, line)| (number, split(line.trim()))).collect();
+    };
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let mut rows = Vec::new();
+    let mut record = csv::StringRecord::new();
+    while let Ok(true) = reader.read_record(&mut record) {
+        let number = record.position().map_or(0, csv::Position::line);
+        rows.push((number, record.iter().map(|cell| cell.trim().to_owned()).collect()));
+    }
+    rows
+}
+
+/// The delimiter that most lines have.
+fn delimiter_of(text: &str) -> Option<u8> {
+    let count =
+        |delimiter: u8| text.lines().take(SAMPLE).filter(|line| line.as_bytes().contains(&delimiter)).count();
+    let counts = [b'\t', b';', b','].map(|delimiter| (count(delimiter), delimiter));
+    // Of equal counts, the first decides: a comma is also a decimal point.
+    let best = counts.into_iter().reduce(|best, other| if other.0 > best.0 { other } else { best });
+    best.filter(|(count, _)| *count > 0).map(|(_, delimiter)| delimiter)
+}
+
+/// Number of a cell, without grouping and currency signs: `1,234.50`, `1.234,50`, `$1234.5`.
+pub(crate) fn number_of(cell: &str) -> Option<Decimal> {
+    let digits: String =
+        cell.chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-')).collect();
+    let others = cell.chars().filter(|c| c.is_alphabetic()).count();
+    if others > 3 || !digits.bytes().any(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let (comma, point) = (digits.rfind(','), digits.rfind('.'));
+    // The last sign is the decimal point, unless three digits follow a comma.
+    let is_decimal_comma = match (comma, point) {
+        (Some(comma), Some(point)) => comma > point,
+        (Some(comma), None) => digits.matches(',').count() == 1 && digits.len() - comma != 4,
+        _ => false,
+    };
+    let plain =
+        if is_decimal_comma { digits.replace('.', "").replace(',', ".") } else { digits.replace(',', "") };
+    plain.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(cell: &str, expected: Option<&str>) {
+        let expected = expected.map(|text| text.parse::<Decimal>().expect("a number"));
+        assert_eq!(number_of(cell), expected, "{cell}");
+    }
+
+    #[test]
+    fn numbers_are_read_as_brokers_write_them() {
+        check("120", Some("120"));
+        check("1,234.50", Some("1234.50"));
+        check("1.234,50", Some("1234.50"));
+        check("12,5", Some("12.5"));
+        check("1,234", Some("1234"));
+        check("$5,400.00", Some("5400.00"));
+        check("EUR 3.5", Some("3.5"));
+        check("-7", Some("-7"));
+        for cell in ["", "--", "n/a", "KO", "Account 12 total"] {
+            check(cell, None);
+        }
+    }
+
+    #[test]
+    fn the_delimiter_is_the_one_of_most_lines() {
+        let cells = |text: &str| read_rows(text).into_iter().map(|(_, cells)| cells).collect::<Vec<_>>();
+        assert_eq!(cells("KO 120\nPEP:40"), [["KO", "120"], ["PEP", "40"]]);
+        assert_eq!(cells("KO;1,5\nPEP;2,5"), [["KO", "1,5"], ["PEP", "2,5"]]);
+        assert_eq!(cells("KO,\"1,200\""), [["KO", "1,200"]]);
+        assert_eq!(cells("KO\t120"), [["KO", "120"]]);
+    }
+}

@@ -1,0 +1,6 @@
+//! `/income`: expected income of the holdings that a reader enters.
+
+mod cells;
+pub(crate) mod page;
+mod portfolio_text;
+mod result;

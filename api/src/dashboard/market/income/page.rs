@@ -1,0 +1,147 @@
+//! Form and answer of `/income`. What a reader enters is neither stored nor logged.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Multipart, Request};
+use axum::http::header;
+use axum::response::{Redirect, Response};
+use maud::{Markup, html};
+
+use crate::app::state::App;
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode, with_parameter};
+use crate::dashboard::market::income::portfolio_text::PortfolioText;
+use crate::dashboard::market::income::result::render_income;
+use crate::dashboard::market::page::{PageContent, as_file};
+use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::session::form::Form;
+use crate::dashboard::view::layout::{Section, error_message};
+
+const TITLE: &str = "My income";
+
+/// Form, or the income of the holdings in the address.
+pub(crate) async fn show_form(reader: MarketReader) -> Response {
+    let holdings = reader.parameters().text("holdings").to_owned();
+    if holdings.is_empty() {
+        return reader.respond("/income".to_owned(), async |_| Ok(content(form("", None)))).await;
+    }
+    respond_income(&reader, PortfolioText { holdings, ..PortfolioText::default() }).await
+}
+
+/// Income of the holdings in a form.
+pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Response {
+    match read_portfolio(request, &reader.app).await {
+        Ok(text) => respond_income(&reader, PortfolioText::read(&text)).await,
+        Err(error) => reader.respond_error(error).await,
+    }
+}
+
+/// Payments of the holdings in a form, as CSV.
+pub(crate) async fn show_csv(reader: MarketReader, body: Bytes) -> Response {
+    let form = Form::from_query(&String::from_utf8_lossy(&body));
+    let call = with_parameter(&call(form.text("holdings")), "format=csv");
+    match reader.calls().respond(&call).await {
+        Ok(response) if response.status().is_success() => as_file(response, "income"),
+        Ok(_) => reader.respond_error(MarketError::Refused("the holdings cannot be read".to_owned())).await,
+        Err(error) => reader.respond_error(error).await,
+    }
+}
+
+pub(crate) async fn redirect_to_form() -> Redirect {
+    Redirect::to("/income")
+}
+
+/// API call for these holdings.
+fn call(holdings: &str) -> String {
+    format!("/v1/portfolio/income?holdings={}", encode(holdings))
+}
+
+async fn respond_income(reader: &MarketReader, portfolio: PortfolioText) -> Response {
+    let portfolio = &portfolio;
+    reader.respond_once(|calls| build(calls, portfolio)).await
+}
+
+async fn build(calls: ApiCalls, portfolio: &PortfolioText) -> Result<PageContent, MarketError> {
+    let entered = portfolio.holdings.replace(',', "\n").replace(':', " ");
+    if portfolio.holdings.is_empty() {
+        let mistake = "No line has a symbol and a number of shares.";
+        return Ok(content(html! { (form("", Some(mistake))) (unread(portfolio)) }));
+    }
+    let call = call(&portfolio.holdings);
+    match calls.json(&call).await {
+        Ok(answer) => Ok(content(html! {
+            h1 { (TITLE) }
+            (unread(portfolio))
+            (render_income(&answer["data"], &portfolio.holdings, &call))
+            details { summary { "Change the holdings" } (fields(&entered)) }
+        })),
+        Err(MarketError::Refused(mistake)) => Ok(content(form(&entered, Some(&mistake)))),
+        Err(error) => Err(error),
+    }
+}
+
+fn content(body: Markup) -> PageContent {
+    PageContent {
+        title: TITLE.to_owned(),
+        description: "Dividend income of your holdings over twelve months, confirmed and estimated."
+            .to_owned(),
+        canonical: "/income".to_owned(),
+        section: Section::Income,
+        body,
+    }
+}
+
+fn form(entered: &str, mistake: Option<&str>) -> Markup {
+    html! {
+        h1 { (TITLE) }
+        p.lead { "Enter your shares and see the dividends of twelve months: what is declared, and what earlier payments let you expect." }
+        (error_message(mistake))
+        section.panel aria-label="Holdings" { (fields(entered)) }
+    }
+}
+
+fn fields(entered: &str) -> Markup {
+    html! {
+        form method="post" action="/income" enctype="multipart/form-data" {
+            label for="text" { "Symbols and shares, a line each" }
+            textarea id="text" name="text" rows="8" spellcheck="false" placeholder="KO 120\nPEP 40 5400" aria-describedby="shape" { (entered) }
+            p.hint id="shape" { "A third number is the purchase cost of all shares. The positions of a broker as CSV work too: paste them, or choose the file." }
+            label for="file" { "File, instead of the lines above" }
+            input id="file" type="file" name="file" accept=".csv,.txt,.tsv,text/csv,text/plain";
+            p.actions { button type="submit" { "Show the income" } }
+            p.hint { "At most 100 holdings. The service neither stores nor logs them." }
+        }
+    }
+}
+
+/// Lines that were not read.
+fn unread(portfolio: &PortfolioText) -> Markup {
+    html! {
+        @if !portfolio.unread.is_empty() {
+            div.notice {
+                p { "These lines are left out:" }
+                ul { @for line in &portfolio.unread { li { (line) } } }
+                @if portfolio.further_unread > 0 { p { "and " (portfolio.further_unread) " more." } }
+            }
+        }
+    }
+}
+
+/// Text of a form: of the file if it has one, else of the text field.
+async fn read_portfolio(request: Request, app: &App) -> Result<String, MarketError> {
+    let kind =
+        request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let refused = |error: String| MarketError::Refused(error);
+    if !kind.starts_with("multipart/form-data") {
+        let body = Bytes::from_request(request, app).await.map_err(|error| refused(error.body_text()))?;
+        return Ok(Form::from_query(&String::from_utf8_lossy(&body)).text("text").to_owned());
+    }
+    let form = Multipart::from_request(request, app).await;
+    let mut form = form.map_err(|error| refused(error.body_text()))?;
+    let (mut text, mut file) = (String::new(), String::new());
+    while let Some(field) = form.next_field().await.map_err(|error| refused(error.body_text()))? {
+        let is_file = field.name() == Some("file");
+        let bytes = field.bytes().await.map_err(|error| refused(error.body_text()))?;
+        let part = if is_file { &mut file } else { &mut text };
+        *part = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    Ok(if file.trim().is_empty() { text } else { file })
+}

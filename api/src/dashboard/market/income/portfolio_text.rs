@@ -1,0 +1,175 @@
+//! Portfolio that a reader pastes or uploads: lines of symbol and shares, or a broker's CSV.
+
+use market::symbol::Symbol;
+use rust_decimal::Decimal;
+
+use crate::dashboard::market::income::cells::{Row, number_of, read_rows};
+
+/// Decimal places of shares and cost.
+const PLACES: u32 = 6;
+/// Maximum number of lines that the page names as unread.
+const NAMED: usize = 10;
+/// Headings of the columns, in lower case, the best first.
+const SYMBOLS: [&str; 6] = ["symbol", "ticker", "instrument", "symbol/cusip", "security id", "stock"];
+const SHARES: [&str; 7] =
+    ["quantity", "shares", "qty", "qty (quantity)", "units", "position", "no. of shares"];
+const COSTS: [&str; 7] = [
+    "cost basis total",
+    "cost basis",
+    "total cost",
+    "cost",
+    "book value",
+    "purchase value",
+    "cost/share basis",
+];
+const PRICES: [&str; 7] = [
+    "average cost basis",
+    "average cost",
+    "avg cost",
+    "average price",
+    "avg price",
+    "cost per share",
+    "price paid",
+];
+
+/// Holdings of a text, and its lines without one.
+#[derive(Debug, Default)]
+pub(crate) struct PortfolioText {
+    /// Value of the API's parameter `holdings`.
+    pub(crate) holdings: String,
+    /// Lines that were not read, as sentences.
+    pub(crate) unread: Vec<String>,
+    /// Number of further unread lines.
+    pub(crate) further_unread: usize,
+}
+
+/// Columns of a table with headings.
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    symbol: usize,
+    shares: usize,
+    cost: Option<usize>,
+    /// Price of one share at purchase.
+    price: Option<usize>,
+}
+
+impl PortfolioText {
+    /// Reads a text. Rows above the headings of a broker's table are its preamble.
+    pub(crate) fn read(text: &str) -> Self {
+        let rows = read_rows(text.trim_start_matches('\u{feff}'));
+        let headings = rows.iter().position(|(_, cells)| Columns::find(cells).is_some());
+        let columns = headings.and_then(|place| Columns::find(&rows[place].1));
+        let mut read = Self::default();
+        let mut items = Vec::new();
+        for row in rows.iter().skip(headings.map_or(0, |place| place + 1)) {
+            match read_row(row, columns) {
+                Ok(Some(item)) => items.push(item),
+                Ok(None) => {}
+                Err(problem) => read.name(problem),
+            }
+        }
+        read.holdings = items.join(",");
+        read
+    }
+
+    fn name(&mut self, problem: String) {
+        if self.unread.len() < NAMED { self.unread.push(problem) } else { self.further_unread += 1 }
+    }
+}
+
+impl Columns {
+    fn find(cells: &[String]) -> Option<Self> {
+        let heading: Vec<String> = cells.iter().map(|cell| cell.to_lowercase()).collect();
+        let place =
+            |names: &[&str]| names.iter().find_map(|name| heading.iter().position(|cell| cell == name));
+        Some(Self {
+            symbol: place(&SYMBOLS)?,
+            shares: place(&SHARES)?,
+            cost: place(&COSTS),
+            price: place(&PRICES),
+        })
+    }
+}
+
+/// Holding of a row in the API's form; `None` for an empty row.
+fn read_row((line, cells): &Row, columns: Option<Columns>) -> Result<Option<String>, String> {
+    if cells.iter().all(String::is_empty) {
+        return Ok(None);
+    }
+    let cell = |place: usize| cells.get(place).map_or("", String::as_str);
+    let columns = columns.unwrap_or_else(|| in_order(cells));
+    let (symbol, shares) = (cell(columns.symbol), cell(columns.shares));
+    if Symbol::parse(symbol).is_err() || symbol.contains([',', ':']) {
+        return Err(format!("Line {line}: “{}” is not a symbol", shorten(symbol)));
+    }
+    let shares =
+        number_of(shares).map(|shares| shares.round_dp(PLACES)).filter(|shares| *shares > Decimal::ZERO);
+    let shares = shares.ok_or_else(|| format!("Line {line}: no number of shares of {}", shorten(symbol)))?;
+    let total = columns.cost.and_then(|place| number_of(cell(place)));
+    let price = || columns.price.and_then(|place| number_of(cell(place)))?.checked_mul(shares);
+    let cost = total
+        .or_else(price)
+        .filter(|cost| *cost >= Decimal::ZERO)
+        .map(|cost| cost.round_dp(PLACES).normalize());
+    let shares = shares.normalize();
+    Ok(Some(match cost {
+        Some(cost) => format!("{symbol}:{shares}:{cost}"),
+        None => format!("{symbol}:{shares}"),
+    }))
+}
+
+/// Columns of a row without headings: the symbol, the shares, and perhaps the cost. A row may begin with the shares.
+fn in_order(cells: &[String]) -> Columns {
+    let is_reversed = cells.first().is_some_and(|first| number_of(first).is_some());
+    let (symbol, shares) = if is_reversed { (1, 0) } else { (0, 1) };
+    Columns { symbol, shares, cost: Some(2), price: None }
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(24).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, holdings: &str, unread: &[&str]) {
+        let read = PortfolioText::read(text);
+        assert_eq!(
+            (read.holdings.as_str(), read.unread),
+            (holdings, unread.iter().map(|line| (*line).to_owned()).collect()),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn lines_have_a_symbol_and_shares() {
+        check("KO 120\n\nPEP:40:1200.50\n15 BRK.B", "KO:120,PEP:40:1200.5,BRK.B:15", &[]);
+        check("KO,120,5400\nPEP,40", "KO:120:5400,PEP:40", &[]);
+        check("KO;1,5;70,25", "KO:1.5:70.25", &[]);
+        check("KO", "", &["Line 1: no number of shares of KO"]);
+        check("hello world", "", &["Line 1: no number of shares of hello"]);
+    }
+
+    #[test]
+    fn a_brokers_table_is_read_by_its_headings() {
+        let table = "\u{feff}\"Positions for account XXXX-1234 as of 06/17/2024\"\n\n\
+            \"Symbol\",\"Description\",\"Qty (Quantity)\",\"Price\",\"Mkt Val (Market Value)\",\"Cost Basis\"\n\
+            \"COLA\",\"COLA COMPANY\",\"1,120\",\"$55.10\",\"$61,712.00\",\"$40,000.50\"\n\
+            \"BRK.B\",\"BROOK HOLDINGS\",\"12.5\",\"$50.00\",\"$625.00\",\"--\"\n\
+            \"Cash & Cash Investments\",\"--\",\"--\",\"--\",\"$321.00\",\"--\"\n\
+            \"Account Total\",\"--\",\"--\",\"--\",\"$62,658.00\",\"$40,000.50\"\n";
+        let unread = [
+            "Line 6: “Cash & Cash Investments” is not a symbol",
+            "Line 7: no number of shares of Account Total",
+        ];
+        check(table, "COLA:1120:40000.5,BRK.B:12.5", &unread);
+        check("Ticker\tShares\tAvg price\nKO\t10\t58.20", "KO:10:582", &[]);
+    }
+
+    #[test]
+    fn many_unread_lines_are_counted() {
+        let read = PortfolioText::read(&"?\n".repeat(15));
+        assert_eq!((read.unread.len(), read.further_unread), (10, 5));
+    }
+}

@@ -1,0 +1,62 @@
+//! Market pages: securities, search and income for readers without a key.
+//!
+//! Invariants: a page shows the API's own answers, digit by digit, and computes no figure. Every block names its call.
+//! Reading costs no account anything. It has a limit per client address, and a limit on pages rendered at once. A page
+//! that a visitor sees is cached by data version.
+
+mod api_calls;
+mod block;
+mod calendar;
+mod chart;
+pub(crate) mod feed;
+mod flag_words;
+mod income;
+mod page;
+mod quality;
+mod reader;
+mod result_list;
+mod screener;
+mod search;
+mod security;
+mod sitemap;
+mod values;
+
+use std::sync::Arc;
+
+use axum::extract::DefaultBodyLimit;
+use axum::routing::get;
+use axum::{Extension, Router};
+use tokio::sync::Semaphore;
+
+use crate::app::dashboard_settings::MarketPages;
+use crate::app::state::App;
+use reader::PageRenderer;
+
+/// Maximum bytes of an uploaded portfolio.
+const UPLOAD: usize = 256 * 1024;
+
+/// Router of the market pages; `data` answers their calls. Empty if they are off.
+pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
+    if app.settings.dashboard.pages == MarketPages::Off {
+        return Router::new();
+    }
+    let renders = Arc::new(Semaphore::new(app.settings.costly_connections.max(1)));
+    Router::new()
+        .route("/s/{symbol}", get(security::page::show_security))
+        .route("/s/{symbol}/why/{figure}", get(security::explanation::show_explanation))
+        .route("/s/{symbol}/{file}", get(security::csv_link::show_csv))
+        .route("/search", get(search::show_search))
+        .route("/calendar", get(calendar::page::show_calendar))
+        .route("/calendar.csv", get(calendar::page::show_csv))
+        .route("/calendar.ics", get(calendar::subscription::show_file))
+        .route("/screener", get(screener::page::show_screener))
+        .route("/screener.csv", get(screener::page::show_csv))
+        .route("/sectors", get(screener::sectors::show_sectors))
+        .route("/sectors/{sector}", get(screener::sectors::show_sector))
+        .route("/income", get(income::page::show_form).post(income::page::show_income))
+        .route("/income.csv", get(income::page::redirect_to_form).post(income::page::show_csv))
+        .route("/quality", get(quality::show_quality))
+        .route("/sitemap.xml", get(sitemap::show_sitemap))
+        .layer(Extension(PageRenderer { data, renders }))
+        .layer(DefaultBodyLimit::max(UPLOAD))
+}

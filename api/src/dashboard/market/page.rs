@@ -1,0 +1,164 @@
+//! Rendered page: from the cache of its data version, or built by calls of one version.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use bytes::Bytes;
+use maud::{Markup, html};
+
+use crate::connection::request_id::current_request_id;
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode};
+use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::result_list::render_results;
+use crate::dashboard::view::layout::{Preview, Section, to_sentence};
+use crate::parameters::ResponseFormat;
+use crate::render::cache::{CacheKey, CachedResponse};
+
+/// Attempts to build a page from answers of one data version.
+const ATTEMPTS: usize = 3;
+
+/// Content of a page.
+#[derive(Debug)]
+pub(crate) struct PageContent {
+    pub(crate) title: String,
+    pub(crate) description: String,
+    /// Path of the page for search engines; empty if they should not list it.
+    pub(crate) canonical: String,
+    pub(crate) section: Section,
+    pub(crate) body: Markup,
+}
+
+impl MarketReader {
+    /// Responds with the page at `target`: its path with the parameters that determine it.
+    pub(crate) async fn respond<F>(&self, target: String, build: impl Fn(ApiCalls) -> F) -> Response
+    where
+        F: Future<Output = Result<PageContent, MarketError>>,
+    {
+        match self.cached_page(target, build).await {
+            Ok(page) => {
+                ([(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"))], page)
+                    .into_response()
+            }
+            Err(error) => self.respond_error(error).await,
+        }
+    }
+
+    /// Responds with a page that contains what the reader entered. No cache has it.
+    pub(crate) async fn respond_once<F>(&self, build: impl Fn(ApiCalls) -> F) -> Response
+    where
+        F: Future<Output = Result<PageContent, MarketError>>,
+    {
+        match self.build_page(build).await {
+            Ok(page) => Html(page).into_response(),
+            Err(error) => self.respond_error(error).await,
+        }
+    }
+
+    /// The page for a visitor comes from the cache. The page for an account holder contains the account, so that only
+    /// the API's answers in it are cached.
+    async fn cached_page<F>(
+        &self,
+        target: String,
+        build: impl Fn(ApiCalls) -> F,
+    ) -> Result<Bytes, MarketError>
+    where
+        F: Future<Output = Result<PageContent, MarketError>>,
+    {
+        if !self.is_anonymous() {
+            return Ok(self.build_page(build).await?.into());
+        }
+        let generation =
+            self.app.projection.pin().map_err(|error| MarketError::Unavailable(error.to_string()))?;
+        let key = CacheKey {
+            version: generation.version(),
+            today: self.app.today(),
+            format: ResponseFormat::Json,
+            tier: Some(self.tier),
+            // No path of the API begins with a host.
+            target: format!("{}{target}", self.origin),
+        };
+        if let Some(cached) = self.app.response_cache.get(&key) {
+            return Ok(cached.body.clone());
+        }
+        let fill = async {
+            let body = self.build_page(build).await?.into();
+            Ok(CachedResponse { body, etag: key.etag(&key.version), link: None })
+        };
+        Ok(self.app.response_cache.get_or_render(&key, fill).await?.body.clone())
+    }
+
+    /// Builds the page. If the data change between two calls, it starts again.
+    async fn build_page<F>(&self, build: impl Fn(ApiCalls) -> F) -> Result<String, MarketError>
+    where
+        F: Future<Output = Result<PageContent, MarketError>>,
+    {
+        let permit = self.renderer.renders.acquire().await;
+        let _permit = permit.map_err(|error| MarketError::Unavailable(error.to_string()))?;
+        for _ in 0..ATTEMPTS {
+            let calls = self.calls();
+            let content = build(calls.clone()).await?;
+            if calls.have_one_version() {
+                return Ok(self.render(&content));
+            }
+        }
+        Err(MarketError::Unavailable("the data changed during every attempt".to_owned()))
+    }
+
+    /// Calls with the reader's tier.
+    pub(crate) fn calls(&self) -> ApiCalls {
+        ApiCalls::new(self.renderer.data.clone(), self.tier)
+    }
+
+    fn render(&self, content: &PageContent) -> String {
+        let canonical = format!("{}{}", self.origin, content.canonical);
+        let preview =
+            Preview { description: &content.description, canonical: &canonical, origin: &self.origin };
+        let preview = (!content.canonical.is_empty()).then_some(preview);
+        self.lay_out(&content.title, content.section, preview, &content.body)
+    }
+
+    /// Page or redirect of an error.
+    pub(crate) async fn respond_error(&self, error: MarketError) -> Response {
+        let (status, title, text) = match error {
+            MarketError::Moved(address) => return Redirect::temporary(&address).into_response(),
+            MarketError::NotFound(message) => return self.respond_unknown(&message).await,
+            MarketError::Refused(message) => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "That did not work", to_sentence(&message))
+            }
+            MarketError::Unavailable(cause) => {
+                let request_id = current_request_id();
+                tracing::warn!(request_id = request_id.as_str(), %cause, "a market page is unavailable");
+                let text =
+                    format!("The service cannot show this now; try again shortly. Request {request_id}.");
+                (StatusCode::SERVICE_UNAVAILABLE, "Not now", text)
+            }
+        };
+        let body = html! { h1 { (title) } p { (text) } };
+        (status, Html(self.lay_out(title, Section::Security, None, &body))).into_response()
+    }
+
+    /// Page of an unknown symbol, with the securities that the search finds for it.
+    async fn respond_unknown(&self, message: &str) -> Response {
+        let text = message.rsplit(' ').next().unwrap_or_default();
+        let found = self.calls().json(&format!("/v1/search?limit=5&q={}", encode(text))).await;
+        let found = found.map(|mut found| found["data"].take()).unwrap_or_default();
+        let rows = found.as_array().map(Vec::as_slice).unwrap_or_default();
+        let body = html! {
+            h1 { "Nothing is here" }
+            p { (to_sentence(message)) }
+            @if !rows.is_empty() {
+                h2 { "Similar securities" }
+                (render_results(rows))
+            }
+        };
+        (StatusCode::NOT_FOUND, Html(self.lay_out("Nothing is here", Section::Security, None, &body)))
+            .into_response()
+    }
+}
+
+/// Response that browsers save under this name.
+pub(crate) fn as_file(mut response: Response, name: &str) -> Response {
+    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename=\"{name}.csv\"")) {
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    response
+}

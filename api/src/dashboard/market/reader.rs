@@ -1,0 +1,145 @@
+//! Reader of a market page: admitted by address and session, with the tier whose history the pages show.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+use tokio::sync::Semaphore;
+
+use crate::account::accounts;
+use crate::admission::RequestContext;
+use crate::app::dashboard_settings::MarketPages;
+use crate::app::site_address::SiteAddress;
+use crate::app::state::App;
+use crate::auth::tier::Tier;
+use crate::dashboard::error::PageError;
+use crate::dashboard::page_deadline::{VISITOR_LOOKUP_LIMIT, run_within};
+use crate::dashboard::session::form::Form;
+use crate::dashboard::session::visitor::{Visitor, has_market_pages};
+use crate::dashboard::view::layout::{PageLayout, Preview, Section, Viewer, render_layout};
+
+/// Router of the data, and the permits of pages that are built at once.
+#[derive(Debug, Clone)]
+pub(crate) struct PageRenderer {
+    pub(crate) data: Router,
+    pub(crate) renders: Arc<Semaphore>,
+}
+
+/// Reader of a market page.
+#[derive(Debug, Clone)]
+pub(crate) struct MarketReader {
+    pub(crate) app: App,
+    pub(crate) renderer: PageRenderer,
+    /// Tier whose depth of history the pages show.
+    pub(crate) tier: Tier,
+    /// `None` on a service without a dashboard.
+    visitor: Option<Visitor>,
+    /// Scheme and host of the site.
+    pub(crate) origin: String,
+    query: String,
+}
+
+impl FromRequestParts<App> for MarketReader {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let unavailable = || PageError::NotFound.into_response();
+        let caller = RequestContext::from_extensions(&parts.extensions).ok_or_else(unavailable)?;
+        let (client, is_proxied) = (caller.client, caller.is_proxied);
+        if let Err(refused) = app.throttle.charge_page(client) {
+            app.metrics.throttled.inc();
+            return Err(too_many(app, refused.retry_after));
+        }
+        let renderer = parts.extensions.get::<PageRenderer>().cloned().ok_or_else(unavailable)?;
+        let visitor = find_visitor(parts, app).await.map_err(IntoResponse::into_response)?;
+        let tier = match &visitor {
+            Some(visitor) => tier_of(visitor).await.max(app.settings.dashboard.pages_tier),
+            None => app.settings.dashboard.pages_tier,
+        };
+        let public = app.settings.dashboard.public_url.as_ref();
+        let origin = SiteAddress::from_request(&parts.headers, client, is_proxied, public).origin;
+        let query = parts.uri.query().unwrap_or_default().to_owned();
+        Ok(Self { app: app.clone(), renderer, tier, visitor, origin, query })
+    }
+}
+
+/// Visitor of a service with a dashboard. Pages for account holders demand a session.
+async fn find_visitor(parts: &mut Parts, app: &App) -> Result<Option<Visitor>, PageError> {
+    if app.settings.dashboard.pages == MarketPages::SignedIn {
+        let visitor = Visitor::with_session(parts, app).await?;
+        let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
+        return match visitor.signed {
+            Some(_) => Ok(Some(visitor)),
+            None => Err(PageError::SignIn(target.to_owned())),
+        };
+    }
+    if app.dashboard.is_none() {
+        return Ok(None);
+    }
+    Visitor::from_request_parts(parts, app).await.map(Some)
+}
+
+/// Tier of the visitor's account. Without a reply of the database it is the lowest.
+async fn tier_of(visitor: &Visitor) -> Tier {
+    let Some(signed) = &visitor.signed else { return Tier::Free };
+    let find = async {
+        let client = visitor.dashboard.database_client().await?;
+        Ok::<_, PageError>(accounts::find_account(&client, &signed.session.email).await?.effective_tier)
+    };
+    run_within(VISITOR_LOOKUP_LIMIT, find).await.unwrap_or(Tier::Free)
+}
+
+/// Page of a refusal by the address limit.
+fn too_many(app: &App, seconds: u64) -> Response {
+    let viewer = if app.dashboard.is_some() { Viewer::Visitor } else { Viewer::Reader };
+    let body = html! {
+        h1 { "Too many pages" }
+        p { "Your address has opened many pages. Wait " (seconds) " s, then reload. Programs use the " a href="/docs" { "API" } "." }
+    };
+    let title = "Too many pages";
+    let has_market = has_market_pages(app, viewer);
+    let layout =
+        PageLayout { title, viewer, section: Section::Other, has_market, preview: None, body: &body };
+    let mut response = (StatusCode::TOO_MANY_REQUESTS, render_layout(&layout)).into_response();
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    response
+}
+
+impl MarketReader {
+    /// True if the page contains nothing of an account.
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.visitor.as_ref().is_none_or(|visitor| visitor.signed.is_none())
+    }
+
+    /// Parameters of the page.
+    pub(crate) fn parameters(&self) -> Form {
+        Form::from_query(&self.query)
+    }
+
+    /// Another path with the parameters of this page.
+    pub(crate) fn with_parameters(&self, path: &str) -> String {
+        if self.query.is_empty() { path.to_owned() } else { format!("{path}?{}", self.query) }
+    }
+
+    /// Years of history that the reader sees.
+    pub(crate) fn depth_years(&self) -> i32 {
+        self.app.projection.tiers().depth_years(self.tier)
+    }
+
+    /// Renders the layout around a page's content.
+    pub(crate) fn lay_out(
+        &self,
+        title: &str,
+        section: Section,
+        preview: Option<Preview<'_>>,
+        body: &Markup,
+    ) -> String {
+        let viewer = self.visitor.as_ref().map_or(Viewer::Reader, Visitor::viewer);
+        let has_market = has_market_pages(&self.app, viewer);
+        render_layout(&PageLayout { title, viewer, section, has_market, preview, body }).0
+    }
+}

@@ -1,0 +1,29 @@
+//! List of securities that a search finds.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::market::api_calls::encode;
+use crate::dashboard::market::values::{Unit, show, text};
+
+/// Renders the rows of `/v1/search`.
+pub(crate) fn render_results(rows: &[Value]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Table: securities" {
+            table.stack {
+                thead { tr { th scope="col" { "Symbol" } th scope="col" { "Name" } th scope="col" { "Exchange" } th scope="col" { "Sector" } th.number scope="col" { "Yield" } } }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            th scope="row" { a href={ "/s/" (encode(text(&row["symbol"]))) } { (text(&row["symbol"])) } }
+                            td data-label="Name" { (text(&row["name"])) @if row["is_active"] == false { " " span.tag.off { "delisted" } } }
+                            td data-label="Exchange" { (text(&row["exchange"])) }
+                            td data-label="Sector" { (text(&row["sector"])) }
+                            td.number data-label="Yield" { (show(&row["dividend_yield"], Unit::Percent)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

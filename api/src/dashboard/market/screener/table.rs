@@ -1,0 +1,38 @@
+//! Table of securities with the screener's figures.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::market::api_calls::encode;
+use crate::dashboard::market::values::{Unit, show, text};
+
+/// Columns with a figure: field, title, and true for percent.
+pub(crate) const COLUMNS: [(&str, &str, bool); 6] = [
+    ("dividend_yield", "Yield", true),
+    ("payout_ratio", "Payout", true),
+    ("growth_5y", "Growth, 5 years", true),
+    ("increase_streak_years", "Years of raises", false),
+    ("pe_ratio", "P/E", false),
+    ("market_cap", "Market value", false),
+];
+
+/// Renders the rows. `heading` renders the title of a column.
+pub(crate) fn render_table(rows: &[Value], heading: impl Fn(&str, &str) -> Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Table: securities" {
+            table.stack {
+                thead { tr { th scope="col" { (heading("symbol", "Security")) } th scope="col" { "Sector" } th.number scope="col" { "Price" } @for (field, title, _) in COLUMNS { th.number scope="col" { (heading(field, title)) } } } }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            th scope="row" { a href={ "/s/" (encode(text(&row["symbol"]))) } { (text(&row["symbol"])) } " " span.muted { (text(&row["name"])) } }
+                            td data-label="Sector" { (text(&row["sector"])) }
+                            td.number data-label="Price" { (show(&row["price"], Unit::Money(text(&row["currency"])))) }
+                            @for (field, title, is_percent) in COLUMNS { td.number data-label=(title) { (show(&row[field], if is_percent { Unit::Percent } else { Unit::Plain })) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

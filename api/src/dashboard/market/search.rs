@@ -1,0 +1,43 @@
+//! `/search`: securities by symbol, name, former symbol or ISIN.
+
+use axum::response::Response;
+use maud::html;
+
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode};
+use crate::dashboard::market::block::Block;
+use crate::dashboard::market::page::PageContent;
+use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::result_list::render_results;
+use crate::dashboard::market::values::text;
+use crate::dashboard::view::layout::Section;
+
+/// Kinds of match that name one security, so that the search leads to its page.
+const EXACT: [&str; 3] = ["symbol", "isin", "former_symbol"];
+
+pub(crate) async fn show_search(reader: MarketReader) -> Response {
+    let q: String = reader.parameters().text("q").chars().take(64).collect();
+    let target = format!("/search?q={}", encode(&q));
+    reader.respond(target, |calls| search(calls, &q)).await
+}
+
+async fn search(calls: ApiCalls, q: &str) -> Result<PageContent, MarketError> {
+    let call = format!("/v1/search?q={}&include_inactive=true", encode(q));
+    let found = if q.is_empty() { serde_json::Value::Null } else { calls.json(&call).await? };
+    let rows = found["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if let Some(first) = rows.first().filter(|first| EXACT.contains(&text(&first["match"]))) {
+        return Err(MarketError::Moved(format!("/s/{}", encode(text(&first["symbol"])))));
+    }
+    let body = html! {
+        h1 { "Search" }
+        @if q.is_empty() { p.lead { "Enter a symbol, a former symbol, an ISIN or a part of a name in the field above." } }
+        @else if rows.is_empty() { p.lead { "Nothing is found for “" (q) "”." } }
+        @else { (Block { id: "found", title: &format!("Securities for “{q}”"), call: &call, csv: "", body: render_results(rows) }.render()) }
+    };
+    Ok(PageContent {
+        title: "Search".to_owned(),
+        description: "Dividends of stocks and funds by symbol or name.".to_owned(),
+        canonical: if q.is_empty() { "/search".to_owned() } else { String::new() },
+        section: Section::Search,
+        body,
+    })
+}

@@ -1,0 +1,99 @@
+//! API calls behind the page of a security.
+
+use crate::dashboard::market::api_calls::encode;
+use crate::dashboard::session::form::Form;
+
+/// Ranges of the price chart: parameter, title, and years of history that it needs.
+pub(crate) const RANGES: [(&str, &str, i32); 4] =
+    [("1y", "1 year", 1), ("5y", "5 years", 5), ("10y", "10 years", 10), ("max", "All", 0)];
+/// Adjustments of the price chart: parameter and title.
+pub(crate) const ADJUSTMENTS: [(&str, &str); 3] =
+    [("split", "Split-adjusted close"), ("raw", "Raw close"), ("all", "Total return")];
+/// Range that a page shows first, if the history includes it.
+const FIRST_RANGE: &str = "5y";
+
+/// Chosen range and adjustment of the price chart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PriceChoice {
+    pub(crate) range: &'static str,
+    pub(crate) adjustment: &'static str,
+    /// Title of the adjustment.
+    pub(crate) title: &'static str,
+}
+
+impl PriceChoice {
+    /// Reads the choice. An unknown or excluded range becomes the longest usual one of the reader's history.
+    pub(crate) fn read(parameters: &Form, depth_years: i32) -> Self {
+        let included = RANGES.iter().filter(|(.., years)| *years <= depth_years).map(|(range, ..)| *range);
+        let included: Vec<&str> = included.collect();
+        let named = |wanted: &str| included.iter().copied().find(|range| *range == wanted);
+        let range = named(parameters.text("range")).or(named(FIRST_RANGE)).or(named("1y")).unwrap_or("max");
+        let adjustment = ADJUSTMENTS.iter().find(|(name, _)| *name == parameters.text("prices"));
+        let (adjustment, title) = *adjustment.unwrap_or(&ADJUSTMENTS[0]);
+        Self { range, adjustment, title }
+    }
+
+    /// Parameters of the page for this choice.
+    pub(crate) fn query(&self) -> String {
+        format!("?range={}&prices={}", self.range, self.adjustment)
+    }
+}
+
+/// Calls about one security.
+#[derive(Debug)]
+pub(crate) struct SecurityCalls {
+    symbol: String,
+}
+
+impl SecurityCalls {
+    pub(crate) fn of(symbol: &str) -> Self {
+        Self { symbol: encode(symbol) }
+    }
+
+    pub(crate) fn profile(&self) -> String {
+        format!("/v1/stocks/{}", self.symbol)
+    }
+
+    pub(crate) fn metrics(&self) -> String {
+        format!("/v1/stocks/{}/metrics", self.symbol)
+    }
+
+    pub(crate) fn dividends(&self) -> String {
+        format!("/v1/dividends/history?symbols={}&include_projected=true&limit=1000", self.symbol)
+    }
+
+    pub(crate) fn splits(&self) -> String {
+        format!("/v1/stocks/{}/splits?limit=200", self.symbol)
+    }
+
+    pub(crate) fn holdings(&self) -> String {
+        format!("/v1/etfs/{}/holdings?limit=25", self.symbol)
+    }
+
+    /// Closes of the chart. Weeks keep the longest history within one page.
+    pub(crate) fn prices(&self, choice: &PriceChoice) -> String {
+        let (interval, limit) = match choice.range {
+            "1y" => ("daily", 400),
+            "5y" => ("daily", 1_500),
+            "10y" => ("daily", 3_000),
+            _ => ("weekly", 5_000),
+        };
+        format!(
+            "/v1/prices/{}?range={}&interval={interval}&adjustment={}&fields=date,close&sort=date.asc&limit={limit}",
+            self.symbol, choice.range, choice.adjustment
+        )
+    }
+
+    /// Call of a block by the name of its CSV file.
+    pub(crate) fn by_file(&self, name: &str, choice: &PriceChoice) -> Option<String> {
+        Some(match name {
+            "profile" => self.profile(),
+            "metrics" => self.metrics(),
+            "dividends" => self.dividends(),
+            "splits" => self.splits(),
+            "holdings" => self.holdings(),
+            "prices" => self.prices(choice),
+            _ => return None,
+        })
+    }
+}

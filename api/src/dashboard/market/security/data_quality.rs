@@ -1,0 +1,37 @@
+//! Flags and quarantined rows of a security in plain words.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::market::flag_words::describe_flag;
+use crate::dashboard::market::values::{Unit, show, text};
+
+/// Renders the flags and the quarantined rows of the metrics.
+pub(crate) fn render_quality(metrics: &Value) -> Markup {
+    let flags = metrics["flags"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows = metrics["quarantined"].as_array().map(Vec::as_slice).unwrap_or_default();
+    html! {
+        @if flags.is_empty() && rows.is_empty() { p { "Nothing is unusual in the rows behind these figures." } }
+        @if !flags.is_empty() {
+            dl.words { @for flag in flags { div { dt { code { (text(flag)) } } dd { (describe_flag(text(flag))) } } } }
+        }
+        @if !rows.is_empty() {
+            h3 { "Rows that no figure uses" }
+            div.scroll tabindex="0" role="region" aria-label="Table: quarantined rows" {
+                table.stack {
+                    thead { tr { th scope="col" { "Row" } th scope="col" { "Date" } th scope="col" { "Reason" } th scope="col" { "Feed and line" } } }
+                    tbody {
+                        @for row in rows {
+                            tr {
+                                th scope="row" { (text(&row["kind"])) }
+                                td data-label="Date" { (show(&row["date"], Unit::Date)) }
+                                td.words data-label="Reason" { (text(&row["message"])) }
+                                td data-label="Feed and line" { code { (text(&row["source"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Dividends of a security: bars by year, and the list of payments.
+
+use maud::{Markup, html};
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
+use crate::dashboard::market::values::{Unit, digits, plain, show, text};
+
+/// Payments that the list shows before the rest is folded.
+const SHOWN: usize = 12;
+/// Maximum number of payments in the list; CSV has all.
+const MOST: usize = 120;
+
+/// Bars and table of the split-adjusted regular dividends by year.
+pub(crate) fn render_years(metrics: &Value) -> Markup {
+    let years = metrics["annual_totals"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if years.is_empty() {
+        return html! { p { "No year of this history has dividends." } };
+    }
+    let currency = text(&metrics["currency"]);
+    let mut bars: Vec<Bar> = years.iter().map(bar).collect();
+    bars.sort_by(|a, b| a.label.cmp(&b.label));
+    let label = format!("Dividends a share of {} years, in {currency}", bars.len());
+    let unit = format!("{currency} a share, on today's share basis");
+    let chart =
+        BarChart { solid: "Complete year", light: "Running year", unit: &unit, label: &label, bars: &bars };
+    html! {
+        (chart.render())
+        details { summary { "The same as a table" }
+            div.scroll tabindex="0" role="region" aria-label="Table: dividends by year" {
+                table {
+                    thead { tr { th scope="col" { "Year" } th.number scope="col" { "Dividends a share" } } }
+                    tbody {
+                        @for year in years {
+                            tr { th scope="row" { (year["year"]) @if year["complete"] == false { " " span.tag.off { "running" } } } td.number { (show(&year["amount"], Unit::Money(currency))) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn bar(year: &Value) -> Bar {
+    let amount = digits(&year["amount"]).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let (solid, light) =
+        if year["complete"] == false { (Decimal::ZERO, amount) } else { (amount, Decimal::ZERO) };
+    Bar { label: year["year"].to_string(), solid, light }
+}
+
+/// List of payments, newest first: paid, declared and estimated ones, with raises and cuts.
+pub(crate) fn render_rows(rows: &[Value]) -> Markup {
+    if rows.is_empty() {
+        return html! { p { "No dividends are known for this history." } };
+    }
+    let (shown, folded) = rows.split_at(rows.len().min(SHOWN));
+    let folded = &folded[..folded.len().min(MOST - SHOWN)];
+    html! {
+        (table(shown))
+        @if !folded.is_empty() { details { summary { (folded.len()) " earlier payments" } (table(folded)) } }
+    }
+}
+
+fn table(rows: &[Value]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Table: payments" {
+            table.stack {
+                thead {
+                    tr {
+                        th scope="col" { "Ex-date" } th scope="col" { "Payment" } th.number scope="col" { "Amount" }
+                        th.number scope="col" { "Change" } th.number scope="col" { "Yield at ex-date" } th scope="col" { "Status" }
+                    }
+                }
+                tbody { @for row in rows { (render_row(row)) } }
+            }
+        }
+    }
+}
+
+fn render_row(row: &Value) -> Markup {
+    let kind = text(&row["type"]);
+    let status = match text(&row["status"]) {
+        "projected" => "estimated",
+        status => status,
+    };
+    html! {
+        tr {
+            th scope="row" { (show(&row["ex_date"], Unit::Date)) }
+            td data-label="Payment" { (show(&row["payment_date"], Unit::Date)) }
+            td.number data-label="Amount" { (show(&row["amount"], Unit::Money(text(&row["currency"])))) }
+            td.number data-label="Change" { (change(&row["change_percent"])) }
+            td.number data-label="Yield at ex" { (show(&row["yield_at_ex"], Unit::Percent)) }
+            td data-label="Status" { span.tag.off[status == "estimated"] { (status) } @if kind != "regular" { " " span.tag.off { (plain(kind)) } } }
+        }
+    }
+}
+
+/// Change since the payment before it, marked as a raise or a cut.
+fn change(percent: &Value) -> Markup {
+    let number: Option<Decimal> = digits(percent).and_then(|text| text.parse().ok());
+    html! {
+        @match number {
+            Some(number) if number > Decimal::ZERO => { span.up { "▲ " } (show(percent, Unit::Percent)) },
+            Some(number) if number < Decimal::ZERO => { span.down { "▼ " } (show(percent, Unit::Percent)) },
+            Some(_) => span.muted { "same" },
+            None => (show(percent, Unit::Percent)),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `/s/{symbol}/why/{figure}`: rule, formula and rows behind one figure.
+
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::response::Response;
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode};
+use crate::dashboard::market::block::Block;
+use crate::dashboard::market::page::PageContent;
+use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::security::figures::{show_figure, title_of};
+use crate::dashboard::market::values::{Unit, plain, show, text};
+use crate::dashboard::view::layout::Section;
+
+pub(crate) async fn show_explanation(
+    reader: MarketReader,
+    path: Result<Path<(String, String)>, PathRejection>,
+) -> Response {
+    let Ok(Path((symbol, figure))) = path else {
+        return reader.respond_error(MarketError::NotFound("Nothing is at this address".to_owned())).await;
+    };
+    let Some(title) = title_of(&figure) else {
+        return reader.respond_error(MarketError::NotFound("No figure has this name".to_owned())).await;
+    };
+    let target = format!("/s/{}/why/{figure}", encode(&symbol));
+    reader.respond(target, |calls| explain(calls, &symbol, &figure, title)).await
+}
+
+async fn explain(
+    calls: ApiCalls,
+    symbol: &str,
+    figure: &str,
+    title: &'static str,
+) -> Result<PageContent, MarketError> {
+    let call = format!("/v1/stocks/{}/metrics?explain=true&fields={figure}", encode(symbol));
+    let metrics = calls.json(&format!("/v1/stocks/{}/metrics", encode(symbol))).await?;
+    let answer = calls.json(&call).await?;
+    let canonical = text(&metrics["data"]["symbol"]);
+    if canonical != symbol {
+        return Err(MarketError::Moved(format!("/s/{}/why/{figure}", encode(canonical))));
+    }
+    let explanation = &answer["data"]["explanation"];
+    let body = html! {
+        p { a href={ "/s/" (encode(symbol)) } { "← " (symbol) } }
+        h1 { (title) " of " (symbol) }
+        p.figure { strong { (show_figure(figure, &metrics["data"])) } }
+        (Block { id: "why", title: "How it is made", call: &call, csv: "", body: derivation(&explanation["metrics"][0], explanation) }.render())
+    };
+    Ok(PageContent {
+        title: format!("{title} of {symbol}"),
+        description: String::new(),
+        canonical: String::new(),
+        section: Section::Security,
+        body,
+    })
+}
+
+fn derivation(entry: &Value, explanation: &Value) -> Markup {
+    let observations = entry["observations"].as_array().map(Vec::as_slice).unwrap_or_default();
+    html! {
+        @if entry.is_null() { p { "This figure is read from a feed and needs no rule." } } @else {
+            dl {
+                div { dt { "Rule" } dd { (text(&entry["rule"])) } }
+                div { dt { "Formula" } dd.formula { (text(&entry["formula"])) } }
+                div { dt { "Rounding" } dd { (text(&entry["rounding"])) } }
+                div { dt { "As of" } dd { (show(&explanation["as_of"], Unit::Date)) } }
+                div { dt { "Method" } dd { (text(&explanation["method_version"])) } }
+            }
+            @if !observations.is_empty() { (rows(observations)) }
+            @if let Some(older) = entry["older_observations"].as_i64().filter(|older| *older > 0) {
+                p.hint { (older) " older rows are not listed; a plan with a longer history lists them." }
+            }
+        }
+    }
+}
+
+/// Observations behind a figure, with feed and line.
+fn rows(observations: &[Value]) -> Markup {
+    html! {
+        h3 { "Rows behind it" }
+        div.scroll tabindex="0" role="region" aria-label="Table: rows behind the figure" {
+            table.stack {
+                thead { tr { th scope="col" { "Row" } th scope="col" { "Date" } th.number scope="col" { "Value" } th scope="col" { "Use" } th scope="col" { "Feed and line" } } }
+                tbody {
+                    @for row in observations {
+                        tr {
+                            th scope="row" { (plain(text(&row["kind"]))) }
+                            td data-label="Date" { (show(&row["date"], Unit::Date)) }
+                            td.number data-label="Value" { (show(&row["amount"], Unit::Money(text(&row["currency"])))) }
+                            td.words data-label="Use" { (plain(text(&row["outcome"]))) @if !text(&row["reason"]).is_empty() { ": " (text(&row["reason"])) } }
+                            td data-label="Feed and line" { code { (text(&row["source"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

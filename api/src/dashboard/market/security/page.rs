@@ -1,0 +1,283 @@
+//! `/s/{symbol}`: page of one security.
+
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::response::Response;
+use chrono::NaiveDate;
+use futures::try_join;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode};
+use crate::dashboard::market::block::{Block, Choice, render_choices};
+use crate::dashboard::market::chart::price_chart::{Close, PriceChart};
+use crate::dashboard::market::page::PageContent;
+use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::security::calls::{ADJUSTMENTS, PriceChoice, RANGES, SecurityCalls};
+use crate::dashboard::market::security::data_quality::render_quality;
+use crate::dashboard::market::security::dividend_blocks::{render_rows, render_years};
+use crate::dashboard::market::security::figures::render_figures;
+use crate::dashboard::market::values::{Unit, digits, plain, show, text};
+use crate::dashboard::view::layout::Section;
+
+/// Answers behind the page.
+struct Answers {
+    profile: Value,
+    metrics: Value,
+    dividends: Vec<Value>,
+    splits: Vec<Value>,
+    holdings: Option<Vec<Value>>,
+    closes: Vec<Close>,
+}
+
+/// Prices as `/v1/prices/{symbol}` serves them.
+#[derive(Debug, Deserialize)]
+struct Prices {
+    data: Vec<Close>,
+    meta: PricesMeta,
+}
+
+/// Data version of the prices.
+#[derive(Debug, Deserialize)]
+struct PricesMeta {
+    data_version: String,
+}
+
+pub(crate) async fn show_security(
+    reader: MarketReader,
+    path: Result<Path<String>, PathRejection>,
+) -> Response {
+    let Ok(Path(symbol)) = path else {
+        return reader.respond_error(MarketError::NotFound("Nothing is at this address".to_owned())).await;
+    };
+    let depth = reader.depth_years();
+    let choice = PriceChoice::read(&reader.parameters(), depth);
+    let target = format!("/s/{}{}", encode(&symbol), choice.query());
+    let reader = &reader;
+    reader
+        .respond(target, |calls| {
+            let symbol = symbol.clone();
+            async move {
+                let answers = read(&calls, &symbol, &choice).await?;
+                let canonical = text(&answers.profile["symbol"]);
+                if canonical != symbol {
+                    return Err(MarketError::Moved(
+                        reader.with_parameters(&format!("/s/{}", encode(canonical))),
+                    ));
+                }
+                Ok(content(&answers, canonical, &choice, depth))
+            }
+        })
+        .await
+}
+
+async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> Result<Answers, MarketError> {
+    let paths = SecurityCalls::of(symbol);
+    let (profile, metrics, dividends, splits, prices) =
+        (paths.profile(), paths.metrics(), paths.dividends(), paths.splits(), paths.prices(choice));
+    let (mut profile, mut metrics, mut dividends, mut splits, prices) = try_join!(
+        calls.json(&profile),
+        calls.json(&metrics),
+        calls.json(&dividends),
+        calls.json(&splits),
+        calls.read::<Prices>(&prices),
+    )?;
+    calls.note_version(&prices.meta.data_version);
+    let profile = profile["data"].take();
+    let holdings = match text(&profile["type"]) {
+        "etf" => Some(rows_of(calls.json(&paths.holdings()).await?["data"].take())),
+        _ => None,
+    };
+    Ok(Answers {
+        holdings,
+        profile,
+        metrics: metrics["data"].take(),
+        dividends: rows_of(dividends["data"].take()),
+        splits: rows_of(splits["data"].take()),
+        closes: prices.data,
+    })
+}
+
+fn rows_of(data: Value) -> Vec<Value> {
+    match data {
+        Value::Array(rows) => rows,
+        _ => vec![],
+    }
+}
+
+fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) -> PageContent {
+    let name = text(&answers.profile["name"]);
+    let paths = SecurityCalls::of(symbol);
+    let file = |block: &str| format!("/s/{}/{block}.csv", encode(symbol));
+    let body = html! {
+        (heading(answers, symbol, name))
+        (Block { id: "summary", title: "At a glance", call: &paths.profile(), csv: &file("profile"), body: summary(answers) }.render())
+        (Block { id: "prices", title: "Price", call: &paths.prices(choice), csv: &format!("{}{}", file("prices"), choice.query()), body: prices(answers, symbol, choice, depth) }.render())
+        (Block { id: "years", title: "Dividends by year", call: &format!("{}?fields=annual_totals", paths.metrics()), csv: "", body: render_years(&answers.metrics) }.render())
+        (Block { id: "dividends", title: "Dividends", call: &paths.dividends(), csv: &file("dividends"), body: render_rows(&answers.dividends) }.render())
+        (Block { id: "figures", title: "Figures", call: &paths.metrics(), csv: &file("metrics"), body: render_figures(symbol, &answers.metrics) }.render())
+        @if let Some(holdings) = &answers.holdings {
+            (Block { id: "holdings", title: "Largest holdings", call: &paths.holdings(), csv: &file("holdings"), body: holdings_table(holdings) }.render())
+        }
+        @if !answers.splits.is_empty() {
+            (Block { id: "splits", title: "Splits", call: &paths.splits(), csv: &file("splits"), body: splits_table(&answers.splits) }.render())
+        }
+        (Block { id: "quality", title: "Quality of the data", call: &format!("{}?fields=flags,quarantined", paths.metrics()), csv: "", body: render_quality(&answers.metrics) }.render())
+    };
+    PageContent {
+        title: format!("{name} ({symbol}): dividends, yield, history"),
+        description: description(answers, symbol, name),
+        canonical: format!("/s/{}", encode(symbol)),
+        section: Section::Security,
+        body,
+    }
+}
+
+fn heading(answers: &Answers, symbol: &str, name: &str) -> Markup {
+    let profile = &answers.profile;
+    let words = ["exchange", "sector", "industry", "country"].map(|field| text(&profile[field]));
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    html! {
+        h1 { (name) " " span.tag { (symbol) } }
+        p.lead { (plain(text(&profile["type"]))) @for word in words { " · " (word) } }
+        @if profile["is_active"] == false {
+            p.notice { "Delisted" @if !profile["delisted_on"].is_null() { " on " (show(&profile["delisted_on"], Unit::Date)) } ". Figures end there." }
+        }
+    }
+}
+
+/// Price, yield and next payment, each with its date or origin.
+fn summary(answers: &Answers) -> Markup {
+    let (profile, metrics) = (&answers.profile, &answers.metrics);
+    let dividends = &profile["dividends"];
+    let paid_in = text(&profile["dividend_currency"]);
+    let next = &dividends["next"];
+    let last = &dividends["last"];
+    html! {
+        dl.facts {
+            div { dt { "Price" } dd id="price" { (show(&profile["price"], Unit::Money(text(&profile["currency"])))) } dd.hint { (show(&profile["price_date"], Unit::Date)) } }
+            div { dt { "Dividend yield" } dd id="yield" { (show(&profile["dividend_yield"], Unit::Percent)) } dd.hint { (yield_basis(profile)) } }
+            div { dt { "Dividend a year" } dd id="annual" { (show(&profile["annual_dividend"], Unit::Money(paid_in))) } dd.hint { (show(&profile["frequency"], Unit::Plain)) } }
+            div { dt { "Next ex-date" } dd id="next-ex-date" { (show(&next["ex_date"], Unit::Date)) } dd.hint { (origin(next)) } }
+            div { dt { "Next payment" } dd id="next-amount" { (show(&next["amount"], Unit::Money(paid_in))) } dd.hint { (show(&next["payment_date"], Unit::Date)) } }
+            div { dt { "Last dividend" } dd id="last-amount" { (show(&last["amount"], Unit::Money(paid_in))) } dd.hint { "ex " (show(&last["ex_date"], Unit::Date)) } }
+            div { dt { "Raised every year for" } dd id="streak" { (show(&metrics["increase_streak_years"], Unit::Years)) @if metrics["streak_lower_bound"] == true { " or more" } } dd.hint { (plain(text(&metrics["tier"]))) } }
+            div { dt { "Safety" } dd id="safety" { (show(&metrics["safety"], Unit::Plain)) } dd.hint { "payout " (show(&metrics["payout_ratio"], Unit::Percent)) } }
+        }
+    }
+}
+
+fn yield_basis(profile: &Value) -> &'static str {
+    match text(&profile["yield_basis"]) {
+        "forward" => "indicated for 12 months",
+        "ttm" => "paid in 12 months",
+        _ => "",
+    }
+}
+
+/// Origin of the next dividend.
+fn origin(next: &Value) -> &'static str {
+    match text(&next["status"]) {
+        "declared" => "declared",
+        "projected" => "estimated",
+        _ => "",
+    }
+}
+
+fn prices(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) -> Markup {
+    let address = |range: &str, adjustment: &str| {
+        format!(
+            "/s/{}{}#prices",
+            encode(symbol),
+            PriceChoice { range: range_name(range), adjustment: adjustment_name(adjustment), title: "" }
+                .query()
+        )
+    };
+    let ranges = RANGES.map(|(range, title, years)| Choice {
+        title,
+        address: (years <= depth).then(|| address(range, choice.adjustment)),
+        is_current: range == choice.range,
+        hint: "A plan with a longer history includes this",
+    });
+    let adjustments = ADJUSTMENTS.map(|(adjustment, title)| Choice {
+        title,
+        address: Some(address(choice.range, adjustment)),
+        is_current: adjustment == choice.adjustment,
+        hint: "",
+    });
+    let day = |value: &Value| text(value).parse::<NaiveDate>().ok();
+    let paid = answers.dividends.iter().filter(|row| text(&row["status"]) != "projected");
+    let ex_dates: Vec<NaiveDate> = paid.filter_map(|row| day(&row["ex_date"])).collect();
+    let splits: Vec<(NaiveDate, &str)> =
+        answers.splits.iter().filter_map(|row| Some((day(&row["ex_date"])?, text(&row["text"])))).collect();
+    let chart = PriceChart {
+        title: choice.title,
+        currency: text(&answers.profile["currency"]),
+        closes: &answers.closes,
+        ex_dates: &ex_dates,
+        splits: &splits,
+    };
+    html! {
+        div.heading { (render_choices("Range", &ranges)) (render_choices("Adjustment", &adjustments)) }
+        @match chart.render() { Some(chart) => (chart), None => p { "No prices are known for this range." } }
+    }
+}
+
+fn range_name(range: &str) -> &'static str {
+    RANGES.iter().find(|(name, ..)| *name == range).map_or("", |(name, ..)| *name)
+}
+
+fn adjustment_name(adjustment: &str) -> &'static str {
+    ADJUSTMENTS.iter().find(|(name, _)| *name == adjustment).map_or("", |(name, _)| *name)
+}
+
+fn splits_table(rows: &[Value]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Table: splits" {
+            table {
+                thead { tr { th scope="col" { "First day" } th scope="col" { "Ratio" } th scope="col" { "Type" } th scope="col" { "Status" } } }
+                tbody {
+                    @for row in rows {
+                        tr { th scope="row" { (show(&row["ex_date"], Unit::Date)) } td { (text(&row["text"])) } td { (plain(text(&row["type"]))) } td { (text(&row["status"])) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn holdings_table(rows: &[Value]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Table: holdings" {
+            table {
+                thead { tr { th scope="col" { "Symbol" } th scope="col" { "Name" } th.number scope="col" { "Weight" } } }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            th scope="row" { @if text(&row["symbol"]).is_empty() { "–" } @else { a href={ "/s/" (encode(text(&row["symbol"]))) } { (text(&row["symbol"])) } } }
+                            td { (text(&row["name"])) }
+                            td.number { (show(&row["weight"], Unit::Percent)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One sentence for search engines.
+fn description(answers: &Answers, symbol: &str, name: &str) -> String {
+    let (profile, metrics) = (&answers.profile, &answers.metrics);
+    let mut parts = vec![format!("{name} ({symbol})")];
+    if let Some(percent) = digits(&profile["dividend_yield"]) {
+        parts.push(format!("dividend yield {percent} %"));
+    }
+    if let Some(amount) = digits(&profile["annual_dividend"]) {
+        parts.push(format!("{amount} {} a year", text(&profile["dividend_currency"])));
+    }
+    if let Some(years) = metrics["increase_streak_years"].as_i64().filter(|years| *years > 0) {
+        parts.push(format!("{years} years of increases"));
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,64 @@
+//! Values of the API's answers as they appear on pages: the same digits, with a unit.
+
+use chrono::NaiveDate;
+use maud::{Markup, html};
+use serde_json::Value;
+
+/// Unit of a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Unit<'a> {
+    /// Percent points.
+    Percent,
+    /// Amount in a currency.
+    Money(&'a str),
+    Years,
+    /// Number without a unit, or a word.
+    Plain,
+    Date,
+}
+
+/// Text of a JSON string; empty for any other value.
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Digits of a number, which is text in answers with `decimals=string`; `None` for null.
+pub(crate) fn digits(value: &Value) -> Option<String> {
+    match value {
+        Value::String(digits) => Some(digits.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Value with its unit. A null is a dash.
+pub(crate) fn show(value: &Value, unit: Unit<'_>) -> Markup {
+    let word = match value {
+        Value::Bool(true) => Some("yes".to_owned()),
+        Value::Bool(false) => Some("no".to_owned()),
+        value => digits(value),
+    };
+    let Some(word) = word else { return html! { span.muted { "–" } } };
+    html! {
+        @match unit {
+            Unit::Percent => { data value=(word) { (word) } " %" },
+            Unit::Money(currency) => { data value=(word) { (word) } " " (currency) },
+            Unit::Years => { data value=(word) { (word) } @if word == "1" { " year" } @else { " years" } },
+            Unit::Plain => data value=(word) { (plain(&word)) },
+            Unit::Date => (show_date(&word)),
+        }
+    }
+}
+
+/// Date of the API, `YYYY-MM-DD`.
+pub(crate) fn show_date(date: &str) -> Markup {
+    match date.parse::<NaiveDate>() {
+        Ok(day) => html! { time datetime=(date) { (day.format("%-d %b %Y")) } },
+        Err(_) => html! { span.muted { "–" } },
+    }
+}
+
+/// Word of an enumeration as people write it.
+pub(crate) fn plain(word: &str) -> String {
+    word.replace('_', " ")
+}

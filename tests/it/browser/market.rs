@@ -1,0 +1,60 @@
+//! A person's path through the market pages, with and without scripts.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use harness::BrowserOptions;
+
+use super::Stage;
+
+const ENTER: char = '\u{e007}';
+
+/// Searches, looks at a security, asks why, and reads the income of holdings.
+async fn look_around(stage: &Stage) -> Result<()> {
+    let browser = &stage.browser;
+    stage.open("/").await?;
+    browser.fill(".search input", "cola").await?;
+    browser.click(".search button").await?;
+    assert_eq!(stage.path().await?, "/s/COLA");
+    let page = browser.text("main").await?;
+    for said in ["Cola Company", "At a glance", "Dividends by year", "GET /v1/stocks/COLA/metrics", "2:1"] {
+        ensure!(page.contains(said), "{said}: {page}");
+    }
+    browser.click(".picks a[href*='range=10y']").await?;
+    ensure!(stage.path().await?.contains("range=10y"), "{}", stage.path().await?);
+    let drawn = "const line = document.querySelector('.price path.line').getBoundingClientRect(); return line.width > 200 && line.height > 20";
+    assert_eq!(browser.run(drawn).await?, true, "the line is drawn");
+    browser.click("#dividend_yield .why").await?;
+    assert_eq!(stage.path().await?, "/s/COLA/why/dividend_yield");
+    ensure!(browser.text("main").await?.contains("Formula"), "the formula");
+
+    browser.click("nav[aria-label=Market] a[href='/income']").await?;
+    browser.fill("#text", "COLA 120 6000\nNOPE 3").await?;
+    browser.click("main form button[type=submit]").await?;
+    let page = browser.text("main").await?;
+    for said in ["Twelve months", "Yield on cost", "NOPE is not a known symbol.", "Jun 2024"] {
+        ensure!(page.contains(said), "{said}: {page}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_person_looks_around() -> Result<()> {
+    let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
+    look_around(&stage).await?;
+    // A slash leads to the search from everywhere, and Enter opens what is typed.
+    stage.open("/s/FUND").await?;
+    stage.browser.press(&format!("/brk.b{ENTER}")).await?;
+    harness::eventually(Duration::from_secs(10), async || {
+        ensure!(stage.path().await? == "/s/BRK.B", "{}", stage.path().await?);
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_person_without_scripts_looks_around() -> Result<()> {
+    let Some(stage) = Stage::set(BrowserOptions { without_scripts: true }).await? else { return Ok(()) };
+    // The script that measures the drawing is the driver's, which runs regardless.
+    look_around(&stage).await
+}

@@ -1,0 +1,119 @@
+//! Calendar of ex-dates and payments: pages, files, and addresses with a key.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::{PUBLIC, page};
+use crate::api_world::{World, column};
+use crate::dashboard::visitor::Person;
+
+#[tokio::test]
+async fn a_month_and_a_week_show_declared_and_estimated_dividends() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let month = page(&world, "/calendar?from=2024-09-20").await?;
+    for said in [
+        "September 2024",
+        "Fri 13 Sep",
+        "href=\"/s/COLA\"",
+        "GET /v1/dividends/ex-dates?start_date=2024-09-01",
+    ] {
+        assert!(month.has(said), "{said}: {}", month.text);
+    }
+    assert!(!month.has("class=\"estimate\""), "{}", month.text);
+    let week = page(&world, "/calendar?days=pay&span=week&from=2024-12-30").await?;
+    assert!(week.has("class=\"estimate\"") && week.has("estimated"), "{}", week.text);
+    assert!(
+        page(&world, "/calendar?from=2024-09-20&symbols=BRK.B")
+            .await?
+            .has("No dividend is declared or expected")
+    );
+    assert!(
+        page(&world, "/calendar?from=2024-09-20&min_yield=90")
+            .await?
+            .has("No dividend is declared or expected")
+    );
+    // A month before the history of a plan is its first day.
+    let free = world.app.api_serve_with(&[("PAGES", "public")]).await?;
+    assert!(Person::at(&free)?.get("/calendar?from=1990-01-01").await?.has("start_date=2023-06-17"));
+    let sheet = page(&world, "/calendar.csv?from=2024-09-20").await?;
+    let call = "/v1/dividends/ex-dates?start_date=2024-09-01&end_date=2024-09-30&include_projected=true&limit=500&format=csv";
+    assert_eq!(sheet.text, world.get(call).await?.text());
+    for path in ["/calendar?sector=nope", "/calendar?min_yield=x", "/calendar?symbols=%2C"] {
+        assert_eq!(Person::at(&world.api)?.get(path).await?.status, 422, "{path}");
+    }
+    Ok(())
+}
+
+/// Lines of an iCalendar file, unfolded.
+fn lines(text: &str) -> Vec<String> {
+    text.replace("\r\n ", "").split("\r\n").map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_calendar_program_follows_corrections_and_withdrawals() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let first = page(&world, "/calendar.ics?symbols=COLA").await?;
+    assert_eq!(first.header("content-type"), "text/calendar; charset=utf-8");
+    let rows =
+        world.json("/v1/dividends/history?symbols=COLA&start_date=2024-09-13&end_date=2024-09-13").await?;
+    let id = column(&rows, "id")[0].as_str().context("an id")?.to_owned();
+    let uid = format!("UID:{id}-ex@127.0.0.1");
+    let event = |text: &str| -> Vec<String> {
+        let all = lines(text);
+        let start = all.iter().position(|line| *line == uid).unwrap_or(all.len());
+        all[start..].iter().take_while(|line| *line != "END:VEVENT").cloned().collect()
+    };
+    let declared = event(&first.text);
+    assert!(declared.contains(&"DTSTART;VALUE=DATE:20240913".to_owned()), "{}", first.text);
+    assert!(declared.contains(&"STATUS:CONFIRMED".to_owned()), "{declared:?}");
+    assert!(first.has("STATUS:TENTATIVE"), "{}", first.text);
+    let sequence =
+        |event: &[String]| event.iter().find_map(|line| line.strip_prefix("SEQUENCE:")?.parse::<i64>().ok());
+    let feed = world.app.folder().join("more.ndjson");
+    let amend = |more: Value| {
+        let mut record = json!({ "kind": "dividend", "symbol": "COLA", "id": "c20249", "ex_date": "2024-09-13", "amount": "1.1", "frequency": "quarterly", "revision": 1 });
+        if let (Some(record), Value::Object(more)) = (record.as_object_mut(), more) {
+            record.extend(more);
+        }
+        std::fs::write(&feed, record.to_string())
+    };
+    amend(json!({ "ex_date": "2024-09-16" }))?;
+    world.app.ingest(&["load", &feed.to_string_lossy(), "--source", "test"]).await?.success()?;
+    world.app.catch_up().await?;
+    let mut corrected = vec![];
+    harness::eventually(std::time::Duration::from_secs(20), async || {
+        corrected = event(&page(&world, "/calendar.ics?symbols=COLA").await?.text);
+        anyhow::ensure!(corrected.contains(&"DTSTART;VALUE=DATE:20240916".to_owned()), "{corrected:?}");
+        Ok(())
+    })
+    .await?;
+    assert!(sequence(&corrected) > sequence(&declared), "{corrected:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_address_with_a_key_is_charged_limited_and_ended() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let mut holder = Person::signed_up(&world.api, "c@example.com").await?;
+    let key = holder.create_key("Spreadsheet").await?;
+    let mut program = Person::at(&world.api)?;
+    let calendar = program.get(&format!("/feed/{key}/calendar.ics?symbols=COLA")).await?;
+    assert!(calendar.status == 200 && calendar.text.starts_with("BEGIN:VCALENDAR\r\n"), "{}", calendar.text);
+    let sheet = program.get(&format!("/feed/{key}/v1/dividends/history?symbols=COLA")).await?;
+    let call = world.api.get("/v1/dividends/history?symbols=COLA&format=csv", Some(&key)).await?;
+    assert_eq!(sheet.text, call.text());
+    assert_eq!(sheet.header("x-quota-remaining"), "4998");
+    for path in ["calendar.ics?symbols=COLA", "v1/stocks"] {
+        let refused = program.get(&format!("/feed/dds_live_wrong/{path}")).await?;
+        assert_eq!(refused.status, 401, "{path}: {}", refused.text);
+    }
+    assert_eq!(program.get(&format!("/feed/{key}/v1/bulk/quotes?symbols=COLA")).await?.status, 403);
+    assert_eq!(program.get(&format!("/feed/{key}/v1/nowhere")).await?.status, 404);
+    assert!(!world.api.process.log().contains(&key), "the key is in the log");
+    let listed = holder.get("/dashboard/keys").await?;
+    let id = listed.between("/dashboard/keys/", "/replace")?.to_owned();
+    let delete = format!("/dashboard/keys/{id}/delete");
+    holder.fill(&delete, &delete, &[]).await?;
+    assert_eq!(program.get(&format!("/feed/{key}/calendar.ics?symbols=COLA")).await?.status, 401);
+    Ok(())
+}
