@@ -63,7 +63,7 @@ async fn a_host_is_greeted_and_shown_a_few_small_tools() -> Result<()> {
     let listed = post(&world, &world.free, &message("tools/list", json!({}))).await?;
     assert!(listed.body.len() <= 10 * 1024, "{} bytes", listed.body.len());
     let tools = listed.json()?["result"]["tools"].as_array().context("tools")?.clone();
-    assert!(tools.len() <= 8);
+    assert!(tools.len() <= 9);
     for tool in &tools {
         assert!(tool["description"].as_str().is_some_and(|text| text.len() > 40), "{tool}");
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
@@ -104,6 +104,11 @@ async fn every_tool_says_what_its_endpoint_says() -> Result<()> {
             "dividend_calendar",
             json!({ "by": "payment_date", "include_projected": true, "fields": ["id"] }),
             "/v1/dividends/payment-dates?include_projected=true&limit=50&fields=id",
+        ),
+        (
+            "portfolio_income",
+            json!({ "holdings": ["COLA:120", "NOPE:1"], "fields": ["totals", "gaps"] }),
+            "/v1/portfolio/income?holdings=COLA:120,NOPE:1&fields=totals,gaps",
         ),
         (
             "screener",

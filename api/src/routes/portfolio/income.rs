@@ -35,7 +35,7 @@ const PAYMENT_COLUMNS: &[&str] = &[
     "amount_status",
 ];
 
-/// Income of holdings over twelve calendar months, the current one included. All shares count as held throughout.
+/// Income of holdings over twelve calendar months, the current one included. All shares count as owned throughout.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PortfolioIncome {
     /// First day of the current month.

@@ -48,7 +48,7 @@ fn reason(word: &str) -> &str {
 
 fn sums(data: &Value) -> Markup {
     html! {
-        p { "From " (show(&data["from"], Unit::Date)) " to " (show(&data["until"], Unit::Date)) ", with all shares held throughout." }
+        p { "From " (show(&data["from"], Unit::Date)) " to " (show(&data["until"], Unit::Date)) ", with all shares owned throughout." }
         @for total in rows(&data["totals"]) {
             @let money = Unit::Money(text(&total["currency"]));
             dl.facts {
