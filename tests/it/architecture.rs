@@ -14,8 +14,16 @@ use std::process::Command;
 use paths::Modules;
 use strong_components::circles;
 
-const CRATES: [&str; 8] =
-    ["schema/market", "schema/codec", "schema/log", "schema/store", "schema/telemetry", "ingest", "projector", "api"];
+const CRATES: [&str; 8] = [
+    "schema/market",
+    "schema/codec",
+    "schema/log",
+    "schema/store",
+    "schema/telemetry",
+    "ingest",
+    "projector",
+    "api",
+];
 /// Largest number of entries of a source folder.
 const MAX_ENTRIES: usize = 20;
 /// Folders with one file per endpoint or vendor.

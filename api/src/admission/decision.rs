@@ -46,7 +46,14 @@ impl AdmissionDecision {
     pub(crate) fn uncharged(tier: Tier) -> Self {
         let bucket = Bucket { rate_per_minute: 1, burst: 1, tokens: 1.0 };
         let usage = RemainingLimits { bucket, now: Utc::now(), quota: 0, used: 0, month: 0..1 };
-        Self { account: 0, key: 0, tier, verdict: AdmissionVerdict::Passed, counted: false, usage }
+        Self {
+            account: AccountId(0),
+            key: KeyId(0),
+            tier,
+            verdict: AdmissionVerdict::Passed,
+            counted: false,
+            usage,
+        }
     }
 }
 

@@ -49,7 +49,11 @@ pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Rou
         app.clone(),
         crate::dashboard::security_headers::add_security_headers,
     );
-    pages.layer(origin_check).layer(headers).merge(crate::dashboard::view::assets::asset_routes()).merge(feeds)
+    pages
+        .layer(origin_check)
+        .layer(headers)
+        .merge(crate::dashboard::view::assets::asset_routes())
+        .merge(feeds)
 }
 
 fn pages() -> Router<App> {

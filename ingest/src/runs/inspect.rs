@@ -50,7 +50,9 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
     match Log::open_existing(settings).await {
         // A lost log must not look like an empty one.
         Err(error) if error.is_absence() => empty = format!("no runs: {error}"),
-        log => log?.each_manifest(1, |sequence, taken, run| manifests.push((sequence, taken, run))).await?,
+        log => {
+            log?.each_manifest(1, |sequence, taken, run| manifests.push((sequence, taken, run))).await?;
+        }
     }
     let is_listed = |(_, _, run): &&StoredManifest| args.all || run.pull.is_none();
     if args.output.json {

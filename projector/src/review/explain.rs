@@ -10,6 +10,7 @@ use chrono::NaiveDate;
 use market::metrics;
 use market::metrics::{ExplainedObservation, Explanation, METHOD_VERSION};
 use market::symbol::Symbol;
+use store::ids::GenerationId;
 use tokio_postgres::{Client, Transaction};
 
 use crate::generation::Generation;

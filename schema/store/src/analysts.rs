@@ -1,5 +1,6 @@
 //! SQL views for the role `dds_analyst`. Each generation has one schema of views.
 
+use codec::bars::UNPACK_SQL;
 use market::row::{self, TableRow};
 use tokio_postgres::GenericClient;
 
@@ -36,7 +37,7 @@ pub(crate) async fn create_analyst_views(
 
 /// Sets the comments of the views' columns to the descriptions of the OpenAPI document. `analyst.sql` describes the other
 /// columns.
-pub(crate) async fn describe_views(client: &impl GenericClient, id: i32) -> Result<(), DbError> {
+pub(crate) async fn describe_views(client: &impl GenericClient, id: GenerationId) -> Result<(), DbError> {
     let described = described_columns();
     let mut comments = String::new();
     for row in client.query(VIEW_COLUMNS, &[&analyst_schema(id)]).await? {

@@ -120,9 +120,11 @@ pub async fn watch_server(config: &Config) -> DbError {
 /// # Errors
 /// [`DbError::Unanswered`] if no host completes the sign-in in time.
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
-    let (client, connection) = config
-        .connect(tls::tls_connector(config)?)
-        .await
+    let hosts = u32::try_from(config.get_hosts().len()).unwrap_or(1).max(1);
+    let limit = CONNECT_TIMEOUT * hosts + SIGN_IN_TIMEOUT;
+    let connected = tokio::time::timeout(limit, config.connect(tls::tls_connector(config)?)).await;
+    let (client, connection) = connected
+        .map_err(|_| DbError::Unanswered { place: describe_place(config), seconds: limit.as_secs() })?
         .map_err(|source| DbError::Unreachable { place: describe_place(config), source })?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {

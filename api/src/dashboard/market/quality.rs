@@ -39,7 +39,8 @@ pub(crate) async fn show_quality(reader: MarketReader) -> Response {
             let body = read(&generation).await.map_err(unavailable)?;
             Ok(PageContent {
                 title: "Quality of the data".to_owned(),
-                description: "Coverage, quarantined rows by reason, and conflicts between sources.".to_owned(),
+                description: "Coverage, quarantined rows by reason, and conflicts between sources."
+                    .to_owned(),
                 canonical: "/quality".to_owned(),
                 section: Section::Quality,
                 body,

@@ -6,6 +6,7 @@ use chrono::NaiveDate;
 use market::metrics::{ExplainedMetric, ExplainedObservation, Explanation};
 use market::symbol::Symbol;
 use store::db::error_chain;
+use store::ids::GenerationId;
 use tokio_postgres::Client;
 
 use super::accumulator::TableDiff;
@@ -46,13 +47,13 @@ pub(super) async fn explain_findings(
 }
 
 /// Number of a generation and its explanation of a security.
-type ExplainedGeneration = (i32, Explanation);
+type ExplainedGeneration = (GenerationId, Explanation);
 /// Explanations of a security in both generations, or the reasons why one has none.
 type ExplainedSides = Result<[ExplainedGeneration; 2], Vec<String>>;
 
 async fn explain_sides(
     client: &mut Client,
-    generations: [i32; 2],
+    generations: [GenerationId; 2],
     symbol: &str,
 ) -> anyhow::Result<ExplainedSides> {
     let symbol = Symbol::parse(symbol)?;
@@ -202,7 +203,7 @@ pub(super) async fn explain_rows(
 /// Adds explanations to rows whose columns are figures.
 async fn explain_derived_rows(
     client: &mut Client,
-    generations: [i32; 2],
+    generations: [GenerationId; 2],
     rows: &mut [RowDifference],
     limit: usize,
 ) -> anyhow::Result<()> {
