@@ -54,6 +54,16 @@ fn text(value: &Value) -> String {
         Value::Null => "-".to_owned(),
         Value::String(text) => DateTime::parse_from_rfc3339(text)
             .map_or_else(|_| text.clone(), |time| time.to_utc().format("%Y-%m-%d %H:%M").to_string()),
+        Value::Object(members) => {
+            let known = members.iter().filter(|(_, value)| !value.is_null());
+            let members: Vec<String> = known
+                .map(|(name, value)| match value.is_object() {
+                    true => format!("{name} ({})", text(value)),
+                    false => format!("{name} {}", text(value)),
+                })
+                .collect();
+            members.join(", ")
+        }
         other => other.to_string(),
     }
 }

@@ -13,7 +13,8 @@ use clap::Args;
 use event_log::frame::Body;
 use market::symbol::Symbol;
 use serde_json::Value;
-use telemetry::{out, outln};
+use telemetry::out;
+use telemetry::table::{Column, Table};
 
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
 use crate::format::{ColumnMap, FileFormat, FileHead, FormatChoice, ReaderOptions, SHIPPED};
@@ -68,9 +69,14 @@ pub enum MapProposalError {
 /// The file cannot be read, or contains no recognizable table.
 pub fn print_map(args: &MapArgs) -> Result<(), MapProposalError> {
     let Some(path) = &args.file else {
+        let mut table =
+            Table::new(["map", "maps"], &[Column::Text("map"), Column::Text("files")], usize::MAX);
         for (name, text) in SHIPPED {
-            outln!("{name:<15} {}", text.lines().next().unwrap_or_default().trim_start_matches("# "));
+            let files = text.lines().next().unwrap_or_default().trim_start_matches("# ");
+            table.add_row([name.to_owned(), files.to_owned()]);
         }
+        table.add_note("ingest map NAME prints one");
+        table.print("no maps ship with this program");
         return Ok(());
     };
     if let Some((_, text)) = SHIPPED.iter().find(|(name, _)| path.as_os_str() == *name) {

@@ -325,8 +325,13 @@ impl LoadSummary {
         let formats = if formats.is_empty() { formats } else { format!(" ({formats})") };
         writeln!(
             text,
-            "{verb} {} rows of {loaded} of {files} files{formats} in {:.1} s{}",
+            "{verb} {} rows of {}{formats} in {:.1} s{}",
             self.rows_total,
+            match (loaded, files) {
+                (1, 1) => "1 file".to_owned(),
+                _ if loaded == files => format!("{files} files"),
+                _ => format!("{loaded} of {files} files"),
+            },
             self.seconds,
             self.speed()
         )?;

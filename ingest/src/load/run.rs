@@ -194,7 +194,7 @@ impl LoadRun {
         failpoint!("ingest.drained");
         // A repaired run already has its completion manifest.
         if completed.is_none() {
-            loading.publish_completion().await?;
+            loading.publish_completion(summary).await?;
             open_rejects.add_run(&loading.publication.manifest);
         }
         failpoint!("ingest.completed");
@@ -349,12 +349,13 @@ impl<'a> RunningLoad<'a> {
         Ok(())
     }
 
-    /// Publishes the completion manifest, which lists the loaded inputs.
-    async fn publish_completion(&mut self) -> Result<(), LoadError> {
+    /// Publishes the completion manifest, which names the loaded inputs and the refused files.
+    async fn publish_completion(&mut self, summary: &LoadSummary) -> Result<(), LoadError> {
         let loaded: Vec<&LoadInput> = self.loaded.iter().map(|input| &self.run.inputs[*input]).collect();
         let manifest = &mut self.publication.manifest;
         manifest.files = loaded.iter().map(|input| input.file.label.clone()).collect();
         manifest.inputs = loaded.iter().map(|input| input.digest.clone()).collect();
+        manifest.refused = summary.refused().map(|file| file.file.clone()).collect();
         (manifest.rows, manifest.rejects) = (self.total.accepted_count(), self.total.rejected_count());
         manifest.rounded = self.total.rounded;
         let mends: BTreeSet<String> = loaded.iter().flat_map(|input| input.mends.iter().cloned()).collect();

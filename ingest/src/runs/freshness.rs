@@ -213,8 +213,8 @@ impl FreshnessReport {
             self.feeds.iter().filter(|feed| feed.judged).map(|feed| feed.kind.as_str()).collect();
         let judged = judged.into_iter().collect::<Vec<_>>().join(" and ");
         match judged.as_str() {
-            "" => table.add_note("no kind decides the exit code, which is 2; name one with --kind"),
-            judged => table.add_note(&format!("{judged} decide the exit code")),
+            "" => table.add_note("the exit code is 2: no feed has a kind that --kind names"),
+            judged => table.add_note(&format!("the exit code follows {judged}")),
         }
         match self.known_sources.join(", ").as_str() {
             "" => table.print("no feeds: the log is empty; ingest load FILE --source NAME loads a file"),

@@ -68,7 +68,7 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
     Ok(())
 }
 
-/// Prints a table with one row per run. The row has the place of the run's first manifest and the figures of its last one.
+/// Prints a table with one row per run. The row has the place and the figures of the run's last manifest.
 fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize, empty: &str) {
     let columns = [
         Column::Text("run"),
@@ -80,10 +80,7 @@ fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize
     let mut table = Table::new(["run", "runs"], &columns, max_rows).keep_newest();
     let last: HashMap<&str, &StoredManifest> =
         manifests.iter().map(|manifest| (manifest.2.run.as_str(), *manifest)).collect();
-    let mut files: HashMap<&str, usize> = HashMap::new();
     for (sequence, _, run) in manifests {
-        let found = files.entry(&run.run).or_insert(run.files.len());
-        *found = run.files.len().max(*found);
         let (last_sequence, taken, newest) = last[run.run.as_str()];
         if sequence == last_sequence {
             table.add_row([
@@ -91,30 +88,31 @@ fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize
                 taken.format("%Y-%m-%d %H:%M").to_string(),
                 run.source.clone(),
                 newest.rows.to_string(),
-                describe_state(newest, *found, status),
+                describe_state(newest, status),
             ]);
         }
     }
     table.print(empty);
 }
 
-/// State of a run, with its rejects and its refused files. `files` is the number of files with which it started.
-fn describe_state(run: &RunManifest, files: usize, status: &RunStatus) -> String {
+/// State of a run, with its rejects and its refused files.
+fn describe_state(run: &RunManifest, status: &RunStatus) -> String {
+    if run.state == RunState::Started {
+        return "started, not completed".to_owned();
+    }
     let short = |id: &str| id.get(..SHORT_ID).map_or_else(|| id.to_owned(), |start| format!("{start}…"));
     let mut state = match (status.undone_by(&run.run), run.files.first()) {
         (Some(undo), _) => format!("undone by {}", short(undo)),
         (None, Some(undone)) if is_undo(run) => format!("undo of {}", short(undone)),
         (None, _) => "completed".to_owned(),
     };
-    if run.state == RunState::Started {
-        return "started, not completed".to_owned();
+    match run.rejects {
+        0 => {}
+        1 => state += ", 1 reject",
+        rejects => state += &format!(", {rejects} rejects"),
     }
-    if run.rejects > 0 {
-        state += &format!(", {} rejects", run.rejects);
-    }
-    let refused = files - run.files.len();
-    if refused > 0 {
-        state += &format!(", {refused} of {files} files refused");
+    if !run.refused.is_empty() {
+        state += &format!(", {} of {} files refused", run.refused.len(), run.refused.len() + run.files.len());
     }
     state
 }

@@ -108,7 +108,9 @@ pub fn print_explanation(explanation: &Explanation) {
     for metric in &explanation.metrics {
         outln!("\n{} = {}", metric.metric, metric.value.as_deref().unwrap_or("null"));
         outln!("  {}: {}", metric.rule, metric.formula);
-        outln!("  {}", metric.rounding);
+        if metric.rounding != "none" {
+            outln!("  rounded to {}", metric.rounding);
+        }
         metric.observations.iter().for_each(print_observation);
     }
     // Quarantined rows are listed separately.

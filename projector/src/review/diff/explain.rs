@@ -208,6 +208,11 @@ async fn explain_derived_rows(
     limit: usize,
 ) -> anyhow::Result<()> {
     for row in rows.iter_mut().take(limit) {
+        let is_time = row.columns.iter().all(|changed| changed.column == "updated_at");
+        if is_time && !row.columns.is_empty() {
+            row.why.push("only the time of the change differs".to_owned());
+            continue;
+        }
         row.why = match explain_sides(client, generations, &row.owner()).await? {
             Err(unexplained) => unexplained,
             Ok([a, b]) => {

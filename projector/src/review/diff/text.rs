@@ -67,7 +67,8 @@ fn print_topic(ranked: &TopicSummary, limit: usize) {
 fn print_rows(table: &TableDiff, limit: usize) {
     if table.differing > 0 {
         let columns = table.columns.iter().map(|(name, count)| format!("{name} {count}"));
-        outln!("\n{}: {}", table.table, columns.collect::<Vec<_>>().join(", "));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        outln!("\n{}", format!("{}: {columns}", table.table).trim_end_matches(": "));
     }
     table.rows.iter().take(limit).for_each(print_row);
     print_hidden_count(table.differing, limit, &format!(" in {}", table.table));

@@ -62,7 +62,10 @@ pub struct RunManifest {
     /// Ids of earlier rejects that the inputs of this run repair.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mends: Vec<String>,
-    /// State of a pull. Only the manifests of pulls have it.
+    /// Names of the files that the run refused as a whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
+    /// State of a pull, for manifests of pulls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull: Option<Pull>,
 }
@@ -89,6 +92,7 @@ impl RunManifest {
             new_symbols: None,
             newest: BTreeMap::new(),
             mends: Vec::new(),
+            refused: Vec::new(),
             pull: None,
         }
     }

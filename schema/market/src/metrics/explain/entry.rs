@@ -99,13 +99,20 @@ pub(crate) fn entry(
     formula: impl Into<String>,
     observations: Vec<ExplainedObservation>,
 ) -> ExplainedMetric {
+    // Two parts of a formula may use the same observation.
+    let mut listed: Vec<ExplainedObservation> = Vec::with_capacity(observations.len());
+    for observation in observations {
+        if !listed.contains(&observation) {
+            listed.push(observation);
+        }
+    }
     ExplainedMetric {
         metric: metric.to_owned(),
         value: None,
         rule: rule.to_owned(),
         formula: formula.into(),
         rounding: rounding.as_str().to_owned(),
-        observations,
+        observations: listed,
         older_observations: 0,
     }
 }
