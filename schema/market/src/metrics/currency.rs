@@ -27,7 +27,7 @@ impl Currency {
     }
 
     /// Currency and unit of a security's prices. A provisional security has US dollars.
-    fn of_prices(security: Option<&Security>) -> Self {
+    pub fn of_prices(security: Option<&Security>) -> Self {
         let Some(security) = security else { return Self::dollar() };
         let unit = security.quote_unit.as_deref().and_then(Self::parse);
         unit.unwrap_or_else(|| Self { code: security.currency.clone(), minor: None })

@@ -1,7 +1,7 @@
 //! Price levels: bars far from their neighbours, and splits that the price denies (R36).
 
 use chrono::Days;
-use market::event::{Action, DecisionVerdict};
+use market::event::{Action, DecisionVerdict, ShareBasis};
 use market::history::SourceBars;
 use market::metrics::quarantined_rows;
 use market::row::Flag;
@@ -93,10 +93,88 @@ fn a_newest_move_waits_for_a_session_or_a_source() {
 }
 
 #[test]
+fn another_source_takes_the_day_of_a_held_bar() {
+    let day = "2024-06-28";
+    let served = |prices: &[(&str, &str)]| {
+        let mut history = priced("").history();
+        history.prices = prices
+            .iter()
+            .map(|(source, rows)| SourceBars {
+                source: (*source).into(),
+                bars: bars(rows),
+                closes_only: Vec::new(),
+            })
+            .collect();
+        let found = derived_on(day, &history);
+        (held(&found), closes(&found).pop().expect("a close"), text(found.quote.price))
+    };
+    let moved = ("a", "2024-06-25,10 2024-06-26,11 2024-06-27,10 2024-06-28,34");
+    let unconfirmed = vec!["price 2024-06-28 unconfirmed_price".to_owned()];
+    // The bar of the day, or the bar before.
+    let expected = (unconfirmed.clone(), "2024-06-28 11".to_owned(), "11".to_owned());
+    assert_eq!(served(&[moved, ("b", "2024-06-26,11 2024-06-28,11")]), expected);
+    let before = (unconfirmed.clone(), "2024-06-27 10".to_owned(), "10".to_owned());
+    assert_eq!(served(&[moved, ("b", "2024-06-26,11")]), before);
+    // Three sources with three closes: each that leaps is held.
+    let twice = [unconfirmed.clone(), unconfirmed].concat();
+    assert_eq!(served(&[moved, ("b", "2024-06-28,90"), ("c", "2024-06-28,9")]).0, twice);
+    assert_eq!(served(&[moved, ("b", "2024-06-28,90"), ("c", "2024-06-28,9")]).2, "9");
+    assert_eq!(served(&[moved, ("b", "2024-06-28,90")]).2, "10");
+    // An isolated bar and bars in a wrong unit have a substitute too, and a wrong one is held as well.
+    let isolated = ("a", "2024-06-25,10 2024-06-26,73 2024-06-27,10 2024-06-28,10");
+    let found = |second: &str| {
+        let mut history = priced(isolated.1).history();
+        history.prices.push(SourceBars { source: "b".into(), bars: bars(second), closes_only: Vec::new() });
+        let found = derived_on(day, &history);
+        (held(&found), closes(&found)[1].clone())
+    };
+    let one = "price 2024-06-26 isolated_price".to_owned();
+    assert_eq!(found("2024-06-26,11"), (vec![one.clone()], "2024-06-26 11".to_owned()));
+    assert_eq!(found("2024-06-26,72"), (vec![one.clone(), one], "2024-06-27 10".to_owned()));
+}
+
+#[test]
 fn moves_over_a_gap_are_not_judged() {
     let sparse = priced("2018-12-31,188 2020-12-31,18 2022-12-30,182");
     let found = sparse.on("2022-12-30");
     assert!(held(&found).is_empty() && !has(&found, Flag::PriceLevelBreak));
+}
+
+#[test]
+fn a_large_payment_on_the_ex_date_hides_a_split_in_the_price() {
+    // A special of half of the value, and a consolidation that keeps the price.
+    let consolidated = Tables {
+        splits: "2023-05-16,70,33",
+        dividends: "2023-05-16,2.4394,special",
+        prices: "2023-05-11,2.15 2023-05-12,2.114 2023-05-15,2.174 2023-05-16,2.051 2023-05-17,1.979",
+        ..Tables::default()
+    };
+    let found = consolidated.on("2023-05-17");
+    assert!(held(&found).is_empty() && !has(&found, Flag::SplitNotInPrice), "{:?}", held(&found));
+    assert_eq!(found.splits.len(), 1);
+    // On any day between the bars, and in the adjusted amounts of a feed.
+    for dividends in ["2023-05-16,2.4394,special", "2023-05-16,0.24394,special"] {
+        let splits = "2023-05-16,70,33 2023-06-01,10,1";
+        let mut history = Tables { splits, dividends, ..consolidated }.history();
+        let adjusted = dividends.contains(",0.2");
+        if adjusted {
+            history.splits[1].record.ex_date = date("2023-05-17");
+            (history.splits[1].record.from, history.splits[1].record.to) = (1.into(), 10.into());
+            history.dividends[0].record.amount_basis = ShareBasis::SplitAdjusted;
+            history.prices[0].bars =
+                bars("2023-05-12,2.114 2023-05-15,2.174 2023-05-16,2.051 2023-05-17,0.198");
+        }
+        assert!(held(&derived_on("2023-05-17", &history)).is_empty(), "{dividends}");
+    }
+    // Without the payment, with a small one, or with one in another currency, the price denies the split.
+    let denies = |held: Vec<String>| held.iter().any(|row| row == "split 2023-05-16 split_denied");
+    for dividends in ["", "2023-05-16,0.05,special", "2023-05-18,2.4394,special", "2023-05-15,2.4394,special"]
+    {
+        assert!(denies(held(&Tables { dividends, ..consolidated }.on("2023-05-17"))), "{dividends}");
+    }
+    let mut foreign = consolidated.history();
+    foreign.dividends[0].record.currency = "EUR".into();
+    assert!(denies(held(&derived_on("2023-05-17", &foreign))));
 }
 
 #[test]

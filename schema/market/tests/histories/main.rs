@@ -13,7 +13,6 @@ mod held;
 mod income;
 mod levels;
 mod lives;
-mod planted;
 mod readings;
 mod reckoned;
 mod renamed;

@@ -8,6 +8,7 @@ use rust_decimal::Decimal;
 use crate::event::{DividendType, ListingStatus, Security, SecurityType};
 use crate::history::{History, SourcePolicy};
 use crate::metrics::computed::ex_dates::{ExDateEvents, ex_days};
+use crate::metrics::computed::price_jumps::flag_jumps;
 use crate::metrics::context::DerivationContext;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::completeness::DividendCompleteness;
@@ -16,7 +17,6 @@ use crate::metrics::dividends::schedule::{Reading, Schedule, ScheduleRow};
 use crate::metrics::dividends::yields::DividendRate;
 use crate::metrics::merge::{AsOfView, Merged, Payment, currency, merge};
 use crate::metrics::prices::series::PriceSeries;
-use crate::metrics::prices::split_consistency::flag_jumps;
 use crate::metrics::rules::Rules;
 use crate::row::{AmountReading, Flag, Flags};
 

@@ -77,11 +77,11 @@ impl<'a> DividendCompleteness<'a> {
 }
 
 fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) -> bool {
-    let near = i32::try_from(rules.feed_years).unwrap_or(i32::MAX);
     let running = as_of.year();
     let brings = |source: &str, first: i32, last: i32| {
-        let period = first.saturating_sub(near)..=last.saturating_add(near).min(running);
-        history.dividend_feeds.years(source).any(|year| period.contains(&year))
+        let (first, last) = (i64::from(first) - rules.feed_years, i64::from(last) + rules.feed_years);
+        let period = first..=last.min(i64::from(running));
+        history.dividend_feeds.years(source).any(|year| period.contains(&i64::from(year)))
     };
     let priced = || {
         history.prices.iter().any(|prices| {

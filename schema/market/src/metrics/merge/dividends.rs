@@ -21,9 +21,10 @@ use super::winner::{
     MergeRecord, ObservationStatus, QuarantinedRow, SymbolOrder, WinningVersion, pick_winners, version_time,
 };
 use crate::event::{Dividend, Kind, ShareBasis};
-use crate::history::{History, SourcePolicy};
+use crate::history::{History, Observation, SourcePolicy};
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::ex_date::{FIRST_T_PLUS_3, ex_date_from_record_date, ex_date_of};
+use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
@@ -99,21 +100,40 @@ pub(crate) fn stock_dividends(
         .collect()
 }
 
-/// Sum of the payments with an ex-date after `after`, up to and including `through`. The amounts are as in the rows,
-/// without adjustment.
+/// Sum of the payments with an ex-date after `after`, up to and including `through`. `amount` gives the amount of a row
+/// and its date, or `None` if the row does not count.
 pub(crate) fn paid_between(
     history: &History,
     winners: &DividendWinners,
+    amount: &dyn Fn(&Observation<Dividend>, NaiveDate) -> Option<Decimal>,
     after: NaiveDate,
     through: NaiveDate,
 ) -> Decimal {
     let live = winners.winners.iter().filter(|winner| !winner.cancelled);
-    let records = live.map(|winner| &history.dividends[winner.index].record);
-    let between = records.filter(|record| {
-        record.date().is_some_and(|date| after < date && date <= through)
-            && record.r#type.class(record.frequency) != DividendClass::Stock
+    let paid = live.map(|winner| &history.dividends[winner.index]).filter_map(|observation| {
+        let record = &observation.record;
+        let date = record.date().filter(|date| after < *date && *date <= through)?;
+        let is_paid = record.r#type.class(record.frequency) != DividendClass::Stock;
+        if is_paid { amount(observation, date) } else { None }
     });
-    between.fold(Decimal::ZERO, |sum, record| sum.saturating_add(record.amount))
+    paid.fold(Decimal::ZERO, Decimal::saturating_add)
+}
+
+/// Amount of a row on the share basis of its date.
+pub(crate) fn amount_of(
+    observation: &Observation<Dividend>,
+    date: NaiveDate,
+    splits: &Splits,
+    newest_day: &dyn Fn(&str) -> NaiveDate,
+) -> Decimal {
+    let record = &observation.record;
+    match record.amount_basis {
+        ShareBasis::Raw => record.amount,
+        ShareBasis::SplitAdjusted => {
+            let basis = record.basis_as_of.unwrap_or_else(|| newest_day(&observation.source));
+            splits.ratio_to_basis(basis, date).apply(record.amount)
+        }
+    }
 }
 
 /// Second stage of the merge: converts amounts, derives ex-dates, joins duplicates and quarantines contradicted
@@ -203,13 +223,7 @@ fn payment<'a>(
     let observation = &history.dividends[winner.index];
     let record = &observation.record;
     let ordinary = record.date()?;
-    let amount = match record.amount_basis {
-        ShareBasis::Raw => record.amount,
-        ShareBasis::SplitAdjusted => {
-            let basis = record.basis_as_of.unwrap_or_else(|| (validation.newest_day)(&observation.source));
-            validation.all_splits.ratio_to_basis(basis, ordinary).apply(record.amount)
-        }
-    };
+    let amount = amount_of(observation, ordinary, validation.all_splits, validation.newest_day);
     let ex_date = match (record.ex_date, record.record_date) {
         (Some(ex_date), record_date) => {
             if record_date

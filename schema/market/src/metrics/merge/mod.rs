@@ -34,13 +34,15 @@ pub(crate) use adjusted_steps::{AdjustedStep, AdjustedSteps, agrees};
 pub(crate) use as_of::AsOfView;
 use decisions::DecisionIndex;
 pub(crate) use decisions::{dividend_row, newest_decisions, split_row};
-use dividends::{MergedDividends, dividend_winners, merge_dividends, paid_between, stock_dividends};
+use dividends::{
+    MergedDividends, amount_of, dividend_winners, merge_dividends, paid_between, stock_dividends,
+};
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
 pub(crate) use payment::Payment;
 use payment::{PriceContext, ValidationContext};
 pub(crate) use prices::MergedPrices;
 pub(crate) use prices::closes_suffice;
-use prices::{LevelCheck, merge_prices, review_levels};
+use prices::{ExcludedBars, LevelCheck, merge_prices, review_levels};
 use same_day_payments::SameDayPayments;
 use split_review::{SplitEvidence, review_splits};
 use split_type::classify;
@@ -55,8 +57,8 @@ pub use winner::{ObservationStatus, QuarantinedRow, dividend_preference, split_p
 use super::calendar::add_sessions;
 use super::prices::adjustment::Splits;
 use super::prices::series::PriceSeries;
-use crate::event::{Action, FormerSymbol};
-use crate::history::History;
+use crate::event::{Action, Dividend, FormerSymbol};
+use crate::history::{History, Observation};
 use crate::metrics::context::DerivationContext;
 use crate::row::{Flag, Flags};
 use crate::symbol::Symbol;
@@ -96,31 +98,42 @@ pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -
     };
     let event_days = newest_event_days(history);
     let newest_event = |source: &str| event_days.get(source).copied();
-    let paid = |after: NaiveDate, through: NaiveDate| paid_between(history, &winners, after, through);
-    let merge_prices = |splits: &Splits| {
-        let levels = LevelCheck { rules: &context.rules.level, splits, paid: &paid };
-        merge_prices(history, policy, as_of, &levels, &newest_event, &decided)
-    };
-    let (mut all_splits, mut split_table) = tables(&splits);
-    let mut prices = merge_prices(&all_splits);
-    let evidence =
-        SplitEvidence { history, winners: &winners, decided: &decided, known, rules: context.rules };
-    let series = PriceSeries::new(&prices.bars, &split_table);
-    if review_splits(&mut splits, &series, &evidence, &mut flags) {
-        (all_splits, split_table) = tables(&splits);
-        prices = merge_prices(&all_splits);
-    }
-    decided.apply_confirmations(&mut splits.quarantined, &history.splits, split_row);
-    let levels = LevelCheck { rules: &context.rules.level, splits: &split_table, paid: &paid };
-    if review_levels(&mut prices, history, as_of, &levels, &decided) {
-        flags.set(Flag::PriceLevelBreak);
-    }
-    let series = PriceSeries::new(&prices.bars, &split_table);
     let newest_day = |source: &str| {
         let bars = history.prices.iter().find(|prices| prices.source == source);
         let priced = bars.and_then(|prices| prices.bars.last_live_day()).map(crate::day::date_of);
-        priced.or_else(|| event_days.get(source).copied()).unwrap_or(as_of)
+        priced.or_else(|| newest_event(source)).unwrap_or(as_of)
     };
+    let paid_on = |splits: &Splits, after: NaiveDate, through: NaiveDate| {
+        let amount = |row: &Observation<Dividend>, date| {
+            (row.record.currency == currency(history)).then(|| amount_of(row, date, splits, &newest_day))
+        };
+        paid_between(history, &winners, &amount, after, through)
+    };
+    let merge_prices = |splits: &Splits, excluded: &ExcludedBars| {
+        let paid = |after, through| paid_on(splits, after, through);
+        let levels = LevelCheck { rules: &context.rules.level, splits, paid: &paid };
+        merge_prices(history, policy, as_of, &levels, &newest_event, &decided, excluded)
+    };
+    let (mut all_splits, mut split_table) = tables(&splits);
+    let mut prices = merge_prices(&all_splits, &ExcludedBars::new());
+    let is_changed = {
+        let paid = |after, through| paid_on(&all_splits, after, through);
+        let (winners, decided, rules) = (&winners, &decided, context.rules);
+        let evidence = SplitEvidence { history, winners, decided, paid: &paid, known, rules };
+        review_splits(&mut splits, &PriceSeries::new(&prices.bars, &split_table), &evidence, &mut flags)
+    };
+    if is_changed {
+        (all_splits, split_table) = tables(&splits);
+        prices = merge_prices(&all_splits, &ExcludedBars::new());
+    }
+    decided.apply_confirmations(&mut splits.quarantined, &history.splits, split_row);
+    let paid = |after, through| paid_on(&split_table, after, through);
+    let levels = LevelCheck { rules: &context.rules.level, splits: &split_table, paid: &paid };
+    let merge_without = |excluded: &ExcludedBars| merge_prices(&all_splits, excluded);
+    if review_levels(&mut prices, history, as_of, &levels, &decided, &merge_without) {
+        flags.set(Flag::PriceLevelBreak);
+    }
+    let series = PriceSeries::new(&prices.bars, &split_table);
     let adjusted_steps = AdjustedSteps::collect(&history.evidence, &split_table, as_of);
     let close_before = |day: NaiveDate| series.close_before(day);
     let close_after = |day: NaiveDate| {

@@ -3,8 +3,9 @@
 //! The move of the raw close over the ex-date is compared with the splits and price-only actions between the two bars.
 //! Only ratios from 3 for 2 are visible in a price, and only between bars at most `level.adjacent_days`
 //! apart. The rest is the part of the move that the ratio does not explain. The price denies a ratio if the logarithm
-//! of the rest is more than `level.denied_share` of the ratio's logarithm. A logarithm above 1 counts as 1. Any denied
-//! ratio sets the flag `split_not_in_price`. A denied split is
+//! of the rest is more than `level.denied_share` of the ratio's logarithm. A logarithm above 1 counts as 1. A large
+//! payment between the bars moves the price too, such as the special dividend of a consolidation. The price does not
+//! deny a ratio that fits after the payments. Any denied ratio sets the flag `split_not_in_price`. A denied split is
 //!
 //! - a repetition, if the price shows an equal split within five sessions. The repetition is excluded;
 //! - early, if the price has a matching move in one of the next `level.early_sessions` sessions. The split is effective
@@ -42,6 +43,8 @@ pub(crate) struct SplitEvidence<'a> {
     pub history: &'a History,
     pub winners: &'a DividendWinners,
     pub decided: &'a DecisionIndex<'a>,
+    /// Sum of the payments with an ex-date in (after, through].
+    pub paid: &'a dyn Fn(NaiveDate, NaiveDate) -> Decimal,
     pub known: AsOfView,
     pub rules: &'a Rules,
 }
@@ -67,7 +70,7 @@ pub(crate) fn review_splits(
         .events()
         .iter()
         .filter(|event| detectable_factor(event.ratio).is_some())
-        .filter(|event| is_denied_by(series, event.ex_date, Ratio::ONE, evidence.rules) == Some(true))
+        .filter(|event| is_denied_by(series, event.ex_date, Ratio::ONE, evidence) == Some(true))
         .collect();
     if denied.is_empty() {
         return false;
@@ -126,7 +129,7 @@ fn verdict(
 ) -> Option<SplitVerdict> {
     let observation = &evidence.history.splits[split.index];
     let is_kept = observation.source == MANUAL || evidence.decided.releases_split(observation);
-    match repeated_ex_date(split, splits, series, evidence.rules) {
+    match repeated_ex_date(split, splits, series, evidence) {
         // The other one of the pair is excluded.
         Some(shown) if shown == split.ex_date => return None,
         Some(shown) if !is_kept => {
@@ -139,12 +142,13 @@ fn verdict(
         return Some(SplitVerdict::Early(effective));
     }
     let (before, after) = bars_around(series, split.ex_date, evidence.rules)?;
-    let rest = unexplained_factor(series, before, after, Ratio::ONE)?;
     // A larger move than the ratio's is no denial of the split itself.
-    let fell_short = (rest > Decimal::ONE) == (split.ratio.from < split.ratio.to);
+    let fell_short = |rest: Decimal| {
+        (rest > Decimal::ONE) == (split.ratio.from < split.ratio.to)
+            && is_denied(rest, split.ratio, evidence.rules.level.excluded_share, LogarithmLimit::None)
+    };
     let is_excluded = !is_kept
-        && fell_short
-        && is_denied(rest, split.ratio, evidence.rules.level.excluded_share, LogarithmLimit::None)
+        && all_rests(series, (before, after), Ratio::ONE, evidence, fell_short)?
         && !has_amount_moved(split, evidence)
         && !has_share_count_moved(evidence.history, split, &evidence.known);
     is_excluded.then(|| {
@@ -164,7 +168,7 @@ fn repeated_ex_date(
     split: &MergedSplit,
     splits: &[MergedSplit],
     series: &PriceSeries<'_>,
-    rules: &Rules,
+    evidence: &SplitEvidence<'_>,
 ) -> Option<NaiveDate> {
     let others = splits.iter().filter(|other| {
         !other.cancelled
@@ -172,14 +176,14 @@ fn repeated_ex_date(
             && (other.ex_date - split.ex_date).num_days().abs() <= REPEATED_WITHIN
             && is_equal(other.ratio, split.ratio)
     });
-    let own = bars_around(series, split.ex_date, rules);
+    let own = bars_around(series, split.ex_date, evidence.rules);
     let mut shown = others.filter_map(|other| {
-        let (removed, shown) = if own == bars_around(series, other.ex_date, rules) {
+        let (removed, shown) = if own == bars_around(series, other.ex_date, evidence.rules) {
             (split.ratio, split.ex_date.max(other.ex_date))
         } else {
             (Ratio::ONE, other.ex_date)
         };
-        (is_denied_by(series, other.ex_date, removed, rules) == Some(false)).then_some(shown)
+        (is_denied_by(series, other.ex_date, removed, evidence) == Some(false)).then_some(shown)
     });
     shown.next()
 }
@@ -206,12 +210,34 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
 
 /// True if the price denies the splits of an ex-date without the ratio `removed`. `None` if no two adjacent bars
 /// surround the ex-date.
-fn is_denied_by(series: &PriceSeries<'_>, ex_date: NaiveDate, removed: Ratio, rules: &Rules) -> Option<bool> {
-    let (before, after) = bars_around(series, ex_date, rules)?;
+fn is_denied_by(
+    series: &PriceSeries<'_>,
+    ex_date: NaiveDate,
+    removed: Ratio,
+    evidence: &SplitEvidence<'_>,
+) -> Option<bool> {
+    let (before, after) = bars_around(series, ex_date, evidence.rules)?;
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     let ratio = between.then(removed.inverse());
+    let is_denied = |rest| is_denied(rest, ratio, evidence.rules.level.denied_share, LogarithmLimit::One);
+    all_rests(series, (before, after), removed, evidence, is_denied)
+}
+
+/// True if a condition applies to the rest of a move, and to its rest after the payments between the bars.
+fn all_rests(
+    series: &PriceSeries<'_>,
+    (before, after): (usize, usize),
+    removed: Ratio,
+    evidence: &SplitEvidence<'_>,
+    condition: impl Fn(Decimal) -> bool,
+) -> Option<bool> {
     let rest = unexplained_factor(series, before, after, removed)?;
-    Some(is_denied(rest, ratio, rules.level.denied_share, LogarithmLimit::One))
+    let paid = (evidence.paid)(series.date(before), series.date(after));
+    let expected = expected_close(series, before, after, removed) - paid;
+    let after_payments = (paid > Decimal::ZERO && expected > Decimal::ZERO)
+        .then(|| quotient(series.close(after), expected))
+        .flatten();
+    Some(condition(rest) && after_payments.is_none_or(condition))
 }
 
 /// Last bar before an ex-date and first bar from it on; `None` if they are not adjacent.
@@ -229,9 +255,13 @@ fn unexplained_factor(
     after: usize,
     removed: Ratio,
 ) -> Option<Decimal> {
+    quotient(series.close(after), expected_close(series, before, after, removed))
+}
+
+/// Close of the bar `before` after the splits up to the bar `after`.
+fn expected_close(series: &PriceSeries<'_>, before: usize, after: usize, removed: Ratio) -> Decimal {
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
-    let expected = between.then(removed.inverse()).apply(series.close(before));
-    quotient(series.close(after), expected)
+    between.then(removed.inverse()).apply(series.close(before))
 }
 
 fn is_equal(a: Ratio, b: Ratio) -> bool {

@@ -1,8 +1,4 @@
-//! Consistency of prices and splits (R30, R36).
-//!
-//! `price_jump_without_split`: two closes at most 7 days apart differ by a known split ratio, within 3 %, but no split
-//! is between them. Known ratios are 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their inverses. The ratios
-//! of the security's own splits are known too, from 3 for 2 on. A move that a distribution explains is not a jump.
+//! Consistency of a split with the price (R36).
 //!
 //! A price denies a ratio if the logarithm of the unexplained move is too large a share of the ratio's logarithm.
 //! Powers replace the logarithms: ln a > p/q ln b exactly if a^q > b^p.
@@ -10,77 +6,10 @@
 use rust_decimal::Decimal;
 
 use super::adjustment::Ratio;
-use super::series::PriceSeries;
 use crate::metrics::arithmetic::quotient;
-use crate::metrics::computed::ex_dates::ExDateEvents;
-use crate::row::{Flag, Flags};
 
-const RATIOS: [i128; 14] = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100];
-const DAYS_APART: i32 = 7;
-/// Scale of closes after adjustment for distributions: six places.
-const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 /// Base of natural logarithms, to eight places.
 const E: Decimal = Decimal::from_parts(271_828_183, 0, 0, false, 8);
-/// Smallest known ratio less 3 %, in hundredths. Smaller moves need no division.
-const LEAST_JUMP: i128 = 145;
-
-/// Flags a jump. A calm series is not searched, because no close moves by three eighths.
-pub(crate) fn flag_jumps(
-    series: &PriceSeries<'_>,
-    ex_days: &[ExDateEvents],
-    is_calm: bool,
-    flags: &mut Flags,
-) {
-    if !is_calm && has_jump(series, ex_days) {
-        flags.set(Flag::PriceJumpWithoutSplit);
-    }
-}
-
-fn has_jump(series: &PriceSeries<'_>, ex_days: &[ExDateEvents]) -> bool {
-    let own: Vec<Decimal> =
-        series.splits.events().iter().filter_map(|split| detectable_factor(split.ratio)).collect();
-    let (days, closes) = (&series.bars.day, &series.bars.close);
-    (1..closes.len()).any(|index| {
-        let (before, after) = (closes[index - 1], closes[index]);
-        days[index] - days[index - 1] <= DAYS_APART
-            && is_known_ratio(before.max(after), before.min(after), &own)
-            && series.splits.price_ratio_between(series.date(index - 1), series.date(index)).is_one()
-            && !is_explained(series, ex_days, index, &own)
-    })
-}
-
-/// True if the distributions since the bar before explain a jump: after their factors, no jump remains.
-fn is_explained(series: &PriceSeries<'_>, ex_days: &[ExDateEvents], index: usize, own: &[Decimal]) -> bool {
-    let (from, to) = (series.date(index - 1), series.date(index));
-    let between = ex_days.iter().filter(|day| from < day.ex_date && day.ex_date <= to);
-    let mut close = series.close(index - 1);
-    for day in between {
-        close = close.saturating_mul(day.factor());
-    }
-    let scaled = |value: Decimal| i64::try_from(value.saturating_mul(SCALE).trunc()).ok();
-    match (scaled(close), scaled(series.close(index))) {
-        (Some(before), Some(after)) if close != series.close(index - 1) => {
-            !is_known_ratio(before.max(after), before.min(after), own)
-        }
-        _ => false,
-    }
-}
-
-fn is_known_ratio(large: i64, small: i64, own: &[Decimal]) -> bool {
-    let (wide, narrow) = (i128::from(large), i128::from(small));
-    if wide * 100 < narrow * LEAST_JUMP {
-        return false;
-    }
-    let common =
-        RATIOS.iter().any(|ratio| narrow * ratio * 97 <= wide * 100 && wide * 100 <= narrow * ratio * 103);
-    common
-        || quotient(large.into(), small.into()).is_some_and(|moved| {
-            own.iter().any(|ratio| {
-                let apart = moved.checked_sub(*ratio).map(|apart| apart.abs());
-                apart.is_some_and(|apart| apart <= ratio.saturating_mul(Decimal::new(3, 2)))
-            })
-        })
-}
 
 /// Factor by which a split changes prices, at least 1. `None` for ratios below 3 for 2, which cannot be detected.
 pub(crate) fn detectable_factor(ratio: Ratio) -> Option<Decimal> {
@@ -132,75 +61,9 @@ fn power(base: Decimal, exponent: u32) -> Option<Decimal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bars::{Bar, BarVersion, Bars, MISSING};
-    use crate::day::day_number;
-    use crate::metrics::prices::adjustment::{SplitEvent, Splits};
-
-    /// Closes on days counted from 2024-01-02, and splits on such days.
-    fn found(closes: &[(i32, i64)], splits: &[(i32, Ratio)], is_calm: bool) -> Vec<String> {
-        let first = day_number("2024-01-02".parse().unwrap());
-        let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
-        for (day, close) in closes {
-            let missing = MISSING;
-            let (open, high, low, vwap, trade_count) = (missing, missing, missing, missing, missing);
-            bars.push(
-                Bar { day: first + day, open, high, low, close: *close, volume: 1, vwap, trade_count },
-                0,
-            );
-        }
-        let event =
-            |(day, ratio): &(i32, Ratio)| SplitEvent::of_shares(crate::day::date_of(first + day), *ratio);
-        let splits = Splits::new(splits.iter().map(event).collect());
-        let mut flags = Flags::default();
-        flag_jumps(&PriceSeries::new(&bars, &splits), &[], is_calm, &mut flags);
-        flags.codes()
-    }
-
-    fn check(closes: &[i64], split: Option<(i32, Ratio)>, expected: &[&str]) {
-        let closes: Vec<(i32, i64)> = (0..).zip(closes.iter().copied()).collect();
-        assert_eq!(found(&closes, split.as_slice(), false), expected, "{closes:?}");
-    }
 
     fn of(from: i64, to: i64) -> Ratio {
         Ratio { from: from.into(), to: to.into() }
-    }
-
-    #[test]
-    fn a_jump_is_within_three_percent_of_a_ratio() {
-        let jumped = |before, after, splits: &[(i32, Ratio)]| {
-            found(&[(0, before), (1, after)], splits, false) == ["price_jump_without_split"]
-        };
-        for (closes, expected) in [
-            ((1000, 1940), true),
-            ((1000, 1939), false),
-            ((1000, 2060), true),
-            ((1000, 2061), false),
-            ((1000, 97_000), true),
-            ((1000, 103_001), false),
-        ] {
-            assert_eq!(
-                [jumped(closes.0, closes.1, &[]), jumped(closes.1, closes.0, &[])],
-                [expected; 2],
-                "{closes:?}"
-            );
-        }
-        // A ratio of the security's own, from 3 for 2 on.
-        let own = |from, to, close| jumped(10_000, close, &[(90, of(from, to))]);
-        assert_eq!(
-            [14_549, 14_550, 15_450, 15_451].map(|close| own(2, 3, close)),
-            [false, true, true, false]
-        );
-        assert_eq!(
-            [14_549, 14_550, 15_450, 15_451].map(|close| own(3, 2, close)),
-            [false, true, true, false]
-        );
-        assert!(!own(100, 147, 14_700) && own(100, 150, 14_700));
-        // Not over a split, and not over more than a week.
-        assert!(!jumped(2000, 1000, &[(1, of(1, 2))]));
-        assert!(jumped(2000, 1000, &[(0, of(1, 2))]) && jumped(2000, 1000, &[(2, of(1, 2))]));
-        assert_eq!(found(&[(0, 2000), (7, 1000)], &[], false).len(), 1);
-        assert!(found(&[(0, 2000), (8, 1000)], &[], false).is_empty());
-        assert!(found(&[(0, 2000), (1, 1000)], &[], true).is_empty());
     }
 
     #[test]
@@ -226,46 +89,5 @@ mod tests {
         assert!(
             is_denied(dec!(999999), of(1, 2), 59, one) && !is_denied(dec!(1.01), of(1, 1_000_000), 59, none)
         );
-    }
-
-    #[test]
-    fn prices_and_splits_that_contradict_each_other() {
-        let ratio = |from: Decimal, to: Decimal| Ratio { from, to };
-        let (halved, odd) = (ratio(dec!(1), dec!(2)), ratio(dec!(1), dec!(0.4406)));
-        check(&[100, 101, 50, 51], None, &["price_jump_without_split"]);
-        check(&[100, 101, 50, 51], Some((2, halved)), &[]);
-        check(&[100, 101, 102, 103], Some((2, halved)), &[]);
-        check(&[100, 101, 46, 45], None, &[]);
-        check(&[53, 120, 120, 272], Some((3, odd)), &["price_jump_without_split"]);
-        check(&[53, 53, 120, 272], None, &[]);
-    }
-
-    #[test]
-    fn a_distribution_explains_a_jump() {
-        let first: chrono::NaiveDate = "2024-01-02".parse().unwrap();
-        let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
-        for (day, close) in (0..).zip([1000, 1000, 500, 500]) {
-            let (open, high, low, vwap, trade_count) = (MISSING, MISSING, MISSING, MISSING, MISSING);
-            let day = day_number(first) + day;
-            bars.push(Bar { day, open, high, low, close, volume: 1, vwap, trade_count }, 0);
-        }
-        let splits = Splits::default();
-        let jumps = |after: u64, factor: Decimal| {
-            let day = ExDateEvents {
-                ex_date: first + chrono::Days::new(after),
-                split: Ratio::ONE,
-                price_only: Ratio::ONE,
-                cash: dec!(0),
-                value: dec!(0),
-                close_before: None,
-                dividend_factor: Some(factor),
-                foreign: false,
-            };
-            let mut flags = Flags::default();
-            flag_jumps(&PriceSeries::new(&bars, &splits), &[day], false, &mut flags);
-            flags.has(Flag::PriceJumpWithoutSplit)
-        };
-        assert!(!jumps(2, dec!(0.5)) && jumps(1, dec!(0.5)) && jumps(3, dec!(0.5)));
-        assert!(jumps(2, dec!(0.99)));
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn assign_years(
             let years = RunYears::new(run, per_year);
             years.report_missing(run, missing, rules);
             for (reading, slot) in run.iter_mut().zip(&years.slots) {
-                reading.year = years.year_of(*slot);
+                reading.year = years.year_of(*slot).unwrap_or(reading.year);
             }
         }
     }
@@ -75,9 +75,10 @@ impl RunYears {
         Self { slots, per_year, offset, first_year }
     }
 
-    fn year_of(&self, slot: i64) -> i32 {
+    /// Dividend year of a slot; `None` beyond all years of the calendar.
+    fn year_of(&self, slot: i64) -> Option<i32> {
         let year = self.first_year + (slot + self.offset).div_euclid(self.per_year);
-        i32::try_from(year).unwrap_or(i32::MAX)
+        i32::try_from(year).ok()
     }
 
     fn report_missing(&self, run: &[&mut Reading], missing: &mut Vec<MissingSlot>, rules: &ScheduleRules) {
@@ -94,7 +95,8 @@ impl RunYears {
                 continue;
             }
             let between = slots[0] + 1..slots[1];
-            missing.extend(between.map(|slot| MissingSlot { year: self.year_of(slot), per_year, assumed }));
+            let years = between.filter_map(|slot| self.year_of(slot));
+            missing.extend(years.map(|year| MissingSlot { year, per_year, assumed }));
         }
     }
 }

@@ -6,67 +6,35 @@
 //! are quarantined (R36) as `isolated_price` or `price_unit_error`, the newest bar as `unconfirmed_price`.
 
 mod column_scan;
+mod day_merge;
+mod level_review;
 mod levels;
+mod merged_prices;
 mod unadjust;
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
-use rust_decimal::Decimal;
 
-use super::decisions::{DecisionIndex, confirmed_fault};
-use super::validation::{PriceValues, RowFault, price_fault};
-use crate::bars::{Bar, BarVersion, Bars, MISSING};
+use super::decisions::DecisionIndex;
+use super::validation::{PriceValues, price_fault};
+use crate::bars::{BarVersion, Bars, MISSING};
 use crate::day::{date_of, day_number};
-use crate::event::{DecisionVerdict, Kind, MINOR_UNIT_PLACES};
+use crate::event::Kind;
 use crate::history::{History, SourceBars, SourcePolicy};
 use crate::metrics::calendar::months_before;
 use crate::metrics::prices::range::VOLUME_SESSIONS;
-use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference, range_of, range_starts};
-use crate::row::QuarantineReason;
+use crate::metrics::source_preference::SourceCandidate;
 use column_scan::{has_fault, is_calm};
+use day_merge::{Source, minor_places};
+pub(crate) use level_review::review_levels;
+use level_review::{confirmed_bar, pick_sound_bars, without};
+use levels::Closes;
 pub(crate) use levels::LevelCheck;
-use levels::{Closes, LevelFault};
+use merged_prices::QuarantinedBar;
+pub(crate) use merged_prices::{ExcludedBars, MergedPrices};
 use unadjust::raw_bars;
 
-/// Quarantined bar.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct QuarantinedBar {
-    pub day: i32,
-    pub source: String,
-    pub line: u64,
-    /// Close as given by the source. For a bar in a wrong unit, it is the raw close.
-    pub close: Decimal,
-    pub reason: QuarantineReason,
-    pub message: String,
-}
-
-/// Result of merging prices.
-#[derive(Debug, Default)]
-pub(crate) struct MergedPrices {
-    /// Raw bars in the canonical form, without versions.
-    pub bars: Bars,
-    pub quarantined: Vec<QuarantinedBar>,
-    /// True if no close moves by three eighths from one bar to the next. Then neither a wrong unit nor a split is
-    /// visible.
-    pub is_calm: bool,
-    /// True if there is only one source, and its bars are unchanged.
-    pub is_plain: bool,
-    /// Observation time of the newest bar.
-    pub observed_at: Option<DateTime<Utc>>,
-    /// Index of the source of each bar. Empty if all bars come from the first source.
-    origin: Vec<usize>,
-}
-
-impl MergedPrices {
-    /// Index of the source of a bar.
-    pub(crate) fn source_of(&self, index: usize) -> usize {
-        self.origin.get(index).copied().unwrap_or_default()
-    }
-}
-
-/// Merges the prices of a security up to `as_of`. `levels` contains all splits that are not withdrawn, including those
-/// announced later.
+/// Merges the prices of a security up to `as_of`, without the `excluded` bars. `levels` contains all splits that are not
+/// withdrawn, including those announced later.
 pub(crate) fn merge_prices(
     history: &History,
     policy: &SourcePolicy,
@@ -74,6 +42,7 @@ pub(crate) fn merge_prices(
     levels: &LevelCheck<'_>,
     newest_days: &dyn Fn(&str) -> Option<NaiveDate>,
     decided: &DecisionIndex<'_>,
+    excluded: &ExcludedBars,
 ) -> MergedPrices {
     let last_day = day_number(as_of);
     let minor_places = minor_places(history);
@@ -93,26 +62,20 @@ pub(crate) fn merge_prices(
         };
     }
     let mut quarantined = Vec::new();
-    let sources: Vec<Source<'_>> = history
-        .prices
-        .iter()
-        .map(|prices| Source {
-            candidate: SourceCandidate {
-                source: &prices.source,
-                observed_at: observed_at(&prices.bars).unwrap_or_default(),
-            },
-            bars: raw_bars(
-                usable_bars(prices, last_day, minor_places, decided, &mut quarantined),
-                levels.splits,
-                newest_day(prices, newest_days),
-            ),
-        })
-        .collect();
-    let (bars, origin) = pick_by_day(&sources, policy);
-    let (bars, origin) = without_level_faults(bars, origin, &sources, levels, decided, &mut quarantined);
-    quarantined.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
+    let mut sources: Vec<Source<'_>> = Vec::with_capacity(history.prices.len());
+    for (place, prices) in history.prices.iter().enumerate() {
+        let observed_at = observed_at(&prices.bars).unwrap_or_default();
+        let usable = usable_bars(prices, last_day, minor_places, decided, &mut quarantined);
+        let usable = if excluded.is_empty() { usable } else { without(&usable, place, excluded) };
+        sources.push(Source {
+            candidate: SourceCandidate { source: &prices.source, observed_at },
+            bars: raw_bars(usable, levels.splits, newest_day(prices, newest_days)),
+        });
+    }
     let used = history.prices.iter().zip(&sources).filter(|(_, source)| !source.bars.is_empty());
     let observed_at = used.filter_map(|(prices, _)| observed_by(&prices.bars, last_day)).max();
+    let (bars, origin) = pick_sound_bars(&mut sources, policy, levels, decided, &mut quarantined);
+    quarantined.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
     MergedPrices { is_calm: is_calm(&bars.close), is_plain: false, bars, quarantined, observed_at, origin }
 }
 
@@ -133,17 +96,6 @@ pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: Na
         && months_before(as_of, 12).year() > *newest
         && minor_places(history) == 0
         && merged.is_plain
-}
-
-/// Number of additional decimal places of bars that are quoted in a minor unit (R4).
-fn minor_places(history: &History) -> u32 {
-    let unit = history.security.as_ref().and_then(|security| security.record.quote_unit.as_ref());
-    unit.map_or(0, |_| MINOR_UNIT_PLACES)
-}
-
-struct Source<'a> {
-    candidate: SourceCandidate<'a>,
-    bars: Bars,
 }
 
 fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
@@ -247,229 +199,9 @@ fn usable_bars(
     kept
 }
 
-/// Fault of a bar that a decision confirmed to be wrong.
-fn confirmed_bar(decided: &DecisionIndex<'_>, source: &str, day: i32, close: Decimal) -> Option<RowFault> {
-    decided.find_for_bar(source, date_of(day), close).and_then(confirmed_fault)
-}
-
 fn newest_day(prices: &SourceBars, newest_days: &dyn Fn(&str) -> Option<NaiveDate>) -> NaiveDate {
     let own = prices.bars.last_live_day().map(date_of);
     own.or_else(|| newest_days(&prices.source)).unwrap_or(NaiveDate::MIN)
-}
-
-/// Merges sorted sources day by day. Returns the bars, and the index of the source of each bar.
-fn pick_by_day(sources: &[Source<'_>], policy: &SourcePolicy) -> (Bars, Vec<usize>) {
-    let scale = common_scale(sources);
-    let scaled: Vec<Bars> = sources.iter().map(|source| at_scale(&source.bars, scale)).collect();
-    let starts = range_starts(policy, Kind::Price);
-    let orders: Vec<Vec<usize>> = starts.iter().map(|start| order_of(sources, policy, *start)).collect();
-    let mut bars = Bars { scale, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
-    let (mut origin, mut next) = (Vec::new(), vec![0usize; sources.len()]);
-    loop {
-        let upcoming = (0..sources.len()).filter_map(|source| scaled[source].day.get(next[source]).copied());
-        let Some(day) = upcoming.min() else { break };
-        let order = &orders[range_of(&starts, date_of(day))];
-        let has = |source: &usize| scaled[*source].day.get(next[*source]) == Some(&day);
-        if let Some(chosen) = order.iter().copied().find(|source| has(source)) {
-            bars.push(scaled[chosen].bar(next[chosen]), 0);
-            origin.push(chosen);
-        }
-        for source in 0..sources.len() {
-            if scaled[source].day.get(next[source]) == Some(&day) {
-                next[source] += 1;
-            }
-        }
-    }
-    (bars, origin)
-}
-
-fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..sources.len()).collect();
-    order.sort_by_key(|index| {
-        let candidate = sources[*index].candidate;
-        (candidate.source != MANUAL, preference(policy, Kind::Price, candidate, day))
-    });
-    order
-}
-
-/// Largest scale at which every price of every source fits 64 bits.
-fn common_scale(sources: &[Source<'_>]) -> u32 {
-    let wanted = sources.iter().map(|source| source.bars.scale).max().unwrap_or_default();
-    let fits = |scale: u32| {
-        sources.iter().all(|source| {
-            let bars = &source.bars;
-            let largest = bars.prices().into_iter().flatten().max().copied().unwrap_or_default();
-            let factor = 10i64.checked_pow(scale.saturating_sub(bars.scale));
-            factor.and_then(|factor| largest.max(0).checked_mul(factor)).is_some()
-        })
-    };
-    (0..=wanted).rev().find(|scale| fits(*scale)).unwrap_or_default()
-}
-
-/// Converts bars to a scale. Excess digits are rounded half away from zero.
-fn at_scale(bars: &Bars, scale: u32) -> Bars {
-    let mut bars = bars.clone();
-    if bars.scale > scale {
-        let divisor = 10i64.checked_pow(bars.scale - scale).unwrap_or(i64::MAX);
-        for column in bars.prices_mut() {
-            for value in column.iter_mut().filter(|value| **value != MISSING) {
-                *value = *value / divisor + (*value % divisor) / (divisor - divisor / 2);
-            }
-        }
-        bars.scale = scale;
-        bars = without_zero_closes(&bars);
-    } else if bars.rescale(scale).is_err() {
-        // Cannot fail: every source fits the common scale.
-        bars = Bars::default();
-    }
-    bars
-}
-
-/// Leaves out bars with a close that rounding made 0.
-fn without_zero_closes(bars: &Bars) -> Bars {
-    let mut kept = bars.slice(0..0);
-    (0..bars.len())
-        .filter(|index| bars.close[*index] > 0)
-        .for_each(|index| kept.push(bars.bar(index), bars.version[index]));
-    kept
-}
-
-fn without_level_faults(
-    mut bars: Bars,
-    mut origin: Vec<usize>,
-    sources: &[Source<'_>],
-    levels: &LevelCheck<'_>,
-    decided: &DecisionIndex<'_>,
-    quarantined: &mut Vec<QuarantinedBar>,
-) -> (Bars, Vec<usize>) {
-    let source_of = |index: usize| sources[origin[index]].candidate.source;
-    let mut faults: BTreeMap<usize, LevelFault> =
-        levels.find_faults(Closes { closes: &bars.close, days: &bars.day, scale: bars.scale });
-    faults.retain(|index, _| !is_released(decided, source_of(*index), &bars, *index));
-    if !faults.is_empty() {
-        let mut kept = bars.slice(0..0);
-        let mut from = Vec::with_capacity(origin.len());
-        for (index, source) in origin.into_iter().enumerate() {
-            let bar = bars.bar(index);
-            match faults.get(&index) {
-                Some(fault) => {
-                    quarantined.push(level_fault(&bar, bars.scale, *fault, &sources[source], decided));
-                }
-                None => {
-                    kept.push(bar, 0);
-                    from.push(source);
-                }
-            }
-        }
-        (bars, origin) = (kept, from);
-    }
-    bars.canonicalize();
-    (bars, origin)
-}
-
-/// True if a decision releases a bar.
-fn is_released(decided: &DecisionIndex<'_>, source: &str, bars: &Bars, index: usize) -> bool {
-    let bar = bars.bar(index);
-    let decision =
-        decided.find_for_bar(source, date_of(bar.day), PriceValues::from_bar(&bar, bars.scale).close);
-    decision.is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
-}
-
-fn level_fault(
-    bar: &Bar,
-    scale: u32,
-    fault: LevelFault,
-    source: &Source<'_>,
-    decided: &DecisionIndex<'_>,
-) -> QuarantinedBar {
-    let close = PriceValues::from_bar(bar, scale).close;
-    let line = source.bars.day.binary_search(&bar.day).map_or(0, |index| source.bars.version_of(index).line);
-    let (reason, message) = match fault {
-        LevelFault::Isolated => (
-            QuarantineReason::IsolatedPrice,
-            format!("the close {close} is far from the sessions before and after it, which agree"),
-        ),
-        LevelFault::WrongUnit(times) => (
-            QuarantineReason::PriceUnitError,
-            format!("the close {close} is {times} times away from the sessions around it"),
-        ),
-    };
-    quarantined_bar(bar.day, source.candidate.source, line, close, (reason, message), decided)
-}
-
-fn quarantined_bar(
-    day: i32,
-    source: &str,
-    line: u64,
-    close: Decimal,
-    fault: RowFault,
-    decided: &DecisionIndex<'_>,
-) -> QuarantinedBar {
-    // Other sources may use another share basis, for which no decision exists.
-    let (reason, message) = confirmed_bar(decided, source, day, close).unwrap_or(fault);
-    QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
-}
-
-/// Quarantines a newest bar with a leap from the bar before, unless another source or a decision confirms the bar.
-/// Returns true if any other leap remains (R36). `levels` has the effective splits, after their review.
-///
-/// A newest bar is accepted once the next session is long past, because the security may have ended trading.
-pub(crate) fn review_levels(
-    prices: &mut MergedPrices,
-    history: &History,
-    as_of: NaiveDate,
-    levels: &LevelCheck<'_>,
-    decided: &DecisionIndex<'_>,
-) -> bool {
-    if prices.is_calm {
-        return false;
-    }
-    let bars = &prices.bars;
-    let closes = Closes { closes: &bars.close, days: &bars.day, scale: bars.scale };
-    let leaps = levels.find_leaps(closes);
-    let Some((newest, earlier)) = leaps.split_last() else { return false };
-    let (index, day) = (*newest, bars.day[*newest]);
-    let source = &history.prices[prices.source_of(index)];
-    let is_newest = index + 1 == bars.len();
-    let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
-    // The bar before is a spike that a decision released.
-    let has_returned = || earlier.last() == Some(&(index - 1)) && levels.agree(closes, index - 2, index);
-    if !is_newest
-        || !is_recent
-        || has_returned()
-        || is_confirmed(prices, index, history, levels)
-        || is_released(decided, &source.source, bars, index)
-    {
-        return true;
-    }
-    let (close, before) =
-        (Decimal::new(bars.close[index], bars.scale), Decimal::new(bars.close[index - 1], bars.scale));
-    let line = source.bars.day.binary_search(&day).map_or(0, |bar| source.bars.version_of(bar).line);
-    let message = format!(
-        "the newest close {close} is far from the close {before} before it; the next session or another source \
-         confirms or refutes it"
-    );
-    let fault = (QuarantineReason::UnconfirmedPrice, message);
-    let held = quarantined_bar(day, &source.source, line, close, fault, decided);
-    prices.quarantined.push(held);
-    prices.quarantined.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
-    prices.bars = bars.slice(0..index);
-    prices.bars.canonicalize();
-    prices.origin.truncate(index);
-    prices.is_plain = false;
-    !earlier.is_empty()
-}
-
-/// True if another source has about the same close on the day of a bar.
-fn is_confirmed(prices: &MergedPrices, index: usize, history: &History, levels: &LevelCheck<'_>) -> bool {
-    let close = Decimal::new(prices.bars.close[index], prices.bars.scale);
-    let others = history.prices.iter().enumerate().filter(|(place, _)| *place != prices.source_of(index));
-    let mut of_day = others.filter_map(|(_, other)| {
-        let bar = other.bars.day.binary_search(&prices.bars.day[index]).ok()?;
-        let is_live = !other.bars.version_of(bar).retracted && other.bars.close[bar] > 0;
-        is_live.then(|| Decimal::new(other.bars.close[bar], other.bars.scale + minor_places(history)))
-    });
-    of_day.any(|other| levels.is_near(close, other))
 }
 
 #[cfg(test)]

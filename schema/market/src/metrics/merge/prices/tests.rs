@@ -3,6 +3,7 @@
 mod alone;
 
 use super::*;
+use crate::bars::Bar;
 use crate::event::Split;
 use crate::history::{Observation, PolicyRule};
 use crate::metrics::merge::tests::observed;

@@ -1,0 +1,104 @@
+//! Merge of the bars of all sources day by day, on one scale.
+
+use chrono::NaiveDate;
+
+use crate::bars::{BarVersion, Bars, MISSING};
+use crate::day::date_of;
+use crate::event::{Kind, MINOR_UNIT_PLACES};
+use crate::history::{History, SourcePolicy};
+use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference, range_of, range_starts};
+
+/// Usable raw bars of a source.
+pub(super) struct Source<'a> {
+    pub candidate: SourceCandidate<'a>,
+    pub bars: Bars,
+}
+
+/// Number of additional decimal places of bars that are quoted in a minor unit (R4).
+pub(super) fn minor_places(history: &History) -> u32 {
+    let unit = history.security.as_ref().and_then(|security| security.record.quote_unit.as_ref());
+    unit.map_or(0, |_| MINOR_UNIT_PLACES)
+}
+
+/// Merges sorted sources day by day. Returns the bars, and the index of the source of each bar.
+pub(super) fn pick_by_day(sources: &[Source<'_>], policy: &SourcePolicy) -> (Bars, Vec<usize>) {
+    let scale = common_scale(sources);
+    let scaled: Vec<Bars> = sources.iter().map(|source| at_scale(&source.bars, scale)).collect();
+    let starts = range_starts(policy, Kind::Price);
+    let orders: Vec<Vec<usize>> = starts.iter().map(|start| order_of(sources, policy, *start)).collect();
+    let mut bars = Bars { scale, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+    let (mut origin, mut next) = (Vec::new(), vec![0usize; sources.len()]);
+    loop {
+        let upcoming = (0..sources.len()).filter_map(|source| scaled[source].day.get(next[source]).copied());
+        let Some(day) = upcoming.min() else { break };
+        let order = &orders[range_of(&starts, date_of(day))];
+        let has = |source: &usize| scaled[*source].day.get(next[*source]) == Some(&day);
+        if let Some(chosen) = order.iter().copied().find(|source| has(source)) {
+            bars.push(scaled[chosen].bar(next[chosen]), 0);
+            origin.push(chosen);
+        }
+        for source in 0..sources.len() {
+            if scaled[source].day.get(next[source]) == Some(&day) {
+                next[source] += 1;
+            }
+        }
+    }
+    (bars, origin)
+}
+
+fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    order.sort_by_key(|index| {
+        let candidate = sources[*index].candidate;
+        (candidate.source != MANUAL, preference(policy, Kind::Price, candidate, day))
+    });
+    order
+}
+
+/// Largest scale at which every price of every source fits 64 bits.
+fn common_scale(sources: &[Source<'_>]) -> u32 {
+    let wanted = sources.iter().map(|source| source.bars.scale).max().unwrap_or_default();
+    let fits = |scale: u32| {
+        sources.iter().all(|source| {
+            let bars = &source.bars;
+            let largest = bars.prices().into_iter().flatten().max().copied().unwrap_or_default();
+            let factor = 10i64.checked_pow(scale.saturating_sub(bars.scale));
+            factor.and_then(|factor| largest.max(0).checked_mul(factor)).is_some()
+        })
+    };
+    (0..=wanted).rev().find(|scale| fits(*scale)).unwrap_or_default()
+}
+
+/// Converts bars to a scale. Excess digits are rounded half away from zero.
+fn at_scale(bars: &Bars, scale: u32) -> Bars {
+    let mut bars = bars.clone();
+    if bars.scale > scale {
+        let excess = bars.scale - scale;
+        for column in bars.prices_mut() {
+            for value in column.iter_mut().filter(|value| **value != MISSING) {
+                *value = rounded(*value, excess);
+            }
+        }
+        bars.scale = scale;
+        bars = without_zero_closes(&bars);
+    } else if bars.rescale(scale).is_err() {
+        // Cannot fail: every source fits the common scale.
+        bars = Bars::default();
+    }
+    bars
+}
+
+/// Value without its last digits, rounded half away from zero. Of 19 digits and more, nothing is left.
+fn rounded(value: i64, digits: u32) -> i64 {
+    let Some(divisor) = 10i64.checked_pow(digits) else { return 0 };
+    value / divisor + (value % divisor) / (divisor - divisor / 2)
+}
+
+/// Leaves out bars with a close that rounding made 0.
+fn without_zero_closes(bars: &Bars) -> Bars {
+    let mut kept = bars.slice(0..0);
+    (0..bars.len())
+        .filter(|index| bars.close[*index] > 0)
+        .for_each(|index| kept.push(bars.bar(index), bars.version[index]));
+    kept
+}

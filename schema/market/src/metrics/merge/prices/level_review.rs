@@ -1,0 +1,209 @@
+//! Quarantine of bars by their price level (R36).
+//!
+//! The day of a quarantined bar has the bar of the next source that has one of the right level. A newest bar
+//! that leaps is quarantined until the next session, another source or a decision confirms it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::day_merge::{Source, minor_places, pick_by_day};
+use super::levels::{Closes, LevelCheck, LevelFault};
+use super::merged_prices::{ExcludedBars, MergedPrices, QuarantinedBar};
+use crate::bars::{Bar, Bars};
+use crate::day::{date_of, day_number};
+use crate::event::DecisionVerdict;
+use crate::history::{History, SourcePolicy};
+use crate::metrics::merge::decisions::{DecisionIndex, confirmed_fault};
+use crate::metrics::merge::validation::{PriceValues, RowFault};
+use crate::row::QuarantineReason;
+
+/// Merges sources day by day without bars of a wrong level, which are quarantined. Returns the bars and the
+/// source of each.
+pub(super) fn pick_sound_bars(
+    sources: &mut [Source<'_>],
+    policy: &SourcePolicy,
+    levels: &LevelCheck<'_>,
+    decided: &DecisionIndex<'_>,
+    quarantined: &mut Vec<QuarantinedBar>,
+) -> (Bars, Vec<usize>) {
+    // Days with a quarantined bar; only they are checked again.
+    let mut faulty_days: Option<BTreeSet<i32>> = None;
+    loop {
+        let (mut bars, origin) = pick_by_day(sources, policy);
+        let mut faults: BTreeMap<usize, LevelFault> =
+            levels.find_faults(Closes { closes: &bars.close, days: &bars.day, scale: bars.scale });
+        faults.retain(|index, _| {
+            faulty_days.as_ref().is_none_or(|days| days.contains(&bars.day[*index]))
+                && !is_released(decided, sources[origin[*index]].candidate.source, &bars, *index)
+        });
+        if faults.is_empty() {
+            bars.canonicalize();
+            return (bars, origin);
+        }
+        let mut excluded = ExcludedBars::new();
+        for (index, fault) in faults {
+            let (bar, place) = (bars.bar(index), origin[index]);
+            quarantined.push(level_fault(&bar, bars.scale, fault, &sources[place], decided));
+            excluded.insert((place, bar.day));
+        }
+        for (place, source) in sources.iter_mut().enumerate() {
+            source.bars = without(&source.bars, place, &excluded);
+        }
+        faulty_days.get_or_insert_with(|| excluded.iter().map(|(_, day)| *day).collect());
+    }
+}
+
+/// Bars of the source at a place without the excluded ones.
+pub(super) fn without(bars: &Bars, place: usize, excluded: &ExcludedBars) -> Bars {
+    let mut kept = bars.slice(0..0);
+    for index in (0..bars.len()).filter(|index| !excluded.contains(&(place, bars.day[*index]))) {
+        kept.push(bars.bar(index), bars.version[index]);
+    }
+    kept
+}
+
+/// Quarantines newest bars that leap from the bar before, unless another source or a decision confirms them.
+/// `merge_without` merges the prices again without some bars, so that the bar of another source can take the
+/// day. Returns true if any other leap remains (R36). `levels` has the effective splits, after their review.
+///
+/// A newest bar is accepted once the next session is long past, because the security may have ended trading.
+pub(crate) fn review_levels(
+    prices: &mut MergedPrices,
+    history: &History,
+    as_of: NaiveDate,
+    levels: &LevelCheck<'_>,
+    decided: &DecisionIndex<'_>,
+    merge_without: &dyn Fn(&ExcludedBars) -> MergedPrices,
+) -> bool {
+    let mut excluded = ExcludedBars::new();
+    let mut unconfirmed_bars: Vec<QuarantinedBar> = Vec::new();
+    let has_break = loop {
+        let (unconfirmed, has_other_leap) = review_newest(prices, history, as_of, levels, decided);
+        let Some(bar) = unconfirmed else { break has_other_leap };
+        // Of one day only: an older leap is a break.
+        if unconfirmed_bars.first().is_some_and(|first| first.day != bar.day) {
+            break true;
+        }
+        let newest = prices.bars.len() - 1;
+        excluded.insert((prices.source_of(newest), bar.day));
+        unconfirmed_bars.push(bar);
+        if history.prices.len() == 1 {
+            prices.bars = prices.bars.slice(0..newest);
+            prices.bars.canonicalize();
+            prices.origin.truncate(newest);
+            prices.is_plain = false;
+            break has_other_leap;
+        }
+        *prices = merge_without(&excluded);
+    };
+    prices.quarantined.extend(unconfirmed_bars);
+    prices.quarantined.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
+    has_break
+}
+
+/// Newest bar as quarantined if nothing confirms its leap; true if any other leap remains.
+fn review_newest(
+    prices: &MergedPrices,
+    history: &History,
+    as_of: NaiveDate,
+    levels: &LevelCheck<'_>,
+    decided: &DecisionIndex<'_>,
+) -> (Option<QuarantinedBar>, bool) {
+    if prices.is_calm {
+        return (None, false);
+    }
+    let bars = &prices.bars;
+    let closes = Closes { closes: &bars.close, days: &bars.day, scale: bars.scale };
+    let leaps = levels.find_leaps(closes);
+    let Some((newest, earlier)) = leaps.split_last() else { return (None, false) };
+    let (index, day) = (*newest, bars.day[*newest]);
+    let source = &history.prices[prices.source_of(index)];
+    let is_newest = index + 1 == bars.len();
+    let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
+    // The bar before is a spike that a decision released.
+    let has_returned = || earlier.last() == Some(&(index - 1)) && levels.agree(closes, index - 2, index);
+    if !is_newest
+        || !is_recent
+        || has_returned()
+        || is_confirmed(prices, index, history, levels)
+        || is_released(decided, &source.source, bars, index)
+    {
+        return (None, true);
+    }
+    let (close, before) =
+        (Decimal::new(bars.close[index], bars.scale), Decimal::new(bars.close[index - 1], bars.scale));
+    let line = source.bars.day.binary_search(&day).map_or(0, |bar| source.bars.version_of(bar).line);
+    let message = format!(
+        "the newest close {close} is far from the close {before} before it; the next session or another source \
+         confirms or refutes it"
+    );
+    let fault = (QuarantineReason::UnconfirmedPrice, message);
+    (Some(quarantined_bar(day, &source.source, line, close, fault, decided)), !earlier.is_empty())
+}
+
+/// True if another source has about the same close on the day of a bar.
+fn is_confirmed(prices: &MergedPrices, index: usize, history: &History, levels: &LevelCheck<'_>) -> bool {
+    let close = Decimal::new(prices.bars.close[index], prices.bars.scale);
+    let others = history.prices.iter().enumerate().filter(|(place, _)| *place != prices.source_of(index));
+    let mut of_day = others.filter_map(|(_, other)| {
+        let bar = other.bars.day.binary_search(&prices.bars.day[index]).ok()?;
+        let is_live = !other.bars.version_of(bar).retracted && other.bars.close[bar] > 0;
+        is_live.then(|| Decimal::new(other.bars.close[bar], other.bars.scale + minor_places(history)))
+    });
+    of_day.any(|other| levels.is_near(close, other))
+}
+
+/// True if a decision releases a bar.
+fn is_released(decided: &DecisionIndex<'_>, source: &str, bars: &Bars, index: usize) -> bool {
+    let bar = bars.bar(index);
+    let decision =
+        decided.find_for_bar(source, date_of(bar.day), PriceValues::from_bar(&bar, bars.scale).close);
+    decision.is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
+}
+
+fn level_fault(
+    bar: &Bar,
+    scale: u32,
+    fault: LevelFault,
+    source: &Source<'_>,
+    decided: &DecisionIndex<'_>,
+) -> QuarantinedBar {
+    let close = PriceValues::from_bar(bar, scale).close;
+    let line = source.bars.day.binary_search(&bar.day).map_or(0, |index| source.bars.version_of(index).line);
+    let (reason, message) = match fault {
+        LevelFault::Isolated => (
+            QuarantineReason::IsolatedPrice,
+            format!("the close {close} is far from the sessions before and after it, which agree"),
+        ),
+        LevelFault::WrongUnit(times) => (
+            QuarantineReason::PriceUnitError,
+            format!("the close {close} is {times} times away from the sessions around it"),
+        ),
+    };
+    quarantined_bar(bar.day, source.candidate.source, line, close, (reason, message), decided)
+}
+
+fn quarantined_bar(
+    day: i32,
+    source: &str,
+    line: u64,
+    close: Decimal,
+    fault: RowFault,
+    decided: &DecisionIndex<'_>,
+) -> QuarantinedBar {
+    // Other sources may use another share basis, for which no decision exists.
+    let (reason, message) = confirmed_bar(decided, source, day, close).unwrap_or(fault);
+    QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
+}
+
+/// Fault of a bar that a decision confirmed to be wrong.
+pub(super) fn confirmed_bar(
+    decided: &DecisionIndex<'_>,
+    source: &str,
+    day: i32,
+    close: Decimal,
+) -> Option<RowFault> {
+    decided.find_for_bar(source, date_of(day), close).and_then(confirmed_fault)
+}
