@@ -4,12 +4,14 @@
 //! therefore uses neither floats nor unordered maps. All prices and dividends are synthetic. The only real tickers are
 //! the benchmark `SPY`, and the tickers of the option for familiar tickers. Only trading days have rows.
 
+mod adjusted_prices;
 mod csv_row;
 mod distributions;
 mod familiar_tickers;
 mod funds;
 mod market_writer;
 mod naming;
+mod planted_faults;
 mod price_walk;
 mod random;
 mod regular_ex_dates;
@@ -59,6 +61,11 @@ pub struct GenerateArgs {
     /// Well-known tickers (KO, MSFT, SCHD) for some of the first 60 securities; the figures stay synthetic.
     #[arg(long)]
     pub familiar_tickers: bool,
+    /// Share of the securities with one planted fault of real feeds, percent; default: 0. The file planted.list in the
+    /// output folder has symbol, date and kind of each fault. A security without a place for a fault stays sound; faults
+    /// of payments need four years of history.
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub faults: u32,
     /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
@@ -68,7 +75,8 @@ pub struct GenerateArgs {
 pub fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let until = args.until.unwrap_or_else(|| new_york_date(Utc::now()));
     let market = SyntheticMarket::new(u64::from(args.symbols), args.years, args.seed, until)?
-        .with_familiar_tickers(args.familiar_tickers);
+        .with_familiar_tickers(args.familiar_tickers)
+        .with_faults(args.faults);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let progress = progress(market.symbols);
     let started = Instant::now();
@@ -100,15 +108,19 @@ fn summary(args: &GenerateArgs, market: &SyntheticMarket, counts: RowCounts, ela
         return serde_json::json!({
             "out": args.out, "seed": args.seed, "from": first, "until": last, "files": counts.files,
             "bytes": counts.bytes, "securities": args.symbols, "prices": counts.bars, "dividends": dividends,
-            "splits": splits, "fundamentals": fundamentals, "etfs": etfs, "holdings": holdings,
+            "splits": splits, "planted_faults": counts.planted, "fundamentals": fundamentals, "etfs": etfs, "holdings": holdings,
             "milliseconds": milliseconds, "bars_per_second": rate,
         })
         .to_string();
     }
+    let planted = match counts.planted {
+        0 => String::new(),
+        planted => format!("\n{planted} planted faults: planted.list"),
+    };
     format!(
         "synthetic market {first} to {last} in {}: {} files, {} MB\n\
          {} securities, {} bars, {dividends} dividends, {splits} splits, {fundamentals} fundamentals, {etfs} ETFs, \
-         {holdings} holdings\n{}.{:03} s, {rate} bars a second",
+         {holdings} holdings{planted}\n{}.{:03} s, {rate} bars a second",
         args.out.display(),
         counts.files,
         counts.bytes / 1_000_000,

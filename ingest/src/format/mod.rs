@@ -42,10 +42,11 @@ pub(crate) use raw_json::find_repeated_member;
 pub use symbol_pattern::SymbolPattern;
 
 /// Values of `--format`. Files are recognized in this order, the canonical format last.
-static CHOICES: [FormatChoice; 12] = [
+static CHOICES: [FormatChoice; 13] = [
     FormatChoice::Auto,
     FormatChoice::Canonical,
     FormatChoice::Vendor(&vendors::wiki::FORMAT),
+    FormatChoice::Vendor(&vendors::marketstack::FORMAT),
     FormatChoice::Vendor(&vendors::tiingo::FORMAT),
     FormatChoice::Vendor(&vendors::alphavantage::FORMAT),
     FormatChoice::Vendor(&vendors::eodhd::FORMAT),

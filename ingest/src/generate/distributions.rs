@@ -17,7 +17,7 @@ pub(super) struct SyntheticDistribution {
     pub(super) position: usize,
     pub(super) amount: i64,
     pub(super) kind: DividendType,
-    frequency: Option<Frequency>,
+    pub(super) frequency: Option<Frequency>,
 }
 
 impl SyntheticDistribution {

@@ -12,11 +12,13 @@ use anyhow::{Context, ensure};
 use indicatif::ProgressBar;
 use market::event::SecurityType;
 
+use super::adjusted_prices::with_adjusted_close;
+use super::planted_faults::{FaultKind, FaultyRows};
+use super::price_walk::BarFault;
 use super::security_plan::SecurityPlan;
 use super::share_changes::ShareChanges;
 use super::synthetic_market::SyntheticMarket;
-use super::{distributions, funds, price_walk, regular_ex_dates, security_rows};
-use crate::source::regular_file::{Links, open_regular_file};
+use super::{distributions, funds, planted_faults, price_walk, regular_ex_dates, security_rows};
 
 /// File of the securities.
 const SECURITIES: &str = "securities.csv";
@@ -37,11 +39,17 @@ const GROWING: [(&str, &str); 5] = [
     ("holdings.csv", funds::HOLDING_COLUMNS),
 ];
 
+/// Name and header of the list of planted faults. The name has no ending of a feed, so that loads skip it.
+const PLANTED: (&str, &str) = ("planted.list", "symbol,date,kind");
+/// Folder of the price files with an adjusted close.
+const ADJUSTED: &str = "adjusted";
+
 /// Numbers of rows written, by kind in the order of [`GROWING`], and number of bars.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowCounts {
     pub(super) bars: u64,
     pub(super) rows: [u64; 5],
+    pub(super) planted: u64,
     pub(super) files: u64,
     pub(super) bytes: u64,
 }
@@ -50,12 +58,15 @@ pub(super) struct RowCounts {
 #[derive(Default)]
 struct SecurityBlock {
     text: [Vec<u8>; 5],
+    planted: Vec<u8>,
     counts: RowCounts,
 }
 
 /// Writer that writes blocks in order, in whatever order they are generated.
 struct OrderedWriter {
     files: Vec<BufWriter<File>>,
+    /// Rows of the list of planted faults.
+    planted: Vec<u8>,
     waiting: BTreeMap<u64, SecurityBlock>,
     next: u64,
     counts: RowCounts,
@@ -71,7 +82,7 @@ impl OrderedWriter {
             counts.bytes += header.len() as u64 + 1;
             files.push(file);
         }
-        Ok(Self { files, waiting: BTreeMap::new(), next: 0, counts })
+        Ok(Self { files, planted: Vec::new(), waiting: BTreeMap::new(), next: 0, counts })
     }
 
     fn add(&mut self, number: u64, block: SecurityBlock) -> anyhow::Result<()> {
@@ -81,17 +92,27 @@ impl OrderedWriter {
                 file.write_all(text).context("cannot write")?;
                 self.counts.bytes += text.len() as u64;
             }
+            self.planted.extend_from_slice(&block.planted);
+            self.counts.planted += block.counts.planted;
             self.counts.bars += block.counts.bars;
             self.counts.bytes += block.counts.bytes;
-            self.counts.files += 1;
+            self.counts.files += block.counts.files + 1;
             self.counts.rows.iter_mut().zip(block.counts.rows).for_each(|(sum, rows)| *sum += rows);
             self.next += 1;
         }
         Ok(())
     }
 
-    fn finish(mut self) -> anyhow::Result<RowCounts> {
+    /// Completes the files, and writes the list of planted faults if the market has any.
+    fn finish(mut self, dir: &Path, market: &SyntheticMarket) -> anyhow::Result<RowCounts> {
         self.files.iter_mut().try_for_each(Write::flush).context("cannot write")?;
+        if market.fault_percent > 0 {
+            let (name, header) = PLANTED;
+            let text = [header.as_bytes(), b"\n", &self.planted].concat();
+            fs::write(dir.join(name), &text).with_context(|| format!("cannot write {name}"))?;
+            self.counts.files += 1;
+            self.counts.bytes += text.len() as u64;
+        }
         Ok(self.counts)
     }
 }
@@ -117,7 +138,7 @@ pub(super) fn write_market(
             }
             let symbols = number * size..((number + 1) * size).min(market.symbols);
             // After an error, the other threads stop soon.
-            let block = write_block(market, symbols, &prices_path(dir, number), progress)
+            let block = write_block(market, symbols, dir, number, progress)
                 .inspect_err(|_| taken.store(blocks, Ordering::Relaxed))?;
             growing.lock().map_err(|_| anyhow::anyhow!("another thread failed"))?.add(number, block)?;
         }
@@ -128,7 +149,8 @@ pub(super) fn write_market(
         results
             .try_for_each(|result| result.map_err(|_| anyhow::anyhow!("a thread of the generator failed"))?)
     })?;
-    let mut counts = growing.into_inner().map_err(|_| anyhow::anyhow!("a thread failed"))?.finish()?;
+    let mut counts =
+        growing.into_inner().map_err(|_| anyhow::anyhow!("a thread failed"))?.finish(dir, market)?;
     counts.files += 1;
     counts.bytes += security_bytes;
     Ok(counts)
@@ -159,7 +181,8 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
         dir.display()
     );
     paths.iter().try_for_each(|path| {
-        fs::remove_file(path).with_context(|| format!("cannot replace {}", path.display()))
+        let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        removed.with_context(|| format!("cannot replace {}", path.display()))
     })
 }
 
@@ -169,7 +192,11 @@ const MARK: &str = "SPY,Synthetic Benchmark Fund,";
 fn is_own(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let grows = GROWING.iter().any(|(known, _)| *known == name);
-    grows || name == SECURITIES || (name.starts_with("prices-") && name.ends_with(".csv"))
+    grows
+        || name == PLANTED.0
+        || name == ADJUSTED
+        || name == "securities.csv"
+        || (name.starts_with("prices-") && name.ends_with(".csv"))
 }
 
 /// Creates a file. A link in its place is an error.
@@ -190,16 +217,18 @@ fn write_securities(market: &SyntheticMarket, dir: &Path) -> anyhow::Result<u64>
 fn write_block(
     market: &SyntheticMarket,
     symbols: std::ops::Range<u64>,
-    path: &Path,
+    dir: &Path,
+    number: u64,
     progress: &ProgressBar,
 ) -> anyhow::Result<SecurityBlock> {
+    let path = &prices_path(dir, number);
     let mut file = create(path)?;
     let mut prices = Vec::with_capacity(2 * CHUNK);
     prices.extend_from_slice(PRICE_COLUMNS.as_bytes());
     prices.push(b'\n');
     let mut block = SecurityBlock::default();
     for index in symbols {
-        write_one(&SecurityPlan::new(index, market), market, &mut prices, &mut block);
+        write_one(&SecurityPlan::new(index, market), market, dir, &mut prices, &mut block)?;
         if prices.len() >= CHUNK {
             block.counts.bytes += prices.len() as u64;
             file.write_all(&prices).with_context(|| format!("cannot write {}", path.display()))?;
@@ -212,16 +241,36 @@ fn write_block(
     Ok(block)
 }
 
-fn write_one(plan: &SecurityPlan, market: &SyntheticMarket, prices: &mut Vec<u8>, block: &mut SecurityBlock) {
+fn write_one(
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
+    dir: &Path,
+    prices: &mut Vec<u8>,
+    block: &mut SecurityBlock,
+) -> anyhow::Result<()> {
     let dues = regular_ex_dates::regular_ex_dates(plan, market);
     let changes = ShareChanges::from_plan(plan, &dues);
     let paid = distributions::plan_distributions(plan, market, &dues, &changes);
-    let ending = price_walk::write_bars(plan, market, &changes, &paid, prices);
+    let FaultyRows { paid, rows: paid_rows, fault } = planted_faults::plant(plan, market, &changes, paid);
+    let bars = fault.map_or(BarFault::NONE, |fault| fault.bars);
+    let begin = prices.len();
+    let ending = price_walk::write_bars(plan, market, &changes, &paid, &bars, prices);
     let [dividends, splits, fundamentals, etfs, holdings] = &mut block.text;
     let rows = &mut block.counts.rows;
-    distributions::write_dividends(plan, market, &paid, dividends);
-    rows[0] += paid.len() as u64;
+    distributions::write_dividends(plan, market, &paid_rows, dividends);
+    rows[0] += paid_rows.len() as u64;
     rows[1] += changes.write(plan, market, splits);
+    if let Some(fault) = fault {
+        rows[1] += fault.write_split(plan, market, splits);
+        fault.write(plan, market, &mut block.planted);
+        block.counts.planted += 1;
+        if fault.kind == FaultKind::DividendsMissing {
+            let text = with_adjusted_close(&prices.split_off(begin), plan.start, &paid);
+            block.counts.bytes += text.len() as u64;
+            block.counts.files += 1;
+            write_adjusted(dir, &plan.symbol, &text)?;
+        }
+    }
     if plan.shape.figures {
         security_rows::write_fundamentals(plan, market, &changes, ending, fundamentals);
         rows[2] += 1;
@@ -232,6 +281,14 @@ fn write_one(plan: &SecurityPlan, market: &SyntheticMarket, prices: &mut Vec<u8>
         rows[4] += funds::write_holdings(plan, market, &changes, ending, holdings);
     }
     block.counts.bars += ending.bars;
+    Ok(())
+}
+
+fn write_adjusted(dir: &Path, symbol: &str, text: &[u8]) -> anyhow::Result<()> {
+    let folder = dir.join(ADJUSTED);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let path = folder.join(format!("{symbol}.csv"));
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]

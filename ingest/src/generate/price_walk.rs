@@ -22,6 +22,32 @@ pub(super) struct WalkEnd {
     pub(super) bars: u64,
 }
 
+/// Wrong factor of the bars at some positions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BarFault {
+    pub(super) from: usize,
+    /// First position after the faulty bars.
+    pub(super) to: usize,
+    pub(super) multiply: i64,
+    pub(super) divide: i64,
+}
+
+impl BarFault {
+    /// No faulty bar.
+    pub(super) const NONE: Self = Self { from: 0, to: 0, multiply: 1, divide: 1 };
+
+    /// Bar at a position, with its prices changed if the position is faulty.
+    #[inline]
+    fn apply(&self, position: usize, bar: DailyBar) -> DailyBar {
+        if !(self.from..self.to).contains(&position) {
+            return bar;
+        }
+        let changed = |cents: i64| scaled(cents, self.multiply, self.divide).max(1);
+        let [open, high, low, close] = [bar.open, bar.high, bar.low, bar.close].map(changed);
+        DailyBar { open, high, low, close, ..bar }
+    }
+}
+
 /// Corporate action before a session's first trade.
 #[derive(Debug, Clone, Copy)]
 struct CorporateAction {
@@ -43,12 +69,13 @@ const REVERSION: i64 = 512;
 /// Number of sessions in a year.
 const SESSIONS: i64 = 252;
 
-/// Appends the bars of a security.
+/// Appends the bars of a security, some of them with a fault.
 pub(super) fn write_bars(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
     changes: &ShareChanges,
     payments: &[SyntheticDistribution],
+    fault: &BarFault,
     out: &mut Vec<u8>,
 ) -> WalkEnd {
     let steps = steps(plan, market, changes, payments);
@@ -68,7 +95,7 @@ pub(super) fn write_bars(
         if position + QUARTER > plan.end {
             traded += bar.close * bar.volume;
         }
-        bar.write(symbol.as_bytes(), &market.dates[position], out);
+        fault.apply(position, bar).write(symbol.as_bytes(), &market.dates[position], out);
     }
     let sessions = plan.end - plan.start + 1;
     let close = (walk.price / CENT).max(1);

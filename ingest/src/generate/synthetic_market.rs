@@ -22,6 +22,8 @@ pub(super) struct SyntheticMarket {
     pub(super) last_complete_year: i32,
     /// True if some securities have well-known tickers.
     pub(super) familiar_tickers: bool,
+    /// Securities with a planted fault, percent.
+    pub(super) fault_percent: u32,
 }
 
 /// Standard deviation of the market's daily return, in millionths.
@@ -50,6 +52,7 @@ impl SyntheticMarket {
             first_complete_year: start.year() + i32::from(!starts_a_year),
             last_complete_year: until.year() - 1,
             familiar_tickers: false,
+            fault_percent: 0,
             sessions,
         })
     }
@@ -57,5 +60,10 @@ impl SyntheticMarket {
     /// Same market, with or without well-known tickers.
     pub(super) fn with_familiar_tickers(self, familiar_tickers: bool) -> Self {
         Self { familiar_tickers, ..self }
+    }
+
+    /// Market with planted faults in some percent of the securities.
+    pub(super) fn with_faults(self, fault_percent: u32) -> Self {
+        Self { fault_percent, ..self }
     }
 }

@@ -224,6 +224,70 @@ fn ex_dates_are_sessions_and_amounts_stay_below_the_price() {
 }
 
 #[test]
+fn faults_are_listed_and_change_no_other_security() {
+    let (sound, one, three) =
+        (market("sound", 180, 10), Folder::new("faulty-one"), Folder::new("faulty-three"));
+    let faulty = || SyntheticMarket::new(180, 10, 1, date(UNTIL)).unwrap().with_faults(100);
+    let counts = market_writer::write_market(&faulty(), &one.0, 1, &ProgressBar::hidden()).unwrap();
+    market_writer::write_market(&faulty(), &three.0, 3, &ProgressBar::hidden()).unwrap();
+    let adjusted = |folder: &Folder| {
+        let entries = std::fs::read_dir(folder.0.join("adjusted")).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+    };
+    let files = |folder: &Folder| -> BTreeMap<String, Vec<u8>> {
+        let entries = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path());
+        let plain = entries.filter(|path| path.is_file()).chain(adjusted(folder));
+        plain
+            .map(|path| {
+                (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read(&path).unwrap())
+            })
+            .collect()
+    };
+    let written = files(&one);
+    assert!(written == files(&three));
+    assert_eq!(counts.files, written.len() as u64);
+    assert_eq!(counts.bytes, written.values().map(|bytes| bytes.len() as u64).sum::<u64>());
+
+    let planted = rows(&written, "planted");
+    assert_eq!(planted.len() as u64, counts.planted);
+    let kinds = [
+        "near_duplicate",
+        "untyped_special",
+        "combined_payment",
+        "amount_dip",
+        "missing_payment",
+        "boundary_shift",
+        "spin_off_as_split",
+        "price_level",
+        "share_basis",
+        "dividends_missing",
+    ];
+    assert_eq!(words(&planted, "kind"), kinds.map(str::to_owned).into());
+    let symbols = words(&planted, "symbol");
+    assert_eq!(symbols.len(), planted.len(), "one fault a security");
+    assert!(!symbols.contains("SPY"));
+    for kind in ["prices", "dividends", "splits"] {
+        let others = |files: &BTreeMap<String, Vec<u8>>| -> Vec<String> {
+            let texts = files.iter().filter(|(name, _)| name.starts_with(kind));
+            let lines = texts.flat_map(|(_, bytes)| std::str::from_utf8(bytes).unwrap().lines());
+            lines
+                .filter(|line| !symbols.contains(line.split(',').next().unwrap()))
+                .map(str::to_owned)
+                .collect()
+        };
+        assert!(others(&sound) == others(&written), "{kind}");
+    }
+    // A few securities of a hundred, by the same rule.
+    let few = Folder::new("faulty-few");
+    let market = SyntheticMarket::new(180, 10, 1, date(UNTIL)).unwrap().with_faults(10);
+    let planted = market_writer::write_market(&market, &few.0, 2, &ProgressBar::hidden()).unwrap().planted;
+    assert!((8..=24).contains(&planted), "{planted}");
+    // A later market replaces all of it.
+    write(&one, 10, 1, 1, 1);
+    assert!(!one.0.join("adjusted").exists() && !one.0.join("planted.list").exists());
+}
+
+#[test]
 fn holdings_are_whole_snapshots_of_known_securities() {
     let files = market("holdings", 60, 2);
     let known = words(&rows(&files, "securities"), "symbol");

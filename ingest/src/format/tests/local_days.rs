@@ -2,9 +2,9 @@ use super::read_helper::{bodies, options, read_text, refused};
 
 #[test]
 fn a_column_of_symbols_is_never_one_symbol() {
-    let rows = "open,high,low,close,volume,adj_high,adj_low,adj_close,adj_open,adj_volume,split_factor,dividend,symbol,exchange,date\n\
-        10,11,9,10.5,1000,11,9,10.5,10,1000,1.0,0.0,AAX,XNAS,2024-11-21T00:00:00+0000\n\
-        100,110,90,105,1000,110,90,105,100,1000,1.0,0.83,BBX,XNAS,2024-11-21T00:00:00+0000\n";
+    let rows = "open,high,low,close,volume,adj_high,adj_low,adj_close,adj_open,adj_volume,symbol,exchange,date\n\
+        10,11,9,10.5,1000,11,9,10.5,10,1000,AAX,XNAS,2024-11-21T00:00:00+0000\n\
+        100,110,90,105,1000,110,90,105,100,1000,BBX,XNAS,2024-11-21T00:00:00+0000\n";
     for name in ["ms.csv", "AAX.csv", "prices-of-all.csv"] {
         let reason = refused(name, rows);
         assert!(reason.contains("column \"symbol\"") && reason.contains("ingest map"), "{reason}");

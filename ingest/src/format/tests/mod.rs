@@ -13,6 +13,7 @@ mod eodhd;
 mod ishares;
 mod listings;
 mod local_days;
+mod marketstack;
 mod massive;
 mod price_evidence;
 mod read_helper;

@@ -4,6 +4,7 @@ pub(crate) mod alphavantage;
 pub(crate) mod eodhd;
 pub(crate) mod ishares;
 pub(crate) mod listings;
+pub(crate) mod marketstack;
 pub(crate) mod massive;
 pub(crate) mod sec;
 pub(crate) mod sp500;

@@ -1,0 +1,56 @@
+//! Marketstack: end-of-day prices of one or many symbols, as CSV and JSON.
+//!
+//! Prices and `dividend` are as traded and paid. Of the `adj_…` columns, only the close is read, as evidence of dividends.
+
+use market::symbol::Symbol;
+
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
+use crate::format::file_head::{FileHead, normalize_column_name};
+use crate::format::raw_trading_day::RawTradingDay;
+use crate::format::vendor_row::read_rows;
+use crate::normalize::{RowError, parse_session_date};
+use crate::price::bar_parser::PriceCells;
+use crate::source::feed_files::Encoding;
+
+pub(crate) static FORMAT: VendorFormat = VendorFormat {
+    name: "marketstack",
+    about: "Marketstack end-of-day CSV and JSON, of one or many symbols",
+    needs: "symbol, date, close, split_factor and dividend are needed",
+    detect,
+    read,
+};
+
+fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
+    let names = if head.encoding == Encoding::Csv { head.columns.clone() } else { head.record_keys() };
+    let has = |wanted: &str| names.iter().any(|name| normalize_column_name(name) == wanted);
+    let needed = ["symbol", "date", "close", "splitfactor", "dividend"];
+    needed.into_iter().all(has).then_some(Ok(SymbolScope::Rows))
+}
+
+fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let options = reading.options;
+    read_rows(reading, rows, |row, rows| {
+        let text = row.text(&["symbol"]).ok_or_else(|| RowError::missing_value("symbol"))?;
+        let symbol = Symbol::parse(text).map_err(|_| RowError::invalid_symbol("symbol", text.as_bytes()))?;
+        let day = RawTradingDay {
+            symbol: &symbol,
+            date: parse_session_date("date", row.bytes(&["date"]), rows.zone())?,
+            prices: PriceCells {
+                open: row.bytes(&["open"]),
+                high: row.bytes(&["high"]),
+                low: row.bytes(&["low"]),
+                close: row.bytes(&["close"]),
+                volume: row.bytes(&["volume"]),
+                ..PriceCells::default()
+            },
+            dividend: ("dividend", row.bytes(&["dividend"])),
+            has_dividends: true,
+            adjusted_close: row.bytes(&["adjclose"]),
+            ratio: ("split_factor", row.bytes(&["splitfactor"])),
+            line: row.line,
+            bytes: row.raw.len(),
+        };
+        day.add_to(options, rows)
+    })
+}

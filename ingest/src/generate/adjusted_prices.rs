@@ -1,0 +1,39 @@
+//! Price file with an adjusted close, which shows the dividends of a security without dividend rows.
+
+use super::csv_row::push_micros;
+use super::distributions::SyntheticDistribution;
+
+/// Columns of the file, as charts of a security have them.
+const COLUMNS: &str = "Date,Open,High,Low,Close,Adj Close,Volume";
+/// One, as a cumulative factor.
+const ONE: i128 = 1_000_000_000_000;
+/// One cent, in millionths of a dollar.
+const CENT: i128 = 10_000;
+
+/// Converts the canonical price rows of one security. `paid` are its distributions by position; the first row is at the
+/// position `start`.
+pub(super) fn with_adjusted_close(rows: &[u8], start: usize, paid: &[SyntheticDistribution]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(rows);
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    let close = |row: &[&str]| row[5].replace('.', "").parse::<i128>().unwrap_or_default() * CENT;
+    let mut factors = vec![ONE; rows.len()];
+    let mut factor = ONE;
+    for index in (1..rows.len()).rev() {
+        let from = paid.partition_point(|payment| payment.position < start + index);
+        let of_day = paid[from..].iter().take_while(|payment| payment.position == start + index);
+        let cash: i64 = of_day.filter(|payment| payment.is_cash()).map(|payment| payment.amount).sum();
+        let before = close(&rows[index - 1]).max(1);
+        factor = factor * (before - i128::from(cash)).max(1) / before;
+        factors[index - 1] = factor;
+    }
+    let mut out = format!("{COLUMNS}\n").into_bytes();
+    for (row, factor) in rows.iter().zip(factors) {
+        out.extend_from_slice(row[1..6].join(",").as_bytes());
+        out.push(b',');
+        push_micros(&mut out, i64::try_from(close(row) * factor / ONE).unwrap_or_default());
+        out.push(b',');
+        out.extend_from_slice(row[6].as_bytes());
+        out.push(b'\n');
+    }
+    out
+}

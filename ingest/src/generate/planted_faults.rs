@@ -1,0 +1,304 @@
+//! Faults of real feeds planted in a market, at most one a security (R34–R38). They measure how many faults the rules
+//! find, and how many sound rows they doubt.
+
+use chrono::{Datelike, Days};
+use market::event::Frequency;
+
+use super::csv_row::CsvRow;
+use super::distributions::SyntheticDistribution;
+use super::price_walk::BarFault;
+use super::random::SplitMix64;
+use super::security_plan::SecurityPlan;
+use super::security_shape::{DividendStop, ExtraDistribution, PaymentSchedule, TradingPeriod};
+use super::share_changes::{ShareChanges, scaled};
+use super::synthetic_market::SyntheticMarket;
+
+/// Kind of a planted fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FaultKind {
+    /// The row of a payment is repeated some days later.
+    NearDuplicate,
+    /// A special has no type and no frequency.
+    UntypedSpecial,
+    /// One row has a regular payment and a special.
+    CombinedPayment,
+    /// The amount of one row is half of the payment.
+    AmountDip,
+    /// The row of a payment is missing.
+    MissingPayment,
+    /// The ex-date is some days before or after the end of its year.
+    BoundaryShift,
+    /// A spin-off is given as a split without a type.
+    SpinOffAsSplit,
+    /// One bar, or bars in a row, have a wrong factor.
+    PriceLevel,
+    /// All amounts before a split are on the shares after it.
+    ShareBasis,
+    /// The security has no dividend row, but its prices have an adjusted close.
+    DividendsMissing,
+}
+
+impl FaultKind {
+    /// Kinds that need no split.
+    const UNSPLIT: [Self; 9] = [
+        Self::NearDuplicate,
+        Self::UntypedSpecial,
+        Self::CombinedPayment,
+        Self::AmountDip,
+        Self::MissingPayment,
+        Self::BoundaryShift,
+        Self::SpinOffAsSplit,
+        Self::PriceLevel,
+        Self::DividendsMissing,
+    ];
+
+    /// Word in the list of planted faults.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::NearDuplicate => "near_duplicate",
+            Self::UntypedSpecial => "untyped_special",
+            Self::CombinedPayment => "combined_payment",
+            Self::AmountDip => "amount_dip",
+            Self::MissingPayment => "missing_payment",
+            Self::BoundaryShift => "boundary_shift",
+            Self::SpinOffAsSplit => "spin_off_as_split",
+            Self::PriceLevel => "price_level",
+            Self::ShareBasis => "share_basis",
+            Self::DividendsMissing => "dividends_missing",
+        }
+    }
+}
+
+/// Planted fault of a security.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PlantedFault {
+    pub(super) kind: FaultKind,
+    /// Position of the session of the fault.
+    pub(super) position: usize,
+    pub(super) bars: BarFault,
+    /// New shares for 1,000 old ones of a spin-off given as a split.
+    spin_off: Option<i64>,
+}
+
+/// Rows of a security's distributions, with a fault or without.
+pub(super) struct FaultyRows {
+    /// Distributions that the price contains.
+    pub(super) paid: Vec<SyntheticDistribution>,
+    /// Distributions with a row.
+    pub(super) rows: Vec<SyntheticDistribution>,
+    pub(super) fault: Option<PlantedFault>,
+}
+
+/// Rows before and after a payment with a fault, which the rules need as neighbours.
+const MARGIN: usize = 5;
+/// Payments before and after a payment with a fault that neither fall nor jump.
+const CALM: usize = 4;
+/// Newest years of a history in which payments have faults. Older ones are in no figure.
+const YEARS: i32 = 9;
+/// Spin-offs, in new shares for 1,000 old ones.
+const SPIN_OFFS: [i64; 5] = [1_281, 1_253, 1_087, 1_139, 1_413];
+/// Largest yield of a payer with faults, in hundredths of a percent. A special of a larger one would exceed its price.
+const LARGEST_YIELD: i64 = 1_000;
+
+/// Plants a fault in some of the securities, by the market's rate. The benchmark is sound.
+pub(super) fn plant(
+    plan: &SecurityPlan,
+    market: &SyntheticMarket,
+    changes: &ShareChanges,
+    paid: Vec<SyntheticDistribution>,
+) -> FaultyRows {
+    let mut random = SplitMix64::new(market.seed ^ 0x0FA0_17ED, plan.index);
+    let sound = FaultyRows { rows: paid.clone(), paid, fault: None };
+    if plan.index == 0 || random.between(1, 100) > i64::from(market.fault_percent) {
+        return sound;
+    }
+    let mut planting = Planting { plan, market, random, rows: sound };
+    if !changes.0.is_empty() {
+        planting.rows.fault = planting.plant_share_basis(changes);
+        return planting.rows;
+    }
+    let kind = FaultKind::UNSPLIT[planting.random.between(0, FaultKind::UNSPLIT.len() as i64 - 1) as usize];
+    // A security without a place for the kind has a fault of its prices.
+    let other = [FaultKind::SpinOffAsSplit, FaultKind::PriceLevel][planting.random.between(0, 1) as usize];
+    planting.rows.fault = planting.plant(kind).or_else(|| planting.plant(other));
+    planting.rows
+}
+
+/// Rows and random numbers of one security.
+struct Planting<'a> {
+    plan: &'a SecurityPlan,
+    market: &'a SyntheticMarket,
+    random: SplitMix64,
+    rows: FaultyRows,
+}
+
+impl Planting<'_> {
+    /// Plants a fault of a kind; `None` if the security has no place for it.
+    fn plant(&mut self, kind: FaultKind) -> Option<PlantedFault> {
+        let shape = self.plan.shape;
+        if shape.life != TradingPeriod::Whole || shape.extra != ExtraDistribution::Nothing {
+            return None;
+        }
+        match kind {
+            FaultKind::SpinOffAsSplit => return Some(self.plant_spin_off()),
+            FaultKind::PriceLevel => return Some(self.plant_price_level()),
+            _ => {}
+        }
+        let regular =
+            matches!(shape.schedule, PaymentSchedule::Every(Frequency::Quarterly | Frequency::Monthly));
+        if !regular
+            || shape.stop != DividendStop::No
+            || shape.dividend_yield > LARGEST_YIELD
+            || shape.pays_in != "USD"
+        {
+            return None;
+        }
+        if kind == FaultKind::DividendsMissing {
+            let is_plain = !self.plan.symbol.contains('.') && !self.rows.rows.is_empty();
+            self.rows.rows.retain(|_| !is_plain);
+            return is_plain.then_some(self.fault(kind, self.plan.start));
+        }
+        self.plant_payment(kind)
+    }
+
+    fn fault(&self, kind: FaultKind, position: usize) -> PlantedFault {
+        PlantedFault { kind, position, bars: BarFault::NONE, spin_off: None }
+    }
+
+    /// Random payment among steady ones.
+    fn pick_payment(&mut self, is_fit: impl Fn(&SyntheticDistribution) -> bool) -> Option<usize> {
+        let (sessions, payments) = (&self.market.sessions, &self.rows.paid);
+        let past = payments.partition_point(|payment| payment.position <= sessions.last);
+        let first_year = self.market.last_complete_year - YEARS + 1;
+        let fits = |index: &usize| {
+            let around = &payments[index - CALM..=index + CALM];
+            sessions.day(payments[*index].position).year() >= first_year
+                && is_fit(&payments[*index])
+                && around
+                    .windows(2)
+                    .all(|pair| pair[0].amount <= pair[1].amount && pair[1].amount * 5 <= pair[0].amount * 6)
+        };
+        let fitting: Vec<usize> = (MARGIN..past.saturating_sub(MARGIN)).filter(fits).collect();
+        let count = i64::try_from(fitting.len()).ok().filter(|count| *count > 0)?;
+        Some(fitting[self.random.between(0, count - 1) as usize])
+    }
+
+    fn plant_payment(&mut self, kind: FaultKind) -> Option<PlantedFault> {
+        let is_monthly = self.plan.shape.frequency() == Some(Frequency::Monthly);
+        let market = self.market;
+        let month = |payment: &SyntheticDistribution| market.sessions.day(payment.position).month();
+        let index = self.pick_payment(|payment| {
+            kind != FaultKind::BoundaryShift || !is_monthly && matches!(month(payment), 1 | 12)
+        })?;
+        let payment = self.rows.paid[index];
+        let mut position = payment.position;
+        match kind {
+            FaultKind::NearDuplicate => {
+                position += self.random.between(3, 6) as usize;
+                self.rows.rows.push(SyntheticDistribution { position, ..payment });
+            }
+            FaultKind::UntypedSpecial => {
+                let later = if is_monthly { (5, 8) } else { (15, 25) };
+                position += self.random.between(later.0, later.1) as usize;
+                let amount = payment.amount * self.random.between(3, 7);
+                let special = SyntheticDistribution { position, amount, frequency: None, ..payment };
+                self.rows.paid.push(special);
+                self.rows.rows.push(special);
+            }
+            FaultKind::CombinedPayment => {
+                let amount = payment.amount / 1_000 * self.random.between(15, 75) * 100;
+                self.rows.paid[index].amount = amount;
+                self.rows.rows[index].amount = amount;
+            }
+            FaultKind::AmountDip => self.rows.rows[index].amount = (payment.amount / 2).max(1),
+            FaultKind::MissingPayment => {
+                self.rows.rows.remove(index);
+            }
+            _ => {
+                let day = market.sessions.day(position);
+                let year_end = if month(&payment) == 1 { day.year() - 1 } else { day.year() };
+                let end = super::regular_ex_dates::ymd(year_end, 12, 30);
+                position = match month(&payment) {
+                    1 => market.sessions.on_or_before(end),
+                    _ => market.sessions.on_or_after(end + Days::new(3)),
+                };
+                self.rows.rows[index].position = position;
+            }
+        }
+        self.rows.paid.sort_by_key(|payment| payment.position);
+        self.rows.rows.sort_by_key(|payment| payment.position);
+        Some(self.fault(kind, position))
+    }
+
+    /// Random session within the trading period, away from its ends.
+    fn pick_session(&mut self) -> usize {
+        let length = self.plan.end - self.plan.start;
+        self.plan.start + length * self.random.between(15, 85) as usize / 100
+    }
+
+    fn plant_spin_off(&mut self) -> PlantedFault {
+        let shares = SPIN_OFFS[self.random.between(0, SPIN_OFFS.len() as i64 - 1) as usize];
+        let position = self.pick_session();
+        let bars = BarFault { from: 0, to: position, multiply: shares, divide: 1_000 };
+        PlantedFault { bars, spin_off: Some(shares), ..self.fault(FaultKind::SpinOffAsSplit, position) }
+    }
+
+    fn plant_price_level(&mut self) -> PlantedFault {
+        let position = self.pick_session();
+        let (sessions, multiply, divide) = match self.random.between(0, 4) {
+            0 => (1, 7, 1),
+            1 => (1, 1, 7),
+            2 => (1, 1_000, 1),
+            3 => (self.random.between(2, 8) as usize, 100, 1),
+            _ => (self.random.between(2, 8) as usize, 1, 100),
+        };
+        let bars = BarFault { from: position, to: position + sessions, multiply, divide };
+        PlantedFault { bars, ..self.fault(FaultKind::PriceLevel, position) }
+    }
+
+    /// Brings all amounts before the only split to the shares after it.
+    fn plant_share_basis(&mut self, changes: &ShareChanges) -> Option<PlantedFault> {
+        let [split] = changes.0.as_slice() else { return None };
+        let payments = &self.rows.paid;
+        let next = payments.partition_point(|payment| payment.position < split.position);
+        let (before, after) = (payments.get(next.checked_sub(1)?)?, payments.get(next)?);
+        let is_large = !split.stock_dividend && split.to >= split.from * 2;
+        // A raise at the split hides the fault.
+        let is_kept = before.amount * split.from == after.amount * split.to;
+        if !is_large || !is_kept || after.position > self.market.sessions.last {
+            return None;
+        }
+        for payment in self.rows.rows.iter_mut().take(next) {
+            payment.amount = scaled(payment.amount, split.from, split.to).max(1);
+        }
+        Some(self.fault(FaultKind::ShareBasis, split.position))
+    }
+}
+
+impl PlantedFault {
+    /// Appends the split row of a spin-off; returns the number of rows.
+    pub(super) fn write_split(
+        &self,
+        plan: &SecurityPlan,
+        market: &SyntheticMarket,
+        out: &mut Vec<u8>,
+    ) -> u64 {
+        let Some(shares) = self.spin_off else { return 0 };
+        CsvRow::new(out)
+            .text(&plan.symbol)
+            .date(market.sessions.day(self.position))
+            .integer(1_000)
+            .integer(shares)
+            .date(None)
+            .date(None)
+            .text("")
+            .end();
+        1
+    }
+
+    /// Appends the row of the list.
+    pub(super) fn write(&self, plan: &SecurityPlan, market: &SyntheticMarket, out: &mut Vec<u8>) {
+        let date = market.sessions.day(self.position);
+        CsvRow::new(out).text(plan.symbol_at(self.position)).date(date).text(self.kind.as_str()).end();
+    }
+}
