@@ -96,13 +96,18 @@ async fn a_price_file_is_evidence_of_dividends() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_dry_run_counts_assumed_currencies() -> Result<()> {
+async fn a_dry_run_names_assumed_currencies() -> Result<()> {
     let app = TestApp::start().await?;
     let path = app.folder().join("dividends.csv");
     std::fs::write(&path, DIVIDENDS)?;
     let path = path.display().to_string();
-    let shown =
-        app.ingest(&["load", &path, "--source", "desk", "--today", TODAY, "--dry-run"]).await?.success()?;
-    assert!(shown.stdout.contains("currency assumed: 4 dividends"), "{}", shown.stdout);
+    let load = ["load", path.as_str(), "--source", "desk", "--today", TODAY, "--dry-run"];
+    let shown = app.ingest(&load).await?.success()?.stdout;
+    let assumed = "currency assumed: 4 dividends without one are in that of their security: ";
+    assert!(shown.contains(&format!("{assumed}4 USD")), "{shown}");
+    // Of the securities in the log.
+    app.feed("securities.csv", SECURITIES).source("other").today(TODAY).load().await?;
+    let shown = app.ingest(&load).await?.success()?.stdout;
+    assert!(shown.contains(&format!("{assumed}2 GBP, 2 GBX")), "{shown}");
     Ok(())
 }

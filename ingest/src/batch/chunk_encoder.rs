@@ -5,6 +5,7 @@ use event_log::frame::{Body, Codec, FrameError};
 use market::event::Kind;
 
 use crate::batch::row_accumulator::RowChunk;
+use crate::batch::row_review::ReviewedRows;
 use crate::price::price_batch::PriceBatch;
 
 /// Encoded record batch without its id, source, run and file.
@@ -26,6 +27,8 @@ pub(crate) struct ChunkEncoder {
     chunks: [u64; Kind::ALL.len()],
     /// Number of prices rounded to the scale of much larger prices of the same symbol.
     pub rounded: u64,
+    /// Encoded rows, if they are collected for a review.
+    pub reviewed: Option<ReviewedRows>,
 }
 
 impl ChunkEncoder {
@@ -53,6 +56,9 @@ impl ChunkEncoder {
     }
 
     fn encode_body(&mut self, body: Body, line: u64) -> Result<EncodedBatch, FrameError> {
+        if let Some(reviewed) = &mut self.reviewed {
+            reviewed.add_body(&body);
+        }
         let (codec, bytes) = body.encode()?;
         let kind = body.kind();
         let next = &mut self.chunks[kind as usize];

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use market::event::{Kind, Reject};
 
+use crate::batch::assumed_currencies::{AssumedCurrencies, SecurityCurrencies};
 use crate::batch::coverage::LoadCoverage;
 use crate::batch::retractions::Retractions;
+use crate::batch::row_review::ReviewedRows;
 
 /// Maximum number of rejects in the summary.
 const EXAMPLES: usize = 10;
@@ -18,11 +20,15 @@ pub struct LoadStats {
     pub rows: BTreeMap<Kind, u64>,
     pub rejects: BTreeMap<&'static str, u64>,
     pub rounded: u64,
-    /// Number of dividends without a currency. Each gets the currency of its security.
-    pub assumed_currencies: u64,
     pub examples: Vec<Reject>,
     /// Coverage of the accepted rows.
     pub(crate) coverage: LoadCoverage,
+    /// Dividends without a currency. Each has the currency of its security.
+    pub(crate) assumed_currencies: AssumedCurrencies,
+    /// Currencies of the securities among the accepted rows.
+    pub(crate) currencies: SecurityCurrencies,
+    /// Accepted rows, for a review.
+    pub(crate) reviewed: ReviewedRows,
     /// Retractions among the accepted rows.
     pub(crate) retractions: Retractions,
 }
@@ -47,10 +53,12 @@ impl LoadStats {
     }
 
     /// Adds the statistics of another file.
-    pub fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, mut other: Self) {
         self.records += other.records;
         self.rounded += other.rounded;
-        self.assumed_currencies += other.assumed_currencies;
+        self.assumed_currencies.add(&other.assumed_currencies);
+        self.currencies.add(&other.currencies);
+        self.reviewed.add(std::mem::take(&mut other.reviewed));
         self.coverage.add(&other.coverage);
         self.retractions.add(&other.retractions);
         other.rows.iter().for_each(|(kind, rows)| *self.rows.entry(*kind).or_default() += rows);

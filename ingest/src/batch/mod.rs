@@ -1,5 +1,6 @@
 //! Accumulation of rows into record batches, with statistics, coverage and retraction checks.
 
+pub(crate) mod assumed_currencies;
 pub(crate) mod batch_spool;
 pub(crate) mod chunk_encoder;
 pub(crate) mod coverage;
@@ -8,3 +9,4 @@ pub(crate) mod load_stats;
 pub(crate) mod price_evidence;
 pub(crate) mod retractions;
 pub(crate) mod row_accumulator;
+pub(crate) mod row_review;

@@ -202,8 +202,7 @@ impl RowAccumulator {
     }
 
     collect! {
-        /// Adds a security. `bytes` is the length of its source text, as in the functions of all kinds.
-        add_security, securities: Security, Security, Securities;
+        add_checked_security, securities: Security, Security, Securities;
         /// Adds a dividend with `sibling_amounts` already set.
         add_paired_dividend, dividends: Dividend, Dividend, Dividends;
         /// Adds a split.
@@ -213,6 +212,12 @@ impl RowAccumulator {
         add_checked_session, sessions: MarketSession, Session, Sessions;
     }
 
+    /// Adds a security. `bytes` is the length of its source text, as in the functions of all kinds.
+    pub(crate) fn add_security(&mut self, row: EventRow<Security>, bytes: usize) {
+        self.stats.currencies.add_row(&row);
+        self.add_checked_security(row, bytes);
+    }
+
     /// Adds a dividend of a format without dividend types.
     pub(crate) fn add_dividend(&mut self, row: EventRow<Dividend>, bytes: usize) {
         self.add_typed_dividend(row, "", bytes);
@@ -220,7 +225,9 @@ impl RowAccumulator {
 
     /// Adds a dividend with the vendor's type, which may distinguish two payments of one day.
     pub(crate) fn add_typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
-        self.stats.assumed_currencies += u64::from(row.record.currency.is_empty());
+        if row.record.currency.is_empty() {
+            self.stats.assumed_currencies.add_dividend(&row.record.symbol);
+        }
         self.same_day.set_siblings(&mut row, type_text);
         self.add_paired_dividend(row, bytes);
     }

@@ -429,13 +429,25 @@ impl MapWriter<'_> {
         let in_cells = !units.is_empty() && self.stripped(units).is_none();
         let yahoo = self.profile.columns.iter().any(|column| column.name == "Dividends");
         let adjusted = yahoo || is_called_adjusted(self.label);
-        if !has_currency && !in_cells {
-            let currency = self.stripped(units).and_then(currency_of).or_else(|| self.currency_in_name());
-            let currency = currency.unwrap_or("USD");
-            writeln!(self.out, "\n[constants]\ncurrency = \"{currency}\" # check: what the amounts are in")?;
-        } else {
-            let sign = if adjusted { "" } else { "# " };
-            writeln!(self.out, "\n{sign}[constants]")?;
+        let named = self.stripped(units).and_then(currency_of).or_else(|| self.currency_in_name());
+        let missing = !has_currency && !in_cells;
+        match named.filter(|_| missing) {
+            Some(currency) => {
+                writeln!(
+                    self.out,
+                    "\n[constants]\ncurrency = \"{currency}\" # check: what the amounts are in"
+                )?;
+            }
+            None => {
+                let sign = if adjusted { "" } else { "# " };
+                writeln!(self.out, "\n{sign}[constants]")?;
+                if missing {
+                    writeln!(
+                        self.out,
+                        "# currency = \"EUR\" # the file names none: amounts are in the currency of their security"
+                    )?;
+                }
+            }
         }
         writeln!(self.out, "# Amounts as paid are as_declared. Are they adjusted for later splits, say so:")?;
         if adjusted {

@@ -17,6 +17,7 @@ use telemetry::out;
 use telemetry::table::{Column, Table};
 
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
+use crate::batch::row_review::ReviewedRows;
 use crate::format::{ColumnMap, FileFormat, FileHead, FormatChoice, ReaderOptions, SHIPPED};
 use crate::normalize::abbreviate;
 use crate::source::feed_files::{self, FeedFile};
@@ -197,6 +198,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     read.map_err(|error| error.to_string())?;
     let pieces = pieces.map_err(|_| "cannot collect the rows: a thread panicked")?;
     let mut lines = String::new();
+    let mut reviewed = ReviewedRows::default();
     for piece in pieces {
         let bodies = match piece {
             RowChunk::Rows(body, _) => vec![body],
@@ -208,6 +210,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
                 .collect(),
         };
         for body in bodies.iter().filter(|body| !matches!(body, Body::Rejects(_))) {
+            reviewed.add_body(body);
             let shown = body.rows_json().map_err(|error| error.to_string())?;
             for row in shown.as_array().into_iter().flatten().take(SHOWN_ROWS) {
                 lines.push_str(&format!("# {}\n", without_version(row.get("record").unwrap_or(row))));
@@ -224,6 +227,9 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
             lines.push_str(&format!("# line {}: {}\n", reject.line, shown_line(&reject.message)));
         }
     }
+    let mut review = String::new();
+    reviewed.review("file", options.today).write_text(&mut review).map_err(|error| error.to_string())?;
+    review.lines().for_each(|line| lines.push_str(&format!("# {line}\n")));
     Ok(lines)
 }
 

@@ -16,6 +16,7 @@ use crate::batch::chunk_encoder::{ChunkEncoder, EncodedBatch};
 use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
+use crate::batch::row_review::ReviewedRows;
 use crate::format::{FeedReadError, FileFormat, ReaderOptions};
 use crate::load::input::{HashingReader, LoadInput};
 use crate::load::report::LoadProgress;
@@ -157,7 +158,9 @@ impl Producer {
             let encoded = encoding
                 .join()
                 .map_err(|_| FileFailure::Fatal("the encoder stopped unexpectedly".to_owned()))?;
-            stats.rounded += encoded.map_err(FileFailure::Fatal)?;
+            let encoder = encoded.map_err(FileFailure::Fatal)?;
+            stats.rounded += encoder.rounded;
+            stats.reviewed = encoder.reviewed.unwrap_or_default();
             match read.map_err(FeedReadError::from).and_then(|read| read) {
                 _ if self.is_stopped() => Err(FileFailure::Fatal("stopped".to_owned())),
                 Ok(content) if content == input.content => Ok((stats, holdings)),
@@ -183,14 +186,15 @@ fn failure_event(input: usize, failure: FileFailure) -> ProducerEvent {
     }
 }
 
-/// Encodes all row chunks. Returns the number of rounded prices.
+/// Encodes all row chunks. Returns the encoder, with the number of rounded prices and the rows for a review.
 fn encode_pieces(
     pieces: Receiver<RowChunk>,
     recycle: SyncSender<PriceBatch>,
     emit: &mut (dyn FnMut(EncodedBatch) -> io::Result<()> + Send),
     broken: &AtomicBool,
-) -> Result<u64, String> {
+) -> Result<ChunkEncoder, String> {
     let mut encoder = ChunkEncoder::default();
+    encoder.reviewed = Some(ReviewedRows::default());
     for piece in pieces {
         let mut emitted = Ok(());
         let encoded = encoder.encode(piece, &mut |frame| {
@@ -214,7 +218,7 @@ fn encode_pieces(
             }
         }
     }
-    Ok(encoder.rounded)
+    Ok(encoder)
 }
 
 fn describe_excess_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Option<String> {

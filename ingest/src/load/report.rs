@@ -14,6 +14,7 @@ use telemetry::{out, outln};
 use crate::batch::coverage::{DateSpan, EarlierCoverage, SymbolSummary};
 use crate::batch::load_stats::LoadStats;
 use crate::batch::retractions::UnmatchedRetractions;
+use crate::batch::row_review::RowReview;
 
 /// Prints a command's result: one JSON object for scripts, otherwise text.
 pub fn print_result(result: &impl Serialize, text: &str, json: bool) {
@@ -207,6 +208,11 @@ pub struct LoadSummary {
     pub rounded: u64,
     /// Number of dividends without a currency. They get the currency and unit of their security's prices.
     pub assumed_currencies: u64,
+    /// Numbers of these dividends by the assumed currency or minor unit.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub assumed_units: BTreeMap<String, u64>,
+    /// Rows that the rules of the domain quarantine or doubt by these files alone.
+    pub review: RowReview,
     /// Number of record batches published, or in a dry run to be published.
     pub frames: u64,
     /// Number of record batches that were already in the log.
@@ -233,7 +239,7 @@ impl LoadSummary {
         self.rejects = stats.rejects.iter().map(|(reason, rows)| ((*reason).to_owned(), *rows)).collect();
         (self.rows_total, self.rejects_total) = (stats.accepted_count(), stats.rejected_count());
         self.rounded = stats.rounded;
-        self.assumed_currencies = stats.assumed_currencies;
+        self.assumed_currencies = stats.assumed_currencies.count();
         self.examples.clone_from(&stats.examples);
     }
 
@@ -355,17 +361,17 @@ impl LoadSummary {
             writeln!(text, "rounded to 10 fraction digits: {} numbers", self.rounded)?;
         }
         if self.assumed_currencies > 0 {
+            let units: Vec<String> =
+                self.assumed_units.iter().map(|(unit, rows)| format!("{rows} {unit}")).collect();
             writeln!(
                 text,
-                "currency assumed: {} dividends without one are in that of their security (--currency names another)",
-                self.assumed_currencies
+                "currency assumed: {} dividends without one are in that of their security: {} (--currency names another)",
+                self.assumed_currencies,
+                units.join(", ")
             )?;
         }
-        match (loaded < files, self.rejects_total) {
-            (false, rejects) => writeln!(text, "rejected: {rejects}")?,
-            (true, 0) => {}
-            (true, rejects) => writeln!(text, "rejected: {rejects} rows of the loaded files")?,
-        }
+        self.review.write_text(text)?;
+        writeln!(text, "rejected: {}", self.rejects_total)?;
         for (reason, count) in &self.rejects {
             writeln!(text, "  {reason}: {count}")?;
         }

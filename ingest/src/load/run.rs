@@ -17,11 +17,13 @@ use telemetry::failpoint;
 use telemetry::spans::SPAN_TARGET;
 use tokio::sync::mpsc;
 
+use crate::batch::assumed_currencies::SecurityCurrencies;
 use crate::batch::chunk_encoder::ChunkEncoder;
 use crate::batch::coverage::EarlierCoverage;
 use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
 use crate::batch::row_accumulator::RowChunk;
+use crate::batch::row_review::RowReview;
 use crate::clock::now;
 use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
@@ -102,8 +104,8 @@ impl LoadRun {
                 ProducerEvent::Frame { .. } => summary.frames += 1,
                 ProducerEvent::Loaded { input, stats, holdings } => {
                     summary.frames += holdings.into_record_batches(TARGET_BYTES).len() as u64;
-                    total.add(&stats);
                     summary.files.push(self.file_report(input, &stats, None));
+                    total.add(stats);
                 }
                 ProducerEvent::Refused { input, stats, reason } => {
                     summary.files.push(self.file_report(input, &stats, Some(reason)));
@@ -113,12 +115,16 @@ impl LoadRun {
         }
         summary.set_totals(&total);
         summary.compare_with_earlier(&total, before.as_ref());
-        if let (Some(before), false) = (&before, total.retractions.is_empty()) {
-            match Log::open_existing(settings).await {
-                Ok(log) => self.report_unmatched_retractions(&log, &total, before, summary).await,
-                Err(error) => tracing::warn!(%error, "cannot check retractions for a matching row"),
-            }
+        let needs_log = !total.retractions.is_empty() || !total.assumed_currencies.is_empty();
+        let log = match before.as_ref().filter(|_| needs_log) {
+            Some(before) => Log::open_existing(settings).await.map(|log| (log, before)).ok(),
+            None => None,
+        };
+        if let Some((log, before)) = &log {
+            self.report_unmatched_retractions(log, &total, before, summary).await;
         }
+        report_assumed_currencies(log.as_ref().map(|(log, _)| log), &total, summary).await;
+        summary.review = self.review(&mut total).await?;
         Ok(())
     }
 
@@ -139,6 +145,14 @@ impl LoadRun {
             }
             Err(error) => tracing::warn!(%error, "cannot check retractions for a matching row"),
         }
+    }
+
+    /// Reviews the accepted rows on a blocking thread.
+    async fn review(&self, total: &mut LoadStats) -> Result<RowReview, LoadError> {
+        let (rows, source) = (std::mem::take(&mut total.reviewed), self.source.clone());
+        let today = self.options.today;
+        let reviewed = tokio::task::spawn_blocking(move || rows.review(&source, today));
+        reviewed.await.map_err(LoadError::Task)
     }
 
     /// Publishes the batches that are missing in the log.
@@ -201,6 +215,8 @@ impl LoadRun {
         summary.set_totals(&loading.total);
         summary.compare_with_earlier(&loading.total, Some(&loading.before));
         self.report_unmatched_retractions(&log, &loading.total, &loading.before, summary).await;
+        report_assumed_currencies(Some(&log), &loading.total, summary).await;
+        summary.review = self.review(&mut loading.total).await?;
         summary.mended = loading.publication.manifest.mends.len() as u64;
         summary.open_rejects = Some(open_rejects.count_open(&self.source));
         Ok(())
@@ -260,6 +276,23 @@ impl LoadRun {
     }
 }
 
+/// Adds the assumed currencies of dividends to the summary. Reference records of the load count more than those of the
+/// log.
+async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
+    if total.assumed_currencies.is_empty() {
+        return;
+    }
+    let mut known = match log {
+        Some(log) => SecurityCurrencies::read(log, u64::MAX).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot read the currencies of securities from the log");
+            SecurityCurrencies::default()
+        }),
+        None => SecurityCurrencies::default(),
+    };
+    known.add(&total.currencies);
+    summary.assumed_units = total.assumed_currencies.count_by_unit(&known);
+}
+
 /// All manifests of the log; empty if the log does not exist.
 async fn read_manifests(settings: &StreamSettings) -> Result<Vec<(u64, Manifest)>, LogError> {
     match Log::open_existing(settings).await {
@@ -309,7 +342,7 @@ impl<'a> RunningLoad<'a> {
                 ProducerEvent::Loaded { input, stats, holdings } => {
                     summary.files.push(self.run.file_report(input, &stats, None));
                     self.loaded.push(input);
-                    self.total.add(&stats);
+                    self.total.add(stats);
                     if !holdings.is_empty() {
                         self.holding_inputs.push(input);
                         self.holdings.append(holdings);

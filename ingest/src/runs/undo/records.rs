@@ -15,6 +15,7 @@ use market::observation::VersionRank;
 use super::changes::UndoChanges;
 use super::frames::{EncodedFrames, ROWS};
 use super::scope::UndoScope;
+use crate::batch::assumed_currencies::SecurityCurrencies;
 use crate::load::error::LoadError;
 
 /// Kind of record that supports undo.
@@ -23,8 +24,8 @@ trait Undoable: EventRecord + Clone + PartialEq {
     fn rows(body: &Body) -> &[EventRow<Self>];
     /// Body with these rows.
     fn body(rows: Vec<EventRow<Self>>) -> Body;
-    /// Key of a record without a vendor's id.
-    fn natural_key(&self) -> String;
+    /// Key of a record without a vendor's id. A dividend without a currency has the currency of its security (R39).
+    fn natural_key(&self, currencies: &SecurityCurrencies) -> String;
     /// Rank by completeness of dates. Of several rows with one id and revision, the row with the highest rank is used
     /// (R29).
     fn preference(&self) -> u32 {
@@ -32,16 +33,14 @@ trait Undoable: EventRecord + Clone + PartialEq {
     }
     /// True if a retraction without an id also withdraws rows that have an id (R29).
     const BY_NATURAL_KEY: bool = false;
-    /// True if the natural key ends with a currency, which a row may lack (R39).
-    const ENDS_WITH_CURRENCY: bool = false;
     /// Key of a row: the vendor's id, or else the natural key.
-    fn key(row: &EventRow<Self>) -> String {
-        row.id.as_ref().map_or_else(|| row.record.natural_key(), |id| format!("id:{id}"))
+    fn key(row: &EventRow<Self>, currencies: &SecurityCurrencies) -> String {
+        row.id.as_ref().map_or_else(|| row.record.natural_key(currencies), |id| format!("id:{id}"))
     }
 }
 
 macro_rules! records {
-    ($($record:ident, $body:ident: |$row:ident| $key:expr $(, { $($more:tt)* })?;)*) => {
+    ($($record:ident, $body:ident: |$row:ident, $currencies:pat_param| $key:expr $(, { $($more:tt)* })?;)*) => {
         $(impl Undoable for $record {
             fn rows(body: &Body) -> &[EventRow<Self>] {
                 if let Body::$body(rows) = body { rows } else { &[] }
@@ -49,8 +48,8 @@ macro_rules! records {
             fn body(rows: Vec<EventRow<Self>>) -> Body {
                 Body::$body(rows)
             }
-            fn natural_key(&self) -> String {
-                let $row = self;
+            fn natural_key(&self, currencies: &SecurityCurrencies) -> String {
+                let ($row, $currencies) = (self, currencies);
                 $key
             }
             $($($more)*)?
@@ -59,20 +58,19 @@ macro_rules! records {
 }
 
 records! {
-    Security, Securities: |row| row.symbol.to_string(), {
-        fn key(row: &EventRow<Self>) -> String {
+    Security, Securities: |row, _| row.symbol.to_string(), {
+        fn key(row: &EventRow<Self>, currencies: &SecurityCurrencies) -> String {
             let given = row.security_ref.clone().or_else(|| row.id.clone());
-            given.unwrap_or_else(|| row.record.natural_key())
+            given.unwrap_or_else(|| row.record.natural_key(currencies))
         }
     };
-    Dividend, Dividends: |row| dividend_key(row), {
+    Dividend, Dividends: |row, currencies| dividend_key(row, currencies), {
         const BY_NATURAL_KEY: bool = true;
-        const ENDS_WITH_CURRENCY: bool = true;
         fn preference(&self) -> u32 {
             dividend_preference(self)
         }
-        fn key(row: &EventRow<Self>) -> String {
-            let natural = row.record.natural_key();
+        fn key(row: &EventRow<Self>, currencies: &SecurityCurrencies) -> String {
+            let natural = row.record.natural_key(currencies);
             match &row.id {
                 Some(id) => format!("id:{id}"),
                 None if row.record.sibling_amounts.is_empty() => natural,
@@ -81,26 +79,28 @@ records! {
             }
         }
     };
-    Split, Splits: |row| format!("{}|{}", row.symbol, row.ex_date), {
+    Split, Splits: |row, _| format!("{}|{}", row.symbol, row.ex_date), {
         const BY_NATURAL_KEY: bool = true;
         fn preference(&self) -> u32 {
             split_preference(self)
         }
     };
-    Fundamentals, Fundamentals: |row| format!("{}|{}", row.symbol, row.as_of);
-    Evidence, Evidence: |row| format!("{}|{:?}|{:?}|{:?}", row.symbol, row.ex_date, row.dividends_from, row.dividends_to);
-    Etf, Etfs: |row| format!("{}|{}", row.symbol, row.as_of);
-    HoldingSnapshot, Holdings: |row| format!("{}|{}", row.symbol, row.as_of);
-    MarketSession, Sessions: |row| row.date.to_string();
+    Fundamentals, Fundamentals: |row, _| format!("{}|{}", row.symbol, row.as_of);
+    Evidence, Evidence: |row, _| format!("{}|{:?}|{:?}|{:?}", row.symbol, row.ex_date, row.dividends_from, row.dividends_to);
+    Etf, Etfs: |row, _| format!("{}|{}", row.symbol, row.as_of);
+    HoldingSnapshot, Holdings: |row, _| format!("{}|{}", row.symbol, row.as_of);
+    MarketSession, Sessions: |row, _| row.date.to_string();
 }
 
-fn dividend_key(row: &Dividend) -> String {
+fn dividend_key(row: &Dividend, currencies: &SecurityCurrencies) -> String {
     let date = match (row.ex_date, row.record_date) {
         (Some(ex_date), _) => ex_date.to_string(),
         (None, Some(record_date)) => format!("record {record_date}"),
         (None, None) => String::new(),
     };
-    format!("{}|{date}|{}|{}", row.symbol, row.r#type, row.currency)
+    let assumed = row.currency.is_empty().then(|| currencies.find(&row.symbol));
+    let currency = assumed.as_ref().map_or(row.currency.as_str(), |currency| &currency.code);
+    format!("{}|{date}|{}|{currency}", row.symbol, row.r#type)
 }
 
 /// Computes the changes of a kind's records. Their new versions are added to `frames`.
@@ -127,6 +127,9 @@ async fn compute_changes_of<T: Undoable>(
     frames: &mut EncodedFrames,
 ) -> Result<UndoChanges, LoadError> {
     let mut table = RecordTable::<T>::default();
+    if T::KIND == Kind::Dividend {
+        table.currencies = SecurityCurrencies::read(scope.log, scope.end).await?;
+    }
     let own = |frame: Frame| T::rows(&frame.body).iter().for_each(|row| table.add_own(row, frame.id));
     scope.each_own_frame(T::KIND, own).await?;
     let others = |frame: Frame| T::rows(&frame.body).iter().for_each(|row| table.add_other(row, frame.id));
@@ -201,11 +204,13 @@ struct RecordTable<T> {
     touched: BTreeMap<String, KeyVersions<T>>,
     /// Rows with ids by natural key, for kinds with `BY_NATURAL_KEY`.
     neighbours: BTreeMap<String, KeyNeighbours<T>>,
+    currencies: SecurityCurrencies,
 }
 
 impl<T> Default for RecordTable<T> {
     fn default() -> Self {
-        Self { touched: BTreeMap::new(), neighbours: BTreeMap::new() }
+        let currencies = SecurityCurrencies::default();
+        Self { touched: BTreeMap::new(), neighbours: BTreeMap::new(), currencies }
     }
 }
 
@@ -216,15 +221,16 @@ impl<T: Undoable> RecordTable<T> {
     fn add_own(&mut self, row: &EventRow<T>, frame: FrameId) {
         if T::BY_NATURAL_KEY {
             let none = || KeyNeighbours { ids: BTreeMap::new(), withdrawn: None };
-            self.neighbours.entry(row.record.natural_key()).or_insert_with(none);
+            self.neighbours.entry(row.record.natural_key(&self.currencies)).or_insert_with(none);
         }
-        let versions = self.touched.entry(T::key(row)).or_insert(KeyVersions { own: None, other: None });
+        let key = T::key(row, &self.currencies);
+        let versions = self.touched.entry(key).or_insert(KeyVersions { own: None, other: None });
         keep_higher(&mut versions.own, RecordVersion { row: row.clone(), frame });
     }
 
     /// Adds a row of another run, if the undone run has the same key.
     fn add_other(&mut self, row: &EventRow<T>, frame: FrameId) {
-        let key = find_key::<T, _>(&self.touched, T::key(row));
+        let key = T::key(row, &self.currencies);
         let seen = || RecordVersion { row: row.clone(), frame };
         let touched = self.touched.get_mut(&key);
         let is_touched = touched.is_some();
@@ -232,7 +238,7 @@ impl<T: Undoable> RecordTable<T> {
         if !T::BY_NATURAL_KEY {
             return;
         }
-        let natural = find_key::<T, _>(&self.neighbours, row.record.natural_key());
+        let natural = row.record.natural_key(&self.currencies);
         let Some(neighbours) = self.neighbours.get_mut(&natural) else { return };
         match (&row.id, row.action) {
             (None, Action::Retract) => keep_higher(&mut neighbours.withdrawn, seen()),
@@ -256,8 +262,8 @@ impl<T: Undoable> RecordTable<T> {
             // A retraction without an id also withdrew rows with an id, independent of its own key.
             let withdrawal = row.iter().chain([&own.row]).find(|row| is_withdrawal(row));
             if let Some(row) = withdrawal.filter(|_| T::BY_NATURAL_KEY) {
-                let moment =
-                    withdrawn.entry(row.record.natural_key()).or_insert((row.revision, row.observed_at));
+                let natural = row.record.natural_key(&self.currencies);
+                let moment = withdrawn.entry(natural).or_insert((row.revision, row.observed_at));
                 *moment = (*moment).max((row.revision, row.observed_at));
             }
             rows.extend(row);
@@ -286,20 +292,6 @@ impl<T: Undoable> RecordTable<T> {
             })
             .collect()
     }
-}
-
-/// Key in the map: the given key, or the key of the same payment with or without its currency.
-fn find_key<T: Undoable, V>(map: &BTreeMap<String, V>, key: String) -> String {
-    if !T::ENDS_WITH_CURRENCY || map.contains_key(&key) || key.starts_with("id:") {
-        return key;
-    }
-    let Some((payment, currency)) = key.rsplit_once('|') else { return key };
-    let without_currency = format!("{payment}|");
-    if !currency.is_empty() {
-        return if map.contains_key(&without_currency) { without_currency } else { key };
-    }
-    let named = map.range(key.clone()..).next().map(|(named, _)| named);
-    named.filter(|named| named.starts_with(&key)).cloned().unwrap_or(key)
 }
 
 /// Row that undoes the run's version of a key; `None` if no row is needed.

@@ -40,7 +40,15 @@ fn retraction(id: Option<&str>, seconds: i64) -> EventRow<Dividend> {
 
 /// Rows that undo `own`, given the rows of other runs: id, action, seconds, cents, revision.
 fn undone(own: &[EventRow<Dividend>], others: &[EventRow<Dividend>]) -> (Vec<String>, UndoChanges) {
-    let mut table = RecordTable::default();
+    undone_with(SecurityCurrencies::default(), own, others)
+}
+
+fn undone_with(
+    currencies: SecurityCurrencies,
+    own: &[EventRow<Dividend>],
+    others: &[EventRow<Dividend>],
+) -> (Vec<String>, UndoChanges) {
+    let mut table = RecordTable { currencies, ..RecordTable::default() };
     own.iter().for_each(|row| table.add_own(row, FrameId([1; 16])));
     others.iter().for_each(|row| table.add_other(row, FrameId([2; 16])));
     let (rows, changes) = table.undo();
@@ -93,4 +101,39 @@ fn what_a_retraction_withdrew_comes_back() {
     check(&[retraction(None, 5)], &[put(Some("a"), 5, 10)], &["a put 5+1 0.10 r0"]);
     // A retraction by id has the highest preference; only a greater revision outranks it.
     check(&[retraction(Some("a"), 5)], &[put(Some("a"), 1, 20)], &["a put 5+1 0.20 r1"]);
+}
+
+#[test]
+fn a_row_without_a_currency_has_that_of_its_security() {
+    let in_currency = |row: EventRow<Dividend>, currency: &str| {
+        let record = Dividend { currency: currency.into(), ..row.record };
+        EventRow { record, ..row }
+    };
+    let security = |currency: &str| {
+        let record: Security = serde_json::from_value(serde_json::json!({
+            "symbol": "KO", "name": "KO", "type": "stock", "currency": currency, "status": "active",
+        }))
+        .unwrap();
+        let mut currencies = SecurityCurrencies::default();
+        let EventRow { line, id, revision, action, observed_at, security_ref, .. } = put(None, 1, 1);
+        currencies.add_row(&EventRow { line, id, revision, action, observed_at, security_ref, record });
+        currencies
+    };
+    let (own, before) = (put(None, 5, 10), put(None, 1, 20));
+    // The same payment: the version before comes back, with or without the currency in either row.
+    for (own_currency, other_currency) in [("", "CAD"), ("CAD", ""), ("", "")] {
+        let (own, before) =
+            (in_currency(own.clone(), own_currency), in_currency(before.clone(), other_currency));
+        let found = undone_with(security("CAD"), &[own], &[before]).0;
+        assert_eq!(found, ["- put 5+1 0.20 r0"], "{own_currency} {other_currency}");
+    }
+    // Another currency is another payment, which stays.
+    for (own_currency, other_currency) in [("", "USD"), ("USD", ""), ("CAD", "USD")] {
+        let (own, other) =
+            (in_currency(own.clone(), own_currency), in_currency(before.clone(), other_currency));
+        let found = undone_with(security("CAD"), &[own], &[other]).0;
+        assert_eq!(found, ["- retract 5+0 0.10 r0"], "{own_currency} {other_currency}");
+    }
+    // A security without a reference record has US dollars.
+    assert_eq!(undone(&[in_currency(own, "")], &[before]).0, ["- put 5+1 0.20 r0"]);
 }

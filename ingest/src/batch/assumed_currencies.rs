@@ -1,0 +1,105 @@
+//! Currencies of securities, which dividends without a currency have (R39).
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use event_log::frame::Body;
+use market::event::{Action, EventRow, Kind, Security};
+use market::metrics::currency::Currency;
+use market::symbol::Symbol;
+
+use crate::log::reader::{Log, LogError};
+
+/// Maximum number of symbols with a separate count, which limits memory.
+const MAX_SYMBOLS: usize = 200_000;
+
+/// Currency and unit of securities by symbol, from the newest reference record of each.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SecurityCurrencies(BTreeMap<Symbol, (DateTime<Utc>, Currency)>);
+
+impl SecurityCurrencies {
+    /// Reads the reference records of all sources before a sequence.
+    pub(crate) async fn read(log: &Log, before_sequence: u64) -> Result<Self, LogError> {
+        let mut known = Self::default();
+        let each = |frame: event_log::frame::Frame| {
+            if let Body::Securities(rows) = &frame.body {
+                rows.iter().for_each(|row| known.add_row(row));
+            }
+        };
+        log.each_frame(Kind::Security, before_sequence, |_| true, each).await?;
+        Ok(known)
+    }
+
+    pub(crate) fn add_row(&mut self, row: &EventRow<Security>) {
+        if row.action == Action::Put {
+            self.add_record(&row.record.symbol, row.observed_at, Currency::of_prices(Some(&row.record)));
+        }
+    }
+
+    /// Adds the currencies of another set.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (symbol, (observed_at, currency)) in &other.0 {
+            self.add_record(symbol, *observed_at, currency.clone());
+        }
+    }
+
+    fn add_record(&mut self, symbol: &Symbol, observed_at: DateTime<Utc>, currency: Currency) {
+        if self.0.get(symbol).is_none_or(|(known, _)| *known <= observed_at) {
+            self.0.insert(symbol.clone(), (observed_at, currency));
+        }
+    }
+
+    /// Currency and unit of a symbol's prices; US dollars without a reference record.
+    pub(crate) fn find(&self, symbol: &Symbol) -> Currency {
+        self.0.get(symbol).map_or_else(Currency::dollar, |(_, currency)| currency.clone())
+    }
+}
+
+/// Numbers of dividends without a currency, by symbol.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AssumedCurrencies {
+    dividends: BTreeMap<Symbol, u64>,
+    /// Dividends of further symbols.
+    others: u64,
+}
+
+impl AssumedCurrencies {
+    pub(crate) fn add_dividend(&mut self, symbol: &Symbol) {
+        self.add_dividends(symbol, 1);
+    }
+
+    fn add_dividends(&mut self, symbol: &Symbol, count: u64) {
+        let has_room = self.dividends.len() < MAX_SYMBOLS;
+        match self.dividends.get_mut(symbol) {
+            Some(known) => *known += count,
+            None if has_room => {
+                self.dividends.insert(symbol.clone(), count);
+            }
+            None => self.others += count,
+        }
+    }
+
+    /// Adds the numbers of another file.
+    pub(crate) fn add(&mut self, other: &Self) {
+        other.dividends.iter().for_each(|(symbol, count)| self.add_dividends(symbol, *count));
+        self.others += other.others;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.dividends.is_empty()
+    }
+
+    /// Number of dividends without a currency.
+    pub(crate) fn count(&self) -> u64 {
+        self.dividends.values().sum::<u64>() + self.others
+    }
+
+    /// Numbers of dividends by the unit that they are assumed to be in.
+    pub(crate) fn count_by_unit(&self, known: &SecurityCurrencies) -> BTreeMap<String, u64> {
+        let mut units = BTreeMap::new();
+        for (symbol, count) in &self.dividends {
+            *units.entry(known.find(symbol).unit().to_owned()).or_default() += count;
+        }
+        units
+    }
+}

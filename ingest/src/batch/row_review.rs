@@ -1,0 +1,308 @@
+//! Review of a load's rows by the rules of the domain, from the files alone (R28, R34–R37).
+//!
+//! The figures that are served depend on all sources. The review shows at the load what its own files show: rows that
+//! would be quarantined, and readings that differ from the face value.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use chrono::NaiveDate;
+use event_log::frame::Body;
+use market::bars::Bars;
+use market::day::date_of;
+use market::event::{Dividend, EventRow, Evidence, Security, ShareBasis, Split};
+use market::history::{DividendFeeds, History, Observation, SourceBars, SourcePolicy};
+use market::metrics::currency::assign_currency;
+use market::metrics::{DerivationContext, DerivedRows, Rules, derive};
+use market::row::{AmountReading, Flag, Metrics};
+use market::symbol::Symbol;
+use serde::Serialize;
+
+/// Maximum number of rows in a review; they stay in memory until the end of the load.
+const MAX_ROWS: usize = 500_000;
+/// Maximum number of examples.
+const EXAMPLES: usize = 10;
+/// Flags that a load's own rows can raise.
+const FLAGS: [Flag; 10] = [
+    Flag::AmountBasisSuspect,
+    Flag::AmountDip,
+    Flag::BoundaryShift,
+    Flag::DividendsMissing,
+    Flag::InferredSpecial,
+    Flag::NearDuplicate,
+    Flag::PaymentGap,
+    Flag::PriceJumpWithoutSplit,
+    Flag::PriceLevelBreak,
+    Flag::SplitNotInPrice,
+];
+
+/// Rows for a review, by symbol.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReviewedRows {
+    symbols: BTreeMap<Symbol, SymbolRows>,
+    rows: usize,
+}
+
+#[derive(Debug, Clone, Default)]
+struct SymbolRows {
+    security: Option<EventRow<Security>>,
+    dividends: Vec<EventRow<Dividend>>,
+    splits: Vec<EventRow<Split>>,
+    evidence: Vec<EventRow<Evidence>>,
+    bars: Vec<Bars>,
+}
+
+impl ReviewedRows {
+    /// Adds the rows of a record batch. Above the maximum number of rows, no row is kept.
+    pub(crate) fn add_body(&mut self, body: &Body) {
+        self.rows = self.rows.saturating_add(body.row_count());
+        if self.is_too_large() {
+            self.symbols.clear();
+            return;
+        }
+        match body {
+            Body::Prices(series) => {
+                for series in series {
+                    self.of(&series.symbol).bars.push(series.bars.clone());
+                }
+            }
+            Body::Securities(rows) => {
+                for row in rows {
+                    self.of(&row.record.symbol).security = Some(row.clone());
+                }
+            }
+            Body::Dividends(rows) => {
+                rows.iter().for_each(|row| self.of(&row.record.symbol).dividends.push(row.clone()));
+            }
+            Body::Splits(rows) => {
+                rows.iter().for_each(|row| self.of(&row.record.symbol).splits.push(row.clone()));
+            }
+            Body::Evidence(rows) => {
+                rows.iter().for_each(|row| self.of(&row.record.symbol).evidence.push(row.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    fn of(&mut self, symbol: &Symbol) -> &mut SymbolRows {
+        self.symbols.entry(symbol.clone()).or_default()
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.rows > MAX_ROWS
+    }
+
+    /// Adds the rows of another file.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.rows = self.rows.saturating_add(other.rows);
+        if self.is_too_large() {
+            self.symbols.clear();
+            return;
+        }
+        for (symbol, mut rows) in other.symbols {
+            let known = self.symbols.entry(symbol).or_default();
+            known.security = rows.security.or(known.security.take());
+            known.dividends.append(&mut rows.dividends);
+            known.splits.append(&mut rows.splits);
+            known.evidence.append(&mut rows.evidence);
+            known.bars.append(&mut rows.bars);
+        }
+    }
+
+    /// Reviews the rows as of their newest price, or of `today` without a price.
+    pub(crate) fn review(self, source: &str, today: NaiveDate) -> RowReview {
+        if self.is_too_large() {
+            return RowReview { is_too_large: true, ..RowReview::default() };
+        }
+        let histories: Vec<History> =
+            self.symbols.into_iter().filter_map(|(symbol, rows)| rows.into_history(symbol, source)).collect();
+        let newest = histories
+            .iter()
+            .flat_map(|history| &history.prices)
+            .filter_map(|prices| prices.bars.last_live_day());
+        let as_of = newest.max().map_or(today, date_of);
+        let mut review = RowReview::default();
+        histories.iter().for_each(|history| review.add(history, as_of));
+        review
+    }
+}
+
+impl SymbolRows {
+    /// History of the rows; `None` if the bars cannot be merged, which the projector reports.
+    fn into_history(self, symbol: Symbol, source: &str) -> Option<History> {
+        let bars = Bars::merge_all(self.bars).ok()?;
+        let mut history = History {
+            symbol,
+            former_symbols: Vec::new(),
+            security: self.security.map(|row| observation(source, row)),
+            dividends: self.dividends.into_iter().map(|row| observation(source, row)).collect(),
+            splits: self.splits.into_iter().map(|row| observation(source, row)).collect(),
+            fundamentals: Vec::new(),
+            etf: Vec::new(),
+            holdings: Vec::new(),
+            decisions: Vec::new(),
+            evidence: self.evidence.into_iter().map(|row| observation(source, row)).collect(),
+            dividend_feeds: DividendFeeds::default(),
+            prices: vec![SourceBars { source: source.to_owned(), bars, closes_only: Vec::new() }],
+        };
+        assign_currency(&mut history);
+        Some(history)
+    }
+}
+
+fn observation<T>(source: &str, row: EventRow<T>) -> Observation<T> {
+    let EventRow { line, id, revision, action, observed_at, security_ref, record } = row;
+    let source = source.into();
+    Observation { source, id, security_ref, revision, action, observed_at, line, frame: [0; 16], record }
+}
+
+/// Result of a review.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RowReview {
+    /// True if the load has too many rows for a review.
+    pub is_too_large: bool,
+    /// Numbers of quarantined rows by kind and reason code.
+    pub quarantined: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Symbols with a reading that differs from the face value, by flag.
+    pub flags: BTreeMap<String, Vec<Symbol>>,
+    /// Sample of the quarantined rows, and of rows with a reading that differs from the face value.
+    pub examples: Vec<DoubtedRow>,
+    /// Sample of the symbols with amounts that may be on the shares after a split, each with both readings.
+    pub share_bases: Vec<ShareBasisReadings>,
+}
+
+/// Quarantined row, or row with a reading that differs from the face value.
+#[derive(Debug, Clone, Serialize)]
+pub struct DoubtedRow {
+    /// Symbol of the row.
+    pub symbol: Symbol,
+    /// Session or ex-date.
+    pub date: Option<NaiveDate>,
+    /// Reason code or reading.
+    pub reason: String,
+    /// Reason as a sentence, or amount.
+    pub message: String,
+}
+
+/// Figures of a symbol with amounts as declared, and with amounts that are adjusted for splits (R37).
+#[derive(Debug, Clone, Serialize)]
+pub struct ShareBasisReadings {
+    /// Symbol of the rows.
+    pub symbol: Symbol,
+    /// Figures if the amounts are as declared.
+    pub raw: GrowthFigures,
+    /// Figures if the amounts are adjusted for splits.
+    pub split_adjusted: GrowthFigures,
+}
+
+/// Growth figures of one reading.
+#[derive(Debug, Clone, Serialize)]
+pub struct GrowthFigures {
+    /// Growth over one year, percent.
+    pub growth_1y: Option<String>,
+    /// Growth over five years, percent a year.
+    pub growth_5y: Option<String>,
+    /// Consecutive years with an increase.
+    pub increase_streak_years: i32,
+}
+
+impl GrowthFigures {
+    fn new(metrics: &Metrics) -> Self {
+        Self {
+            growth_1y: metrics.growth_1y.map(|growth| growth.to_string()),
+            growth_5y: metrics.growth_5y.map(|growth| growth.to_string()),
+            increase_streak_years: metrics.increase_streak_years,
+        }
+    }
+
+    fn text(&self) -> String {
+        let figure = |growth: &Option<String>| {
+            growth.as_ref().map_or_else(|| "unknown".to_owned(), |growth| format!("{growth} %"))
+        };
+        format!(
+            "growth_1y {}, growth_5y {}, increase_streak_years {}",
+            figure(&self.growth_1y),
+            figure(&self.growth_5y),
+            self.increase_streak_years
+        )
+    }
+}
+
+impl RowReview {
+    fn add(&mut self, history: &History, as_of: NaiveDate) {
+        let found = derived(history, as_of);
+        for row in &found.quarantined {
+            *self.quarantined.entry(row.kind.clone()).or_default().entry(row.reason.clone()).or_default() +=
+                1;
+            self.add_example(history, row.date, row.reason.clone(), row.message.clone());
+        }
+        for row in &found.dividends {
+            let Some(reading) = row.reading.filter(|reading| *reading != AmountReading::Regular) else {
+                continue;
+            };
+            let special =
+                row.special_amount.map_or_else(String::new, |special| format!(", special part {special}"));
+            let message = format!("amount {}{special}", row.amount);
+            self.add_example(history, Some(row.ex_date), format!("read as {reading}"), message);
+        }
+        let has = |flag: &Flag| found.metrics.flags.0.contains(&flag.to_string());
+        for flag in FLAGS.iter().filter(|flag| has(flag)) {
+            self.flags.entry(flag.to_string()).or_default().push(history.symbol.clone());
+        }
+        if has(&Flag::AmountBasisSuspect) && self.share_bases.len() < EXAMPLES {
+            let mut adjusted = history.clone();
+            for row in &mut adjusted.dividends {
+                row.record.amount_basis = ShareBasis::SplitAdjusted;
+            }
+            self.share_bases.push(ShareBasisReadings {
+                symbol: history.symbol.clone(),
+                raw: GrowthFigures::new(&found.metrics),
+                split_adjusted: GrowthFigures::new(&derived(&adjusted, as_of).metrics),
+            });
+        }
+    }
+
+    fn add_example(&mut self, history: &History, date: Option<NaiveDate>, reason: String, message: String) {
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(DoubtedRow { symbol: history.symbol.clone(), date, reason, message });
+        }
+    }
+
+    /// Writes the review. Sound rows need no line.
+    pub(crate) fn write_text(&self, text: &mut String) -> std::fmt::Result {
+        if self.is_too_large {
+            return writeln!(
+                text,
+                "quarantine: not reviewed in a load of more than {MAX_ROWS} rows; see: projector audit"
+            );
+        }
+        for (kind, reasons) in &self.quarantined {
+            let reasons: Vec<String> =
+                reasons.iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
+            writeln!(text, "quarantined by these files alone, {kind}: {}", reasons.join(", "))?;
+        }
+        for DoubtedRow { symbol, date, reason, message } in &self.examples {
+            let date = date.map_or_else(String::new, |date| format!(" {date}"));
+            writeln!(text, "  {symbol}{date} {reason}: {message}")?;
+        }
+        for (flag, symbols) in &self.flags {
+            let names: Vec<&str> = symbols.iter().take(EXAMPLES).map(Symbol::as_str).collect();
+            let more = if symbols.len() > EXAMPLES { ", …" } else { "" };
+            writeln!(text, "flagged {flag}: {} symbols ({}{more})", symbols.len(), names.join(", "))?;
+        }
+        for ShareBasisReadings { symbol, raw, split_adjusted } in &self.share_bases {
+            writeln!(text, "  {symbol} as declared: {}", raw.text())?;
+            writeln!(
+                text,
+                "  {symbol} with amount_basis = \"split_adjusted\" (column or map constant): {}",
+                split_adjusted.text()
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn derived(history: &History, as_of: NaiveDate) -> DerivedRows {
+    let (policy, rules) = (SourcePolicy::default(), &Rules::DEFAULT);
+    derive(history, &DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules })
+}
