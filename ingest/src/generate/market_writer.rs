@@ -19,6 +19,7 @@ use super::security_plan::SecurityPlan;
 use super::share_changes::ShareChanges;
 use super::synthetic_market::SyntheticMarket;
 use super::{distributions, funds, planted_faults, price_walk, regular_ex_dates, security_rows};
+use crate::source::regular_file::{Links, open_regular_file};
 
 /// File of the securities.
 const SECURITIES: &str = "securities.csv";
@@ -109,7 +110,9 @@ impl OrderedWriter {
         if market.fault_percent > 0 {
             let (name, header) = PLANTED;
             let text = [header.as_bytes(), b"\n", &self.planted].concat();
-            fs::write(dir.join(name), &text).with_context(|| format!("cannot write {name}"))?;
+            create(&dir.join(name))?
+                .write_all(text.as_ref())
+                .with_context(|| format!("cannot write {name}"))?;
             self.counts.files += 1;
             self.counts.bytes += text.len() as u64;
         }
@@ -195,7 +198,7 @@ fn is_own(path: &Path) -> bool {
     grows
         || name == PLANTED.0
         || name == ADJUSTED
-        || name == "securities.csv"
+        || name == SECURITIES
         || (name.starts_with("prices-") && name.ends_with(".csv"))
 }
 
@@ -288,7 +291,7 @@ fn write_adjusted(dir: &Path, symbol: &str, text: &[u8]) -> anyhow::Result<()> {
     let folder = dir.join(ADJUSTED);
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let path = folder.join(format!("{symbol}.csv"));
-    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    create(&path)?.write_all(text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]

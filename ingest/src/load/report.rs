@@ -371,7 +371,11 @@ impl LoadSummary {
             )?;
         }
         self.review.write_text(text)?;
-        writeln!(text, "rejected: {}", self.rejects_total)?;
+        match (loaded < files, self.rejects_total) {
+            (false, rejects) => writeln!(text, "rejected: {rejects}")?,
+            (true, 0) => {}
+            (true, rejects) => writeln!(text, "rejected: {rejects} rows of the loaded files")?,
+        }
         for (reason, count) in &self.rejects {
             writeln!(text, "  {reason}: {count}")?;
         }
