@@ -183,8 +183,9 @@ async fn answers_fit_their_schemas_in_every_form() -> Result<()> {
             let row = if body["data"].is_array() { &body["data"][0] } else { &body["data"] };
             let served: Vec<&String> = row.as_object().into_iter().flat_map(Map::keys).collect();
             let expected = if extra.starts_with("fields") { 1 } else { properties.len() };
-            // In CSV a row of bulk dividends has other fields, which are documented too.
-            let differs = ["/v1/compare", "/v1/bulk/dividends"].contains(&path.as_str());
+            // In CSV a row of bulk dividends or of the income has other fields, which are documented too.
+            let differs =
+                ["/v1/compare", "/v1/bulk/dividends", "/v1/portfolio/income"].contains(&path.as_str());
             assert!(
                 row.is_null() || served.len() == expected || differs,
                 "{path} {extra}: {served:?}, documented {properties:?}"
@@ -223,6 +224,9 @@ async fn csv_has_the_cells_of_the_json() -> Result<()> {
         let rows = match &body["data"] {
             Value::Array(symbols) if path == "/v1/bulk/dividends" => dividends(symbols),
             Value::Array(rows) => rows.clone(),
+            income if path == "/v1/portfolio/income" => {
+                income["payments"].as_array().cloned().unwrap_or_default()
+            }
             one => vec![one.clone()],
         };
         let sheet = world.body(&with(&request, "format=csv")).await?;
