@@ -8,7 +8,7 @@ use super::{PASSWORD, Stage};
 
 const WHO: &str = "person@example.com";
 /// A page's name and path; the second list is of those who are signed in.
-const PUBLIC: [(&str, &str); 14] = [
+const PUBLIC: [(&str, &str); 20] = [
     ("landing", "/"),
     ("plans", "/plans"),
     ("sign-up", "/sign-up"),
@@ -21,6 +21,12 @@ const PUBLIC: [(&str, &str); 14] = [
     ("fund", "/s/FUND"),
     ("why", "/s/COLA/why/dividend_yield"),
     ("search", "/search?q=company"),
+    ("calendar", "/calendar?from=2024-09-20&symbols=COLA"),
+    ("calendar-week", "/calendar?days=pay&span=week&from=2024-12-30"),
+    ("screener", "/screener?preset=all&min_yield=x"),
+    ("screener-rows", "/screener?preset=all"),
+    ("sector", "/sectors/consumer-staples"),
+    ("quality", "/quality"),
     ("income", "/income"),
     ("income-sums", "/income?holdings=COLA:120:6000,BRK.B:10,NOPE:3"),
 ];

@@ -120,7 +120,9 @@ fn read_row((line, cells): &Row, columns: Option<Columns>) -> Result<Option<Stri
 
 /// Columns of a row without headings: the symbol, the shares, and perhaps the cost. A row may begin with the shares.
 fn in_order(cells: &[String]) -> Columns {
-    let is_reversed = cells.first().is_some_and(|first| number_of(first).is_some());
+    // Some symbols begin with digits, such as 7203.T.
+    let is_number = |cell: &String| number_of(cell).is_some() && !cell.contains(char::is_alphabetic);
+    let is_reversed = cells.first().is_some_and(is_number) && !cells.get(1).is_some_and(is_number);
     let (symbol, shares) = if is_reversed { (1, 0) } else { (0, 1) };
     Columns { symbol, shares, cost: Some(2), price: None }
 }
@@ -146,6 +148,7 @@ mod tests {
     fn lines_have_a_symbol_and_shares() {
         check("KO 120\n\nPEP:40:1200.50\n15 BRK.B", "KO:120,PEP:40:1200.5,BRK.B:15", &[]);
         check("KO,120,5400\nPEP,40", "KO:120:5400,PEP:40", &[]);
+        check("7203.T 100", "7203.T:100", &[]);
         check("KO;1,5;70,25", "KO:1.5:70.25", &[]);
         check("KO", "", &["Line 1: no number of shares of KO"]);
         check("hello world", "", &["Line 1: no number of shares of hello"]);
