@@ -46,6 +46,7 @@ pub(crate) async fn show_new_secret(
     let call = shown.as_ref().map_or("/v1/stocks?limit=3", |shown| shown.call.as_str());
     let curl =
         format!("curl -s '{}{call}' \\\n  -H 'Authorization: Bearer {secret}'", holder.visitor.site.origin);
+    let feed = format!("{}/feed/{secret}/calendar.ics?symbols=KO,PEP", holder.visitor.site.origin);
     let body = html! {
         h1 { "Your key “" (drawn.key.name) "”" }
         p.notice role="status" { strong { "Copy it now." } " It is shown this once and stored nowhere; if you lose it, create another." }
@@ -68,6 +69,12 @@ pub(crate) async fn show_new_secret(
                 pre tabindex="0" aria-labelledby="call-title" { code id="call" { (curl) } }
                 (copy_button("call", "Copy call"))
             }
+            h2 id="address-title" { "For a spreadsheet or a calendar program" }
+            div.copy {
+                pre tabindex="0" aria-labelledby="address-title" { code id="address" { (feed) } }
+                (copy_button("address", "Copy address"))
+            }
+            p.hint { "A call of the API after the key, such as " code { "/v1/stocks" } ", answers as CSV. Delete the key to end its addresses." }
             p.hint { "Keep it out of pages, apps and repositories that others can read." }
         }
         p { a.button href="/dashboard/keys" { "I have copied it" } }
