@@ -54,12 +54,14 @@ impl StackProcess {
             ])
             .arg(&market);
         output(generate).await?.success()?;
+        let further = folder.join("further");
+        fs::create_dir(&further)?;
         for (name, text) in files {
-            fs::write(market.join(name), text)?;
+            fs::write(further.join(name), text)?;
         }
 
         let mut command = in_private_environment(&program, &folder);
-        command.args(["--source", "demo"]).arg(&market);
+        command.args(["--source", "demo"]).arg(&market).arg(&further);
         let mut daemon = Daemon::start("the stack", command, &folder.join("stack.log"))?;
         let ready = eventually(READY_WITHIN, async || {
             if let Some(status) = daemon.exit_status()? {

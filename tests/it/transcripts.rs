@@ -10,6 +10,8 @@ use anyhow::{Context, Result, bail};
 use futures::future::try_join_all;
 use harness::{Program, TestApp};
 
+/// Mark of a character that the mask removes.
+const REMOVED: char = '\0';
 const WIDTHS: [&str; 2] = ["80", "140"];
 
 const FILES: &[(&str, &str)] = &[
@@ -125,7 +127,6 @@ api account list
 api account sessions ann@example.com
 api usage ann@example.com
 api usage ann@example.com --calls 30
-api audit ann@example.com
 api account delete ann@example.com
 api account list
 api account show ann@example.com
@@ -169,7 +170,7 @@ async fn record(width: &str) -> Result<String> {
         fs::create_dir_all(path.parent().context("a file in a folder")?)?;
         fs::write(path, text)?;
     }
-    let (mut transcript, mut last_run) = (String::new(), String::new());
+    let (mut transcript, mut last_run, mut key_ends) = (String::new(), String::new(), Vec::new());
     for line in SCRIPT.lines().filter(|line| !line.is_empty()) {
         if line.starts_with('#') {
             transcript += &format!("{line}\n\n");
@@ -193,8 +194,14 @@ async fn record(width: &str) -> Result<String> {
         if let Some(run) = words.rfind(is_run).filter(|_| line.starts_with("ingest load")) {
             last_run = run.to_owned();
         }
+        if let Some(end) = output.stdout.lines().find_map(|line| line.strip_prefix("last_four: ")) {
+            key_ends.push(end.to_owned());
+        }
         transcript += &format!("$ {command}\n{}{}", output.stdout, output.stderr);
         transcript += &format!("(exit code {})\n\n", output.code);
+    }
+    for end in &key_ends {
+        transcript = transcript.replace(end, "####");
     }
     Ok(mask(&app, &transcript))
 }
@@ -204,6 +211,7 @@ fn mask(app: &TestApp, text: &str) -> String {
     let endpoints = app.endpoints();
     let text = text
         .replace(&app.folder().display().to_string(), "FOLDER")
+        .replace(&endpoints.nats_url, "NATS")
         .replace(&endpoints.stream, "STREAM")
         .replace(app.database(), "DATABASE")
         .replace(&endpoints.subject_prefix, "PREFIX");
@@ -234,6 +242,7 @@ fn mask_digits(line: &str) -> String {
         "127.0.0.1:00000",
         ".0 s",
         ".0 MB",
+        "0/s",
     ];
     let shape: Vec<char> = shape.chars().collect();
     for pattern in patterns {
@@ -244,11 +253,11 @@ fn mask_digits(line: &str) -> String {
             }
             let digits = pattern.chars().enumerate().filter(|(_, c)| *c == '0').map(|(at, _)| start + at);
             digits.for_each(|at| masked[at] = '#');
-            // The whole part of a duration or size, of any length.
-            if pattern.starts_with('.') {
-                (0..start).rev().take_while(|at| shape[*at] == '0').for_each(|at| masked[at] = '#');
+            // The other digits of a duration, size or speed, whose number varies.
+            if pattern.starts_with('.') || pattern == "0/s" {
+                (0..start).rev().take_while(|at| shape[*at] == '0').for_each(|at| masked[at] = REMOVED);
             }
         }
     }
-    masked.into_iter().collect()
+    masked.into_iter().filter(|character| *character != REMOVED).collect()
 }

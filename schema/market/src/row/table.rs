@@ -29,14 +29,20 @@ pub fn describe_properties<T: utoipa::PartialSchema>(
     properties: &[&'static str],
 ) -> Vec<(&'static str, String)> {
     let schema = serde_json::to_value(T::schema()).unwrap_or_default();
-    // A row with parts has its own properties in one of several objects.
-    let objects: Vec<&serde_json::Value> =
-        std::iter::once(&schema).chain(schema["allOf"].as_array().into_iter().flatten()).collect();
     let describe = |name: &str| {
-        let text = objects.iter().find_map(|object| object["properties"][name]["description"].as_str());
-        text.unwrap_or_default().replace('\n', " ")
+        // A row with parts has its own properties in one of several objects.
+        let property = alternatives(&schema).find_map(|object| object["properties"].get(name))?;
+        // The description of an optional type is with the alternative to null.
+        let text = alternatives(property).find_map(|schema| schema["description"].as_str())?;
+        Some(text.replace('\n', " "))
     };
-    properties.iter().map(|name| (*name, describe(name))).collect()
+    properties.iter().map(|name| (*name, describe(name).unwrap_or_default())).collect()
+}
+
+/// A schema and those that it combines.
+fn alternatives(schema: &serde_json::Value) -> impl Iterator<Item = &serde_json::Value> {
+    let combined = ["allOf", "oneOf", "anyOf"].map(|name| schema[name].as_array());
+    std::iter::once(schema).chain(combined.into_iter().flatten().flatten())
 }
 
 /// Declares a row struct. A keyword is written raw (`r#type`), and its column and JSON key have no prefix. If the row
