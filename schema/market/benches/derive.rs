@@ -69,15 +69,17 @@ fn observed<T: DeserializeOwned>(
     })
 }
 
-/// A walk of cents with a 2:1 split every ten years.
+/// Closes that change by at most 0.8 % a day, with a 2:1 split every ten years.
 fn bars(random: &mut Random, sessions: &[NaiveDate], splits: &[NaiveDate]) -> Bars {
     let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
-    let mut close = 4_000 + random.below(8_000);
+    let mut close = 40_000 + random.below(80_000);
+    let mut due = splits.iter().peekable();
     for date in sessions {
-        if splits.contains(date) {
+        // The ex-date may be a day without a session.
+        if due.next_if(|split| *split <= date).is_some() {
             close /= 2;
         }
-        close = (close + random.below(161) - 78).max(500);
+        close += close * (random.below(161) - 78) / 10_000;
         let day = day_number(*date);
         let (open, high, low) = (close - 7, close + 31, close - 29);
         let volume = 1_000_000 + random.below(500_000);
