@@ -17,6 +17,7 @@ use telemetry::{Shutdown, outln};
 
 use crate::generate::{self, GenerateArgs};
 use crate::infer::{MapArgs, print_map};
+use crate::load::effect::LoadEffect;
 use crate::load::error::LoadError;
 use crate::load::report::print_result;
 use crate::load::{LoadArgs, load};
@@ -135,7 +136,10 @@ async fn run_interruptible(command: impl Future<Output = std::io::Result<ExitCod
 
 async fn run_load(args: &LoadArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
     Ok(match load(args, stream, &Shutdown::listen()?).await {
-        Ok(summary) => {
+        Ok(mut summary) => {
+            if summary.has_published() {
+                summary.effect = Some(LoadEffect::measure(&summary.run, args, stream).await);
+            }
             print_result(&summary, &summary.text(), args.json);
             ExitCode::from(summary.exit_code())
         }

@@ -16,8 +16,8 @@ pub const LIVE_FACTS: &str = "facts";
 /// Maximum idle time within a transaction of a short command.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Maximum idle time within a transaction of a rebuild, which runs no statements while it derives a chunk. A stopped
-/// rebuild blocks the projector for at most this time.
+/// Maximum idle time within a transaction of a rebuild or review, which runs no statements while it derives a chunk or
+/// reads the log. A stopped rebuild blocks the projector for at most this time.
 const REBUILD_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connection settings of the database.
@@ -35,6 +35,11 @@ impl DatabaseArgs {
     /// Connection settings of the projector's role. The search path has the fact set and the control tables.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, IDLE_TIMEOUT)
+    }
+
+    /// Like [`DatabaseArgs::projector_config`], with a longer idle time in a transaction that only reads.
+    pub fn review_config(&self, fact_set: &str) -> Result<Config, DbError> {
+        self.config(fact_set, REBUILD_IDLE_TIMEOUT)
     }
 
     fn config(&self, fact_set: &str, idle: Duration) -> Result<Config, DbError> {

@@ -253,6 +253,8 @@ impl TestApp {
         command.envs(self.endpoints.environment()).env("CURSOR_SECRET", "0".repeat(64));
         // A machine busy with other tests is no outage; tests of outages set their own patience.
         command.env("API_ADMISSION_TIMEOUT_MS", "5000");
+        // Loads do not wait for a projector; tests of the effect set their own wait.
+        command.env("INGEST_EFFECT_WAIT", "0");
         command.envs(self.extra.iter().map(|(name, value)| (name, value)));
         command.envs(env.iter().copied());
         Ok(command)

@@ -95,6 +95,7 @@ async fn live(
     services.migrate().await?;
     services.load(&plan).await?;
     services.catch_up().await?;
+    services.report_effect(&plan).await?;
     let figures = MetricsPorts::on_free_ports()?;
     running.projector = Some(services.start_projector(&figures)?);
     let api = &*running.api.insert(services.start_api(port, &figures).await?);

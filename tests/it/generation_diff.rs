@@ -62,7 +62,7 @@ async fn what_differs_is_ranked_by_day_and_field_and_says_why() -> Result<()> {
     let diff = answer(&app, &["diff", "2", "1", "--why"]).await?;
     let summary = diff["summary"].as_array().context("a summary")?;
     let topics: Vec<&Value> = summary.iter().map(|ranked| &ranked["topic"]).collect();
-    assert_eq!(topics, ["streaks", "yields"], "{diff}");
+    assert_eq!(topics, ["streaks", "yields", "prices"], "{diff}");
     let yields = &summary[1];
     assert_eq!((&yields["count"], &yields["first"][0]["symbol"]), (&json!(1), &json!("TWIN")));
     // 0.8 x 4 / 40 against 0.5 x 4 / 50: of the three yields the forward one and the headline moved most.

@@ -83,6 +83,10 @@ pub struct LoadArgs {
     /// Date that counts as today, for historical data (YYYY-MM-DD); default: today's date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
+    /// Longest wait for the effect on served figures, in seconds; 0 prints only the command that measures it. The wait
+    /// needs the projector's program next to this one, and PROJECTOR_DATABASE_URL or DATABASE_URL
+    #[arg(long, env = "INGEST_EFFECT_WAIT", default_value_t = 5, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3600))]
+    pub effect_wait: u64,
     /// Open folder above all paths; `None` for paths from the command line.
     #[arg(skip)]
     pub(crate) folder: Option<Arc<FolderHandle>>,

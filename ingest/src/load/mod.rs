@@ -17,6 +17,7 @@ use crate::source::feed_files;
 use crate::source::standard_input::StandardInput;
 
 pub(crate) mod args;
+pub(crate) mod effect;
 pub mod error;
 pub(crate) mod input;
 pub(crate) mod producer;

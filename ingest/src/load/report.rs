@@ -14,7 +14,7 @@ use telemetry::{out, outln};
 use crate::batch::coverage::{DateSpan, EarlierCoverage, SymbolSummary};
 use crate::batch::load_stats::LoadStats;
 use crate::batch::retractions::UnmatchedRetractions;
-use crate::batch::row_review::RowReview;
+use crate::load::effect::LoadEffect;
 
 /// Prints a command's result: one JSON object for scripts, otherwise text.
 pub fn print_result(result: &impl Serialize, text: &str, json: bool) {
@@ -230,9 +230,17 @@ pub struct LoadSummary {
     /// Sample of the rejects of loaded files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
+    /// Effect on the served figures; absent if the load published no rows, and in watches and pulls.
+    #[serde(flatten)]
+    pub effect: Option<LoadEffect>,
 }
 
 impl LoadSummary {
+    /// True if the load added rows to the log.
+    pub(crate) fn has_published(&self) -> bool {
+        !self.dry_run && !self.already_loaded && self.rows_total > 0
+    }
+
     /// Sets the totals of all loaded files.
     pub fn set_totals(&mut self, stats: &LoadStats) {
         self.rows = stats.rows.iter().map(|(kind, rows)| (kind.to_string(), *rows)).collect();
@@ -398,22 +406,12 @@ impl LoadSummary {
         }
         let Self { run, frames, frames_in_log, .. } = self;
         let resumed = if self.resumed { ", resumed" } else { "" };
-        match (self.dry_run, frames_in_log) {
-            (true, _) => writeln!(text, "run {run}: {frames} frames would be published"),
-            (false, 0) => writeln!(text, "run {run}{resumed}: {frames} frames published"),
-            (false, _) if in_log => {
-                writeln!(
-                    text,
-                    "run {run}{resumed}: nothing published, all {frames_in_log} frames were in the log"
-                )
-            }
-            (false, _) => {
-                writeln!(
-                    text,
-                    "run {run}{resumed}: {frames} frames published, {frames_in_log} were in the log"
-                )
-            }
-        }
+        writeln!(
+            text,
+            "run {}{resumed}: {} frames, {} more were in the log already",
+            self.run, self.frames, self.frames_in_log
+        )?;
+        text.write_str(&self.effect.as_ref().map(LoadEffect::text).unwrap_or_default())
     }
 
     /// Writes the assumptions about values that the files leave open.

@@ -7,6 +7,7 @@ use crate::generations::promote::PromoteArgs;
 use crate::generations::rebuild::RebuildArgs;
 use crate::policy::{ApplyMode, PolicyRuleArgs};
 use crate::quarantine::QuarantineCommand;
+use crate::review::audit::AuditArgs;
 use crate::review::diff::DiffArgs;
 use crate::settings::{ApplyArgs, BenchmarkArgs, DatabaseArgs};
 use chrono::NaiveDate;
@@ -132,10 +133,10 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Check the served data and print findings, each with a next step
+    /// Check the served data and print findings, each with a next step; or report on a load or on the sources
     ///
-    /// Exit codes: 0 no findings, 4 findings.
-    Audit(OutputArgs),
+    /// Exit codes: 0 no findings, 4 findings. A report exits with 0.
+    Audit(Box<AuditArgs>),
     /// List the rule parameters for `rebuild --rule`: name, default, range, meaning
     Rules(ListArgs),
     /// Serve a generation whose differences were reviewed

@@ -16,7 +16,7 @@ use tokio_postgres::Client;
 
 use crate::apply::{dead_letters, retry};
 use crate::backup::{self, BackupArgs, BackupError, RestoreArgs};
-use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, OutputArgs, PolicyCommand};
+use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, PolicyCommand};
 use crate::cli::status::print_status;
 use crate::daemon::run::run_projector;
 use crate::error::RunError;
@@ -26,10 +26,9 @@ use crate::monitoring::metrics::ProjectorMetrics;
 use crate::monitoring::poller::poll_gauges;
 use crate::policy::PolicyChange;
 use crate::quarantine::run_quarantine;
-use crate::report::lists;
-use crate::review::audit::audit_served;
-use crate::review::diff;
+use crate::review::audit::{AuditArgs, audit_served};
 use crate::review::explain::{ExplainRequest, explain_security};
+use crate::review::{diff, effect, quality};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
 
@@ -127,7 +126,7 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 crate::export::print_manifest(&manifest, &args.parquet)
             }
         }
-        Command::Audit(output) => return run_audit(&database, &output).await,
+        Command::Audit(args) => return run_audit(&database, &args).await,
         Command::Rules(output) => {
             let parameters = market::metrics::Rules::PARAMETERS;
             lists::print_rules(parameters, &output)?
@@ -181,10 +180,28 @@ async fn run_restore(settings: &ProjectorSettings, args: &RestoreArgs) -> anyhow
     Ok(if restored.is_identical() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FINDINGS) })
 }
 
-async fn run_audit(database: &DatabaseArgs, output: &OutputArgs) -> anyhow::Result<ExitCode> {
+async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<ExitCode> {
+    if let Some(run) = &args.since {
+        let found = effect::measure_effect(database, args, run).await?;
+        if args.json {
+            report::print_json(&found)?
+        } else {
+            effect::print_effect(&found, args.limit)
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.quality {
+        let found = quality::measure_quality(database, args).await?;
+        if args.json {
+            report::print_json(&found)?
+        } else {
+            quality::print_quality(&found)
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let found = audit_served(&mut client).await?;
-    if output.json {
+    if args.json {
         report::print_json(&found)?
     } else {
         report::print_audit(&found)

@@ -71,6 +71,11 @@ impl DividendFeeds {
     pub fn years(&self, source: &str) -> impl Iterator<Item = i32> {
         self.0.get(source).into_iter().flatten().copied()
     }
+
+    /// All sources and years.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, i32)> {
+        self.0.iter().flat_map(|(source, years)| years.iter().map(move |year| (source.as_str(), *year)))
+    }
 }
 
 impl FromIterator<(String, i32)> for DividendFeeds {

@@ -209,7 +209,7 @@ fn add_years(
     });
     let bars = match whole {
         true => bars,
-        false => UnpackedYears::Bars(restrict(&bars.into(), |day| identity.owns(symbol, date_of(day)))),
+        false => UnpackedYears::Bars(Bars::from(bars).filter_days(|day| identity.owns(symbol, date_of(day)))),
     };
     if bars.days().is_empty() {
         return Ok(false);
@@ -261,12 +261,4 @@ impl From<UnpackedYears> for Bars {
             UnpackedYears::Closes(closes) => closes.into(),
         }
     }
-}
-
-fn restrict(bars: &Bars, keep: impl Fn(i32) -> bool) -> Bars {
-    let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
-    (0..bars.len())
-        .filter(|index| keep(bars.day[*index]))
-        .for_each(|index| kept.push(bars.bar(index), bars.version[index]));
-    kept
 }

@@ -29,7 +29,7 @@ pub struct SourceAgreement {
 }
 
 /// Compares the steps of all adjusted closes with the computed dividend factors.
-pub(super) async fn count_agreements(
+pub(crate) async fn count_agreements(
     transaction: &Transaction<'_>,
     market: &AuditContext,
 ) -> anyhow::Result<Vec<SourceAgreement>> {

@@ -35,10 +35,10 @@ pub struct FindingExample {
 }
 
 /// Inputs from which the served generation is derived.
-pub(super) struct AuditContext {
-    pub(super) as_of: NaiveDate,
-    pub(super) policy: SourcePolicy,
-    pub(super) rules: Rules,
+pub(crate) struct AuditContext {
+    pub(crate) as_of: NaiveDate,
+    pub(crate) policy: SourcePolicy,
+    pub(crate) rules: Rules,
 }
 
 /// One month before the market date.

@@ -4,8 +4,9 @@
 //! It is not an error.
 
 mod agreement;
+mod args;
 mod finding;
-mod sessions;
+pub(crate) mod sessions;
 mod statuses;
 
 use anyhow::Context;
@@ -18,13 +19,14 @@ use tokio_postgres::{Client, Row, Transaction};
 use crate::generation::Generation;
 
 pub use agreement::SourceAgreement;
-use event_log::sequence::Sequence;
-use finding::AuditContext;
+pub(crate) use agreement::count_agreements;
+pub use args::AuditArgs;
+pub(crate) use finding::AuditContext;
 pub use finding::{AuditFinding, FindingExample};
 use store::ids::GenerationId;
 
-const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
-const MARKET: &str = include_str!("../../../queries/audit/market.sql");
+pub(crate) const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
+pub(crate) const MARKET: &str = include_str!("../../../queries/audit/market.sql");
 
 /// Result of an audit.
 #[derive(Debug, Serialize)]
@@ -198,7 +200,7 @@ pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
     }
     findings.push(statuses::find_changed(&transaction, &market).await?);
     findings.push(sessions::find_gaps(&transaction, &market).await?);
-    let adjusted_closes = agreement::count_agreements(&transaction, &market).await?;
+    let adjusted_closes = count_agreements(&transaction, &market).await?;
     Ok(AuditReport {
         generation: generation.id,
         sequence: row.try_get("sequence")?,

@@ -61,11 +61,12 @@ fn gaps_of_exchange(securities: &BTreeMap<String, BTreeSet<i32>>) -> Vec<(usize,
     gaps
 }
 
-fn span(days: &BTreeSet<i32>) -> Option<RangeInclusive<i32>> {
+pub(crate) fn span(days: &BTreeSet<i32>) -> Option<RangeInclusive<i32>> {
     Some(*days.first()?..=*days.last()?)
 }
 
-fn sessions(securities: &BTreeMap<String, BTreeSet<i32>>) -> BTreeSet<i32> {
+/// Days on which more than half of the listed securities have a price.
+pub(crate) fn sessions(securities: &BTreeMap<String, BTreeSet<i32>>) -> BTreeSet<i32> {
     let (mut trading, mut listed) = (BTreeMap::<i32, usize>::new(), BTreeMap::<i32, usize>::new());
     for days in securities.values() {
         days.iter().for_each(|day| *trading.entry(*day).or_default() += 1);

@@ -31,34 +31,65 @@ pub struct TableDiff {
     pub rows: Vec<RowDifference>,
 }
 
+/// Differing rows of two sides, ranked and by table.
+#[derive(Debug, Serialize)]
+pub struct Differences {
+    /// Summary: the largest differences of each topic.
+    #[serde(rename = "summary")]
+    pub ranked: Vec<TopicSummary>,
+    /// Differences of each compared table.
+    pub tables: Vec<TableDiff>,
+    /// Days with differing prices, by year.
+    pub price_days: BTreeMap<i32, u64>,
+    /// `true` if no compared row differs.
+    pub identical: bool,
+}
+
+impl Differences {
+    /// Copy with at most `limit` rows in each table and topic.
+    pub(crate) fn truncated(mut self, limit: usize) -> Self {
+        self.ranked.iter_mut().for_each(|ranked| ranked.first.truncate(limit));
+        self.tables.iter_mut().for_each(|table| table.rows.truncate(limit));
+        self
+    }
+}
+
 #[derive(Debug)]
-pub(super) struct DiffAccumulator {
+pub(crate) struct DiffAccumulator {
     /// Maximum number of rows kept per table.
     keep: usize,
-    pub(super) tables: Vec<TableDiff>,
+    tables: Vec<TableDiff>,
     ranking: DiffRanking,
     /// Number of days with differing prices, by year.
-    pub(super) years: BTreeMap<i32, u64>,
+    years: BTreeMap<i32, u64>,
     files: Vec<Box<dyn DifferenceSink>>,
 }
 
 impl DiffAccumulator {
     /// Creates an accumulator. It keeps up to `keep` rows per table and topic, and writes all rows to the files.
-    pub(super) fn new(keep: usize, files: Vec<Box<dyn DifferenceSink>>) -> Self {
+    pub(crate) fn new(keep: usize, files: Vec<Box<dyn DifferenceSink>>) -> Self {
         Self { keep, tables: Vec::new(), ranking: DiffRanking::new(keep), years: BTreeMap::new(), files }
     }
 
     /// Starts the next table.
-    pub(super) fn begin_table(&mut self, table: TableDiff) {
+    pub(crate) fn begin_table(&mut self, table: TableDiff) {
         self.tables.push(table);
     }
 
+    /// Adds the numbers of compared rows of both sides to a table.
+    pub(crate) fn add_row_counts(&mut self, table: &str, [rows_a, rows_b]: [u64; 2]) {
+        if let Some(table) = self.table_mut(table) {
+            table.rows_a += rows_a;
+            table.rows_b += rows_b;
+        }
+    }
+
     /// Adds a differing row.
-    pub(super) fn add_row(&mut self, difference: RowDifference) -> anyhow::Result<()> {
+    pub(crate) fn add_row(&mut self, difference: RowDifference) -> anyhow::Result<()> {
         if difference.table == METRICS {
             self.ranking.add(&difference);
         }
-        if let Some(table) = self.tables.last_mut() {
+        if let Some(table) = self.table_mut(difference.table) {
             table.differing += 1;
             if difference.change == ChangeKind::Changed {
                 difference
@@ -71,30 +102,37 @@ impl DiffAccumulator {
     }
 
     /// Adds a day with differing prices.
-    pub(super) fn add_price_day(&mut self, day: &PriceDifference<'_>) -> anyhow::Result<()> {
+    pub(crate) fn add_price_day(&mut self, day: &PriceDifference<'_>) -> anyhow::Result<()> {
         *self.years.entry(day.date.year()).or_default() += 1;
-        let Some(table) = self.tables.last_mut().filter(|table| table.table == PRICES) else { return Ok(()) };
+        let Some(table) = self.table_mut(PRICES) else { return Ok(()) };
         table.differing += 1;
         if day.change == ChangeKind::Changed {
             day.differing_fields().for_each(|field| count_column(&mut table.columns, field));
         }
         // A market has many days. They become rows only if they are shown or written.
-        if table.rows.len() < self.keep || !self.files.is_empty() {
-            self.store_row(day.to_row())
-        } else {
-            Ok(())
-        }
+        let shown = table.rows.len();
+        if shown < self.keep || !self.files.is_empty() { self.store_row(day.to_row()) } else { Ok(()) }
     }
 
-    /// Completes the files and returns tables and topics.
-    pub(super) fn finish(self) -> anyhow::Result<(Vec<TableDiff>, Vec<TopicSummary>)> {
+    /// Completes the files and returns the differences.
+    pub(crate) fn finish(self) -> anyhow::Result<Differences> {
         self.files.into_iter().try_for_each(|file| file.finish())?;
-        Ok((self.tables, self.ranking.finish()))
+        Ok(Differences {
+            ranked: self.ranking.finish(),
+            price_days: self.years,
+            identical: self.tables.iter().all(|table| table.differing == 0),
+            tables: self.tables,
+        })
+    }
+
+    fn table_mut(&mut self, name: &str) -> Option<&mut TableDiff> {
+        self.tables.iter_mut().rfind(|table| table.table == name)
     }
 
     fn store_row(&mut self, difference: RowDifference) -> anyhow::Result<()> {
         self.files.iter_mut().try_for_each(|file| file.write(&difference))?;
-        if let Some(table) = self.tables.last_mut().filter(|table| table.rows.len() < self.keep) {
+        let keep = self.keep;
+        if let Some(table) = self.table_mut(difference.table).filter(|table| table.rows.len() < keep) {
             table.rows.push(difference);
         }
         Ok(())

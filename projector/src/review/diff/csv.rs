@@ -7,15 +7,15 @@ use std::io::BufWriter;
 use anyhow::Context;
 use telemetry::csv_cell::escape_formula;
 
-use super::atomic_file::AtomicFile;
 use super::cell::CellValue;
 use super::difference::RowDifference;
+use crate::review::atomic_file::AtomicFile;
 
 /// Columns of a differing value.
 pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
 
 /// Output file for differing values.
-pub(super) trait DifferenceSink: fmt::Debug {
+pub(crate) trait DifferenceSink: fmt::Debug {
     /// Writes one line per differing column.
     fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()>;
 
@@ -24,13 +24,13 @@ pub(super) trait DifferenceSink: fmt::Debug {
 }
 
 #[derive(Debug)]
-pub(super) struct CsvSink {
+pub(crate) struct CsvSink {
     writer: csv::Writer<BufWriter<File>>,
     file: AtomicFile,
 }
 
 impl CsvSink {
-    pub(super) fn create(file: AtomicFile) -> anyhow::Result<Self> {
+    pub(crate) fn create(file: AtomicFile) -> anyhow::Result<Self> {
         let mut writer = csv::Writer::from_writer(BufWriter::new(file.create()?));
         writer.write_record(HEADER).with_context(|| file.to_string())?;
         Ok(Self { writer, file })

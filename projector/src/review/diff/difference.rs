@@ -55,17 +55,17 @@ pub struct ColumnDifference {
 
 impl RowDifference {
     /// Finds a differing column.
-    pub(super) fn column(&self, name: &str) -> Option<&ColumnDifference> {
+    pub(crate) fn column(&self, name: &str) -> Option<&ColumnDifference> {
         self.columns.iter().find(|changed| changed.column == name)
     }
 
     /// First key column: the security, fund or sector of the row.
-    pub(super) fn owner(&self) -> String {
+    pub(crate) fn owner(&self) -> String {
         self.key.first().map(|(_, cell)| cell.to_string()).unwrap_or_default()
     }
 
     /// Other key columns, as text.
-    pub(super) fn rest_of_key(&self) -> String {
+    pub(crate) fn rest_of_key(&self) -> String {
         let rest = self.key.iter().skip(1).map(|(_, cell)| cell.to_string());
         rest.collect::<Vec<_>>().join(" ")
     }

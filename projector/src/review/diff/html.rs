@@ -1,170 +1,105 @@
 //! `--html`: the comparison as one page with sortable tables and no external resources.
 
 use std::fmt::{self, Write as _};
-use std::fs::File;
-use std::io::Write as _;
 
-use anyhow::Context;
-
-use super::accumulator::TableDiff;
-use super::atomic_file::AtomicFile;
+use super::accumulator::{Differences, TableDiff};
 use super::cell::CellValue;
-use super::difference::RowDifference;
-use super::plot;
+use super::difference::{ColumnDifference, RowDifference};
 use super::ranking::{DiffTopic, TopicSummary};
 use super::result::GenerationDiff;
-use super::text::{shorten_values, topic_title};
+use super::text::{shorten_value, topic_title};
+use crate::review::html_page::{HtmlFile, escape_html, write_bars, write_list, write_table};
 
-const STYLE: &str = include_str!("../../../assets/diff.css");
-const SORT: &str = include_str!("../../../assets/diff.js");
-
-const TABLE_COLUMNS: [&str; 5] = ["table", "rows before", "rows after", "differing", "in columns"];
-const TOPIC_COLUMNS: [&str; 6] = ["symbol", "figure", "before", "after", "size", "why"];
-const ROW_COLUMNS: [&str; 7] = ["symbol", "key", "change", "column", "before", "after", "why"];
-
-/// Created file without content.
-#[derive(Debug)]
-pub(super) struct HtmlReport {
-    created: File,
-    file: AtomicFile,
-}
-
-impl HtmlReport {
-    pub(super) fn create(file: AtomicFile) -> anyhow::Result<Self> {
-        Ok(Self { created: file.create()?, file })
-    }
-
-    /// Writes the page.
-    pub(super) fn write(self, diff: &GenerationDiff) -> anyhow::Result<()> {
-        let Self { mut created, file } = self;
-        let mut text = String::new();
-        write_page(&mut text, diff)?;
-        created.write_all(text.as_bytes()).with_context(|| file.to_string())?;
-        file.finish()
-    }
-}
-
-fn write_page(page: &mut String, diff: &GenerationDiff) -> fmt::Result {
+/// Writes the page of a comparison.
+pub(super) fn write_page(file: HtmlFile, diff: &GenerationDiff) -> anyhow::Result<()> {
     let heading = format!("Generation {} against {}", diff.a.generation, diff.b.generation);
-    writeln!(page, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")?;
-    writeln!(page, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
-    writeln!(page, "<title>{heading}</title>\n<style>{STYLE}</style></head><body>\n<h1>{heading}</h1>")?;
-    writeln!(
-        page,
-        "<p>Before is generation {}, after is generation {}.</p>",
-        diff.a.generation, diff.b.generation
-    )?;
-    write_reasons(page, diff)?;
-    write_plots(page, diff)?;
-    write_tables(page, &diff.tables)?;
-    diff.ranked.iter().try_for_each(|ranked| write_topic(page, ranked))?;
-    diff.tables.iter().filter(|table| table.differing > 0).try_for_each(|table| write_rows(page, table))?;
-    writeln!(page, "<script>{SORT}</script></body></html>")
+    file.write(&heading, |page| {
+        if diff.differences.identical {
+            writeln!(page, "<p>Nothing differs.</p>")?;
+        } else {
+            let reasons = diff.reasons.iter().map(|reason| format!("They differ in {reason}"));
+            write_list(page, &reasons.collect::<Vec<_>>())?;
+        }
+        write_differences(page, &diff.differences)
+    })
 }
 
-fn write_reasons(page: &mut String, diff: &GenerationDiff) -> fmt::Result {
-    if diff.identical {
-        return writeln!(page, "<p>Nothing differs.</p>");
-    }
-    writeln!(page, "<ul>")?;
-    for reason in &diff.reasons {
-        writeln!(page, "<li>They differ in {}</li>", escape_html(reason))?;
-    }
-    writeln!(page, "</ul>")
+/// Writes charts and tables of differences.
+pub(crate) fn write_differences(page: &mut String, found: &Differences) -> fmt::Result {
+    write_plots(page, found)?;
+    write_tables(page, &found.tables)?;
+    found.ranked.iter().try_for_each(|ranked| write_topic(page, ranked))?;
+    found.tables.iter().filter(|table| table.differing > 0).try_for_each(|table| write_rows(page, table))
 }
 
-fn write_plots(page: &mut String, diff: &GenerationDiff) -> fmt::Result {
+fn write_plots(page: &mut String, found: &Differences) -> fmt::Result {
     let named = |name: &dyn fmt::Display, count: u64| (escape_html(&name.to_string()), count);
     writeln!(page, "<div class=\"plots\">")?;
-    let differing = diff.tables.iter().filter(|table| table.differing > 0);
+    let differing = found.tables.iter().filter(|table| table.differing > 0);
     let by_table: Vec<_> = differing.map(|table| named(&table.table, table.differing)).collect();
-    plot::write_bars(page, "Differing rows by table", &by_table)?;
-    let topics: Vec<_> = diff
+    write_bars(page, "Differing rows by table", &by_table)?;
+    let topics: Vec<_> = found
         .ranked
         .iter()
         .map(|ranked| named(&format!("{:?}", ranked.topic).to_lowercase(), ranked.count))
         .collect();
-    plot::write_bars(page, "Securities by what changes", &topics)?;
-    for ranked in &diff.ranked {
+    write_bars(page, "Securities by what changes", &topics)?;
+    for ranked in &found.ranked {
         let sizes = ranked.sizes.iter().map(|bucket| match bucket.below {
             Some(below) => named(&format!("below {below}"), bucket.count),
             None => named(&"more", bucket.count),
         });
         let sizes: Vec<_> = sizes.collect();
-        plot::write_bars(page, &format!("How much {}", topic_title(ranked.topic)), &sizes)?;
+        write_bars(page, &format!("How much {}", topic_title(ranked.topic)), &sizes)?;
     }
-    let years: Vec<_> = diff.price_days.iter().map(|(year, days)| named(year, *days)).collect();
-    plot::write_bars(page, "Days of prices by year", &years)?;
+    let years: Vec<_> = found.price_days.iter().map(|(year, days)| named(year, *days)).collect();
+    write_bars(page, "Days of prices by year", &years)?;
     writeln!(page, "</div>")
 }
 
 fn write_tables(page: &mut String, tables: &[TableDiff]) -> fmt::Result {
-    begin_table(page, "Tables", &TABLE_COLUMNS)?;
-    for table in tables {
+    let rows = tables.iter().map(|table| {
         let columns: Vec<String> =
             table.columns.iter().map(|(name, count)| format!("{name} {count}")).collect();
         let counts = [table.rows_a, table.rows_b, table.differing].map(|count| count.to_string());
-        let cells = [std::slice::from_ref(&table.table), &counts[..], &[columns.join(", ")]].concat();
-        write_row(page, &TABLE_COLUMNS, cells)?;
-    }
-    end_table(page)
+        [std::slice::from_ref(&table.table), &counts[..], &[columns.join(", ")]].concat()
+    });
+    write_table(page, "Tables", &["table", "rows", "rows after", "differing", "in columns"], rows)
 }
 
 fn write_topic(page: &mut String, ranked: &TopicSummary) -> fmt::Result {
     let heading = format!("{} {}", ranked.count, topic_title(ranked.topic));
-    begin_table(page, &heading, &TOPIC_COLUMNS)?;
-    for finding in &ranked.first {
+    let rows = ranked.first.iter().map(|finding| {
         let size =
             if ranked.topic == DiffTopic::Securities { String::new() } else { finding.size.to_string() };
-        let [a, b] = shorten_values(&finding.a, &finding.b);
-        let why = finding.why.join("\n");
-        write_row(
-            page,
-            &TOPIC_COLUMNS,
-            vec![finding.symbol.clone(), finding.figure.clone(), a, b, size, why],
-        )?;
-    }
-    end_table(page)?;
+        let (a, b) = (shorten_value(&finding.a), shorten_value(&finding.b));
+        vec![finding.symbol.clone(), finding.figure.clone(), a, b, size, finding.why.join("\n")]
+    });
+    write_table(page, &heading, &["symbol", "figure", "before", "after", "size", "why"], rows)?;
     write_hidden_count(page, ranked.count, ranked.first.len())
 }
 
 fn write_rows(page: &mut String, table: &TableDiff) -> fmt::Result {
     let heading = format!("{} of {}", table.differing, table.table);
-    begin_table(page, &heading, &ROW_COLUMNS)?;
-    for row in &table.rows {
-        for changed in &row.columns {
-            if changed.a != CellValue::Null || changed.b != CellValue::Null {
-                write_row(page, &ROW_COLUMNS, value_cells(row, &changed.column, &changed.a, &changed.b))?;
-            }
-        }
-    }
-    end_table(page)?;
+    let rows = table.rows.iter().flat_map(|row| {
+        let has_value =
+            |changed: &&ColumnDifference| changed.a != CellValue::Null || changed.b != CellValue::Null;
+        row.columns.iter().filter(has_value).map(|changed| value_cells(row, changed))
+    });
+    write_table(page, &heading, &["symbol", "key", "change", "column", "before", "after", "why"], rows)?;
     write_hidden_count(page, table.differing, table.rows.len())
 }
 
-fn value_cells(row: &RowDifference, column: &str, a: &CellValue, b: &CellValue) -> Vec<String> {
-    let [a, b] = shorten_values(a, b);
-    let (key, why) = (row.rest_of_key(), row.why.join("\n"));
-    vec![row.owner(), key, row.change.to_string(), column.to_owned(), a, b, why]
-}
-
-fn begin_table(page: &mut String, heading: &str, columns: &[&str]) -> fmt::Result {
-    write!(page, "<h2>{}</h2>\n<table><thead><tr>", escape_html(heading))?;
-    columns.iter().try_for_each(|column| write!(page, "<th><button>{column}</button></th>"))?;
-    writeln!(page, "</tr></thead><tbody>")
-}
-
-/// Writes a row. On a phone, each cell has the name of its column before it; empty cells are left out there.
-fn write_row(page: &mut String, columns: &[&str], cells: Vec<String>) -> fmt::Result {
-    write!(page, "<tr>")?;
-    for (column, cell) in columns.iter().zip(&cells) {
-        write!(page, "<td data-column=\"{column}\">{}</td>", escape_html(cell))?;
-    }
-    writeln!(page, "</tr>")
-}
-
-fn end_table(page: &mut String) -> fmt::Result {
-    writeln!(page, "</tbody></table>")
+fn value_cells(row: &RowDifference, changed: &ColumnDifference) -> Vec<String> {
+    vec![
+        row.owner(),
+        row.rest_of_key(),
+        row.change.to_string(),
+        changed.column.clone(),
+        shorten_value(&changed.a),
+        shorten_value(&changed.b),
+        row.why.join("\n"),
+    ]
 }
 
 fn write_hidden_count(page: &mut String, count: u64, shown: usize) -> fmt::Result {
@@ -172,18 +107,4 @@ fn write_hidden_count(page: &mut String, count: u64, shown: usize) -> fmt::Resul
         0 => Ok(()),
         hidden => writeln!(page, "<p>… and {hidden} more; <code>--csv FILE</code> has all.</p>"),
     }
-}
-
-fn escape_html(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            other => safe.push(other),
-        }
-    }
-    safe
 }

@@ -7,7 +7,6 @@
 
 mod accumulator;
 mod args;
-mod atomic_file;
 mod cell;
 mod csv;
 mod difference;
@@ -17,10 +16,10 @@ mod generation_reader;
 mod html;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod plot;
 mod prices;
 mod ranking;
 mod result;
+mod row_cells;
 mod rows;
 mod tables;
 mod text;
@@ -32,22 +31,29 @@ use telemetry::Shutdown;
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
-use self::csv::{CsvSink, DifferenceSink};
 use crate::progress::ProgressReport;
+use crate::review::atomic_file::AtomicFile;
+use crate::review::html_page::HtmlFile;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use accumulator::{DiffAccumulator, TableDiff};
-use atomic_file::AtomicFile;
 use digests::DiffCandidates;
 use generation_reader::{GenerationReader, open_readers};
-use html::HtmlReport;
 use result::find_reasons;
 use rows::TableComparison;
 use tables::{HOLDINGS, PRICES, SECTORS, SYMBOLS};
 
+pub(crate) use self::csv::{CsvSink, DifferenceSink};
+pub use accumulator::Differences;
+pub(crate) use accumulator::{DiffAccumulator, TableDiff};
 pub use args::DiffArgs;
+pub(crate) use cell::CellValue;
 pub use difference::RowDifference;
+pub(crate) use difference::{ChangeKind, ColumnDifference};
+pub(crate) use html::write_differences;
+pub(crate) use prices::{BAR_FIELDS, compare_bars};
 pub use result::GenerationDiff;
+pub(crate) use row_cells::read_cells;
 pub use tables::{ComparedTable, TABLES};
+pub(crate) use text::print_topic;
 
 /// Hint of a build without Parquet.
 #[cfg(not(feature = "parquet"))]
@@ -99,38 +105,35 @@ async fn compare_readers(
     let only = canonical_symbols(args, a, b).await?;
     // The files are created first, so that an error is reported before the work.
     let files = create_sinks(args)?;
-    let page = args.html.as_deref().map(AtomicFile::new).transpose()?.map(HtmlReport::create).transpose()?;
+    let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
     let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
     let first_year = args.since.map(|since| since.year());
     let candidates = DiffCandidates::find(a, b, only.as_deref(), first_year, args.whole).await?;
     let mut comparing = DiffRun { args, a, b, candidates, accumulator: DiffAccumulator::new(keep, files) };
     comparing.compare_tables(only.as_deref()).await?;
-    let price_days = std::mem::take(&mut comparing.accumulator.years);
-    let (mut tables, mut ranked) = comparing.accumulator.finish()?;
+    let mut differences = comparing.accumulator.finish()?;
     let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     if args.why {
+        let Differences { ranked, tables, .. } = &mut differences;
         ranked.iter_mut().for_each(|ranked| ranked.first.truncate(args.limit));
-        explain::explain_findings(&mut client, [args.a, args.b], &mut ranked).await?;
-        explain::explain_rows(&mut client, [args.a, args.b], &mut tables, args.limit).await?;
+        explain::explain_findings(&mut client, [args.a, args.b], ranked).await?;
+        explain::explain_rows(&mut client, [args.a, args.b], tables, args.limit).await?;
     }
     let found = GenerationDiff {
         reasons: find_reasons(&a.side, &b.side),
         a: a.side.clone(),
         b: b.side.clone(),
-        ranked,
-        price_days,
-        identical: tables.iter().all(|table| table.differing == 0),
-        tables,
+        differences,
         reviewed: args.is_complete() && !a.side.unfinished && !b.side.unfinished,
     };
     // A comparison whose report failed is not a review.
     if let Some(page) = page {
-        page.write(&found)?;
+        html::write_page(page, &found)?;
     }
     if found.reviewed {
         record_review(&mut client, &found).await?;
     }
-    Ok(found.truncated(args.limit))
+    Ok(GenerationDiff { differences: found.differences.truncated(args.limit), ..found })
 }
 
 /// Creates the output files for all differing values.

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::atomic_file::AtomicFile;
 use super::csv::{DifferenceSink, HEADER};
 use super::difference::RowDifference;
 use crate::export::{ColumnType, ParquetColumn, ParquetFileWriter};
+use crate::review::atomic_file::AtomicFile;
 
 #[derive(Debug)]
 pub(super) struct ParquetSink {

@@ -19,9 +19,10 @@ use super::tables::PRICES;
 const ROWS: &str = include_str!("../../../queries/diff_prices.sql");
 
 /// Field of a bar: its name, the function that reads it, and `true` if it is a price.
-type BarField = (&'static str, fn(&Bar) -> i64, bool);
+pub(crate) type BarField = (&'static str, fn(&Bar) -> i64, bool);
 
-const FIELDS: [BarField; 7] = [
+/// Fields of a bar.
+pub(crate) const BAR_FIELDS: [BarField; 7] = [
     ("open", |bar| bar.open, true),
     ("high", |bar| bar.high, true),
     ("low", |bar| bar.low, true),
@@ -34,7 +35,7 @@ const FIELDS: [BarField; 7] = [
 type BarsByYear = HashMap<(String, i32), Bars>;
 
 /// Day of a security with different bars.
-pub(super) struct PriceDifference<'a> {
+pub(crate) struct PriceDifference<'a> {
     symbol: &'a str,
     pub(super) date: NaiveDate,
     pub(super) change: ChangeKind,
@@ -53,23 +54,33 @@ pub(super) async fn compare_years(
     let (mut left, mut right) = tokio::try_join!(load_bars(a, years), load_bars(b, years))?;
     for key in years {
         let bars = [left.remove(key).unwrap_or_default(), right.remove(key).unwrap_or_default()];
-        let mut next = [0, 0];
-        loop {
-            let days = [0, 1].map(|side| bars[side].day.get(next[side]).copied());
-            let Some(day) = days.iter().flatten().min().copied() else { break };
-            let own = [0, 1].map(|side| (days[side] == Some(day)).then(|| bars[side].bar(next[side])));
-            for side in (0..2).filter(|side| own[*side].is_some()) {
-                next[side] += 1;
-            }
-            let scales = [bars[0].scale, bars[1].scale];
-            if let Some(day) = PriceDifference::compare(&key.0, date_of(day), own, scales)
-                && since.is_none_or(|since| day.date >= since)
-            {
-                note(&day)?;
-            }
-        }
+        compare_bars(&key.0, [&bars[0], &bars[1]], |day| match since {
+            Some(since) if day.date < since => Ok(()),
+            _ => note(day),
+        })?;
     }
     Ok(())
+}
+
+/// Compares two series of bars, sorted by day, and passes every differing day to `note`.
+pub(crate) fn compare_bars<'a>(
+    symbol: &'a str,
+    bars: [&Bars; 2],
+    mut note: impl FnMut(&PriceDifference<'a>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut next = [0, 0];
+    loop {
+        let days = [0, 1].map(|side| bars[side].day.get(next[side]).copied());
+        let Some(day) = days.iter().flatten().min().copied() else { return Ok(()) };
+        let own = [0, 1].map(|side| (days[side] == Some(day)).then(|| bars[side].bar(next[side])));
+        for side in (0..2).filter(|side| own[*side].is_some()) {
+            next[side] += 1;
+        }
+        let scales = [bars[0].scale, bars[1].scale];
+        if let Some(day) = PriceDifference::compare(symbol, date_of(day), own, scales) {
+            note(&day)?;
+        }
+    }
 }
 
 impl<'a> PriceDifference<'a> {
@@ -110,7 +121,7 @@ impl<'a> PriceDifference<'a> {
     }
 
     fn differing_columns(&self) -> impl Iterator<Item = &'static BarField> {
-        FIELDS.iter().filter(|(_, of, is_price)| {
+        BAR_FIELDS.iter().filter(|(_, of, is_price)| {
             let values = [0, 1].map(|side| self.bars[side].as_ref().map_or(MISSING, of));
             if self.scales[0] == self.scales[1] || !is_price || values.contains(&MISSING) {
                 values[0] != values[1]

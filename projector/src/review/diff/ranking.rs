@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use market::decimal::ExactDecimal;
+use market::decimal::{ExactDecimal, PLACES_PERCENT, round};
 use rust_decimal::Decimal;
 use serde::Serialize;
 
@@ -11,12 +11,13 @@ use super::cell::CellValue;
 use super::difference::{ChangeKind, RowDifference};
 
 /// Topics, most important first, with their metrics.
-const TOPICS: [(DiffTopic, &[&str]); 5] = [
+const TOPICS: [(DiffTopic, &[&str]); 6] = [
     (DiffTopic::Securities, &[]),
     (DiffTopic::Statuses, &["dividend_status"]),
     (DiffTopic::Lists, &["is_dividend_king", "is_dividend_aristocrat", "tier"]),
     (DiffTopic::Streaks, &["increase_streak_years", "payment_streak_years"]),
     (DiffTopic::Yields, &["dividend_yield", "yield_forward", "yield_ttm"]),
+    (DiffTopic::Prices, &["price"]),
 ];
 
 /// Topic of a difference.
@@ -33,6 +34,8 @@ pub enum DiffTopic {
     Streaks,
     /// Yields, in percentage points.
     Yields,
+    /// Prices, in percent.
+    Prices,
 }
 
 /// Differing metric that is important for a security.
@@ -42,7 +45,8 @@ pub struct MetricDifference {
     pub figure: String,
     pub a: CellValue,
     pub b: CellValue,
-    /// Size of the change, in years or percentage points. For a status or list, the change of the dividend yield.
+    /// Size of the change, in years, percentage points or percent. For a status or list, the change of the dividend
+    /// yield.
     pub size: ExactDecimal,
     /// Explanations, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -112,10 +116,11 @@ impl DiffRanking {
 }
 
 fn empty_buckets(topic: DiffTopic) -> Vec<SizeBucket> {
-    // In thousandths of years and of percentage points.
+    // In thousandths of years, percentage points and percents.
     let bounds: &[i64] = match topic {
         DiffTopic::Streaks => &[2_000, 5_000, 10_000, 25_000],
         DiffTopic::Yields => &[10, 100, 500, 1_000, 5_000],
+        DiffTopic::Prices => &[1_000, 5_000, 10_000, 50_000],
         DiffTopic::Securities | DiffTopic::Statuses | DiffTopic::Lists => return Vec::new(),
     };
     let below = bounds.iter().map(|bound| Some(ExactDecimal::from(Decimal::new(*bound, 3))));
@@ -147,6 +152,7 @@ fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) 
     let changed = figures.iter().filter_map(|figure| difference.column(figure));
     let sized = changed.map(|changed| match topic {
         DiffTopic::Streaks | DiffTopic::Yields => (value_distance(&changed.a, &changed.b), changed),
+        DiffTopic::Prices => (percent_distance(&changed.a, &changed.b), changed),
         _ => (yield_distance(difference), changed),
     });
     let first_of_greatest = sized.rev().max_by_key(|(size, _)| *size);
@@ -166,6 +172,14 @@ fn yield_distance(difference: &RowDifference) -> ExactDecimal {
         .column("dividend_yield")
         .map(|changed| value_distance(&changed.a, &changed.b))
         .unwrap_or_default()
+}
+
+/// Absolute change in percent of the first value, rounded. A change from nothing is 100 %.
+fn percent_distance(a: &CellValue, b: &CellValue) -> ExactDecimal {
+    let ExactDecimal(distance) = value_distance(a, b);
+    let base = a.as_decimal().map(|ExactDecimal(base)| base.abs());
+    let percent = base.and_then(|base| distance.checked_mul(Decimal::ONE_HUNDRED)?.checked_div(base));
+    ExactDecimal::from(round(percent.unwrap_or(Decimal::ONE_HUNDRED), PLACES_PERCENT))
 }
 
 /// Absolute difference of two values. An absent value counts as 0.
@@ -209,8 +223,9 @@ mod tests {
             let first = ranked.first.iter().map(|f| format!("{} {} {:?}", f.symbol, f.figure, f.size));
             (ranked.topic, ranked.count, first.collect::<Vec<_>>())
         };
-        let [streaks, yields] = found.as_slice() else { panic!("{found:?}") };
+        let [streaks, yields, prices] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!(seen(streaks), (DiffTopic::Streaks, 1, vec!["EEE increase_streak_years 28".to_owned()]));
+        assert_eq!(seen(prices), (DiffTopic::Prices, 1, vec!["EEE price 100".to_owned()]));
         let greatest = ["BBB yield_ttm 9", "CCC yield_ttm 5"].map(str::to_owned).to_vec();
         assert_eq!(seen(yields), (DiffTopic::Yields, 5, greatest));
         assert_eq!(yields.sizes.iter().map(|bucket| bucket.count).collect::<Vec<_>>(), [0, 0, 0, 0, 3, 2]);

@@ -1,12 +1,9 @@
 //! Result of a comparison.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
-use super::accumulator::TableDiff;
+use super::accumulator::Differences;
 use super::generation_reader::ComparedGeneration;
-use super::ranking::TopicSummary;
 
 /// Differences between two generations.
 #[derive(Debug, Serialize)]
@@ -17,26 +14,11 @@ pub struct GenerationDiff {
     pub b: ComparedGeneration,
     /// Inputs of the derivations that differ, which are the reasons for differing rows.
     pub reasons: Vec<String>,
-    /// Summary: the largest differences of each topic.
-    #[serde(rename = "summary")]
-    pub ranked: Vec<TopicSummary>,
-    /// Differences of each compared table.
-    pub tables: Vec<TableDiff>,
-    /// Days with differing prices, by year.
-    pub price_days: BTreeMap<i32, u64>,
-    /// `true` if no compared row differs.
-    pub identical: bool,
+    /// Differing rows.
+    #[serde(flatten)]
+    pub differences: Differences,
     /// `true` if all rows were compared, as a promotion requires.
     pub reviewed: bool,
-}
-
-impl GenerationDiff {
-    /// Copy with at most `limit` rows in each table and topic.
-    pub(super) fn truncated(mut self, limit: usize) -> Self {
-        self.ranked.iter_mut().for_each(|ranked| ranked.first.truncate(limit));
-        self.tables.iter_mut().for_each(|table| table.rows.truncate(limit));
-        self
-    }
 }
 
 /// Inputs of the derivations that differ.

@@ -5,13 +5,13 @@
 pub struct ComparedTable {
     /// Name in a generation's schema and in commands.
     pub name: &'static str,
-    pub(super) key: &'static [&'static str],
+    pub(crate) key: &'static [&'static str],
     /// Column with the security, fund or sector of a row.
-    pub(super) owner: &'static str,
+    pub(crate) owner: &'static str,
     /// Column of the row's day, if any.
-    pub(super) day: Option<&'static str>,
+    pub(crate) day: Option<&'static str>,
     /// SQL order of rows with equal keys.
-    pub(super) tie: Option<&'static str>,
+    pub(crate) tie: Option<&'static str>,
 }
 
 const fn table(name: &'static str, key: &'static [&'static str]) -> ComparedTable {
@@ -44,13 +44,13 @@ pub const TABLES: [ComparedTable; 13] = [
 ];
 
 /// Table of prices. The packed years are unpacked and compared by day and field.
-pub(super) const PRICES: &str = "prices";
+pub(crate) const PRICES: &str = "prices";
 /// Table of symbol spellings. The generations may assign a spelling to different securities.
-pub(super) const SYMBOLS: &str = "symbols";
+pub(crate) const SYMBOLS: &str = "symbols";
 /// Table of fund holdings, with many rows per owner.
-pub(super) const HOLDINGS: &str = "holdings";
+pub(crate) const HOLDINGS: &str = "holdings";
 /// Table of sector statistics, whose rows do not belong to a security.
-pub(super) const SECTORS: &str = "sectors";
+pub(crate) const SECTORS: &str = "sectors";
 
 /// Column of the rule version. It is a reason for differences, not a metric.
-pub(super) const METHOD_VERSION: &str = "method_version";
+pub(crate) const METHOD_VERSION: &str = "method_version";

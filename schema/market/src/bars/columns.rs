@@ -163,6 +163,14 @@ impl Bars {
         bars
     }
 
+    /// Copy of the bars on the days that `keep` accepts, with all versions.
+    pub fn filter_days(&self, keep: impl Fn(i32) -> bool) -> Self {
+        let mut kept = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
+        let indexes = (0..self.len()).filter(|index| keep(self.day[*index]));
+        indexes.for_each(|index| kept.push(self.bar(index), self.version[index]));
+        kept
+    }
+
     /// Appends a range of bars with the same scale and versions.
     pub(super) fn extend(&mut self, other: &Self, range: Range<usize>) {
         self.version.extend_from_slice(&other.version[range.clone()]);

@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 
 use super::computed;
 use super::computed::ComputedMetrics;
+use super::computed::provenance::{self, ReadingCounts, RowsBySource};
 use super::context::DerivationContext;
 use super::merge::closes_suffice;
 use super::rows;
@@ -31,6 +32,16 @@ impl<'a> Derivation<'a> {
     /// fingerprints have equal bytes.
     pub fn fingerprint_dividends(&self, hashes: &impl BuildHasher) -> BTreeMap<i32, u64> {
         rows::dividend_fingerprints(&self.0, hashes)
+    }
+
+    /// Numbers of rows behind the metrics, by kind and source.
+    pub fn rows_by_source(&self) -> RowsBySource {
+        provenance::rows_by_source(&self.0)
+    }
+
+    /// Numbers of dividend rows by reading.
+    pub fn reading_counts(&self) -> ReadingCounts {
+        provenance::reading_counts(&self.0)
     }
 
     /// Converts the metrics to all rows.

@@ -36,6 +36,7 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
+pub use computed::provenance::{ReadingCounts, RowsBySource};
 pub use context::DerivationContext;
 pub use derivation::Derivation;
 use dividends::completeness::DividendCompleteness;

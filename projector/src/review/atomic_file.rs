@@ -8,14 +8,14 @@ use anyhow::Context;
 
 /// Incomplete file. Dropping it removes the temporary file.
 #[derive(Debug)]
-pub(super) struct AtomicFile {
+pub(crate) struct AtomicFile {
     wanted: PathBuf,
     written: PathBuf,
 }
 
 impl AtomicFile {
     /// Describes the file at `wanted`, without creating it.
-    pub(super) fn new(wanted: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn new(wanted: &Path) -> anyhow::Result<Self> {
         let name = wanted
             .file_name()
             .with_context(|| format!("cannot create {}: the path has no file name", wanted.display()))?;
@@ -24,7 +24,7 @@ impl AtomicFile {
     }
 
     /// Creates the temporary file.
-    pub(super) fn create(&self) -> anyhow::Result<File> {
+    pub(crate) fn create(&self) -> anyhow::Result<File> {
         // An interrupted command left such a file. A new one is never created through a link.
         let _ = fs::remove_file(&self.written);
         File::create_new(&self.written).with_context(|| self.to_string())
@@ -32,12 +32,12 @@ impl AtomicFile {
 
     /// Path of the temporary file.
     #[cfg(feature = "parquet")]
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.written
     }
 
     /// Renames the file to its final name.
-    pub(super) fn finish(self) -> anyhow::Result<()> {
+    pub(crate) fn finish(self) -> anyhow::Result<()> {
         fs::rename(&self.written, &self.wanted).with_context(|| self.to_string())
     }
 }

@@ -9,7 +9,7 @@ const BARS_LEFT_PX: usize = 130;
 const BARS_WIDTH_PX: usize = 240;
 
 /// Writes a chart with one horizontal bar per label.
-pub(super) fn write_bars(page: &mut String, title: &str, counts: &[(String, u64)]) -> fmt::Result {
+pub(crate) fn write_bars(page: &mut String, title: &str, counts: &[(String, u64)]) -> fmt::Result {
     let most = counts.iter().map(|(_, count)| *count).max().unwrap_or_default();
     if most == 0 {
         return Ok(());

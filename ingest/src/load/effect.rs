@@ -1,0 +1,77 @@
+//! Effect of a load on the served figures, as `projector audit --since` measures it.
+//!
+//! Ingest reads and writes the log only; Postgres belongs to the projector. The projector's program is asked if it is
+//! installed next to this one and the environment gives it a database. Otherwise the summary names the command.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use event_log::stream::StreamSettings;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::process::Command;
+
+use crate::load::args::LoadArgs;
+
+/// Variables that give the projector its database.
+const DATABASES: [&str; 2] = ["PROJECTOR_DATABASE_URL", "DATABASE_URL"];
+
+/// Effect of a run, with the command that measures it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LoadEffect {
+    /// Command that prints the effect.
+    #[serde(rename = "effect_command")]
+    command: String,
+    /// Output of `projector audit --since RUN --json`; absent if the effect was not known in time.
+    #[serde(rename = "effect", skip_serializing_if = "Option::is_none")]
+    json: Option<Box<RawValue>>,
+    /// Output as text.
+    #[serde(skip)]
+    text: Option<String>,
+}
+
+impl LoadEffect {
+    /// Measures the effect of a run, in the output format and within the wait of the command line.
+    pub(crate) async fn measure(run: &str, args: &LoadArgs, settings: &StreamSettings) -> Self {
+        let command = format!("projector audit --since {run}");
+        let output = ask_projector(run, args, settings).await;
+        match args.json {
+            // JSON strings contain no line breaks.
+            true => {
+                let line = output.map(|output| output.lines().map(str::trim_start).collect());
+                Self { command, json: line.and_then(|line| RawValue::from_string(line).ok()), text: None }
+            }
+            false => Self { command, json: None, text: output },
+        }
+    }
+
+    /// The effect, or the command that prints it.
+    pub(crate) fn text(&self) -> String {
+        self.text.clone().unwrap_or_else(|| format!("effect on served figures: {}\n", self.command))
+    }
+}
+
+/// Output of the projector; `None` if it cannot answer in time.
+async fn ask_projector(run: &str, args: &LoadArgs, settings: &StreamSettings) -> Option<String> {
+    if args.effect_wait == 0 {
+        return None;
+    }
+    DATABASES.iter().find(|name| std::env::var_os(name).is_some_and(|url| !url.is_empty()))?;
+    let mut command = Command::new(projector_program()?);
+    command.args(["audit", "--since", run, "--limit", "5", "--wait", &args.effect_wait.to_string()]);
+    command.args(["--nats-url", &settings.nats_url, "--nats-stream", &settings.nats_stream]);
+    command.args(["--nats-subject-prefix", &settings.nats_subject_prefix]);
+    command.args(args.json.then_some("--json"));
+    command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    let output =
+        tokio::time::timeout(Duration::from_secs(args.effect_wait), command.output()).await.ok()?.ok()?;
+    output.status.success().then_some(())?;
+    String::from_utf8(output.stdout).ok()
+}
+
+/// Program of the projector in the folder of this program.
+fn projector_program() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?.with_file_name("projector");
+    program.is_file().then_some(program)
+}

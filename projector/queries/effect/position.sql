@@ -1,0 +1,12 @@
+-- $1 run, $2 fact set. Place of the run in the log, and the end of the served tables. A long derivation outlasts the
+-- committed end of its lease, so the holder alone shows that a projector follows the log.
+select v.sequence as served, f.checkpoint, f.holder is not null as followed, begun.sequence as first,
+  begun.manifest ->> 'source' as source, done.sequence as last,
+  (
+    select count(*) from runs r
+    where r.state = 'started' and r.sequence > begun.sequence and r.manifest ->> 'pull' is null
+  ) as later_runs
+from version v
+join fact_sets f on f.name = $2
+left join runs begun on begun.run = $1 and begun.state = 'started'
+left join runs done on done.run = $1 and done.state = 'completed'

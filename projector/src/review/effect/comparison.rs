@@ -1,0 +1,197 @@
+//! Comparison of the touched securities, derived on both sides.
+
+use std::collections::BTreeSet;
+
+use market::bars::Bars;
+use market::history::{DividendFeeds, SourcePolicy};
+use market::identity::Identity;
+use market::metrics::{DerivationContext, RowsBySource};
+use market::symbol::Symbol;
+use rayon::prelude::*;
+use store::history::{FactsBySymbol, build_history, fetch_facts, symbols_of_identities};
+use tokio_postgres::Transaction;
+
+use super::derived_side::{COMPARED, ComparedRows, DerivedSide, bars_of, compare_sides};
+use super::earlier_facts::EarlierFacts;
+use super::market_side::MarketSide;
+use super::replacement::Replacements;
+use super::result::{FlagChanges, FoundEffect, HeldRows};
+use crate::generation::Generation;
+use crate::progress::ProgressReport;
+use crate::review::diff::{DiffAccumulator, DifferenceSink, TableDiff, compare_bars};
+
+const SYMBOLS: &str = include_str!("../../../queries/effect/symbols_of_sources.sql");
+/// Securities in memory at a time.
+const CHUNK_SECURITIES: usize = 100;
+
+/// Both sides of a comparison.
+pub(super) struct SideComparison<'a> {
+    pub(super) generation: &'a Generation,
+    pub(super) policy: &'a SourcePolicy,
+    pub(super) earlier: &'a EarlierFacts,
+    pub(super) before: MarketSide,
+    pub(super) after: MarketSide,
+}
+
+/// One security on both sides.
+struct DerivedPair<'a> {
+    symbol: &'a Symbol,
+    before: Option<DerivedSide>,
+    after: Option<DerivedSide>,
+    rows: Vec<ComparedRows>,
+}
+
+/// Inputs of the derivations of one side.
+struct SideInputs<'a> {
+    market: &'a MarketSide,
+    context: Option<DerivationContext<'a>>,
+    facts: FactsBySymbol,
+}
+
+impl SideComparison<'_> {
+    /// Compares all touched securities. Keeps up to `keep` rows per table and topic, and writes all to `files`.
+    pub(super) async fn compare(
+        &self,
+        transaction: &Transaction<'_>,
+        keep: usize,
+        files: Vec<Box<dyn DifferenceSink>>,
+    ) -> anyhow::Result<FoundEffect> {
+        let touched: Vec<Symbol> = self.find_touched(transaction).await?.into_iter().collect();
+        let mut found = EffectAccumulator::new(keep, files);
+        let mut progress = ProgressReport::new("compared", "securities", touched.len() as u64);
+        for symbols in touched.chunks(CHUNK_SECURITIES) {
+            let pairs = self.derive_chunk(transaction, symbols).await?;
+            pairs.iter().try_for_each(|pair| found.add(pair))?;
+            progress.add(symbols.len() as u64);
+        }
+        progress.finish();
+        Ok(FoundEffect {
+            as_of: [self.before.as_of, self.after.as_of],
+            compared: found.compared,
+            changed: found.changed,
+            replaced: found.replacements.finish(self.policy),
+            held: found.held,
+            flags: found.flags.finish(),
+            differences: found.differences.finish()?,
+        })
+    }
+
+    /// Canonical symbols of the securities whose inputs differ.
+    async fn find_touched(&self, transaction: &Transaction<'_>) -> anyhow::Result<BTreeSet<Symbol>> {
+        let sides = [&self.before, &self.after];
+        let all: BTreeSet<&Symbol> = sides.iter().flat_map(|side| side.symbols()).collect();
+        if self.before.as_of != self.after.as_of || self.before.benchmark != self.after.benchmark {
+            return Ok(all.into_iter().cloned().collect());
+        }
+        let identity = |side: usize, symbol: &Symbol| sides[side].directory.identities.get(symbol);
+        let mut touched: BTreeSet<Symbol> =
+            all.into_iter().filter(|symbol| identity(0, symbol) != identity(1, symbol)).cloned().collect();
+        let mut changed: BTreeSet<String> = self.earlier.symbols().into_iter().map(str::to_owned).collect();
+        let grown = grown_sources(&self.before.dividend_feeds, &self.after.dividend_feeds);
+        if !grown.is_empty() {
+            for row in transaction.query(SYMBOLS, &[&grown]).await? {
+                changed.insert(row.try_get("symbol")?);
+            }
+        }
+        for symbol in changed.iter().filter_map(|symbol| Symbol::parse(symbol).ok()) {
+            touched.extend(sides.iter().flat_map(|side| side.directory.holders(&symbol)).cloned());
+        }
+        Ok(touched)
+    }
+
+    async fn derive_chunk<'s>(
+        &self,
+        transaction: &Transaction<'_>,
+        symbols: &'s [Symbol],
+    ) -> anyhow::Result<Vec<DerivedPair<'s>>> {
+        let sides = [&self.before, &self.after];
+        let identities = sides
+            .iter()
+            .flat_map(|side| symbols.iter().filter_map(|symbol| side.directory.identities.get(symbol)));
+        let wanted = symbols_of_identities(identities);
+        let facts = fetch_facts(transaction, &wanted).await?;
+        tokio::task::block_in_place(|| {
+            let input = |market, facts| {
+                let market: &MarketSide = market;
+                SideInputs { market, context: market.context(self.policy, &self.generation.rules), facts }
+            };
+            let [before, after] =
+                [input(&self.before, self.earlier.restore(&facts)?), input(&self.after, facts)];
+            let derive = |symbol: &'s Symbol| {
+                let (before, after) = (before.derive(symbol)?, after.derive(symbol)?);
+                let rows = compare_sides([before.as_ref(), after.as_ref()])?;
+                Ok(DerivedPair { symbol, before, after, rows })
+            };
+            symbols.par_iter().map(derive).collect()
+        })
+    }
+}
+
+/// Sources with other years of dividends.
+fn grown_sources(before: &DividendFeeds, after: &DividendFeeds) -> Vec<String> {
+    let years = |feeds: &DividendFeeds, source: &str| feeds.years(source).collect::<Vec<_>>();
+    let sources: BTreeSet<&str> = after.pairs().map(|(source, _)| source).collect();
+    let grown = sources.into_iter().filter(|source| years(before, source) != years(after, source));
+    grown.map(str::to_owned).collect()
+}
+
+impl SideInputs<'_> {
+    fn derive(&self, symbol: &Symbol) -> anyhow::Result<Option<DerivedSide>> {
+        let identity: Option<&Identity> = self.market.directory.identities.get(symbol);
+        let (Some(identity), Some(context)) = (identity, &self.context) else { return Ok(None) };
+        let history = build_history(identity, &self.facts, &self.market.dividend_feeds, |_, _| false)?;
+        Ok(DerivedSide::derive(&history, context))
+    }
+}
+
+/// Effect of the securities so far.
+struct EffectAccumulator {
+    keep: usize,
+    compared: u64,
+    changed: u64,
+    differences: DiffAccumulator,
+    replacements: Replacements,
+    held: HeldRows,
+    flags: FlagChanges,
+}
+
+impl EffectAccumulator {
+    fn new(keep: usize, files: Vec<Box<dyn DifferenceSink>>) -> Self {
+        let mut differences = DiffAccumulator::new(keep, files);
+        for table in COMPARED {
+            differences.begin_table(TableDiff { table: table.to_owned(), ..TableDiff::default() });
+        }
+        let (replacements, held, flags) = Default::default();
+        Self { keep, compared: 0, changed: 0, differences, replacements, held, flags }
+    }
+
+    fn add(&mut self, pair: &DerivedPair<'_>) -> anyhow::Result<()> {
+        let (sides, symbol) = ([pair.before.as_ref(), pair.after.as_ref()], pair.symbol.as_str());
+        if sides.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        self.compared += 1;
+        let (mut differs, none, nothing) = (false, Bars::default(), RowsBySource::new());
+        for compared in &pair.rows {
+            self.differences.add_row_counts(compared.table, compared.rows);
+            for difference in &compared.differences {
+                differs = true;
+                self.differences.add_row(difference.clone())?;
+            }
+        }
+        let bars = bars_of(sides, &none);
+        self.differences.add_row_counts("prices", bars.map(|bars| bars.years().len() as u64));
+        if sides.iter().all(Option::is_some) && bars[0] != bars[1] {
+            compare_bars(symbol, bars, |day| {
+                differs = true;
+                self.differences.add_price_day(day)
+            })?;
+        }
+        let sources = sides.map(|side| side.map_or(&nothing, |side| &side.sources));
+        self.replacements.add(symbol, sources);
+        self.held.add(sides, self.keep);
+        self.flags.add(symbol, sides);
+        self.changed += u64::from(differs);
+        Ok(())
+    }
+}

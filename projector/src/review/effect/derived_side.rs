@@ -1,0 +1,149 @@
+//! Rows of one security on one side, and the differences of both sides.
+
+use std::collections::BTreeMap;
+
+use market::bars::Bars;
+use market::history::History;
+use market::metrics::fund::{FundRows, fund};
+use market::metrics::{Derivation, DerivationContext, DerivedRows, RowsBySource};
+use market::row::TableRow;
+
+use crate::review::diff::{
+    CellValue, ChangeKind, ColumnDifference, ComparedTable, RowDifference, TABLES, read_cells,
+};
+
+/// Columns that are not figures: they change when equal facts are loaded again, or every day.
+const NOT_COMPARED: [&str; 3] = ["updated_at", "as_of", "method_version"];
+
+/// Derived rows of a security.
+pub(super) struct DerivedSide {
+    pub(super) rows: DerivedRows,
+    fund: Option<FundRows>,
+    pub(super) sources: RowsBySource,
+}
+
+/// Differences of a security in one table, with the numbers of its rows on both sides.
+pub(super) struct ComparedRows {
+    pub(super) table: &'static str,
+    pub(super) rows: [u64; 2],
+    pub(super) differences: Vec<RowDifference>,
+}
+
+impl DerivedSide {
+    /// Derives a security; `None` if it is not listed.
+    pub(super) fn derive(history: &History, context: &DerivationContext<'_>) -> Option<Self> {
+        let derivation = Derivation::new(history, context);
+        let sources = derivation.rows_by_source();
+        let rows = derivation.rows();
+        let fund = fund(history, context, &rows.stock, &rows.metrics);
+        let is_listed = history.security.is_some() || fund.is_some() || rows.has_live_rows();
+        is_listed.then_some(Self { rows, fund, sources })
+    }
+}
+
+/// Bars of both sides.
+pub(super) fn bars_of<'a>(sides: [Option<&'a DerivedSide>; 2], none: &'a Bars) -> [&'a Bars; 2] {
+    sides.map(|side| side.map_or(none, |side| &side.rows.bars))
+}
+
+/// Compares the rows of a security. If it is on one side only, only its metrics and quarantined rows are
+/// compared.
+pub(super) fn compare_sides(sides: [Option<&DerivedSide>; 2]) -> anyhow::Result<Vec<ComparedRows>> {
+    fn one<T>(row: &T) -> &[T] {
+        std::slice::from_ref(row)
+    }
+    let mut found = vec![
+        compare("metrics", sides, |side| one(&side.rows.metrics))?,
+        compare("quarantine", sides, |side| &side.rows.quarantined)?,
+    ];
+    if sides.iter().all(Option::is_some) {
+        found.push(compare("stocks", sides, |side| one(&side.rows.stock))?);
+        found.push(compare("quotes", sides, |side| one(&side.rows.quote))?);
+        found.push(compare("fundamentals", sides, |side| side.rows.fundamentals.as_slice())?);
+        found.push(compare("dividends", sides, |side| &side.rows.dividends)?);
+        found.push(compare("splits", sides, |side| &side.rows.splits)?);
+        found.push(compare("etfs", sides, |side| side.fund.as_ref().map_or(&[], |fund| one(&fund.etf)))?);
+        found.push(compare("holdings", sides, |side| side.fund.as_ref().map_or(&[], |fund| &fund.holdings))?);
+    }
+    Ok(found)
+}
+
+/// Names of the compared tables.
+pub(super) const COMPARED: [&str; 10] = [
+    "metrics",
+    "quarantine",
+    "stocks",
+    "quotes",
+    "fundamentals",
+    "dividends",
+    "splits",
+    "etfs",
+    "holdings",
+    "prices",
+];
+
+fn compare<T: TableRow + PartialEq>(
+    table: &'static str,
+    sides: [Option<&DerivedSide>; 2],
+    rows: impl Fn(&DerivedSide) -> &[T],
+) -> anyhow::Result<ComparedRows> {
+    let rows = sides.map(|side| side.map(&rows).unwrap_or_default());
+    let mut found = ComparedRows { table, rows: rows.map(|rows| rows.len() as u64), differences: Vec::new() };
+    let Some(table) = TABLES.iter().find(|known| known.name == table).filter(|_| rows[0] != rows[1]) else {
+        return Ok(found);
+    };
+    let [before, mut after] = [index_by_key(table, rows[0])?, index_by_key(table, rows[1])?];
+    for (key, cells) in before {
+        let other = after.remove(&key);
+        found.differences.extend(compare_cells::<T>(table, key.0, Some(cells), other));
+    }
+    for (key, cells) in after {
+        found.differences.extend(compare_cells::<T>(table, key.0, None, Some(cells)));
+    }
+    Ok(found)
+}
+
+/// Key of a row, with its number among rows of equal keys.
+type RowKey = (Vec<CellValue>, usize);
+
+fn index_by_key<T: TableRow>(
+    table: &ComparedTable,
+    rows: &[T],
+) -> anyhow::Result<BTreeMap<RowKey, Vec<CellValue>>> {
+    let mut found = BTreeMap::new();
+    for row in rows {
+        let cells = read_cells(row)?;
+        let value =
+            |name: &&str| T::COLUMNS.iter().position(|column| column == name).map(|at| cells[at].clone());
+        let mut key: RowKey = (table.key.iter().filter_map(value).collect(), 0);
+        while found.contains_key(&key) {
+            key.1 += 1;
+        }
+        found.insert(key, cells);
+    }
+    Ok(found)
+}
+
+fn compare_cells<T: TableRow>(
+    table: &ComparedTable,
+    key: Vec<CellValue>,
+    before: Option<Vec<CellValue>>,
+    after: Option<Vec<CellValue>>,
+) -> Option<RowDifference> {
+    let change = match (&before, &after) {
+        (None, _) => ChangeKind::Added,
+        (_, None) => ChangeKind::Removed,
+        _ => ChangeKind::Changed,
+    };
+    let none = || vec![CellValue::Null; T::COLUMNS.len()];
+    let pairs = before.unwrap_or_else(none).into_iter().zip(after.unwrap_or_else(none));
+    let compared = T::COLUMNS
+        .iter()
+        .zip(pairs)
+        .filter(|(column, (a, b))| a != b && !table.key.contains(*column) && !NOT_COMPARED.contains(*column));
+    let columns: Vec<ColumnDifference> =
+        compared.map(|(column, (a, b))| ColumnDifference { column: (*column).to_owned(), a, b }).collect();
+    let differs = change != ChangeKind::Changed || !columns.is_empty();
+    let key = table.key.iter().copied().zip(key).collect();
+    differs.then_some(RowDifference { table: table.name, key, change, columns, why: Vec::new() })
+}

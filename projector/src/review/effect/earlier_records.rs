@@ -1,0 +1,105 @@
+//! Records as they were before a position of the log, by symbol, kind and source.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::Datelike;
+use event_log::frame::Body;
+use market::event::{Action, EventRecord, Kind};
+use market::records::{RawObservation, RecordSet};
+use store::facts::unpack_records;
+use store::records::id_digest;
+use tokio_postgres::Transaction;
+
+use super::log_messages::{Feed, LogMessages};
+use crate::facts::applied_facts::RecordsKey;
+
+const MOVED: &str = include_str!("../../../queries/record_ids_moved.sql");
+const STORED: &str = include_str!("../../../queries/records_stored.sql");
+
+/// Rows of records that batches after the position changed.
+#[derive(Debug, Default)]
+pub(super) struct EarlierRecords {
+    /// Packed records as they were; `None` for a row that did not exist.
+    pub(super) rows: BTreeMap<RecordsKey, Option<Vec<u8>>>,
+    /// Calendar years of the earlier dividends, for each source with later dividends.
+    pub(super) dividend_years: BTreeMap<String, BTreeSet<i32>>,
+}
+
+/// Merges the rows of one feed again from its `earlier` messages, if its `later` messages name them.
+pub(super) async fn read_earlier_records(
+    transaction: &Transaction<'_>,
+    log: &LogMessages,
+    feed: &Feed,
+    [later, earlier]: [&[i64]; 2],
+    found: &mut EarlierRecords,
+) -> anyhow::Result<()> {
+    let (kind, source) = feed;
+    let (mut touched, mut digests) = (BTreeSet::<String>::new(), Vec::new());
+    log.read(later.iter().copied(), |frame| {
+        if frame.body.kind() == *kind && frame.source == *source {
+            for (symbol, raw) in frame.body.observations(frame.id)? {
+                digests.extend(raw.id.as_deref().map(|id| id_digest(*kind, source, id)));
+                touched.insert(symbol);
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    // A record that changed its symbol is stored under each of them.
+    for row in transaction.query(MOVED, &[&digests]).await? {
+        touched.extend(row.try_get::<_, Vec<String>>("symbols")?);
+    }
+    let ids = load_ids(transaction, feed, &touched).await?;
+    let mut own: BTreeMap<String, Vec<RawObservation>> = BTreeMap::new();
+    let mut by_id: BTreeMap<String, Vec<(String, RawObservation)>> = BTreeMap::new();
+    let mut years = BTreeSet::new();
+    log.read(earlier.iter().copied(), |frame| {
+        if frame.body.kind() != *kind || frame.source != *source {
+            return Ok(());
+        }
+        if let Body::Dividends(rows) = &frame.body {
+            let put = rows.iter().filter(|row| row.action == Action::Put);
+            years.extend(put.filter_map(|row| row.record.date()).map(|date| date.year()));
+        }
+        for (symbol, raw) in frame.body.observations(frame.id)? {
+            match raw.id.as_ref().filter(|id| ids.contains(*id)) {
+                Some(id) => by_id.entry(id.clone()).or_default().push((symbol, raw)),
+                None if touched.contains(&symbol) => own.entry(symbol).or_default().push(raw),
+                None => {}
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    for versions in by_id.into_values() {
+        let symbols: BTreeSet<&String> = versions.iter().map(|(symbol, _)| symbol).collect();
+        for symbol in symbols.into_iter().filter(|symbol| touched.contains(*symbol)) {
+            own.entry(symbol.clone()).or_default().extend(versions.iter().map(|(_, raw)| raw.clone()));
+        }
+    }
+    for symbol in touched {
+        let observations = own.remove(&symbol);
+        let packed = observations.map(|raw| RecordSet::new(*kind, raw).pack()).transpose()?;
+        found.rows.insert(RecordsKey { symbol, kind: *kind, source: source.clone() }, packed);
+    }
+    if *kind == Kind::Dividend {
+        found.dividend_years.insert(source.clone(), years);
+    }
+    Ok(())
+}
+
+/// Vendor ids in the stored rows of these symbols. Facts only grow, so the earlier rows had no other ids.
+async fn load_ids(
+    transaction: &Transaction<'_>,
+    (kind, source): &Feed,
+    symbols: &BTreeSet<String>,
+) -> anyhow::Result<BTreeSet<String>> {
+    let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
+    let (kinds, sources) = (vec![kind.as_str(); symbols.len()], vec![source.as_str(); symbols.len()]);
+    let mut ids = BTreeSet::new();
+    for row in transaction.query(STORED, &[&symbols, &kinds, &sources]).await? {
+        let stored = unpack_records(&row)?;
+        ids.extend(stored.observations().iter().filter_map(|raw| raw.id.clone()));
+    }
+    Ok(ids)
+}

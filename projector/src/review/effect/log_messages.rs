@@ -1,0 +1,42 @@
+//! Reader of single log messages by sequence.
+
+use anyhow::Context;
+use async_nats::jetstream::stream::Stream;
+use event_log::frame::Frame;
+use event_log::stream::StreamSettings;
+use futures::{StreamExt, TryStreamExt, stream};
+use market::event::Kind;
+
+/// Kind and source of rows.
+pub(super) type Feed = (Kind, String);
+
+/// Messages requested at a time.
+const CONCURRENT_READS: usize = 16;
+
+/// Connection to the log.
+pub(super) struct LogMessages(Stream);
+
+impl LogMessages {
+    pub(super) async fn open(settings: &StreamSettings) -> anyhow::Result<Self> {
+        let context = settings.connect("projector-audit").await?;
+        Ok(Self(settings.open_existing(&context).await?))
+    }
+
+    /// Passes the batches of the messages to `each`, in the order of `sequences`.
+    pub(super) async fn read(
+        &self,
+        sequences: impl IntoIterator<Item = i64>,
+        mut each: impl FnMut(Frame) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let reads = stream::iter(sequences).map(async |sequence| {
+            let cannot = || format!("cannot read message {sequence} of the log");
+            let message = self.0.get_raw_message(sequence.unsigned_abs()).await.with_context(cannot)?;
+            Frame::decode(Some(&message.headers), &message.payload).with_context(cannot)
+        });
+        let mut messages = std::pin::pin!(reads.buffered(CONCURRENT_READS));
+        while let Some(frames) = messages.try_next().await? {
+            frames.into_iter().try_for_each(&mut each)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! `projector audit --since RUN`: effect of a load on the served figures.
+//!
+//! The facts before the run's first message are restored in memory, and the touched securities are derived from
+//! them and from the facts now. Equal facts give equal rows, so the second derivation equals the served tables.
+//! Policy and rules are those of the served generation on both sides. Nothing is written.
+
+mod comparison;
+mod derived_side;
+mod earlier_facts;
+mod earlier_records;
+mod html;
+mod log_messages;
+mod market_side;
+mod position;
+mod replacement;
+mod result;
+mod text;
+
+use anyhow::Context;
+use market::history::SourcePolicy;
+use market::row::JsonColumn;
+use store::db;
+use tokio_postgres::IsolationLevel;
+
+use crate::generation::Generation;
+use crate::review::atomic_file::AtomicFile;
+use crate::review::audit::AuditArgs;
+use crate::review::diff::{CsvSink, DifferenceSink, HTML_ROWS};
+use crate::review::html_page::HtmlFile;
+use crate::settings::{DatabaseArgs, LIVE_FACTS};
+use comparison::SideComparison;
+use earlier_facts::EarlierFacts;
+use market_side::MarketSide;
+use position::{RunPosition, wait_until_served};
+
+pub use replacement::SourceReplacement;
+pub use result::{FlagChange, HeldRows, RunEffect};
+pub use text::print_effect;
+
+const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
+const DERIVED_WITH: &str = include_str!("../../../queries/version_derived.sql");
+
+/// Measures the effect of a run and of all later runs.
+pub async fn measure_effect(
+    database: &DatabaseArgs,
+    args: &AuditArgs,
+    run: &str,
+) -> anyhow::Result<RunEffect> {
+    let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
+    let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
+    if let Some(path) = &args.csv {
+        files.push(Box::new(CsvSink::create(AtomicFile::new(path)?)?));
+    }
+    let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
+    let mut client = db::connect(&database.review_config(LIVE_FACTS)?).await?;
+    let generation = Generation::from_row(&client.query_one(ACTIVE, &[]).await?)?;
+    generation.set_session_search_path(&client).await?;
+    wait_until_served(&client, &generation, run, args.wait).await?;
+    let transaction = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead)
+        .read_only(true)
+        .start()
+        .await?;
+    let position = RunPosition::load(&transaction, &generation, run).await?;
+    let first = position.first.context("the run is not in the served tables")?;
+    anyhow::ensure!(
+        position.is_current(),
+        "cannot compare run {run}: the served tables changed at the same time\nrun the command again"
+    );
+    let row = transaction.query_one(DERIVED_WITH, &[]).await?;
+    let JsonColumn(policy): JsonColumn<SourcePolicy> = row.try_get("policy")?;
+    let earlier = EarlierFacts::load(&transaction, &args.stream, first).await?;
+    let before = MarketSide::load(&transaction, &generation, &policy, Some(&earlier)).await?;
+    let after = MarketSide::load(&transaction, &generation, &policy, None).await?;
+    let comparison =
+        SideComparison { generation: &generation, policy: &policy, earlier: &earlier, before, after };
+    let found = comparison.compare(&transaction, keep, files).await?;
+    let effect = RunEffect::new(run, &position, first, &generation, found);
+    if let Some(page) = page {
+        html::write_page(page, &effect)?;
+    }
+    Ok(effect.truncated(args.limit))
+}

@@ -1,0 +1,95 @@
+//! Position of a run in the log, and the wait for the served tables to contain it.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use tokio::time::Instant;
+use tokio_postgres::{Client, GenericClient};
+
+use crate::generation::Generation;
+
+const POSITION: &str = include_str!("../../../queries/effect/position.sql");
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Position of a run, and the end of the served tables.
+#[derive(Debug)]
+pub(super) struct RunPosition {
+    /// Last message that the served tables contain.
+    pub(super) served: i64,
+    /// Last message that the facts contain.
+    checkpoint: i64,
+    /// `true` if a projector follows the log.
+    followed: bool,
+    /// First message of the run; `None` if the facts do not contain it.
+    pub(super) first: Option<i64>,
+    /// Last message of the run; `None` while it is incomplete.
+    last: Option<i64>,
+    /// Feed of the run.
+    pub(super) source: Option<String>,
+    /// Runs that began later.
+    pub(super) later_runs: i64,
+}
+
+impl RunPosition {
+    /// Loads the position from the generation in the search path.
+    pub(super) async fn load(
+        client: &impl GenericClient,
+        generation: &Generation,
+        run: &str,
+    ) -> Result<Self, tokio_postgres::Error> {
+        let row = client.query_one(POSITION, &[&run, &generation.fact_set]).await?;
+        Ok(Self {
+            served: row.try_get("served")?,
+            checkpoint: row.try_get("checkpoint")?,
+            followed: row.try_get("followed")?,
+            first: row.try_get("first")?,
+            last: row.try_get("last")?,
+            source: row.try_get("source")?,
+            later_runs: row.try_get("later_runs")?,
+        })
+    }
+
+    /// `true` if the served tables contain all facts.
+    pub(super) fn is_current(&self) -> bool {
+        self.served == self.checkpoint
+    }
+
+    /// `true` if the run has its last message.
+    pub(super) fn is_complete(&self) -> bool {
+        self.last.is_some()
+    }
+}
+
+/// Waits until the served tables contain a run. An incomplete run suffices if `seconds` is 0.
+///
+/// # Errors
+/// The tables do not contain the run after `seconds`, or no projector follows the log.
+pub(super) async fn wait_until_served(
+    client: &Client,
+    generation: &Generation,
+    run: &str,
+    seconds: u64,
+) -> anyhow::Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    loop {
+        let position = RunPosition::load(client, generation, run).await?;
+        let begun = seconds == 0 && position.first.is_some();
+        if position.is_current() && (begun || position.is_complete()) {
+            return Ok(());
+        }
+        if !position.followed || Instant::now() >= deadline {
+            let served = position.served;
+            match position.first {
+                None => bail!(
+                    "cannot compare run {run}: the served tables, which end at message {served}, do not contain it\n\
+                     see ingest runs for its id, and projector status"
+                ),
+                Some(_) => bail!(
+                    "cannot compare run {run}: the served tables end at message {served}\n\
+                     see projector status; --wait SECONDS waits for a running projector"
+                ),
+            }
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}

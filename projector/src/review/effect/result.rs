@@ -1,0 +1,189 @@
+//! Effect of a load.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+use market::row::Quarantined;
+use serde::Serialize;
+
+use super::derived_side::DerivedSide;
+use super::position::RunPosition;
+use super::replacement::SourceReplacement;
+use crate::generation::Generation;
+use crate::review::diff::Differences;
+
+/// Largest number of named securities of a flag.
+const MAX_NAMED: usize = 10;
+
+/// Effect of a run, and of the runs after it, on the served figures.
+#[derive(Debug, Serialize)]
+pub struct RunEffect {
+    /// Id of the run.
+    pub run: String,
+    /// Feed of the run.
+    pub source: Option<String>,
+    /// `true` if the run has its last message.
+    pub complete: bool,
+    /// Number of runs that began later. The effect includes theirs.
+    pub later_runs: i64,
+    /// Served generation.
+    pub generation: i32,
+    /// First message of the run.
+    pub first_message: i64,
+    /// Last message that the served tables contain.
+    pub last_message: i64,
+    #[serde(flatten)]
+    found: FoundEffect,
+}
+
+/// Effect without the identity of the run.
+#[derive(Debug, Serialize)]
+pub(super) struct FoundEffect {
+    /// Market date before and after; null without any session.
+    pub(super) as_of: [Option<NaiveDate>; 2],
+    /// Number of securities that were derived on both sides.
+    pub(super) compared: u64,
+    /// Number of securities with a differing figure.
+    pub(super) changed: u64,
+    /// Sources whose figures another source replaces.
+    pub(super) replaced: Vec<SourceReplacement>,
+    /// Quarantined rows.
+    pub(super) held: HeldRows,
+    /// Flags that securities gained or lost.
+    pub(super) flags: Vec<FlagChange>,
+    /// Differing rows, before and after.
+    #[serde(flatten)]
+    pub(super) differences: Differences,
+}
+
+/// Change of the quarantined rows.
+#[derive(Debug, Default, Serialize)]
+pub struct HeldRows {
+    /// Number of newly quarantined rows.
+    pub added: u64,
+    /// Number of rows that are no longer quarantined.
+    pub released: u64,
+    /// First newly quarantined rows.
+    pub first: Vec<Quarantined>,
+}
+
+/// Securities that gained or lost a flag.
+#[derive(Debug, Default, Serialize)]
+pub struct FlagChange {
+    /// Code of the flag.
+    pub flag: String,
+    /// Number of securities with the flag only after the run.
+    pub added: u64,
+    /// Number of securities with the flag only before the run.
+    pub removed: u64,
+    /// First symbols that gained it.
+    pub first: Vec<String>,
+}
+
+impl RunEffect {
+    pub(super) fn new(
+        run: &str,
+        position: &RunPosition,
+        first: i64,
+        generation: &Generation,
+        found: FoundEffect,
+    ) -> Self {
+        Self {
+            run: run.to_owned(),
+            source: position.source.clone(),
+            complete: position.is_complete(),
+            later_runs: position.later_runs,
+            generation: generation.id,
+            first_message: first,
+            last_message: position.served,
+            found,
+        }
+    }
+
+    pub(super) fn found(&self) -> &FoundEffect {
+        &self.found
+    }
+
+    /// Copy with at most `limit` rows in each table and topic.
+    pub(super) fn truncated(mut self, limit: usize) -> Self {
+        self.found.differences = self.found.differences.truncated(limit);
+        self.found.held.first.truncate(limit);
+        self
+    }
+
+    /// Scope of the effect as a sentence.
+    pub(super) fn scope(&self) -> String {
+        let later = match self.later_runs {
+            0 => String::new(),
+            later => format!(" and {later} later runs"),
+        };
+        let FoundEffect { changed, compared, .. } = &self.found;
+        let scope = format!("run {}{later}: {changed} of {compared} touched securities changed", self.run);
+        match self.found.as_of {
+            [before, after] if before == after => scope,
+            [before, after] => {
+                let day = |date: Option<NaiveDate>| date.map_or("none".to_owned(), |date| date.to_string());
+                format!("{scope}; the market date moved from {} to {}", day(before), day(after))
+            }
+        }
+    }
+}
+
+impl HeldRows {
+    /// Adds a security.
+    pub(super) fn add(&mut self, sides: [Option<&DerivedSide>; 2], keep: usize) {
+        let [before, after] = sides.map(|side| side.map_or(&[][..], |side| &side.rows.quarantined));
+        for row in after.iter().filter(|row| !before.contains(row)) {
+            self.added += 1;
+            if self.first.len() < keep {
+                self.first.push(row.clone());
+            }
+        }
+        self.released += before.iter().filter(|row| !after.contains(row)).count() as u64;
+    }
+
+    /// The change as text; `None` without a change.
+    pub(super) fn sentence(&self) -> Option<String> {
+        let Self { added, released, .. } = self;
+        (added + released > 0).then(|| format!("quarantined rows: {added} more, {released} fewer"))
+    }
+}
+
+/// Flag changes by flag.
+#[derive(Debug, Default)]
+pub(super) struct FlagChanges(BTreeMap<String, FlagChange>);
+
+impl FlagChanges {
+    /// Adds a security.
+    pub(super) fn add(&mut self, symbol: &str, sides: [Option<&DerivedSide>; 2]) {
+        let [before, after] = sides.map(|side| {
+            let flags = side.map(|side| side.rows.metrics.flags.0.iter().map(|flag| topic(flag)));
+            flags.into_iter().flatten().collect::<BTreeSet<&str>>()
+        });
+        for flag in after.difference(&before) {
+            let change = self.change(flag);
+            change.added += 1;
+            if change.first.len() < MAX_NAMED {
+                change.first.push(symbol.to_owned());
+            }
+        }
+        before.difference(&after).for_each(|flag| self.change(flag).removed += 1);
+    }
+
+    fn change(&mut self, flag: &str) -> &mut FlagChange {
+        let named = || FlagChange { flag: flag.to_owned(), ..FlagChange::default() };
+        self.0.entry(flag.to_owned()).or_insert_with(named)
+    }
+
+    /// Flags with the most securities first.
+    pub(super) fn finish(self) -> Vec<FlagChange> {
+        let mut changes: Vec<FlagChange> = self.0.into_values().collect();
+        changes.sort_by_key(|change| std::cmp::Reverse(change.added + change.removed));
+        changes
+    }
+}
+
+/// Flag without the id of a withdrawn record.
+fn topic(flag: &str) -> &str {
+    flag.split(':').next().unwrap_or(flag)
+}

@@ -1,0 +1,56 @@
+//! Text output of the effect of a load.
+
+use telemetry::outln;
+
+use super::result::RunEffect;
+use crate::review::diff::print_topic;
+
+/// Prints an effect with up to `limit` securities per topic.
+pub fn print_effect(effect: &RunEffect, limit: usize) {
+    let found = effect.found();
+    outln!("effect on served figures of {}", effect.scope());
+    if !effect.complete {
+        outln!("the run is incomplete; ingest resume continues it");
+    }
+    if found.differences.identical {
+        outln!("no served figure changed");
+    }
+    for replacement in &found.replaced {
+        outln!("{}: {}; {}", replacement.sentence(), replacement.first.join(", "), replacement.reason);
+        outln!("        → to keep {}: {}", replacement.replaced, replacement.keep);
+    }
+    for topic in &found.differences.ranked {
+        print_topic(topic, limit);
+    }
+    if let Some(sentence) = found.held.sentence() {
+        outln!("\n{sentence}");
+        for row in found.held.first.iter().take(limit) {
+            outln!(
+                "        {:<10} {}: {} (source {}, line {})",
+                row.symbol,
+                row.reason,
+                row.message,
+                row.source,
+                row.line
+            );
+        }
+    }
+    if !found.flags.is_empty() {
+        outln!("\nflags of securities:");
+    }
+    for change in &found.flags {
+        outln!(
+            "    {:<28} {} more, {} fewer  {}",
+            change.flag,
+            change.added,
+            change.removed,
+            change.first.join(", ")
+        );
+    }
+    let differing = found.differences.tables.iter().filter(|table| table.differing > 0);
+    let differing: Vec<String> =
+        differing.map(|table| format!("{} {}", table.table, table.differing)).collect();
+    if !differing.is_empty() {
+        outln!("\ndiffering rows: {}", differing.join(", "));
+    }
+}

@@ -1,0 +1,90 @@
+//! HTML page with charts and sortable tables, without external resources.
+
+use std::fmt::{self, Write as _};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::atomic_file::AtomicFile;
+
+pub(crate) use super::html_plot::write_bars;
+
+const STYLE: &str = include_str!("../../assets/diff.css");
+const SORT: &str = include_str!("../../assets/diff.js");
+
+/// Created file of a page, without content.
+#[derive(Debug)]
+pub(crate) struct HtmlFile {
+    created: File,
+    file: AtomicFile,
+}
+
+impl HtmlFile {
+    /// Creates the file, so that an error is reported before the work.
+    pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
+        let file = AtomicFile::new(path)?;
+        Ok(Self { created: file.create()?, file })
+    }
+
+    /// Writes a page with a heading. `write_body` writes the content below it.
+    pub(crate) fn write(
+        self,
+        heading: &str,
+        write_body: impl FnOnce(&mut String) -> fmt::Result,
+    ) -> anyhow::Result<()> {
+        let Self { mut created, file } = self;
+        let (mut page, heading) = (String::new(), escape_html(heading));
+        writeln!(page, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")?;
+        writeln!(page, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
+        writeln!(page, "<title>{heading}</title>\n<style>{STYLE}</style></head><body>\n<h1>{heading}</h1>")?;
+        write_body(&mut page)?;
+        writeln!(page, "<script>{SORT}</script></body></html>")?;
+        created.write_all(page.as_bytes()).with_context(|| file.to_string())?;
+        file.finish()
+    }
+}
+
+/// Writes a list of sentences.
+pub(crate) fn write_list(page: &mut String, lines: &[String]) -> fmt::Result {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(page, "<ul>")?;
+    lines.iter().try_for_each(|line| writeln!(page, "<li>{}</li>", escape_html(line)))?;
+    writeln!(page, "</ul>")
+}
+
+/// Writes a sortable table.
+pub(crate) fn write_table(
+    page: &mut String,
+    heading: &str,
+    columns: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> fmt::Result {
+    write!(page, "<h2>{}</h2>\n<table><thead><tr>", escape_html(heading))?;
+    columns.iter().try_for_each(|column| write!(page, "<th><button>{column}</button></th>"))?;
+    writeln!(page, "</tr></thead><tbody>")?;
+    for cells in rows {
+        write!(page, "<tr>")?;
+        cells.iter().try_for_each(|cell| write!(page, "<td>{}</td>", escape_html(cell)))?;
+        writeln!(page, "</tr>")?;
+    }
+    writeln!(page, "</tbody></table>")
+}
+
+/// Replaces the characters that have a meaning in HTML.
+pub(crate) fn escape_html(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}

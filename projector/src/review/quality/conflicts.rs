@@ -1,0 +1,158 @@
+//! Conflicts of a source with another source, by field.
+//!
+//! Rows are compared by security and date, on the same share basis. A field counts if both sources have a
+//! value. The field `ex_date` counts dates within the common period, which conflict if only one source has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+use market::bars::{Bars, MISSING};
+use market::event::{Action, Kind, Security};
+use market::history::Observation;
+use market::metrics::source_preference::MANUAL;
+use market::row::{DividendStatus, SplitStatus, TableRow};
+use rust_decimal::Decimal;
+
+use super::result::{BySource, SourceQuality};
+use super::source_alone::AloneRows;
+use crate::review::diff::{BAR_FIELDS, CellValue, read_cells};
+
+const EX_DATE: &str = "ex_date";
+const DIVIDEND_FIELDS: [&str; 7] =
+    ["amount", "currency", "type", "frequency", "payment_date", "record_date", "declaration_date"];
+const SPLIT_FIELDS: [&str; 2] = ["ratio", "type"];
+const FUNDAMENTALS_FIELDS: [&str; 6] = [
+    "shares_outstanding",
+    "eps_ttm",
+    "book_value_per_share",
+    "revenue_ttm",
+    "net_income_ttm",
+    "free_cash_flow_ttm",
+];
+
+/// Counts the conflicts of a source's rows of one security with the rows of another source.
+pub(super) fn count_conflicts(
+    quality: &mut SourceQuality,
+    sides: [&AloneRows; 2],
+    as_of: NaiveDate,
+) -> anyhow::Result<()> {
+    compare_bars(quality, sides.map(|side| &side.bars));
+    let is_live = |status: DividendStatus| matches!(status, DividendStatus::Declared | DividendStatus::Paid);
+    let dividends = sides.map(|side| {
+        let live = side.dividends.iter().filter(|row| is_live(row.status) && row.ex_date <= as_of);
+        by_date(live.map(|row| (row.ex_date, row)))
+    });
+    compare_dated(quality, Kind::Dividend, &DIVIDEND_FIELDS, &dividends)?;
+    let splits = sides.map(|side| {
+        let live = side.splits.iter().filter(|row| row.status == SplitStatus::Effective);
+        by_date(live.map(|row| (row.ex_date, row)))
+    });
+    compare_dated(quality, Kind::Split, &SPLIT_FIELDS, &splits)?;
+    if let [Some(own), Some(other)] = sides.map(|side| side.fundamentals.as_ref())
+        && own.as_of == other.as_of
+    {
+        compare_fields(quality, Kind::Fundamentals, &FUNDAMENTALS_FIELDS, [own, other])?;
+    }
+    Ok(())
+}
+
+fn compare_bars(quality: &mut SourceQuality, bars: [&Bars; 2]) {
+    let [own, other] = bars;
+    for (index, day) in own.day.iter().enumerate() {
+        let Ok(found) = other.day.binary_search(day) else { continue };
+        let pair = [own.bar(index), other.bar(found)];
+        for (field, of, is_price) in BAR_FIELDS {
+            let values = pair.map(|bar| of(&bar));
+            if !values.contains(&MISSING) {
+                let value =
+                    |side: usize| Decimal::new(values[side], if is_price { bars[side].scale } else { 0 });
+                quality.compare(Kind::Price, field, value(0) != value(1));
+            }
+        }
+    }
+}
+
+/// Rows by date.
+type Dated<'a, T> = BTreeMap<NaiveDate, Vec<&'a T>>;
+
+fn by_date<'a, T>(rows: impl Iterator<Item = (NaiveDate, &'a T)>) -> Dated<'a, T> {
+    let mut dated = Dated::new();
+    rows.for_each(|(date, row)| dated.entry(date).or_default().push(row));
+    dated
+}
+
+/// Compares rows with the same date. Dates with several rows are compared by date only.
+fn compare_dated<T: TableRow>(
+    quality: &mut SourceQuality,
+    kind: Kind,
+    fields: &[&'static str],
+    sides: &[Dated<'_, T>; 2],
+) -> anyhow::Result<()> {
+    let bounds = |rows: &Dated<'_, T>| Some((*rows.first_key_value()?.0, *rows.last_key_value()?.0));
+    let [Some(own), Some(other)] = sides.each_ref().map(bounds) else { return Ok(()) };
+    let common = own.0.max(other.0)..=own.1.min(other.1);
+    let dates: BTreeSet<NaiveDate> = sides.iter().flat_map(|rows| rows.keys().copied()).collect();
+    for date in dates.into_iter().filter(|date| common.contains(date)) {
+        let rows = sides.each_ref().map(|rows| rows.get(&date));
+        quality.compare(kind, EX_DATE, rows.iter().any(Option::is_none));
+        if let [Some([own]), Some([other])] = rows.map(|rows| rows.map(Vec::as_slice)) {
+            compare_fields(quality, kind, fields, [*own, *other])?;
+        }
+    }
+    Ok(())
+}
+
+fn compare_fields<T: TableRow>(
+    quality: &mut SourceQuality,
+    kind: Kind,
+    fields: &[&'static str],
+    rows: [&T; 2],
+) -> anyhow::Result<()> {
+    let [own, other] = [read_cells(rows[0])?, read_cells(rows[1])?];
+    for field in fields {
+        let Some(place) = T::COLUMNS.iter().position(|column| column == field) else { continue };
+        let (own, other) = (&own[place], &other[place]);
+        if *own != CellValue::Null && *other != CellValue::Null {
+            quality.compare(kind, field, own != other);
+        }
+    }
+    Ok(())
+}
+
+/// Counts the conflicts of the newest security records of one symbol.
+pub(super) fn compare_securities(sources: &mut BySource, records: &[Observation<Security>]) {
+    let mut newest: BTreeMap<&str, BTreeMap<&str, &Observation<Security>>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.action == Action::Put && record.source != MANUAL) {
+        let of_symbol = newest.entry(record.record.symbol.as_str()).or_default();
+        let known = of_symbol.entry(record.source.as_str()).or_insert(record);
+        if known.version(0) < record.version(0) {
+            *known = record;
+        }
+    }
+    for of_symbol in newest.values() {
+        for (source, own) in of_symbol {
+            for (_, other) in of_symbol.iter().filter(|(other, _)| *other != source) {
+                let quality = sources.entry((*source).to_owned()).or_default();
+                let pairs = security_fields(&own.record).into_iter().zip(security_fields(&other.record));
+                for ((field, own), (_, other)) in pairs {
+                    if let (Some(own), Some(other)) = (own, other) {
+                        quality.compare(Kind::Security, field, own != other);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn security_fields(record: &Security) -> [(&'static str, Option<String>); 8] {
+    [
+        ("name", Some(record.name.clone())),
+        ("type", Some(record.r#type.to_string())),
+        ("status", Some(record.status.to_string())),
+        ("currency", Some(record.currency.clone())),
+        ("exchange", record.exchange.clone()),
+        ("sector", record.sector.clone()),
+        ("industry", record.industry.clone()),
+        ("country", record.country.clone()),
+    ]
+}

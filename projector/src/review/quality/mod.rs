@@ -1,0 +1,157 @@
+//! `projector audit --quality`: quality of each source's rows, judged as if it were the only source.
+//!
+//! Of a source's dividends only its own rows are read. Its prices, splits and company figures come from the
+//! source itself where it has some, otherwise from the other sources. The record source `manual` is not a feed
+//! and is left out.
+
+mod conflicts;
+mod coverage;
+mod html;
+mod result;
+mod source_alone;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Context;
+use chrono::NaiveDate;
+use market::history::History;
+use market::identity::Identity;
+use market::metrics::DerivationContext;
+use market::metrics::source_preference::MANUAL;
+use market::row::JsonColumn;
+use rayon::prelude::*;
+use store::db;
+use store::facts::load_securities;
+use store::history::load_histories;
+use tokio_postgres::{IsolationLevel, Transaction};
+
+use crate::generation::Generation;
+use crate::progress::ProgressReport;
+use crate::review::audit::{ACTIVE, AuditArgs, AuditContext, MARKET, count_agreements};
+use crate::review::html_page::HtmlFile;
+use crate::settings::{DatabaseArgs, LIVE_FACTS};
+use conflicts::{compare_securities, count_conflicts};
+use coverage::{SessionDays, add_coverage, add_security};
+use result::BySource;
+use source_alone::AloneRows;
+
+pub use result::{FieldConflicts, KindCoverage, QualityReport, SessionCoverage, SourceQuality};
+pub use text::print_quality;
+
+const IDENTITIES: &str = "select identity from identities order by symbol";
+const ACTIVE_SECURITIES: &str = include_str!("../../../queries/quality/active.sql");
+const REJECTS: &str = include_str!("../../../queries/quality/rejects.sql");
+/// Histories in memory at a time.
+const CHUNK_HISTORIES: usize = 100;
+
+/// Measures the quality of every source of the served generation's facts.
+pub async fn measure_quality(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<QualityReport> {
+    let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
+    let mut client = db::connect(&database.review_config(LIVE_FACTS)?).await?;
+    let transaction = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead)
+        .read_only(true)
+        .start()
+        .await?;
+    let generation = Generation::from_row(&transaction.query_one(ACTIVE, &[]).await?)?;
+    generation.set_local_search_path(&transaction).await?;
+    let row = transaction.query_one(MARKET, &[]).await?;
+    let as_of: Option<NaiveDate> = row.try_get("as_of")?;
+    let as_of = as_of.context("cannot report on the sources: nothing is derived yet; load prices first")?;
+    let JsonColumn(policy) = row.try_get("policy")?;
+    let market = AuditContext { as_of, policy, rules: generation.rules };
+    let mut active = BTreeMap::new();
+    for row in transaction.query(ACTIVE_SECURITIES, &[]).await? {
+        active.insert(row.try_get("symbol")?, row.try_get("exchange")?);
+    }
+    let mut sources = measure_securities(&transaction, &market, &active).await?;
+    for agreement in count_agreements(&transaction, &market).await? {
+        let quality = sources.entry(agreement.source.clone()).or_default();
+        quality.adjusted_closes = Some(agreement);
+    }
+    for row in transaction.query(REJECTS, &[]).await? {
+        let rejected = &mut sources.entry(row.try_get("source")?).or_default().rejected;
+        rejected.insert(row.try_get("reason")?, row.try_get::<_, i64>("rows")?.unsigned_abs());
+    }
+    sources.remove(MANUAL);
+    let report = QualityReport {
+        generation: generation.id,
+        sequence: row.try_get("sequence")?,
+        as_of,
+        active: active.len() as u64,
+        sources: sources.into_iter().map(|(source, quality)| SourceQuality { source, ..quality }).collect(),
+    };
+    if let Some(page) = page {
+        html::write_page(page, &report)?;
+    }
+    Ok(report)
+}
+
+async fn measure_securities(
+    transaction: &Transaction<'_>,
+    market: &AuditContext,
+    active: &BTreeMap<String, String>,
+) -> anyhow::Result<BySource> {
+    let context = DerivationContext {
+        as_of: market.as_of,
+        newest: market.as_of,
+        benchmark: None,
+        policy: &market.policy,
+        rules: &market.rules,
+    };
+    let mut sources = BySource::new();
+    let records = load_securities(transaction).await?;
+    records.iter().for_each(|record| add_security(&mut sources, record, active));
+    compare_securities(&mut sources, &records);
+    let mut identities: Vec<Identity> = Vec::new();
+    for row in transaction.query(IDENTITIES, &[]).await? {
+        let JsonColumn(identity) = row.try_get("identity")?;
+        identities.push(identity);
+    }
+    let mut days = SessionDays::new(market.as_of);
+    let mut progress = ProgressReport::new("judged", "securities", identities.len() as u64);
+    for chunk in identities.chunks(CHUNK_HISTORIES) {
+        let histories = load_histories(transaction, &chunk.iter().collect::<Vec<_>>()).await?;
+        let judged: Vec<Vec<(String, SourceQuality)>> = tokio::task::block_in_place(|| {
+            histories.par_iter().map(|history| judge_sources(history, &context)).collect::<Result<_, _>>()
+        })?;
+        for (history, judged) in histories.iter().zip(judged) {
+            let exchange = active.get(history.symbol.as_str());
+            add_coverage(&mut sources, history, exchange.is_some(), market.as_of);
+            if let Some(exchange) = exchange {
+                days.add(history, exchange);
+            }
+            judged.iter().for_each(|(source, own)| sources.entry(source.clone()).or_default().add(own));
+        }
+        progress.add(chunk.len() as u64);
+    }
+    progress.finish();
+    days.count(&mut sources);
+    Ok(sources)
+}
+
+/// Readings, quarantined rows and conflicts of each source of a security.
+fn judge_sources(
+    history: &History,
+    context: &DerivationContext<'_>,
+) -> anyhow::Result<Vec<(String, SourceQuality)>> {
+    let names: BTreeSet<&str> =
+        source_alone::sources_of(history).filter(|source| *source != MANUAL).collect();
+    let mut judged: Vec<(String, SourceQuality)> = Vec::new();
+    let mut rows: Vec<AloneRows> = Vec::new();
+    for name in names {
+        let (quality, own) = source_alone::judge(history, name, context);
+        judged.push((name.to_owned(), quality));
+        rows.push(own);
+    }
+    for (position, (_, quality)) in judged.iter_mut().enumerate() {
+        for (other, other_rows) in rows.iter().enumerate() {
+            if other != position {
+                count_conflicts(quality, [&rows[position], other_rows], context.as_of)?;
+            }
+        }
+    }
+    Ok(judged)
+}

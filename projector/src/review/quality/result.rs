@@ -1,0 +1,110 @@
+//! Quality of the sources.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use market::event::Kind;
+use market::metrics::ReadingCounts;
+use serde::Serialize;
+
+use crate::review::audit::SourceAgreement;
+
+/// Qualities by source.
+pub(super) type BySource = BTreeMap<String, SourceQuality>;
+
+/// Quality of all sources.
+#[derive(Debug, Serialize)]
+pub struct QualityReport {
+    /// Number of the served generation.
+    pub generation: i32,
+    /// Last log sequence that the tables contain.
+    pub sequence: i64,
+    /// Market date of the tables.
+    pub as_of: NaiveDate,
+    /// Number of active securities.
+    pub active: u64,
+    /// Sources in alphabetical order.
+    pub sources: Vec<SourceQuality>,
+}
+
+/// Quality of one source.
+#[derive(Debug, Default, Serialize)]
+pub struct SourceQuality {
+    /// Name of the feed.
+    pub source: String,
+    /// Coverage and freshness by kind.
+    pub kinds: BTreeMap<Kind, KindCoverage>,
+    /// Sessions of the last 12 months.
+    pub sessions: SessionCoverage,
+    /// Agreement of its adjusted closes with the price factors; null without adjusted closes.
+    pub adjusted_closes: Option<SourceAgreement>,
+    /// Dividend rows by reading.
+    pub readings: ReadingCounts,
+    /// Quarantined rows by kind and reason.
+    pub quarantined: BTreeMap<String, u64>,
+    /// Rejected rows by reason.
+    pub rejected: BTreeMap<String, u64>,
+    /// Conflicts with each other source, by kind and field.
+    pub conflicts: BTreeMap<Kind, BTreeMap<&'static str, FieldConflicts>>,
+}
+
+/// Coverage and freshness of one kind.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct KindCoverage {
+    /// Number of securities with rows.
+    pub securities: u64,
+    /// Number of active securities with rows.
+    pub active: u64,
+    /// Number of rows, corrections included; for prices, number of sessions.
+    pub rows: u64,
+    /// First date of the rows.
+    pub first: Option<NaiveDate>,
+    /// Last date of the rows.
+    pub last: Option<NaiveDate>,
+    /// Trading days between the last date and the market date; null if the last date is later.
+    pub sessions_behind: Option<i32>,
+    /// Newest observation time.
+    pub observed_at: Option<DateTime<Utc>>,
+}
+
+/// Sessions with a price of the source, of the sessions on which most securities of the exchange traded.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct SessionCoverage {
+    /// Sessions between the first and the last price of each active security.
+    pub expected: u64,
+    /// Those with a price.
+    pub present: u64,
+}
+
+/// Comparison of one field with other sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct FieldConflicts {
+    /// Number of comparisons. Both sources have a value.
+    pub compared: u64,
+    /// Number of comparisons with different values.
+    pub differing: u64,
+}
+
+impl SourceQuality {
+    /// Counts a comparison of a field.
+    pub(super) fn compare(&mut self, kind: Kind, field: &'static str, differs: bool) {
+        let found = self.conflicts.entry(kind).or_default().entry(field).or_default();
+        found.compared += 1;
+        found.differing += u64::from(differs);
+    }
+
+    /// Adds readings, quarantined rows and conflicts of one security.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.readings.add(&other.readings);
+        for (reason, rows) in &other.quarantined {
+            *self.quarantined.entry(reason.clone()).or_default() += rows;
+        }
+        for (kind, fields) in &other.conflicts {
+            for (field, more) in fields {
+                let found = self.conflicts.entry(*kind).or_default().entry(*field).or_default();
+                found.compared += more.compared;
+                found.differing += more.differing;
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Derivation of a security from one source alone.
+
+use market::bars::Bars;
+use market::event::{EventRecord, Kind};
+use market::history::{History, Observation};
+use market::metrics::{Derivation, DerivationContext};
+use market::row::{DividendRow, FundamentalsRow, SplitRow};
+
+use super::result::SourceQuality;
+
+/// Derived rows of a source, for comparisons with other sources. Kinds without own rows are empty.
+#[derive(Debug, Default)]
+pub(super) struct AloneRows {
+    pub(super) bars: Bars,
+    pub(super) dividends: Vec<DividendRow>,
+    pub(super) splits: Vec<SplitRow>,
+    pub(super) fundamentals: Option<FundamentalsRow>,
+}
+
+/// Sources with prices, dividends, splits or company figures of a security. Names may repeat.
+pub(super) fn sources_of(history: &History) -> impl Iterator<Item = &str> {
+    let prices = history.prices.iter().map(|prices| prices.source.as_str());
+    let dividends = history.dividends.iter().map(|row| row.source.as_str());
+    let splits = history.splits.iter().map(|row| row.source.as_str());
+    prices.chain(dividends).chain(splits).chain(history.fundamentals.iter().map(|row| row.source.as_str()))
+}
+
+/// Judges the rows of a source.
+pub(super) fn judge(
+    history: &History,
+    source: &str,
+    context: &DerivationContext<'_>,
+) -> (SourceQuality, AloneRows) {
+    let alone = isolate(history, source);
+    let derivation = Derivation::new(&alone, context);
+    let mut quality = SourceQuality { readings: derivation.reading_counts(), ..SourceQuality::default() };
+    let rows = derivation.rows();
+    for row in rows.quarantined.iter().filter(|row| row.source == source) {
+        *quality.quarantined.entry(format!("{} {}", row.kind, row.reason)).or_default() += 1;
+    }
+    let has_prices = history.prices.iter().any(|prices| prices.source == source);
+    let has = |kind: Kind| match kind {
+        Kind::Split => has_rows(&history.splits, source),
+        _ => has_rows(&history.fundamentals, source),
+    };
+    let own = AloneRows {
+        bars: if has_prices { rows.bars } else { Bars::default() },
+        dividends: rows.dividends,
+        splits: if has(Kind::Split) { rows.splits } else { Vec::new() },
+        fundamentals: rows.fundamentals.filter(|_| has(Kind::Fundamentals)),
+    };
+    (quality, own)
+}
+
+fn has_rows<T>(rows: &[Observation<T>], source: &str) -> bool {
+    rows.iter().any(|row| row.source == source)
+}
+
+/// History of the source's own rows. Prices, splits and company figures are those of all sources if it has none.
+fn isolate(history: &History, source: &str) -> History {
+    fn own<T: EventRecord + Clone>(rows: &[Observation<T>], source: &str) -> Vec<Observation<T>> {
+        rows.iter().filter(|row| row.source == source).cloned().collect()
+    }
+    fn own_or_all<T: EventRecord + Clone>(rows: &[Observation<T>], source: &str) -> Vec<Observation<T>> {
+        if has_rows(rows, source) { own(rows, source) } else { rows.to_vec() }
+    }
+    let mut prices = history.prices.clone();
+    if prices.iter().any(|prices| prices.source == source) {
+        prices.retain(|prices| prices.source == source);
+    }
+    History {
+        symbol: history.symbol.clone(),
+        former_symbols: history.former_symbols.clone(),
+        security: history.security.clone(),
+        dividends: own(&history.dividends, source),
+        splits: own_or_all(&history.splits, source),
+        fundamentals: own_or_all(&history.fundamentals, source),
+        etf: Vec::new(),
+        holdings: Vec::new(),
+        decisions: history.decisions.clone(),
+        evidence: own(&history.evidence, source),
+        dividend_feeds: history.dividend_feeds.clone(),
+        prices,
+    }
+}
