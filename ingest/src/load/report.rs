@@ -406,11 +406,22 @@ impl LoadSummary {
         }
         let Self { run, frames, frames_in_log, .. } = self;
         let resumed = if self.resumed { ", resumed" } else { "" };
-        writeln!(
-            text,
-            "run {}{resumed}: {} frames, {} more were in the log already",
-            self.run, self.frames, self.frames_in_log
-        )?;
+        match (self.dry_run, frames_in_log) {
+            (true, _) => writeln!(text, "run {run}: {frames} frames would be published"),
+            (false, 0) => writeln!(text, "run {run}{resumed}: {frames} frames published"),
+            (false, _) if in_log => {
+                writeln!(
+                    text,
+                    "run {run}{resumed}: nothing published, all {frames_in_log} frames were in the log"
+                )
+            }
+            (false, _) => {
+                writeln!(
+                    text,
+                    "run {run}{resumed}: {frames} frames published, {frames_in_log} were in the log"
+                )
+            }
+        }?;
         text.write_str(&self.effect.as_ref().map(LoadEffect::text).unwrap_or_default())
     }
 

@@ -26,6 +26,7 @@ use crate::monitoring::metrics::ProjectorMetrics;
 use crate::monitoring::poller::poll_gauges;
 use crate::policy::PolicyChange;
 use crate::quarantine::run_quarantine;
+use crate::report::lists;
 use crate::review::audit::{AuditArgs, audit_served};
 use crate::review::explain::{ExplainRequest, explain_security};
 use crate::review::{diff, effect, quality};

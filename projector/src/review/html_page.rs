@@ -56,7 +56,7 @@ pub(crate) fn write_list(page: &mut String, lines: &[String]) -> fmt::Result {
     writeln!(page, "</ul>")
 }
 
-/// Writes a sortable table.
+/// Writes a sortable table. On a phone, each cell shows the name of its column, and empty cells are left out.
 pub(crate) fn write_table(
     page: &mut String,
     heading: &str,
@@ -68,7 +68,9 @@ pub(crate) fn write_table(
     writeln!(page, "</tr></thead><tbody>")?;
     for cells in rows {
         write!(page, "<tr>")?;
-        cells.iter().try_for_each(|cell| write!(page, "<td>{}</td>", escape_html(cell)))?;
+        for (column, cell) in columns.iter().zip(&cells) {
+            write!(page, "<td data-column=\"{column}\">{}</td>", escape_html(cell))?;
+        }
         writeln!(page, "</tr>")?;
     }
     writeln!(page, "</tbody></table>")

@@ -65,8 +65,26 @@ impl<'a> Services<'a> {
         plan.begun(self.folder)?;
         let mut command = self.command(Program::Ingest);
         command.arg("load").args(&paths).args(["--source", source, "--effect-wait", "0"]);
-        self.progress.step("loading the feeds into the log", command, &self.folder.log("load")).await?;
+        let log = self.folder.log("load");
+        let what = "loading the feeds into the log";
+        let refusals = self.progress.step_with_findings(what, command, &log, SOME_REFUSED).await?;
+        if let Some(summary) = refusals {
+            self.say_refusals(&summary, source, &log);
+        }
         plan.done(self.folder)
+    }
+
+    /// Says which files and rows of the feeds are not loaded, and how to load them.
+    fn say_refusals(&self, summary: &str, source: &str, log: &Path) {
+        self.progress.say(format_args!("some of the feeds are not loaded:"));
+        for line in summary.lines().filter(|line| REFUSALS.iter().any(|start| line.starts_with(start))) {
+            self.progress.say(format_args!("  {line}"));
+        }
+        self.progress.say(format_args!(
+            "the rest is loaded; correct the files, then run `ingest load FILE --source {source}` with the variables of `{} env` ({} has the whole report)",
+            super::report::program_name(),
+            log.display()
+        ));
     }
 
     /// Prints the effect of the user's own feeds on the served figures, if this start loaded them.

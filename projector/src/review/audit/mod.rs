@@ -19,6 +19,7 @@ use tokio_postgres::{Client, Row, Transaction};
 use crate::generation::Generation;
 
 pub use agreement::SourceAgreement;
+use event_log::sequence::Sequence;
 pub(crate) use agreement::count_agreements;
 pub use args::AuditArgs;
 pub(crate) use finding::AuditContext;

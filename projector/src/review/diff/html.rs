@@ -7,13 +7,19 @@ use super::cell::CellValue;
 use super::difference::{ColumnDifference, RowDifference};
 use super::ranking::{DiffTopic, TopicSummary};
 use super::result::GenerationDiff;
-use super::text::{shorten_value, topic_title};
+use super::text::{shorten_values, topic_title};
 use crate::review::html_page::{HtmlFile, escape_html, write_bars, write_list, write_table};
+
+const TABLE_COLUMNS: [&str; 5] = ["table", "rows before", "rows after", "differing", "in columns"];
+const TOPIC_COLUMNS: [&str; 6] = ["symbol", "figure", "before", "after", "size", "why"];
+const ROW_COLUMNS: [&str; 7] = ["symbol", "key", "change", "column", "before", "after", "why"];
 
 /// Writes the page of a comparison.
 pub(super) fn write_page(file: HtmlFile, diff: &GenerationDiff) -> anyhow::Result<()> {
     let heading = format!("Generation {} against {}", diff.a.generation, diff.b.generation);
     file.write(&heading, |page| {
+        let (before, after) = (diff.a.generation, diff.b.generation);
+        writeln!(page, "<p>Before is generation {before}, after is generation {after}.</p>")?;
         if diff.differences.identical {
             writeln!(page, "<p>Nothing differs.</p>")?;
         } else {
@@ -64,7 +70,7 @@ fn write_tables(page: &mut String, tables: &[TableDiff]) -> fmt::Result {
         let counts = [table.rows_a, table.rows_b, table.differing].map(|count| count.to_string());
         [std::slice::from_ref(&table.table), &counts[..], &[columns.join(", ")]].concat()
     });
-    write_table(page, "Tables", &["table", "rows", "rows after", "differing", "in columns"], rows)
+    write_table(page, "Tables", &TABLE_COLUMNS, rows)
 }
 
 fn write_topic(page: &mut String, ranked: &TopicSummary) -> fmt::Result {
@@ -72,10 +78,10 @@ fn write_topic(page: &mut String, ranked: &TopicSummary) -> fmt::Result {
     let rows = ranked.first.iter().map(|finding| {
         let size =
             if ranked.topic == DiffTopic::Securities { String::new() } else { finding.size.to_string() };
-        let (a, b) = (shorten_value(&finding.a), shorten_value(&finding.b));
+        let [a, b] = shorten_values(&finding.a, &finding.b);
         vec![finding.symbol.clone(), finding.figure.clone(), a, b, size, finding.why.join("\n")]
     });
-    write_table(page, &heading, &["symbol", "figure", "before", "after", "size", "why"], rows)?;
+    write_table(page, &heading, &TOPIC_COLUMNS, rows)?;
     write_hidden_count(page, ranked.count, ranked.first.len())
 }
 
@@ -86,20 +92,14 @@ fn write_rows(page: &mut String, table: &TableDiff) -> fmt::Result {
             |changed: &&ColumnDifference| changed.a != CellValue::Null || changed.b != CellValue::Null;
         row.columns.iter().filter(has_value).map(|changed| value_cells(row, changed))
     });
-    write_table(page, &heading, &["symbol", "key", "change", "column", "before", "after", "why"], rows)?;
+    write_table(page, &heading, &ROW_COLUMNS, rows)?;
     write_hidden_count(page, table.differing, table.rows.len())
 }
 
 fn value_cells(row: &RowDifference, changed: &ColumnDifference) -> Vec<String> {
-    vec![
-        row.owner(),
-        row.rest_of_key(),
-        row.change.to_string(),
-        changed.column.clone(),
-        shorten_value(&changed.a),
-        shorten_value(&changed.b),
-        row.why.join("\n"),
-    ]
+    let [a, b] = shorten_values(&changed.a, &changed.b);
+    let (key, why) = (row.rest_of_key(), row.why.join("\n"));
+    vec![row.owner(), key, row.change.to_string(), changed.column.clone(), a, b, why]
 }
 
 fn write_hidden_count(page: &mut String, count: u64, shown: usize) -> fmt::Result {

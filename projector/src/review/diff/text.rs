@@ -19,10 +19,18 @@ const MAX_LIST_ELEMENTS: usize = 5;
 pub(super) fn print_diff(diff: &GenerationDiff, limit: usize) {
     outln!("generation {} (before) against {} (after)", diff.a.generation, diff.b.generation);
     diff.reasons.iter().for_each(|reason| outln!("  differs in {reason}"));
-    outln!("table         rows        rows        differing");
+    let columns = [
+        Column::Text("table"),
+        Column::Number("before"),
+        Column::Number("after"),
+        Column::Number("differing"),
+    ];
+    let mut tables = Table::new(["table", "tables"], &columns, usize::MAX);
     for table in &diff.differences.tables {
-        outln!("{:<13} {:<11} {:<11} {}", table.table, table.rows_a, table.rows_b, table.differing);
+        let counts = [table.rows_a, table.rows_b, table.differing].map(|count| count.to_string());
+        tables.add_row([table.table.clone()].into_iter().chain(counts));
     }
+    tables.print("no table was compared");
     diff.differences.ranked.iter().for_each(|ranked| print_topic(ranked, limit));
     diff.differences.tables.iter().for_each(|table| print_rows(table, limit));
     if diff.differences.identical {
@@ -47,6 +55,7 @@ pub(crate) fn topic_title(topic: DiffTopic) -> &'static str {
     }
 }
 
+/// Prints a topic with up to `limit` findings.
 pub(crate) fn print_topic(ranked: &TopicSummary, limit: usize) {
     outln!("\n{:>6}  {}", ranked.count, topic_title(ranked.topic));
     for finding in ranked.first.iter().take(limit) {
@@ -86,9 +95,36 @@ fn print_hidden_count(count: u64, shown: usize, place: &str) {
     }
 }
 
-/// Shortens long values, which are JSON. `--json` and `--csv` show the full values.
-pub(crate) fn shorten_value(cell: &CellValue) -> String {
-    let text = cell.to_string();
+/// Both values of a difference, shortened. Of two lists, only the differing elements are shown. `--json` and `--csv` have
+/// the values in full.
+pub(crate) fn shorten_values(a: &CellValue, b: &CellValue) -> [String; 2] {
+    match (list_elements(a), list_elements(b)) {
+        (Some(of_a), Some(of_b)) => [shorten_list(&of_a, &of_b), shorten_list(&of_b, &of_a)],
+        _ => [a, b].map(|cell| shorten_text(cell.to_string())),
+    }
+}
+
+/// Elements of a JSON list, as text that can wrap after each member.
+fn list_elements(cell: &CellValue) -> Option<Vec<String>> {
+    let CellValue::Json(text) = cell else { return None };
+    let elements: Vec<Box<RawValue>> = serde_json::from_str(text).ok()?;
+    Some(elements.iter().map(|element| element.get().replace(",\"", ", \"")).collect())
+}
+
+/// Elements that the other list lacks.
+fn shorten_list(own: &[String], other: &[String]) -> String {
+    let differing: Vec<String> =
+        own.iter().filter(|element| !other.contains(element)).cloned().map(shorten_text).collect();
+    match differing.len() {
+        0 => "nothing else".to_owned(),
+        count if count > MAX_LIST_ELEMENTS => {
+            format!("{} and {} more", differing[..MAX_LIST_ELEMENTS].join("; "), count - MAX_LIST_ELEMENTS)
+        }
+        _ => differing.join("; "),
+    }
+}
+
+fn shorten_text(text: String) -> String {
     match text.char_indices().nth(MAX_VALUE_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
