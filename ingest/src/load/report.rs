@@ -14,6 +14,7 @@ use telemetry::{out, outln};
 use crate::batch::coverage::{DateSpan, EarlierCoverage, SymbolSummary};
 use crate::batch::load_stats::LoadStats;
 use crate::batch::retractions::UnmatchedRetractions;
+use crate::batch::row_review::RowReview;
 use crate::load::effect::LoadEffect;
 
 /// Prints a command's result: one JSON object for scripts, otherwise text.

@@ -19,9 +19,9 @@ use tokio_postgres::{Client, Row, Transaction};
 use crate::generation::Generation;
 
 pub use agreement::SourceAgreement;
-use event_log::sequence::Sequence;
 pub(crate) use agreement::count_agreements;
 pub use args::AuditArgs;
+use event_log::sequence::Sequence;
 pub(crate) use finding::AuditContext;
 pub use finding::{AuditFinding, FindingExample};
 use store::ids::GenerationId;

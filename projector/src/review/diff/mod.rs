@@ -69,7 +69,7 @@ const FUNDS_PER_STEP: usize = 4;
 /// Number of price years that are compared at the same time.
 const YEARS_PER_STEP: usize = 2000;
 /// Maximum number of rows per table and topic in the HTML report.
-const HTML_ROWS: usize = 500;
+pub(crate) const HTML_ROWS: usize = 500;
 
 /// Compares two generations and records the review. A shutdown also cancels the queries in Postgres.
 pub async fn compare_generations(

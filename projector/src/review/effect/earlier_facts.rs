@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use chrono::{Datelike, NaiveDate};
+use codec::bars::PackedBars;
 use event_log::frame::Body;
 use event_log::stream::StreamSettings;
 use market::bars::Bars;
@@ -216,7 +217,7 @@ impl EarlierFacts {
                     if bars.is_empty() {
                         continue;
                     }
-                    PackedColumns::All(Box::new(bars.pack()?))
+                    PackedColumns::All(Box::new(PackedBars::pack(&bars)?))
                 }
             };
             // Only digests of served years are compared, and none is given here.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::Datelike;
+use codec::records::{RawObservation, RecordSet};
 use event_log::frame::Body;
 use market::event::{Action, EventRecord, Kind};
-use market::records::{RawObservation, RecordSet};
 use store::facts::unpack_records;
 use store::records::id_digest;
 use tokio_postgres::Transaction;

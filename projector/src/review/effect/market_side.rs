@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use chrono::{Datelike, NaiveDate};
-use market::bars::unpack_days;
+use codec::bars::unpack_days;
+use codec::records;
 use market::day::date_of;
 use market::event::Kind;
+use market::history::newest_session;
 use market::history::{DividendFeeds, SourcePolicy};
 use market::identity::SecurityDirectory;
 use market::metrics;
 use market::metrics::{DerivationContext, MonthlyReturns, Rules};
-use market::records::{self, newest_session};
 use market::symbol::Symbol;
 use store::facts::{load_dividend_feeds, load_known_symbols};
 use store::history::{build_history, fetch_facts, symbols_of_identities};

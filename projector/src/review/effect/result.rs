@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::NaiveDate;
 use market::row::Quarantined;
 use serde::Serialize;
+use store::ids::GenerationId;
 
 use super::derived_side::DerivedSide;
 use super::position::RunPosition;
@@ -27,7 +28,7 @@ pub struct RunEffect {
     /// Number of runs that began later. The effect includes theirs.
     pub later_runs: i64,
     /// Served generation.
-    pub generation: i32,
+    pub generation: GenerationId,
     /// First message of the run.
     pub first_message: i64,
     /// Last message that the served tables contain.

@@ -6,6 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use market::event::Kind;
 use market::metrics::ReadingCounts;
 use serde::Serialize;
+use store::ids::GenerationId;
 
 use crate::review::audit::SourceAgreement;
 
@@ -16,7 +17,7 @@ pub(super) type BySource = BTreeMap<String, SourceQuality>;
 #[derive(Debug, Serialize)]
 pub struct QualityReport {
     /// Number of the served generation.
-    pub generation: i32,
+    pub generation: GenerationId,
     /// Last log sequence that the tables contain.
     pub sequence: i64,
     /// Market date of the tables.
