@@ -10,7 +10,7 @@ use crate::dashboard::market::flag_words::describe_flag;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{plain, show_date};
-use crate::dashboard::view::layout::{Section, format_grouped};
+use crate::dashboard::view::layout::{Section, format_count, format_grouped};
 use crate::read::QueryError;
 use crate::read::lookup::run_query;
 use crate::read::projection::ServedGeneration;
@@ -129,7 +129,7 @@ fn flag_list(rows: &[Row]) -> Result<Markup, Error> {
         @if rows.is_empty() { p { "None." } }
         dl.words {
             @for row in rows {
-                div { dt { code { (row.try_get::<_, &str>("flag")?) } " · " (count(row, "securities")?) " securities, such as " (link(row)?) } dd { (describe_flag(row.try_get("flag")?)) } }
+                div { dt { code { (row.try_get::<_, &str>("flag")?) } " · " (format_count(row.try_get("securities")?, "security", "securities")) ", such as " (link(row)?) } dd { (describe_flag(row.try_get("flag")?)) } }
             }
         }
     })

@@ -21,9 +21,9 @@ const FIGURES: [(&str, &str, bool); 8] = [
     ("median_yield", "Median yield", true),
     ("weighted_yield", "Weighted yield", true),
     ("median_payout_ratio", "Median payout", true),
-    ("median_growth_5y", "Median growth, 5 years", true),
+    ("median_growth_5y", "Growth, 5 y", true),
     ("median_pe", "Median P/E", false),
-    ("ex_dates_next_30d", "Ex-dates in 30 days", false),
+    ("ex_dates_next_30d", "Next ex-dates", false),
 ];
 
 pub(crate) async fn show_sectors(reader: MarketReader) -> Response {

@@ -10,7 +10,7 @@ use crate::dashboard::market::values::{Unit, show, text};
 pub(crate) const COLUMNS: [(&str, &str, bool); 6] = [
     ("dividend_yield", "Yield", true),
     ("payout_ratio", "Payout", true),
-    ("growth_5y", "Growth, 5 years", true),
+    ("growth_5y", "Growth, 5 y", true),
     ("increase_streak_years", "Years of raises", false),
     ("pe_ratio", "P/E", false),
     ("market_cap", "Market value", false),
