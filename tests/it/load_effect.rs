@@ -122,7 +122,7 @@ async fn a_load_ends_with_the_figures_that_a_new_source_replaces() -> Result<()>
 }
 
 #[tokio::test]
-async fn held_rows_statuses_and_flags_are_in_the_effect_and_on_its_page() -> Result<()> {
+async fn quarantined_rows_statuses_and_flags_are_in_the_effect_and_on_its_page() -> Result<()> {
     let app = TestApp::start().await?;
     let late = [("2023-04-17", "0.5"), ("2023-07-17", "0.5"), ("2023-10-16", "0.5"), ("2024-01-15", "0.5")];
     let lapsed: Vec<Value> = late.map(|(day, amount)| dividend("LATE", day, amount)).to_vec();
@@ -141,10 +141,10 @@ async fn held_rows_statuses_and_flags_are_in_the_effect_and_on_its_page() -> Res
     let (html, lines) = (page.display().to_string(), csv.display().to_string());
     let arguments = ["audit", "--since", run_of(&summary)?, "--json", "--html", &html, "--csv", &lines];
     let effect = app.projector(&arguments).await?.success()?.json()?;
-    let held = &effect["held"];
-    assert_eq!((&held["added"], &held["released"]), (&json!(1), &json!(0)), "{effect}");
+    let quarantined = &effect["quarantined"];
+    assert_eq!((&quarantined["added"], &quarantined["released"]), (&json!(1), &json!(0)), "{effect}");
     assert_eq!(
-        (&held["first"][0]["symbol"], &held["first"][0]["reason"]),
+        (&quarantined["first"][0]["symbol"], &quarantined["first"][0]["reason"]),
         (&json!("HELD"), &json!("amount_outlier"))
     );
     let status = &topic(&effect, "statuses")?["first"][0];

@@ -15,7 +15,7 @@ use super::derived_side::{COMPARED, ComparedRows, DerivedSide, bars_of, compare_
 use super::earlier_facts::EarlierFacts;
 use super::market_side::MarketSide;
 use super::replacement::Replacements;
-use super::result::{FlagChanges, FoundEffect, HeldRows};
+use super::result::{FlagChanges, FoundEffect, QuarantineChange};
 use crate::generation::Generation;
 use crate::progress::ProgressReport;
 use crate::review::diff::{DiffAccumulator, DifferenceSink, TableDiff, compare_bars};
@@ -70,7 +70,7 @@ impl SideComparison<'_> {
             compared: found.compared,
             changed: found.changed,
             replaced: found.replacements.finish(self.policy),
-            held: found.held,
+            quarantined: found.quarantined,
             flags: found.flags.finish(),
             differences: found.differences.finish()?,
         })
@@ -151,7 +151,7 @@ struct EffectAccumulator {
     changed: u64,
     differences: DiffAccumulator,
     replacements: Replacements,
-    held: HeldRows,
+    quarantined: QuarantineChange,
     flags: FlagChanges,
 }
 
@@ -161,8 +161,8 @@ impl EffectAccumulator {
         for table in COMPARED {
             differences.begin_table(TableDiff { table: table.to_owned(), ..TableDiff::default() });
         }
-        let (replacements, held, flags) = Default::default();
-        Self { keep, compared: 0, changed: 0, differences, replacements, held, flags }
+        let (replacements, quarantined, flags) = Default::default();
+        Self { keep, compared: 0, changed: 0, differences, replacements, quarantined, flags }
     }
 
     fn add(&mut self, pair: &DerivedPair<'_>) -> anyhow::Result<()> {
@@ -189,7 +189,7 @@ impl EffectAccumulator {
         }
         let sources = sides.map(|side| side.map_or(&nothing, |side| &side.sources));
         self.replacements.add(symbol, sources);
-        self.held.add(sides, self.keep);
+        self.quarantined.add(sides, self.keep);
         self.flags.add(symbol, sides);
         self.changed += u64::from(differs);
         Ok(())

@@ -13,7 +13,7 @@ pub(super) fn write_page(file: HtmlFile, effect: &RunEffect) -> anyhow::Result<(
         if found.differences.identical {
             lines.push("No served figure changed".to_owned());
         }
-        lines.extend(found.held.sentence());
+        lines.extend(found.quarantined.sentence());
         write_list(page, &lines)?;
         if !found.replaced.is_empty() {
             let columns = ["kind", "source", "replaces", "symbols", "rows", "reason", "to keep it", "first"];
@@ -26,8 +26,8 @@ pub(super) fn write_page(file: HtmlFile, effect: &RunEffect) -> anyhow::Result<(
             });
             write_table(page, "Figures of one source replaced by another", &columns, rows)?;
         }
-        if !found.held.first.is_empty() {
-            let rows = found.held.first.iter().map(|row| {
+        if !found.quarantined.first.is_empty() {
+            let rows = found.quarantined.first.iter().map(|row| {
                 let date = row.date.map(|date| date.to_string()).unwrap_or_default();
                 let texts = [&row.symbol, &row.kind, &date, &row.reason, &row.message, &row.source];
                 [&texts.map(Clone::clone)[..], &[row.line.to_string()]].concat()

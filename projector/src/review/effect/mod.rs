@@ -34,7 +34,7 @@ use market_side::MarketSide;
 use position::{RunPosition, wait_until_served};
 
 pub use replacement::SourceReplacement;
-pub use result::{FlagChange, HeldRows, RunEffect};
+pub use result::{FlagChange, QuarantineChange, RunEffect};
 pub use text::print_effect;
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");

@@ -49,7 +49,7 @@ pub(super) struct FoundEffect {
     /// Sources whose figures another source replaces.
     pub(super) replaced: Vec<SourceReplacement>,
     /// Quarantined rows.
-    pub(super) held: HeldRows,
+    pub(super) quarantined: QuarantineChange,
     /// Flags that securities gained or lost.
     pub(super) flags: Vec<FlagChange>,
     /// Differing rows, before and after.
@@ -59,7 +59,7 @@ pub(super) struct FoundEffect {
 
 /// Change of the quarantined rows.
 #[derive(Debug, Default, Serialize)]
-pub struct HeldRows {
+pub struct QuarantineChange {
     /// Number of newly quarantined rows.
     pub added: u64,
     /// Number of rows that are no longer quarantined.
@@ -108,7 +108,7 @@ impl RunEffect {
     /// Copy with at most `limit` rows in each table and topic.
     pub(super) fn truncated(mut self, limit: usize) -> Self {
         self.found.differences = self.found.differences.truncated(limit);
-        self.found.held.first.truncate(limit);
+        self.found.quarantined.first.truncate(limit);
         self
     }
 
@@ -130,7 +130,7 @@ impl RunEffect {
     }
 }
 
-impl HeldRows {
+impl QuarantineChange {
     /// Adds a security.
     pub(super) fn add(&mut self, sides: [Option<&DerivedSide>; 2], keep: usize) {
         let [before, after] = sides.map(|side| side.map_or(&[][..], |side| &side.rows.quarantined));

@@ -22,9 +22,9 @@ pub fn print_effect(effect: &RunEffect, limit: usize) {
     for topic in &found.differences.ranked {
         print_topic(topic, limit);
     }
-    if let Some(sentence) = found.held.sentence() {
+    if let Some(sentence) = found.quarantined.sentence() {
         outln!("\n{sentence}");
-        for row in found.held.first.iter().take(limit) {
+        for row in found.quarantined.first.iter().take(limit) {
             outln!(
                 "        {:<10} {}: {} (source {}, line {})",
                 row.symbol,
