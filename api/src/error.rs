@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
+use telemetry::LogLimit;
 
 use crate::admission::AdmissionError;
 use crate::auth::redact_secrets;
@@ -44,6 +45,8 @@ pub(crate) enum ApiError {
     Parameters(Vec<ParameterError>),
     #[error("the cursor is damaged or belongs to another request")]
     InvalidCursor,
+    #[error("no data of the requested version exists")]
+    VersionNotServed,
     #[error("the service cannot respond now: {0}")]
     Unavailable(String),
     #[error(transparent)]
@@ -62,6 +65,7 @@ impl ApiError {
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Refused { status, .. } => *status,
             Self::Parameters(_) | Self::InvalidCursor => StatusCode::BAD_REQUEST,
+            Self::VersionNotServed => StatusCode::PRECONDITION_FAILED,
             Self::Unavailable(_) | Self::ClientDisconnected(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -78,6 +82,7 @@ impl ApiError {
             Self::Refused { status, .. } => refused_code(*status),
             Self::Parameters(_) => "INVALID_PARAMETER",
             Self::InvalidCursor => "INVALID_CURSOR",
+            Self::VersionNotServed => "VERSION_NOT_SERVED",
             Self::Unavailable(_) | Self::ClientDisconnected(_) => "SERVICE_UNAVAILABLE",
             Self::Internal(_) => "INTERNAL",
         })
@@ -96,6 +101,9 @@ impl ApiError {
             Self::Refused { message, .. } => redact_secrets(message).into_owned(),
             Self::Parameters(errors) => parameters_message(errors),
             Self::InvalidCursor => "The cursor is damaged or belongs to another request".to_owned(),
+            Self::VersionNotServed => {
+                "The service has no data of the requested version; repeat the request without it".to_owned()
+            }
             Self::Unavailable(_) | Self::ClientDisconnected(_) => {
                 "The service cannot answer now; retry shortly".to_owned()
             }
@@ -202,9 +210,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match &self {
             Self::Internal(cause) => tracing::error!(request_id = current_request_id().as_str(), "{cause:#}"),
-            Self::Unavailable(cause) => {
-                tracing::warn!(request_id = current_request_id().as_str(), %cause, "a response is unavailable")
-            }
+            Self::Unavailable(cause) => log_unavailable(cause),
             _ => {}
         }
         let mut response = (self.status(), Json(self.body())).into_response();
@@ -223,6 +229,18 @@ impl IntoResponse for ApiError {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+/// Logs a 503. An outage refuses every request, so most of them are logged at the level debug.
+fn log_unavailable(cause: &str) {
+    static LIMIT: LogLimit = LogLimit::new();
+    let id = current_request_id();
+    match LIMIT.admit() {
+        Some(suppressed) => {
+            tracing::warn!(request_id = id.as_str(), cause, suppressed, "a response is unavailable")
+        }
+        None => tracing::debug!(request_id = id.as_str(), cause, "a response is unavailable"),
     }
 }
 
@@ -245,6 +263,7 @@ impl From<QueryError> for ApiError {
     fn from(error: QueryError) -> Self {
         match error {
             QueryError::UnknownSymbol(_) => Self::NotFound(error.to_string()),
+            QueryError::VersionNotServed => Self::VersionNotServed,
             _ if error.is_transient() => Self::Unavailable(error.to_string()),
             _ => Self::Internal(error.into()),
         }

@@ -29,6 +29,7 @@ pub(crate) struct ApiMetrics {
     connections: IntGaugeVec,
     pool_waiting: IntGaugeVec,
     pool_in_use: IntGaugeVec,
+    replicas: IntGaugeVec,
 }
 
 /// Metrics of admission decisions, by outcome.
@@ -76,6 +77,8 @@ pub(crate) struct GaugeValues {
     pub(crate) connections: ConnectionCounts,
     pub(crate) reads: PoolUse,
     pub(crate) costly: PoolUse,
+    /// Replicas that are read, and replicas that are left out.
+    pub(crate) replicas: [usize; 2],
 }
 
 impl ApiMetrics {
@@ -120,6 +123,12 @@ impl ApiMetrics {
                 &["pool"],
                 registry
             )?,
+            replicas: register_int_gauge_vec_with_registry!(
+                "dds_read_replicas",
+                "Postgres replicas by use: read, or left out because they are unreachable or too old.",
+                &["state"],
+                registry
+            )?,
             registry,
         })
     }
@@ -147,6 +156,9 @@ impl ApiMetrics {
         let ConnectionCounts { idle, head, working } = gauges.connections;
         for (state, connections) in [("idle", idle), ("head", head), ("working", working)] {
             self.connections.with_label_values(&[state]).set(connections);
+        }
+        for (state, count) in ["read", "left_out"].into_iter().zip(gauges.replicas) {
+            self.replicas.with_label_values(&[state]).set(gauge(count));
         }
         for (pool, level) in [("reads", gauges.reads), ("costly", gauges.costly)] {
             self.pool_waiting.with_label_values(&[pool]).set(gauge(level.waiting));

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
-use harness::{Program, Servers, TestApp, eventually};
+use anyhow::{Context, Result, anyhow, ensure};
+use futures::future::try_join_all;
+use harness::{Api, Program, Reply, Servers, TestApp, eventually};
+use reqwest::Method;
 use serde_json::Value;
 
+const QUOTE: &str = "/v1/stocks/REPL/quote";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn load(app: &TestApp, name: &str, close: &str, day: &str) -> Result<()> {
@@ -51,4 +54,87 @@ async fn a_replica_serves_reads_and_its_lag_shows_in_health() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// Answers of one instance that reads from a replica. Each instance keeps the newest data that it returned.
+async fn reading(app: &TestApp, reads: &str, extra: (&str, &str)) -> Result<Api> {
+    app.api_serve_with(&[("DATABASE_READ_URLS", reads), extra]).await
+}
+
+#[tokio::test]
+async fn reads_from_replicas_never_go_back_for_a_client() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    app.feed("prices-1.csv", "symbol,date,close\nREPL,2024-06-27,10\nSECOND,2024-06-27,1\n").load().await?;
+    app.feed("dividends.csv", "symbol,ex_date,amount\nREPL,2024-06-20,0.1\n").load().await?;
+    app.catch_up().await?;
+    let key = app.key("professional").await?;
+    let replica = servers.postgres.replica().await?;
+    let reads = replica.url(app.database()).replace("postgres@", "dds_api@");
+    let standing = replica.connect(app.database()).await?;
+    eventually(PATIENCE, async || {
+        standing.query_one("select 1 from read_g1.quotes where symbol = 'REPL'", &[]).await?;
+        Ok(())
+    })
+    .await?;
+    standing.execute("select pg_wal_replay_pause()", &[]).await?;
+    let plain = ("MAX_REPLICA_AGE", "1000s");
+    let [by_parameter, by_header, by_tag, by_cursor, by_sync] =
+        try_join_all((0..5).map(|_| reading(&app, &reads, plain)))
+            .await?
+            .try_into()
+            .map_err(|_| anyhow!("five"))?;
+    load(&app, "prices-2.csv", "11", "2024-06-28").await?;
+    app.catch_up().await?;
+
+    // What a client has seen on the primary.
+    let primary = app.api_serve().await?;
+    let ask = async |api: &Api, path: &str, header: Option<(&'static str, String)>| {
+        let headers: Vec<(&str, String)> = [("x-api-key", key.clone())].into_iter().chain(header).collect();
+        api.send(Method::GET, path, &headers).await
+    };
+    let seen = ask(&primary, QUOTE, None).await?;
+    assert_eq!(seen.json()?["data"]["price"], 11);
+    let version = seen.json()?["meta"]["data_version"].as_str().context("a version")?.to_owned();
+    let list = ask(&primary, "/v1/stocks?limit=1", None).await?.json()?;
+    let cursor = list["meta"]["next_cursor"].as_str().context("a cursor")?.to_owned();
+    let history = ask(&primary, "/v1/dividends/history?symbols=REPL", None).await?.json()?;
+    let sync_from = history["meta"]["sync_from"].as_str().context("a sync_from")?.to_owned();
+
+    // Without it, the replica's older data is returned.
+    for api in [&by_parameter, &by_header, &by_tag, &by_cursor, &by_sync] {
+        assert_eq!(ask(api, QUOTE, None).await?.json()?["data"]["price"], 10);
+    }
+    let newest = |reply: Reply| {
+        ensure!(reply.status == 200, "{}", reply.text());
+        ensure!(reply.json()?["meta"]["data_version"] == version.as_str(), "{}", reply.text());
+        anyhow::Ok(())
+    };
+    newest(ask(&by_parameter, &format!("{QUOTE}?min_version={version}"), None).await?)?;
+    newest(ask(&by_header, QUOTE, Some(("if-min-version", version.clone()))).await?)?;
+    newest(ask(&by_cursor, &format!("/v1/stocks?limit=1&cursor={cursor}"), None).await?)?;
+    newest(ask(&by_sync, &format!("/v1/dividends/history?updated_since={sync_from}"), None).await?)?;
+    let etag = seen.header("etag").context("an entity tag")?.to_owned();
+    let unchanged = ask(&by_tag, QUOTE, Some(("if-none-match", etag))).await?;
+    assert_eq!(unchanged.status, 304, "{}", unchanged.text());
+    // From then on, an instance returns nothing older to anybody.
+    for api in [&by_parameter, &by_header, &by_tag, &by_cursor, &by_sync] {
+        assert_eq!(ask(api, QUOTE, None).await?.json()?["data"]["price"], 11);
+    }
+    // A replica that lacks newer data for too long is left out.
+    let impatient = reading(&app, &reads, ("MAX_REPLICA_AGE", "1s")).await?;
+    eventually(PATIENCE, async || newest(ask(&impatient, QUOTE, None).await?)).await?;
+
+    for (path, status, code) in [
+        ("min_version=g1.999999", 412, "VERSION_NOT_SERVED"),
+        ("min_version=g1.1.999999", 412, "VERSION_NOT_SERVED"),
+        ("min_version=g7.1", 200, ""),
+        ("min_version=newest", 400, "INVALID_PARAMETER"),
+    ] {
+        let reply = ask(&by_tag, &format!("{QUOTE}?{path}"), None).await?;
+        assert_eq!(reply.status.as_u16(), status, "{path}: {}", reply.text());
+        assert_eq!(reply.json()?["code"].as_str().unwrap_or_default(), code, "{path}");
+    }
+    standing.execute("select pg_wal_replay_resume()", &[]).await?;
+    Ok(())
 }

@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use chrono::NaiveDate;
 use futures::FutureExt;
 use store::tls::MakeRustlsConnect;
+use telemetry::LogLimit;
 use telemetry::spans::SPAN_TARGET;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -78,7 +79,7 @@ impl AdmissionQueue {
             config.get_options().unwrap_or_default(),
             response_timeout.as_millis()
         );
-        config.options(options.trim()).connect_timeout(response_timeout.max(Duration::from_secs(1)));
+        config.options(options.trim());
         let connection = || StoreConnection::new(&config, tls, response_timeout, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
         // One queue: several queues would be smaller and contend for the same rows.
@@ -236,11 +237,19 @@ async fn decide_batch(
         }
         Err(error) => {
             connection.close_after_failure();
-            tracing::warn!(%error, "cannot decide a batch of calls");
+            log_undecided(&error);
             for waiting in queue.drain(..) {
                 let _ = waiting.decision.send(Err(error.clone()));
             }
         }
+    }
+}
+
+/// Logs a failed batch. During an outage every batch fails.
+fn log_undecided(error: &AdmissionError) {
+    static LIMIT: LogLimit = LogLimit::new();
+    if let Some(suppressed) = LIMIT.admit() {
+        tracing::warn!(%error, suppressed, "cannot decide a batch of calls");
     }
 }
 

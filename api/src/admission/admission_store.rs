@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, NaiveDate, Utc};
 use foldhash::fast::RandomState;
 use futures::future;
+use store::connect;
 use store::tls::MakeRustlsConnect;
+use tokio::time::timeout;
 use tokio_postgres::{Client, Config, Error, Row, Statement};
 
 use crate::admission::account_cache::AccountCache;
@@ -28,8 +30,10 @@ const REFUND: &str = include_str!("../../queries/access/refund.sql");
 const COUNT: &str = include_str!("../../queries/access/count.sql");
 const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
 
-/// Statement without cost on the table that every decision uses.
-const CHECK: &str = "select from accounts.limiter limit 0";
+/// Statement of no cost on the table of every decision. A read-only server, such as a demoted primary, refuses it.
+const CHECK: &str = "select from accounts.limiter limit 0 for update";
+/// Timeout of the preparation of a new connection.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Open connection with prepared statements.
 pub(crate) struct AdmissionStore {
@@ -47,9 +51,13 @@ impl AdmissionStore {
         config: Config,
         tls: MakeRustlsConnect,
         tasks: BackgroundTasks,
-    ) -> Result<Self, Error> {
-        let (client, connection) = config.connect(tls).await?;
-        tasks.spawn(connection);
+    ) -> Result<Self, AdmissionError> {
+        let (client, driver) = connect::open(&config, &tls).await?;
+        tasks.spawn(driver);
+        timeout(PREPARE_TIMEOUT, Self::prepare(client)).await.map_err(|_| AdmissionError::Silent)?
+    }
+
+    async fn prepare(client: Client) -> Result<Self, AdmissionError> {
         let (read, take) = (client.prepare(READ).await?, client.prepare(TAKE).await?);
         let (charge, refund) = (client.prepare(CHARGE).await?, client.prepare(REFUND).await?);
         let sent = Instant::now();

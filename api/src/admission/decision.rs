@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::Utc;
+use store::db::{DbError, error_chain};
 
 use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::credential::PresentedKey;
@@ -85,9 +86,18 @@ pub(crate) enum AdmissionError {
     Store(Arc<str>),
 }
 
+impl From<DbError> for AdmissionError {
+    fn from(error: DbError) -> Self {
+        match error {
+            DbError::Unanswered { .. } => Self::Silent,
+            error => Self::Store(error_chain(&error).into()),
+        }
+    }
+}
+
 impl From<tokio_postgres::Error> for AdmissionError {
     fn from(error: tokio_postgres::Error) -> Self {
-        let chain = store::db::error_chain(&error).into();
+        let chain = error_chain(&error).into();
         if error.is_closed() { Self::ConnectionLost(chain) } else { Self::Store(chain) }
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use store::tls::MakeRustlsConnect;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::{Config, Error};
+use tokio_postgres::Config;
 
 use crate::admission::admission_store::AdmissionStore;
 use crate::admission::decision::AdmissionError;
@@ -20,6 +21,11 @@ use crate::concurrency::background_tasks::BackgroundTasks;
 const CHECK: Duration = Duration::from_millis(300);
 /// Timeout of a check. It exceeds the response timeout, because a busy host may delay a reply.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(1_200);
+/// Consecutive failures after which the database counts as unreachable.
+const FAILURES: u32 = 2;
+/// Pauses between attempts to connect.
+const LEAST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(300);
 
 /// True while the database is reachable, as of the latest connection attempt, check or decision.
 #[derive(Debug, Clone, Default)]
@@ -46,9 +52,13 @@ pub(crate) struct StoreConnection {
     reachability: Reachability,
     checked_at: Instant,
     store: Option<AdmissionStore>,
-    /// Connection attempt in progress. It continues after the timeout of one caller, so that a slow server is reached
-    /// at last.
-    connecting: Option<JoinHandle<Result<AdmissionStore, Error>>>,
+    /// Connection attempt in progress. It outlives the timeout of one caller, so a slow server is reached eventually.
+    connecting: Option<JoinHandle<Result<AdmissionStore, AdmissionError>>>,
+    /// Time before which no attempt starts, after a failed one.
+    next_attempt: Instant,
+    pauses: ExponentialBackoff,
+    /// Failed decisions since the last reply.
+    failures: u32,
 }
 
 impl StoreConnection {
@@ -69,6 +79,9 @@ impl StoreConnection {
             checked_at: Instant::now(),
             store: None,
             connecting: None,
+            next_attempt: Instant::now(),
+            pauses: reconnect_pauses(),
+            failures: 0,
         }
     }
 
@@ -85,6 +98,7 @@ impl StoreConnection {
     pub(crate) fn record_round_trip(&mut self, round_trip: Duration) {
         self.round_trips.record(round_trip);
         self.checked_at = Instant::now();
+        self.failures = 0;
         self.reachability.set(true);
     }
 
@@ -109,10 +123,11 @@ impl StoreConnection {
         }
     }
 
-    /// Drops the connection, because a statement may still run on it. If there was no connection, the database is
-    /// recorded as unreachable.
+    /// Drops the connection, because a statement may still run on it. The database is unreachable if there was none, or
+    /// after repeated failures.
     pub(crate) fn close_after_failure(&mut self) {
-        if self.is_open() { self.close() } else { self.close_unreachable() }
+        self.failures += 1;
+        if self.is_open() && self.failures < FAILURES { self.close() } else { self.close_unreachable() }
     }
 
     fn close_unreachable(&mut self) {
@@ -134,7 +149,11 @@ impl StoreConnection {
                 let store = self.connect().await?;
                 self.round_trips.restart(store.round_trip);
                 self.checked_at = Instant::now();
-                self.reachability.set(true);
+                self.pauses = reconnect_pauses();
+                // After repeated failures, only a decision shows that the database decides.
+                if self.failures < FAILURES {
+                    self.reachability.set(true);
+                }
                 store
             }
         };
@@ -153,15 +172,27 @@ impl StoreConnection {
                 return Ok(store);
             }
         }
+        tokio::time::sleep_until(self.next_attempt.into()).await;
+        // A caller may give up while the attempt continues. The pause then counts from its start.
+        self.next_attempt = Instant::now() + self.pauses.next().unwrap_or(LONGEST_PAUSE);
         let attempt = AdmissionStore::open(self.config.clone(), self.tls.clone(), self.tasks.clone());
         let connecting = self.connecting.insert(self.tasks.spawn(attempt));
         let connected = connecting.await;
         self.connecting = None;
-        Ok(connected.map_err(|_| AdmissionError::Ended)??)
+        connected.map_err(|_| AdmissionError::Ended)?
     }
 
     /// Drops the connection, because a statement may still run on it.
     pub(crate) fn close(&mut self) {
         self.store = None;
     }
+}
+
+fn reconnect_pauses() -> ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(LEAST_PAUSE)
+        .with_max_delay(LONGEST_PAUSE)
+        .with_jitter()
+        .without_max_times()
+        .build()
 }

@@ -14,6 +14,7 @@ use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::{DateTime, NaiveDate, Utc};
 use store::tls::MakeRustlsConnect;
+use telemetry::LogLimit;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -177,7 +178,10 @@ impl UsageWriter {
             if let Err(error) = written.unwrap_or(Err(AdmissionError::Silent)) {
                 self.sums.append(&mut chunk);
                 self.connection.close();
-                tracing::warn!(%error, "cannot write the usage statistics");
+                static LIMIT: LogLimit = LogLimit::new();
+                if let Some(suppressed) = LIMIT.admit() {
+                    tracing::warn!(%error, suppressed, "cannot write the usage statistics");
+                }
                 return;
             }
         }

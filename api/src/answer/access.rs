@@ -21,9 +21,9 @@ use crate::auth::tier::{Tier, TierTable, years_before};
 use crate::error::ApiError;
 use crate::parameters::facets::FacetIndex;
 use crate::parameters::served_rules::ServedRules;
-use crate::parameters::{ParameterErrors, ParameterReader, Parameters, ResponseFormat};
+use crate::parameters::{MinVersion, ParameterErrors, ParameterReader, Parameters, ResponseFormat};
 use crate::read::QueryError;
-use crate::read::projection::ServedGeneration;
+use crate::read::ServedGeneration;
 
 /// Mark of a request that the service sends to itself for its pages, with the tier of the reader. It is not charged, and
 /// every endpoint accepts it. A request of a client cannot have this mark.
@@ -80,9 +80,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
                 named.collect()
             }
         };
-        let generation = app.projection.pin();
-        let served_rules =
-            generation.as_ref().map_or_else(|_| Arc::default(), |generation| generation.served_rules());
+        let served_rules = app.projection.served_rules();
         let mut read = parse_parameters::<P>(&path, parts, app, today, &served_rules, None);
         if read.needs_facet_index {
             // Boxed, because few requests need it, and a future reserves space for everything it awaits.
@@ -90,6 +88,16 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             read = parse_parameters::<P>(&path, parts, app, today, &served_rules, Some(&facet_index));
         }
         let admitted = admit(parts, app, &read.requirements::<G>(today)).await?;
+        std::mem::replace(&mut read.mistakes, Ok(()))?;
+        let generation = app.projection.pin_version(&read.min_version).await;
+        if let Ok(generation) = &generation
+            && generation.served_rules() != served_rules
+        {
+            // The version that the client has seen is of another generation.
+            let facet_index = Box::pin(app.facet_index()).await;
+            let rules = generation.served_rules();
+            read = parse_parameters::<P>(&path, parts, app, today, &rules, Some(&facet_index));
+        }
         read.mistakes?;
         Ok(Self {
             app: app.clone(),
@@ -121,6 +129,7 @@ struct ParsedParameters<P> {
     is_costly: bool,
     /// True if filters contain names that were accepted without a check.
     needs_facet_index: bool,
+    min_version: MinVersion,
     mistakes: Result<(), ParameterErrors>,
 }
 
@@ -176,6 +185,7 @@ fn parse_parameters<P: Parameters>(
         format: reader.format(),
         is_costly: P::IS_COSTLY || reader.requests_many_rows(),
         needs_facet_index: reader.needs_facet_index(),
+        min_version: reader.min_version(),
         mistakes: if P::ROUTED { reader.finish() } else { Ok(()) },
     }
 }

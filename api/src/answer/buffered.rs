@@ -14,7 +14,7 @@ pub(super) async fn respond(
     rendering: BoxFuture<'static, Result<RenderedBody, ApiError>>,
 ) -> Response {
     let fill = async {
-        let rendered = rendering.await?;
+        let rendered = generation.unless_silent(rendering).await?;
         generation.observe(rendered.version);
         Ok::<_, ApiError>(handle.to_cached(rendered.body, &rendered.version, rendered.next_cursor.as_deref()))
     };

@@ -10,7 +10,7 @@ use crate::app::state::App;
 use crate::auth::tier::{Tier, years_before};
 use crate::error::ApiError;
 use crate::parameters::{Output, Page, Sortable};
-use crate::read::projection::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, ServedGeneration};
 use crate::render::envelope::{ListMeta, Meta, Warning};
 use crate::render::rows::{self, ToJsonObject};
 
@@ -71,7 +71,8 @@ impl<P> HandlerContext<P> {
         rows: impl IntoIterator<Item = &'a T>,
         finish: impl FnOnce(&mut ListMeta),
     ) -> Result<RenderedBody, ApiError> {
-        let (rows, next_cursor) = page.select_rows(rows, &self.app.signer);
+        let (rows, next_cursor) =
+            page.select_rows(rows, &self.app.signer.of_response(version.to_exact_text()));
         let mut meta = ListMeta::new(&version, rows.len(), page.limit, next_cursor.clone());
         finish(&mut meta);
         Ok(RenderedBody { body: rows::render_list(output, &rows, &meta)?, version, next_cursor })

@@ -14,7 +14,7 @@ use crate::app::state::App;
 use crate::auth::ids::AccountId;
 use crate::error::ApiError;
 use crate::parameters::{Parameters, ResponseFormat};
-use crate::read::projection::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, ServedGeneration};
 use crate::render::cache::{CacheKey, CachedResponse};
 
 /// Request that needs a body, because its `If-None-Match` does not match.
@@ -59,6 +59,7 @@ pub(super) fn prepare<G: RequiredTier, P: Parameters>(
     if if_none_match.is_some() {
         let etag = key.etag(&version);
         if response::matches_etag(if_none_match.as_ref(), &etag, false) {
+            generation.observe(version);
             return Err(response::not_modified(&etag));
         }
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::read::projection::DataVersion;
+use crate::read::DataVersion;
 use crate::render::body_channel::{BodySender, Disconnected, MAX_UNCOMPRESSED};
 
 /// Response that has not started. It is written after the data version is known.

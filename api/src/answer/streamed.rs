@@ -17,7 +17,7 @@ use crate::concurrency::cpu_pool::lower_thread_priority;
 use crate::concurrency::fair_queue::{AccountSlot, Permit, RenderPermit};
 use crate::connection::request_id::current_request_id;
 use crate::error::ApiError;
-use crate::read::projection::ServedGeneration;
+use crate::read::ServedGeneration;
 use crate::render::body_channel::{BodyReceiver, body_channel};
 
 type WriteOutcome = Result<FinishedBody, ApiError>;
@@ -44,7 +44,9 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     let limit = app.settings.request_timeout();
     let writing = async move || {
         let late = |_| ApiError::Unavailable("the request took too long".to_owned());
-        tokio::time::timeout(limit, write(bulk, outlet)).await.map_err(late)?
+        let generation = Arc::clone(&bulk);
+        let writing = generation.unless_silent(write(bulk, outlet));
+        tokio::time::timeout(limit, writing).await.map_err(late)?
     };
     let mut finished = on_own_thread(writing, render, slot).map_err(|error| {
         ApiError::Unavailable(format!("cannot start a thread for an expensive response: {error}"))

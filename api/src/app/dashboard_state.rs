@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime};
+use deadpool_postgres::{Object, Pool, PoolError, RecyclingMethod};
 use store::tls;
 use tokio_postgres::Config;
 
 use crate::account::password::PasswordHashing;
 use crate::app::dashboard_settings::DashboardSettings;
 use crate::app::login_throttle::LoginThrottle;
+use crate::read::pool::build_pool;
 
 /// Timeout for a connection and for one statement.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -36,15 +37,11 @@ impl DashboardState {
             DATABASE_TIMEOUT.as_millis()
         );
         config.options(options.trim());
-        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let tls = tls::tls_connector(&config)?;
-        let pool = Pool::builder(Manager::from_config(config, tls, recycling))
-            .max_size(usize::try_from(settings.dashboard_connections)?)
-            .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(DATABASE_TIMEOUT))
-            .create_timeout(Some(DATABASE_TIMEOUT))
-            .recycle_timeout(Some(DATABASE_TIMEOUT))
-            .build()
+        let (tls, connections) =
+            (tls::tls_connector(&config)?, usize::try_from(settings.dashboard_connections)?);
+        // Each connection is checked before its use: its server may have stopped replying.
+        let recycling = RecyclingMethod::Verified;
+        let pool = build_pool(config, tls, connections, DATABASE_TIMEOUT, recycling, "")
             .context("cannot create the connection pool of the dashboard")?;
         let hashing = PasswordHashing::new(usize::try_from(settings.passwords_at_once)?);
         Ok(Self {

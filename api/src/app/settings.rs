@@ -45,10 +45,14 @@ pub struct ServeSettings {
     /// Postgres URL of the API's role. Default: DATABASE_URL with the user dds_api
     #[arg(long, env = "API_DATABASE_URL", hide_env_values = true)]
     pub api_database_url: Option<String>,
-    /// Postgres replicas for reads, comma-separated. Keys and limits stay on the primary. Default: the primary
-    #[arg(long, env = "DATABASE_READ_URLS", hide_env_values = true, value_delimiter = ',')]
-    pub database_read_urls: Vec<String>,
-    /// NATS server of the log, only for the lag in /v1/health. Reads do not need it
+    /// URLs of Postgres replicas for reads, comma-separated. A URL may name several hosts. Keys and limits stay on the
+    /// primary, which also serves what no replica has yet. Default: the primary
+    #[arg(long, env = "DATABASE_READ_URLS", hide_env_values = true)]
+    pub database_read_urls: Option<String>,
+    /// Time for which a replica may lack newer data before it is left out, as 500ms or 30s
+    #[arg(long, env = "MAX_REPLICA_AGE", default_value = "30s", value_parser = parse_duration)]
+    pub max_replica_age: Duration,
+    /// NATS server of the log, for the lag in /v1/health. Reads do not need it
     #[arg(long, env = "NATS_URL", hide_env_values = true)]
     pub nats_url: Option<String>,
     /// JetStream stream of the log
@@ -115,7 +119,11 @@ pub struct ServeSettings {
     /// Timeout of a request in milliseconds, excluding its wait in the fair queue. After it the response is 503
     #[arg(long, env = "API_REQUEST_TIMEOUT_MS", default_value_t = 10_000)]
     pub request_timeout_ms: u64,
-    /// Timeout for open requests after a stop signal, in milliseconds
+    /// Time between a stop signal and the end of the listener, as 500ms or 5s. /readyz reports 503, requests are served,
+    /// and kept connections are closed after their next response. Choose more than two checks of the load balancer take
+    #[arg(long, env = "API_DRAIN_DELAY", default_value = "0s", value_parser = parse_duration)]
+    pub drain_delay: Duration,
+    /// Timeout for open requests after the drain delay, in milliseconds
     #[arg(long, env = "API_DRAIN_TIMEOUT_MS", default_value_t = 10_000)]
     pub drain_timeout_ms: u64,
     /// Maximum number of client connections. A low limit of open files reduces it
@@ -139,6 +147,15 @@ pub struct ServeSettings {
     /// Settings of the dashboard, which is part of the same server.
     #[command(flatten)]
     pub dashboard: DashboardSettings,
+}
+
+/// Parses a duration in seconds or milliseconds: `5s`, `500ms`.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let (number, unit): (&str, fn(u64) -> Duration) = match text.strip_suffix("ms") {
+        Some(number) => (number, Duration::from_millis),
+        None => (text.strip_suffix('s').unwrap_or(text), Duration::from_secs),
+    };
+    number.parse().map(unit).map_err(|_| "not a duration like 5s or 500ms".to_owned())
 }
 
 impl ServeSettings {

@@ -1,6 +1,7 @@
 //! Application state shared by all requests.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{NaiveDate, Utc};
 
@@ -33,6 +34,8 @@ pub struct SharedState {
     /// `None` if the dashboard is disabled.
     pub(crate) dashboard: Option<Arc<DashboardState>>,
     pub(crate) metrics: ApiMetrics,
+    /// True after the stop signal.
+    pub(crate) draining: AtomicBool,
 }
 
 /// Handle to the shared state.
@@ -47,7 +50,24 @@ impl std::ops::Deref for App {
 }
 
 impl App {
-    /// Names for the filters. Empty if no generation can be read; the handler then reports the error.
+    /// Reason why a load balancer should send no requests; `None` if this instance serves.
+    pub(crate) fn find_unreadiness(&self) -> Option<&'static str> {
+        if self.is_draining() {
+            return Some("draining: the instance stops");
+        }
+        if !self.admission.is_database_reachable() {
+            return Some("admission: the database of the keys does not decide");
+        }
+        let serves = self.projection.is_database_reachable() && self.projection.pin().is_ok();
+        (!serves).then_some("reads: no generation is served")
+    }
+
+    /// True after the stop signal.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Names for the filters. Empty while no generation is readable; the handler then reports the error.
     pub(crate) async fn facet_index(&self) -> Arc<FacetIndex> {
         let Ok(generation) = self.projection.pin() else { return Arc::default() };
         self.memory_tables.facet_index(&generation).await.unwrap_or_default()

@@ -7,8 +7,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use store::db::{DatabaseSettings, error_chain};
-use telemetry::command_line::UnusedOptions;
+use store::db::{self, DatabaseSettings};
 
 use crate::app::settings::ServeSettings;
 use crate::command::{self, AccountCommand, AuditArguments, KeyCommand, UsageArguments};
@@ -77,7 +76,20 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Runs a command. The commands of the owner end when Postgres does not answer, because a statement waits forever for a
+/// frozen server.
 async fn run(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
+    let uses_owner = !matches!(arguments.command, ApiCommand::Serve(_) | ApiCommand::Health(_));
+    match db::owner_config(&arguments.database) {
+        Ok(config) if uses_owner => tokio::select! {
+            ended = Box::pin(execute(arguments)) => ended,
+            error = db::watch_server(&config) => Err(error.into()),
+        },
+        _ => execute(arguments).await,
+    }
+}
+
+async fn execute(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         ApiCommand::Serve(settings) => {
             serve(*settings, &arguments.database, telemetry::Shutdown::listen()?).await?

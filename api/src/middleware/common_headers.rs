@@ -24,6 +24,10 @@ pub(super) fn add_common_headers(
     target.insert(REQUEST_ID_HEADER, id.to_header_value());
     target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     target.insert(header::VARY, HeaderValue::from_static(vary));
+    if app.is_draining() {
+        // The client opens its next connection to another instance.
+        target.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     match limits {
         Some(ReportedLimits::Account(charge)) => limit_headers::write_account_limits(target, charge),
         Some(ReportedLimits::FailedCredentials(left)) => {

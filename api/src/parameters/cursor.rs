@@ -39,7 +39,12 @@ impl CursorSigner {
         Ok(Self { mac: Hmac::new_from_slice(key)?, previous: previous.transpose()? })
     }
 
-    /// Encodes and signs a cursor. The next page starts after the row with these key values.
+    /// Signer of the cursors of a response with this exact data version.
+    pub(crate) fn of_response(&self, version: String) -> ResponseSigner<'_> {
+        ResponseSigner { signer: self, version }
+    }
+
+    /// Encodes and signs a cursor that continues after the row with these key values.
     pub(crate) fn seal(&self, key: &[Option<String>], filters: &str) -> String {
         let payload = serde_json::json!(key).to_string().into_bytes();
         let mut bytes = sign(&self.mac, &payload, filters).to_vec();
@@ -55,6 +60,13 @@ impl CursorSigner {
         let genuine = is_of(&self.mac) || self.previous.as_ref().is_some_and(is_of);
         if genuine { serde_json::from_slice(payload).ok() } else { None }
     }
+}
+
+/// Signer of the cursors of one response. They contain its data version, so the next page is not older.
+#[derive(Debug)]
+pub(crate) struct ResponseSigner<'a> {
+    pub(super) signer: &'a CursorSigner,
+    pub(super) version: String,
 }
 
 fn sign(mac: &Hmac<Sha256>, payload: &[u8], filters: &str) -> [u8; SIGNATURE] {

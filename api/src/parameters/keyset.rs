@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::page::MOST_KEYS;
 use super::{Direction, Page};
-use crate::parameters::cursor::CursorSigner;
+use crate::parameters::cursor::ResponseSigner;
 
 /// Value of a sort key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,7 +89,7 @@ impl Page {
     pub(crate) fn select_rows<'a, T: Sortable>(
         &self,
         rows: impl IntoIterator<Item = &'a T>,
-        signer: &CursorSigner,
+        signer: &ResponseSigner<'_>,
     ) -> (Vec<&'a T>, Option<String>) {
         let after = self.after.as_deref().and_then(SortPosition::open);
         let placed = rows.into_iter().map(|row| (SortPosition::of(row, self), row));
@@ -138,6 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::parameters::cursor::CursorSigner;
 
     #[derive(Debug, Clone, PartialEq)]
     struct KeysetRow(Option<i64>, u16);
@@ -156,7 +157,7 @@ mod tests {
         let (mut all, mut after) = (vec![], None);
         loop {
             let page = Page::for_test(limit, "key", direction, after);
-            let (rows, cursor) = page.select_rows(rows, &signer);
+            let (rows, cursor) = page.select_rows(rows, &signer.of_response("g1.1.1".to_owned()));
             all.extend(rows.into_iter().cloned());
             match cursor {
                 Some(cursor) => after = signer.open(&cursor, ""),

@@ -1,14 +1,16 @@
-//! `fields`, `format` and `decimals`: output options of every endpoint.
+//! `fields`, `format`, `decimals` and `min_version`: output options of every endpoint.
 
 use axum::http::header;
 use rust_decimal::Decimal;
 use serde_json::json;
 use utoipa::IntoParams;
 
-use super::{ParameterReader, ResponseFormat};
+use super::{MIN_VERSION_HEADER, MinVersion, ParameterReader, ResponseFormat};
 
 /// Maximum number of names in `fields`.
 const MOST_FIELDS: usize = 50;
+/// Pattern of a data version, with or without a position.
+const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";
 
 /// Output options of a response.
 #[derive(Debug, Clone, Default)]
@@ -33,10 +35,13 @@ pub(crate) struct OutputParameters {
     format: Option<String>,
     /// Form of decimals in JSON: exact numbers (default) or strings. It has no effect in CSV.
     decimals: Option<String>,
+    /// Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+    /// effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+    min_version: Option<String>,
 }
 
 impl ParameterReader<'_> {
-    /// Reads `fields`, `format` and `decimals` for a resource with these fields.
+    /// Reads `fields`, `format`, `decimals` and `min_version` for a resource with these columns.
     pub(crate) fn read_output(&mut self, columns: &'static [&'static str]) -> Output {
         self.read_output_with_csv(columns, columns)
     }
@@ -57,6 +62,8 @@ impl ParameterReader<'_> {
         self.format = format;
         let columns = if format == ResponseFormat::Csv { of_csv } else { of_json };
         let fields = self.read_fields(columns, of_csv);
+        self.read_min_version();
+        self.read_version_headers();
         Output { format, text_decimals, columns, fields }
     }
 
@@ -85,6 +92,34 @@ impl ParameterReader<'_> {
     }
 
     /// Format by the `Accept` header: CSV if its quality is above the quality of JSON.
+    /// Reads `min_version`.
+    fn read_min_version(&mut self) {
+        let text = self.read_value("min_version", || json!({ "type": "string", "pattern": VERSION_PATTERN }));
+        if let Some(text) = text {
+            self.require_version("min_version", &text);
+        }
+    }
+
+    /// Reads the versions in the headers.
+    fn read_version_headers(&mut self) {
+        let headers = self.headers;
+        let text = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let (named, tags) = (text(MIN_VERSION_HEADER), text(header::IF_NONE_MATCH.as_str()));
+        if let Some(tags) = tags {
+            self.min_version.raise(MinVersion::of_entity_tags(&tags));
+        }
+        if let Some(named) = named {
+            self.require_version("If-Min-Version", named.trim());
+        }
+    }
+
+    fn require_version(&mut self, name: &str, text: &str) {
+        match MinVersion::parse(text) {
+            Some(version) => self.min_version.raise(MinVersion { is_explicit: true, ..version }),
+            None => self.add_error(name, "is not the data_version of a response", None),
+        }
+    }
+
     fn accepted(&self) -> ResponseFormat {
         let Some(accept) = self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
             return ResponseFormat::Json;

@@ -3,11 +3,14 @@
 use serde_json::json;
 use utoipa::IntoParams;
 
-use super::ParameterReader;
-use crate::parameters::cursor::CursorSigner;
+use super::{MinVersion, ParameterReader};
+use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MOST_KEYS: usize = 3;
+/// Prefix of the signed filters of a cursor with a data version. Version 0.1.0 signed filters without it, and refuses these
+/// cursors.
+const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const LONGEST_CURSOR: usize = 512;
 
@@ -68,14 +71,21 @@ impl ParameterReader<'_> {
         self.rows = limit;
         let order = self.read_sort(paging).unwrap_or_else(|| paging.order.to_vec());
         let filters = self.filters();
-        let mut after = self.read_value("cursor", cursor_schema).and_then(|cursor| {
-            let after =
-                if cursor.len() <= LONGEST_CURSOR { self.signer.open(&cursor, &filters) } else { None };
-            self.bad_cursor |= after.is_none();
-            after
-        });
+        let signed_filters = format!("{CURSOR_FORMAT}{filters}");
+        let (cursor, signer) = (self.read_value("cursor", cursor_schema), self.signer);
+        let open = |filters: &str| {
+            let cursor = cursor.as_deref().filter(|cursor| cursor.len() <= LONGEST_CURSOR)?;
+            signer.open(cursor, filters)
+        };
+        let mut after = open(&signed_filters);
+        if let Some(version) = after.as_mut().and_then(Vec::pop).flatten() {
+            self.min_version.raise(MinVersion::parse(&version).unwrap_or_default());
+        }
+        // Version 0.1.0 issued cursors without a version.
+        after = after.or_else(|| open(&filters));
+        self.bad_cursor |= cursor.is_some() && after.is_none();
         let sync_from = after.as_mut().and_then(Vec::pop).flatten();
-        Page { limit, order, after, sync_from, filters }
+        Page { limit, order, after, sync_from, filters: signed_filters }
     }
 
     fn read_sort(&mut self, paging: &PageOptions) -> Option<Vec<(&'static str, Direction)>> {
@@ -140,9 +150,14 @@ impl Page {
         self.after.as_ref()?.get(position)?.as_deref()
     }
 
-    /// Signed cursor of the page after the row with these key values.
-    pub(crate) fn cursor(&self, key: &[Option<String>], signer: &CursorSigner) -> String {
-        let sealed: Vec<Option<String>> = key.iter().cloned().chain([self.sync_from.clone()]).collect();
+    /// Signed cursor of the page after a row with these key values.
+    pub(crate) fn cursor(
+        &self,
+        key: &[Option<String>],
+        ResponseSigner { signer, version }: &ResponseSigner<'_>,
+    ) -> String {
+        let added = [self.sync_from.clone(), Some(version.clone())];
+        let sealed: Vec<Option<String>> = key.iter().cloned().chain(added).collect();
         signer.seal(&sealed, &self.filters)
     }
 
@@ -157,7 +172,7 @@ impl Page {
     pub(crate) fn split_off_next_cursor<T>(
         &self,
         rows: &mut Vec<T>,
-        signer: &CursorSigner,
+        signer: &ResponseSigner<'_>,
         key: impl Fn(&T) -> Vec<Option<String>>,
     ) -> Option<String> {
         let limit = self.row_limit();
@@ -174,7 +189,7 @@ impl Page {
         after: Option<Vec<Option<String>>>,
     ) -> Self {
         let after = after.map(|mut after: Vec<Option<String>>| {
-            after.pop();
+            after.truncate(after.len() - 2);
             after
         });
         Self { limit, order: vec![(key, direction)], after, sync_from: None, filters: String::new() }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::spec::{ParameterLocation, ParameterSpec, TEXT};
 use super::validation_error::truncate_for_message;
-use super::{ParameterError, ParameterErrors, ResponseFormat};
+use super::{MinVersion, ParameterError, ParameterErrors, ResponseFormat};
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::{FacetIndex, UnknownFacet, sort_by_similarity};
 use crate::parameters::served_rules::ServedRules;
@@ -33,6 +33,8 @@ pub(crate) struct ParameterReader<'a> {
     pub(super) format: ResponseFormat,
     /// Maximum number of requested rows. It is known after the page options were read.
     pub(super) rows: i64,
+    /// Oldest accepted data version.
+    pub(super) min_version: MinVersion,
     pub(super) headers: &'a HeaderMap,
     pub(super) signer: &'a CursorSigner,
     pub(super) route: &'a str,
@@ -66,6 +68,7 @@ impl<'a> ParameterReader<'a> {
             bad_cursor: false,
             format: ResponseFormat::Json,
             rows: 0,
+            min_version: MinVersion::default(),
             headers,
             signer,
             route,
@@ -104,6 +107,11 @@ impl<'a> ParameterReader<'a> {
     /// Format of the response. It is known after the output options were read.
     pub(crate) fn format(&self) -> ResponseFormat {
         self.format
+    }
+
+    /// Oldest accepted data version, known after all parameters.
+    pub(crate) fn min_version(&self) -> MinVersion {
+        self.min_version
     }
 
     /// True if the number of requested rows makes the response expensive.
@@ -283,7 +291,7 @@ impl<'a> ParameterReader<'a> {
 
     /// Filters to which a cursor is bound: the route, and all parameters that select or sort rows.
     pub(super) fn filters(&self) -> String {
-        let free = ["cursor", "limit", "format", "decimals", "fields"];
+        let free = ["cursor", "limit", "format", "decimals", "fields", "min_version"];
         let mut pairs: Vec<_> =
             self.query.iter().filter(|(name, _)| !free.contains(&name.as_str())).collect();
         pairs.sort();

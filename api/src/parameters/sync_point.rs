@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use store::ids::JournalPosition;
 
-use super::ParameterReader;
+use super::{MinVersion, ParameterReader};
 
 /// Regular expression for a `sync_from` or an instant.
 const PATTERN: &str =
@@ -52,6 +52,9 @@ impl ParameterReader<'_> {
             "updated_since",
             "is neither the sync_from of a response nor an RFC 3339 instant",
         );
+        if let Some(SyncPoint::Position { position, .. }) = &since {
+            self.min_version.raise(MinVersion::of_position(*position));
+        }
         since
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use deadpool_postgres::{BuildError, PoolError};
-use store::ids::GenerationId;
+use store::db::{DbError, error_chain};
 use tokio_postgres::Error;
 
 /// Error of a read query. The type is `Clone`, because one failure is reported to all look-ups of a batch.
@@ -28,7 +28,10 @@ pub(crate) enum QueryError {
     Silent,
     #[error("cannot read: the connection to Postgres ended")]
     Ended,
-    /// Transient condition of Postgres: it starts, stops, or lacks a resource.
+    /// The client named a version that the primary does not have.
+    #[error("cannot read: no data of the requested version exists")]
+    VersionNotServed,
+    /// Postgres reports a transient condition: it starts, stops, or lacks a resource.
     #[error("{0}")]
     Transient(Arc<str>),
     /// Permanent error of a statement. A retry would fail too.
@@ -41,14 +44,23 @@ pub(crate) enum QueryError {
 impl QueryError {
     /// True for a transient error.
     pub(crate) fn is_transient(&self) -> bool {
-        !matches!(self, Self::UnknownSymbol(_) | Self::Statement(_) | Self::Pool(_))
+        !matches!(self, Self::UnknownSymbol(_) | Self::VersionNotServed | Self::Statement(_) | Self::Pool(_))
     }
 }
 
 impl From<Error> for QueryError {
     fn from(error: Error) -> Self {
-        let chain = store::db::error_chain(&error).into();
+        let chain = error_chain(&error).into();
         if is_transient(&error) { Self::Transient(chain) } else { Self::Statement(chain) }
+    }
+}
+
+impl From<DbError> for QueryError {
+    fn from(error: DbError) -> Self {
+        match error {
+            DbError::Unanswered { .. } => Self::Silent,
+            error => Self::NoConnection(error_chain(&error).into()),
+        }
     }
 }
 

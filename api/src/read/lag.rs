@@ -13,6 +13,8 @@ pub(crate) struct LagMeasurement {
     /// Number of log messages that are not applied yet.
     pub(crate) events: u64,
     level_at: Instant,
+    /// Time at which the served data advanced, or matched the log.
+    progressed_at: Instant,
     seen: Instant,
 }
 
@@ -21,22 +23,32 @@ impl LagMeasurement {
     pub(crate) fn seconds(&self) -> u64 {
         if self.events == 0 { 0 } else { self.level_at.elapsed().as_secs() }
     }
+
+    /// True if the served data lags behind the log without progress.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.events > 0 && self.progressed_at.elapsed() > STALLED_AFTER
+    }
 }
 
 /// Latest measurement of the lag.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LagMonitor(Arc<RwLock<Option<LagMeasurement>>>);
 
-impl LagMonitor {
-    const POLL: Duration = Duration::from_secs(2);
+/// Interval between two polls of the log, and limit of each. A log without an answer is reported within two seconds.
+const POLL: Duration = Duration::from_millis(900);
+/// Time for which a measurement is valid.
+const VALID_FOR: Duration = Duration::from_secs(4);
+/// Time without progress after which a lag is a stall.
+const STALLED_AFTER: Duration = Duration::from_secs(30);
 
-    /// Latest measurement; `None` if it is outdated, or if there is none.
+impl LagMonitor {
+    /// Latest measurement; `None` if it is outdated or none was made.
     pub(crate) fn latest(&self) -> Option<LagMeasurement> {
         let level = *self.0.read().unwrap_or_else(PoisonError::into_inner);
-        level.filter(|level| level.seen.elapsed() < Self::POLL * 4)
+        level.filter(|level| level.seen.elapsed() < VALID_FOR)
     }
 
-    /// Polls the last sequence of the stream every two seconds. Reconnects after the connection is lost.
+    /// Polls the stream's last sequence. Reconnects after a loss of the connection.
     pub(crate) async fn poll_stream(self, url: String, stream: String, projection: Arc<Projection>) {
         let settings = event_log::stream::StreamSettings {
             nats_url: url,
@@ -49,7 +61,7 @@ impl LagMonitor {
                 tracing::debug!("cannot read the log's state: {reason}");
             }
             *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
-            tokio::time::sleep(Self::POLL).await;
+            tokio::time::sleep(POLL).await;
         }
     }
 
@@ -59,11 +71,13 @@ impl LagMonitor {
         projection: &Projection,
     ) -> Result<(), String> {
         let context = settings.connect("api").await.map_err(|error| error.to_string())?;
-        let mut level_at = Instant::now();
+        let (mut level_at, mut progressed_at, mut before) =
+            (Instant::now(), Instant::now(), Sequence::default());
         loop {
-            let mut stream =
-                context.get_stream(&settings.nats_stream).await.map_err(|error| error.to_string())?;
-            let last = stream.info().await.map_err(|error| error.to_string())?.state.last_sequence;
+            let reading = tokio::time::timeout(POLL, context.get_stream(&settings.nats_stream));
+            let stream =
+                reading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+            let last = stream.cached_info().state.last_sequence;
             let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
             let applied = Sequence::try_from(applied).map_err(|error| error.to_string())?;
             // The projector may have applied messages published after the stream's response.
@@ -71,9 +85,12 @@ impl LagMonitor {
             if events == 0 {
                 level_at = Instant::now();
             }
+            if events == 0 || std::mem::replace(&mut before, applied) != applied {
+                progressed_at = Instant::now();
+            }
             *self.0.write().unwrap_or_else(PoisonError::into_inner) =
-                Some(LagMeasurement { events, level_at, seen: Instant::now() });
-            tokio::time::sleep(Self::POLL).await;
+                Some(LagMeasurement { events, level_at, progressed_at, seen: Instant::now() });
+            tokio::time::sleep(POLL).await;
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row};
 
 use super::QueryError;
-use super::projection::{DataVersion, ServedGeneration};
+use super::{DataVersion, ServedGeneration};
 use crate::parameters::{PathSymbol, SymbolList};
 
 const RESOLVE: &str = include_str!("../../queries/stocks/resolve.sql");

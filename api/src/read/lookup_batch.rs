@@ -11,6 +11,7 @@ use deadpool_postgres::Pool;
 use foldhash::fast::RandomState;
 use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::Row;
+use tokio_util::sync::CancellationToken;
 
 use super::QueryError;
 use crate::concurrency::background_tasks::BackgroundTasks;
@@ -32,12 +33,14 @@ struct PendingLookup {
 #[derive(Debug)]
 pub(crate) struct LookupBatcher {
     tasks: BackgroundTasks,
+    /// Cancelled when the database does not reply any more.
+    silent: CancellationToken,
     queues: Mutex<HashMap<&'static str, mpsc::Sender<PendingLookup>, RandomState>>,
 }
 
 impl LookupBatcher {
-    pub(crate) fn new(tasks: BackgroundTasks) -> Self {
-        Self { tasks, queues: Mutex::default() }
+    pub(crate) fn new(tasks: BackgroundTasks, silent: CancellationToken) -> Self {
+        Self { tasks, silent, queues: Mutex::default() }
     }
 
     /// Row of the first spelling that is known. The statement gets parallel arrays of positions and spellings. It
@@ -58,21 +61,27 @@ impl LookupBatcher {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let start = || {
             let (sender, waiting) = mpsc::channel(QUEUE);
-            self.tasks.spawn(run_lookups(pool.clone(), statement, waiting));
+            self.tasks.spawn(run_lookups(pool.clone(), self.silent.clone(), statement, waiting));
             sender
         };
         queues.entry(statement).or_insert_with(start).clone()
     }
 }
 
-async fn run_lookups(pool: Pool, statement: &'static str, mut waiting: mpsc::Receiver<PendingLookup>) {
+async fn run_lookups(
+    pool: Pool,
+    silent: CancellationToken,
+    statement: &'static str,
+    mut waiting: mpsc::Receiver<PendingLookup>,
+) {
     let mut queue = Vec::new();
     while waiting.recv_many(&mut queue, BATCH).await > 0 {
         queue.retain(|waiting| !waiting.found.is_closed());
         if queue.is_empty() {
             continue;
         }
-        match look_up(&pool, statement, &queue).await {
+        let found = silent.run_until_cancelled(look_up(&pool, statement, &queue)).await;
+        match found.unwrap_or(Err(QueryError::Silent)) {
             Ok(rows) => {
                 queue.drain(..).zip(rows).for_each(|(waiting, row)| drop(waiting.found.send(Ok(row))))
             }

@@ -2,11 +2,17 @@
 //!
 //! Invariant: this module does not depend on HTTP, keys or rate limits. Its errors are [`QueryError`].
 
+mod data_version;
 mod error;
 pub(crate) mod lag;
 pub(crate) mod lookup;
 mod lookup_batch;
 pub(crate) mod memory_tables;
+pub(crate) mod pool;
 pub(crate) mod projection;
+pub(crate) mod read_source;
+mod served_generation;
 
+pub(crate) use data_version::DataVersion;
 pub(crate) use error::QueryError;
+pub(crate) use served_generation::ServedGeneration;

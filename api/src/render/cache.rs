@@ -15,7 +15,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use crate::auth::tier::Tier;
 use crate::metrics::CacheMetrics;
 use crate::parameters::ResponseFormat;
-use crate::read::projection::DataVersion;
+use crate::read::DataVersion;
 
 /// Approximate size of an entry without its body and request, in bytes.
 const ENTRY: usize = 256;
@@ -46,7 +46,8 @@ impl CacheKey {
         hasher.update(&[self.format as u8, tier]);
         hasher.update(self.target.as_bytes());
         let tag = hasher.finalize().to_hex();
-        HeaderValue::try_from(["W/\"", &tag[..32], "\""].concat())
+        // The version lets a later request with this tag ask for data that is not older.
+        HeaderValue::try_from(["W/\"", &version.to_exact_text(), "-", &tag[..32], "\""].concat())
             .unwrap_or_else(|_| HeaderValue::from_static("W/\"0\""))
     }
 }

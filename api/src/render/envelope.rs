@@ -5,7 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::auth::tier::Tier;
-use crate::read::projection::DataVersion;
+use crate::read::DataVersion;
 
 /// Response with one resource.
 #[derive(Debug, Serialize, ToSchema)]

@@ -14,7 +14,7 @@ use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{Output, Page, ParameterError, SymbolList, SyncPoint};
 use crate::read::lookup::{self, ResolvedSymbols};
-use crate::read::projection::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, ServedGeneration};
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
 
@@ -81,7 +81,8 @@ pub(crate) async fn render_changes<T: ChangeTracked, P>(
         .iter()
         .filter(|row| matches!(row.try_get::<_, Option<JournalPosition>>("change_position"), Ok(Some(_))));
     let mut changes = present.map(ChangedRow::<T>::of).collect::<Result<Vec<_>, _>>()?;
-    let next_cursor = page.split_off_next_cursor(&mut changes, &context.app.signer, ChangedRow::key);
+    let signer = context.app.signer.of_response(version.to_exact_text());
+    let next_cursor = page.split_off_next_cursor(&mut changes, &signer, ChangedRow::key);
     let mut meta = ListMeta::new(&version, changes.len(), page.limit, next_cursor.clone());
     if asked.symbols.is_some() {
         meta.set_missing(missing);

@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 use crate::app::state::App;
 
 text_enum! {
-    /// Status ok: all components work. Status degraded: reads are served, but a component is down. Status down: reads
-    /// are not served.
+    /// ok: all components work; degraded: reads are served, but a component is down, or the served data lags behind the log
+    /// without progress; down: reads are not served.
     pub enum Status { Ok = "ok", Degraded = "degraded", Down = "down" }
 }
 text_enum! {
@@ -98,9 +98,11 @@ impl Health {
             (Some(_), Some(_)) => ComponentStatus::Ok,
             (Some(_), None) => ComponentStatus::Down,
         };
+        let is_stalled = level.is_some_and(|level| level.is_stalled());
         let status = match (postgres, version.is_some(), nats) {
             (ComponentStatus::Down, _, _) | (_, false, _) => Status::Down,
             (_, _, ComponentStatus::Down) => Status::Degraded,
+            _ if is_stalled => Status::Degraded,
             _ => Status::Ok,
         };
         let projection = ProjectionHealth {

@@ -13,6 +13,7 @@ pub(crate) mod openapi_endpoint;
 mod openapi_examples;
 pub(crate) mod portfolio;
 pub(crate) mod prices;
+pub(crate) mod probes;
 pub(crate) mod rules_notice;
 pub(crate) mod screeners;
 pub(crate) mod search;

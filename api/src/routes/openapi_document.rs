@@ -151,6 +151,8 @@ fn add_shared_responses(responses: &mut Value) {
     responses["200"]["content"]["text/csv"] = json!({ "schema": { "type": "string", "description": csv } });
     responses["304"] = json!({ "description": "The client's copy is current." });
     let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } });
+    responses["412"] =
+        json!({ "description": "No data of the requested min_version exists.", "content": error.clone() });
     let meaning = format!("The request head is longer than {} KiB.", HEAD_BYTES / 1024);
     responses["431"] = json!({ "description": meaning, "content": error });
 }

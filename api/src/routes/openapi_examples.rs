@@ -33,6 +33,7 @@ const VALUES: &[(&str, &str)] = &[
     ("related_symbol", r#""SPY""#),
     ("updated_since", r#""7f3a9c1d.812""#),
     ("cursor", r#""eyJhZnRlciI6IlNQWSJ9""#),
+    ("version", r#""g1.1""#),
     ("market_cap", "1000000000"),
     ("aum", "1000000"),
     ("volume", "100000"),
@@ -95,6 +96,7 @@ fn errors(status: &str) -> Vec<ApiError> {
         }],
         "404" => vec![ApiError::NotFound("No stock with symbol NOPE".to_owned())],
         "405" => vec![ApiError::MethodNotAllowed { allow: "GET, HEAD" }],
+        "412" => vec![ApiError::VersionNotServed],
         "429" => vec![
             ApiError::RateLimited { retry_after: 6 },
             ApiError::QuotaExceeded { current: 5_000, limit: 5_000, retry_after: 86_400 },

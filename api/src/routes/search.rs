@@ -21,8 +21,8 @@ use crate::parameters::{
     Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, SortValue,
     Sortable, is_among,
 };
+use crate::read::DataVersion;
 use crate::read::memory_tables::{NameIndex, SearchNames, SecurityRow, StockTable};
-use crate::read::projection::DataVersion;
 use crate::render::envelope::{List, ListMeta};
 use crate::render::rows;
 use crate::routes::ErrorResponses;
@@ -231,7 +231,8 @@ fn found(
         wanted.score(&member.stock.symbol, known).map(|(score, why)| SearchHit { score, why, member })
     };
     let found: Vec<SearchHit<'_>> = eligible.filter_map(fit).collect();
-    let (hits, next_cursor) = asked.page.select_rows(&found, signer);
+    let signer = signer.of_response(stock_table.version.to_exact_text());
+    let (hits, next_cursor) = asked.page.select_rows(&found, &signer);
     let rows: Vec<SearchResult> = hits.into_iter().map(SearchResult::of).collect();
     let version: DataVersion = stock_table.version;
     let meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());

@@ -19,9 +19,9 @@ use crate::parameters::{
     Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, SortValue,
     Sortable,
 };
+use crate::read::DataVersion;
 use crate::read::lookup;
 use crate::read::memory_tables::{SecurityRow, StockTable};
-use crate::read::projection::DataVersion;
 use crate::render::envelope::{List, Single};
 use crate::routes::ErrorResponses;
 

@@ -16,10 +16,10 @@ use crate::admission::RequestContext;
 use crate::answer::{Access, Free};
 use crate::app::state::App;
 use crate::error::ApiError;
-use crate::parameters::UnroutedParameters;
+use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
 use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
-    bulk, compare, dividends, etfs, health, openapi_document, openapi_endpoint, portfolio, prices, search,
+    bulk, compare, dividends, etfs, health, openapi_document, openapi_endpoint, prices, probes, search,
     sectors, stocks,
 };
 use crate::{dashboard, mcp};
@@ -84,6 +84,7 @@ pub(crate) fn build_router(app: App) -> Result<Router, serde_json::Error> {
     let others = mcp::routes(&app, data.clone())
         .merge(dashboard::dashboard_routes(&app, data, &document))
         .merge(openapi_endpoint::routes(&document))
+        .merge(probes::routes())
         .route_layer(map_request(record_route));
     let routes = routes.merge(others).fallback(unrouted).method_not_allowed_fallback(method_not_allowed);
     let routes = match cors(&app.settings.cors_allowed_origins) {
@@ -115,6 +116,7 @@ fn cors(origins: &[String]) -> Option<CorsLayer> {
             header::ACCEPT,
             header::CONTENT_TYPE,
             header::IF_NONE_MATCH,
+            HeaderName::from_static(MIN_VERSION_HEADER),
             HeaderName::from_static("mcp-protocol-version"),
             HeaderName::from_static("x-api-key"),
         ])

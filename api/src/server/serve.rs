@@ -4,21 +4,23 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use axum::Router;
 use axum::body::Body;
+use futures::FutureExt;
 use futures::future::Abortable;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
 use socket2::SockRef;
-use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, replicas_config, role_config};
+use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, replica_configs, role_config};
 use store::tls;
 use telemetry::Shutdown;
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_postgres::Config;
 
 use crate::admission::AdmissionQueue;
@@ -36,7 +38,8 @@ use crate::middleware::{self, ConnectionInfo};
 use crate::parameters::cursor::CursorSigner;
 use crate::read::lag::LagMonitor;
 use crate::read::memory_tables::MemoryTables;
-use crate::read::projection::{self, ConnectionSettings, Projection};
+use crate::read::projection::Projection;
+use crate::read::read_source::ConnectionSettings;
 use crate::render::cache::ResponseCache;
 use crate::server::metrics_source::ApiMetricsSource;
 use crate::server::router;
@@ -51,15 +54,15 @@ pub async fn serve(
     database: &DatabaseSettings,
     mut shutdown: Shutdown,
 ) -> anyhow::Result<()> {
-    let in_use = || format!("cannot listen on {}; another program may use this address", settings.listen);
-    let socket = bind(settings.listen).with_context(in_use)?;
+    let address = settings.listen;
+    let in_use = || format!("cannot listen on {address}; another program may use this address");
+    let socket = bind(address).with_context(in_use)?;
     let metrics = settings.metrics.bind().await?;
     let drain = settings.drain_timeout();
     let clients = Clients::of(&settings);
     let tasks = BackgroundTasks::default();
+    let (drain_delay, start_limit) = (settings.drain_delay, settings.read_timeout());
     refuse_newer_database(&settings, database).await?;
-    // A client that connects earlier would wait for the database.
-    let listener = socket.listen(BACKLOG).with_context(in_use)?;
     warn_about_public_address(&settings);
     let app = start(settings, database, &tasks)?;
     let router = router::build_router(app.clone()).context("cannot build the OpenAPI document")?;
@@ -68,19 +71,16 @@ pub async fn serve(
         let observed = ApiMetricsSource { app: app.clone(), registry: Arc::clone(&clients.registry) };
         tasks.spawn_until_stopped(metrics.serve(Arc::new(observed)));
     }
+    // A client that connects earlier would get a 503.
+    tokio::select! { () = wait_until_ready(&app, start_limit) => {}, () = shutdown.wait() => {} }
+    let listener = socket.listen(BACKLOG).with_context(in_use)?;
     tracing::info!(address = %listener.local_addr()?, "listening");
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => clients.serve(stream, peer, &app, &router),
-                Err(error) => {
-                    // No file descriptor is free, or the client has gone. A short pause is the only remedy.
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            },
-            () = shutdown.wait() => break,
-        }
+    clients.accept_until(&listener, &app, &router, shutdown.wait()).await;
+    app.draining.store(true, Ordering::Relaxed);
+    clients.accept_until(&listener, &app, &router, tokio::time::sleep(drain_delay)).await;
+    // Connections that the kernel has accepted would be reset.
+    while let Some(Ok((stream, peer))) = listener.accept().now_or_never() {
+        clients.serve(stream, peer, &app, &router);
     }
     drop(listener);
     if tokio::time::timeout(drain, clients.graceful.shutdown()).await.is_err() {
@@ -108,7 +108,19 @@ fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Warns if pages show an address that the client can choose.
+/// Waits until requests can be served, up to a limit. Without its database, the server listens and reports its health.
+async fn wait_until_ready(app: &App, limit: Duration) {
+    let started = Instant::now();
+    while let Some(reason) = app.find_unreadiness() {
+        if started.elapsed() > limit {
+            tracing::warn!(reason, "the server listens although it cannot serve requests yet");
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Warns about pages that show an address chosen by the client.
 fn warn_about_public_address(settings: &ServeSettings) {
     let (listen, dashboard) = (settings.listen, &settings.dashboard);
     if !listen.ip().is_loopback()
@@ -151,20 +163,23 @@ fn start(
         );
     }
     let config = primary(&settings, database)?;
-    let reading = match settings.database_read_urls.is_empty() {
-        true => config.clone(),
-        false => replicas_config(&settings.database_read_urls, "DATABASE_READ_URLS")?,
-    };
     let tls = tls::tls_connector(&config)?;
-    let connecting = ConnectionSettings {
-        tls: tls::tls_connector(&reading)?,
-        config: reading,
-        connections: settings.read_connections.max(1),
-        bulk_connections: settings.costly_connections.max(1),
-        timeout: settings.read_timeout(),
+    let reading = |config: Config| {
+        Ok::<_, DbError>(ConnectionSettings {
+            tls: tls::tls_connector(&config)?,
+            config,
+            connections: settings.read_connections.max(1),
+            bulk_connections: settings.costly_connections.max(1),
+            timeout: settings.read_timeout(),
+        })
     };
-    let projection = Arc::new(Projection::new(tasks.clone()));
-    tasks.spawn_until_stopped(projection::follow_active_generation(Arc::clone(&projection), connecting));
+    let replicas = match settings.database_read_urls.as_deref().map(str::trim) {
+        None | Some("") => vec![],
+        Some(urls) => replica_configs(urls, "DATABASE_READ_URLS")?,
+    };
+    let replicas = replicas.into_iter().map(reading).collect::<Result<_, _>>()?;
+    let projection =
+        Arc::new(Projection::follow(reading(config.clone())?, replicas, settings.max_replica_age, tasks));
     let lag = LagMonitor::default();
     if let Some(url) = settings.nats_url.clone() {
         tasks.spawn_until_stopped(lag.clone().poll_stream(
@@ -201,6 +216,7 @@ fn start(
         lag,
         metrics,
         settings,
+        draining: AtomicBool::default(),
     })))
 }
 
@@ -241,6 +257,30 @@ impl Clients {
             write_timeout: timeouts.write,
             graceful: GracefulShutdown::new(),
             tasks: BackgroundTasks::default(),
+        }
+    }
+
+    /// Accepts connections until `end` completes.
+    async fn accept_until(
+        &self,
+        listener: &TcpListener,
+        app: &App,
+        router: &Router,
+        end: impl Future<Output = ()>,
+    ) {
+        tokio::pin!(end);
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => self.serve(stream, peer, app, router),
+                    Err(error) => {
+                        // No file descriptor is free, or the client has gone. A short pause is the only remedy.
+                        tracing::warn!(%error, "cannot accept a connection");
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                },
+                () = &mut end => return,
+            }
         }
     }
 

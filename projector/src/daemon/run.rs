@@ -43,6 +43,10 @@ const HALT: &str = include_str!("../../queries/halt.sql");
 const MAX_APPLY_ATTEMPTS: u32 = 5;
 /// Interval between checks for pauses and policy changes while the log is idle.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval between searches for new fact sets.
+const FACT_SETS_INTERVAL: Duration = Duration::from_secs(2);
+/// Longest wait for Postgres outside of a session.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Follows the log for every fact set of a generation with this program's rules, until shutdown.
 ///
@@ -56,18 +60,17 @@ pub async fn run_projector(
     let mut sessions = FuturesUnordered::new();
     let mut followed: HashSet<String> = HashSet::new();
     let mode = if until_caught_up { RunMode::CatchUp } else { RunMode::Follow };
-    if let Err(error) = warn_of_older_method(settings).await {
-        tracing::warn!(error = %error_chain(&error), "cannot load the served generation");
+    match tokio::time::timeout(ANSWER_TIMEOUT, warn_of_older_method(settings)).await {
+        Ok(Err(error)) => tracing::warn!(error = %error_chain(&error), "cannot load the served generation"),
+        Err(_) => tracing::warn!("cannot load the served generation: Postgres does not answer"),
+        Ok(Ok(())) => {}
     }
+    let mut pause = Duration::ZERO;
     loop {
-        for fact_set in load_fact_sets(settings).await.unwrap_or_else(|_| vec![LIVE_FACTS.to_owned()]) {
-            if followed.insert(fact_set.clone()) {
-                let (settings, shutdown, metrics) = (settings.clone(), shutdown.clone(), Arc::clone(metrics));
-                sessions.push(async move {
-                    follow_fact_set(&settings, &fact_set, mode, &metrics, shutdown).await
-                });
-            }
-        }
+        let loading = async {
+            tokio::time::sleep(pause).await;
+            tokio::time::timeout(ANSWER_TIMEOUT, load_fact_sets(settings)).await
+        };
         tokio::select! {
             Some(ended) = sessions.next() => {
                 ended?;
@@ -75,7 +78,18 @@ pub async fn run_projector(
                     return Ok(());
                 }
             }
-            () = tokio::time::sleep(Duration::from_secs(2)) => {}
+            loaded = loading => {
+                pause = FACT_SETS_INTERVAL;
+                let fact_sets = loaded.ok().and_then(Result::ok);
+                for fact_set in fact_sets.unwrap_or_else(|| vec![LIVE_FACTS.to_owned()]) {
+                    if followed.insert(fact_set.clone()) {
+                        let (settings, shutdown, metrics) = (settings.clone(), shutdown.clone(), Arc::clone(metrics));
+                        sessions.push(async move {
+                            follow_fact_set(&settings, &fact_set, mode, &metrics, shutdown).await
+                        });
+                    }
+                }
+            }
         }
     }
 }
@@ -129,11 +143,14 @@ async fn follow_fact_set(
     let (mut backoff, mut failures) = (retry_delays(), PositionFailures::default());
     loop {
         let started = tokio::time::Instant::now();
-        let session = run_session(settings, fact_set, mode, metrics, &mut failures, shutdown.clone());
-        let error = match session.await {
-            Ok(()) => return Ok(()),
-            Err(error) => error,
+        let config = settings.projector_config(fact_set)?;
+        // The statements of a session wait forever for a frozen server.
+        let ended = tokio::select! {
+            ended = run_session(settings, fact_set, mode, metrics, &mut failures, shutdown.clone()) => ended,
+            error = db::watch_server(&config) => Err(error.into()),
         };
+        let Err(error) = ended else { return Ok(()) };
+        metrics.set_lease_held(fact_set, false);
         failures.add(&error);
         if let Some(reason) = error.halt_reason() {
             record_halt(settings, fact_set, &reason).await;
@@ -213,7 +230,14 @@ async fn run_session(
     metrics.set_lease_held(fact_set, true);
     failures.begin_at(lease.checkpoint);
     let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
-    tokio::spawn(lease::renew_lease(config, lease.clone(), settings.lease(), stop.clone(), lost.clone()));
+    let _stopping = stop.clone().drop_guard();
+    tokio::spawn(lease::renew_lease(
+        config.clone(),
+        lease.clone(),
+        settings.lease(),
+        stop.clone(),
+        lost.clone(),
+    ));
     let outcome = tokio::select! {
         outcome = apply_batches(settings, &mut client, &lease, mode, metrics, failures, shutdown) => outcome,
         () = lost.cancelled() => Err(LeaseLost { fact_set: lease.fact_set.clone() }.into()),
@@ -419,8 +443,10 @@ async fn record_halt(settings: &ProjectorSettings, fact_set: &str, reason: &str)
         client.execute(HALT, &[&fact_set, &reason]).await?;
         Ok::<_, DbError>(())
     };
-    if let Err(error) = recorded.await {
-        tracing::warn!(error = %error_chain(&error), "cannot store the halt reason");
+    match tokio::time::timeout(ANSWER_TIMEOUT, recorded).await {
+        Ok(Err(error)) => tracing::warn!(error = %error_chain(&error), "cannot store the halt reason"),
+        Err(_) => tracing::warn!("cannot store the halt reason: Postgres does not answer"),
+        Ok(Ok(())) => {}
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use event_log::replica::LaggingReplica;
 use prometheus::proto::MetricFamily;
 use prometheus::{
     Histogram, HistogramVec, IntCounter, IntGaugeVec, Registry, register_histogram_vec_with_registry,
@@ -40,6 +41,8 @@ pub struct ProjectorMetrics {
     lease_held: IntGaugeVec,
     failing: Mutex<BTreeMap<String, (Instant, String)>>,
     progress: Mutex<ServedProgress>,
+    /// Replicas of the log that are not current, as sentences.
+    lagging_replicas: Mutex<Vec<String>>,
 }
 
 /// Progress of the served facts, and answers from Postgres.
@@ -107,8 +110,15 @@ impl ProjectorMetrics {
                 writing: 0,
                 answered: Instant::now(),
             }),
+            lagging_replicas: Mutex::default(),
             registry,
         })
+    }
+
+    /// Records the replicas of the log that are not current.
+    pub(crate) fn set_lagging_replicas(&self, replicas: &[LaggingReplica]) {
+        *self.lagging_replicas.lock().unwrap_or_else(PoisonError::into_inner) =
+            replicas.iter().map(ToString::to_string).collect();
     }
 
     /// Sets the lease gauge of a fact set.
@@ -200,6 +210,10 @@ impl ProjectorMetrics {
 impl MetricsSource for ProjectorMetrics {
     fn metrics(&self) -> Vec<MetricFamily> {
         self.registry.gather()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.lagging_replicas.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn health(&self) -> Result<(), String> {

@@ -214,7 +214,9 @@ fn set_log_gauges(metrics: &ProjectorMetrics, info: &Info, caught_up_at: &mut In
     gauges.lag.set(if pending == 0 { 0 } else { gauge_value(caught_up_at.elapsed().as_secs()) });
     gauges.log_bytes.set(gauge_value(info.state.bytes));
     gauges.log_messages.set(gauge_value(info.state.messages));
-    let behind = find_lagging_replicas(info).len();
+    let lagging = find_lagging_replicas(info);
+    metrics.set_lagging_replicas(&lagging);
+    let behind = lagging.len();
     let copies = info.config.num_replicas.max(1);
     gauges.log_replicas.with_label_values(&["behind"]).set(gauge_value(behind as u64));
     gauges

@@ -111,6 +111,8 @@ impl StreamSettings {
                 async {}
             })
             .connection_timeout(Duration::from_secs(5))
+            // A frozen server is left after three unanswered pings.
+            .ping_interval(Duration::from_secs(5))
             .connect(self.nats_url.split(',').map(str::trim).collect::<Vec<_>>())
             .await
             .map_err(|source| StreamError::Unreachable { url: redact(&self.nats_url), source })?;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 use refinery_core::Runner;
-use tokio_postgres::config::{Host, LoadBalanceHosts};
 use tokio_postgres::{Client, Config, GenericClient};
 
 use crate::ids::GenerationId;
 use crate::{analysts, schema, tls};
 
+pub use crate::connect::{connect, watch_server};
 pub use crate::error::{DbError, error_chain, is_disk_full};
 pub use crate::schema::{newest_schema, refuse_newer_schema};
 
@@ -31,12 +31,12 @@ pub struct DatabaseSettings {
     pub database_url: Option<String>,
 }
 
-/// Maximum time to connect to one host.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum time for the sign-in. A frozen server accepts connections, but never replies.
-const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Interval between the checks of [`watch_server`].
-const WATCH_INTERVAL: Duration = Duration::from_secs(5);
+/// Longest time for which sent data stays unacknowledged.
+const TCP_TIMEOUT: Duration = Duration::from_secs(30);
+/// Idle time before a peer is probed, and the number and interval of probes. A peer that vanished is found within 20 s.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(3);
+const KEEPALIVE_RETRIES: u32 = 3;
 
 const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
 const READ_INDEXES: &str = include_str!("../generation/read_indexes.sql");
@@ -63,26 +63,21 @@ pub fn role_config(
     Ok(with_timeouts(config, role))
 }
 
-/// Connection settings for the read replicas of one database. Each connection goes to a random replica. User, password
-/// and database are taken from the first URL.
-pub fn replicas_config(urls: &[String], variable: &'static str) -> Result<Config, DbError> {
-    let parse = |url: &String| Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source });
-    let (first, others) = urls.split_first().ok_or(DbError::NotConfigured { variable })?;
-    let mut config = parse(first)?;
-    for other in others {
-        let other = parse(other)?;
-        for (index, host) in other.get_hosts().iter().enumerate() {
-            match host {
-                Host::Tcp(name) => config.host(name),
-                Host::Unix(path) => config.host_path(path),
-            };
-            // One port may apply to all hosts of a URL.
-            let port = other.get_ports().get(index).or(other.get_ports().first());
-            config.port(port.copied().unwrap_or(5432));
+/// Connection settings of each read replica in a comma-separated list of URLs. A URL may name several hosts.
+pub fn replica_configs(list: &str, variable: &'static str) -> Result<Vec<Config>, DbError> {
+    let mut urls: Vec<String> = vec![];
+    for part in list.split(',') {
+        match urls.last_mut() {
+            // The comma separates hosts of one URL.
+            Some(url) if !part.trim_start().starts_with("postgres") => url.extend([",", part]),
+            _ => urls.push(part.trim_start().to_owned()),
         }
     }
-    config.load_balance_hosts(LoadBalanceHosts::Random);
-    Ok(with_timeouts(config, API_ROLE))
+    let parse = |url: &String| {
+        let config = Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source })?;
+        Ok(with_timeouts(config, API_ROLE))
+    };
+    urls.iter().map(parse).collect()
 }
 
 /// Connection settings of the owner.
@@ -94,57 +89,18 @@ pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
     Ok(with_timeouts(config, "dds_owner"))
 }
 
-/// Sets the timeouts for connecting and for unreachable peers. The URL decides about TLS.
+/// Sets timeouts for dead peers. TLS follows the URL.
 fn with_timeouts(mut config: Config, name: &str) -> Config {
     tls::disable_opportunistic_tls(&mut config);
-    config.connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(Duration::from_secs(30));
+    config
+        .tcp_user_timeout(TCP_TIMEOUT)
+        .keepalives_idle(KEEPALIVE_IDLE)
+        .keepalives_interval(KEEPALIVE_INTERVAL)
+        .keepalives_retries(KEEPALIVE_RETRIES);
     if config.get_application_name().is_none() {
         config.application_name(name);
     }
     config
-}
-
-/// Returns an error when the server does not answer a new connection. A statement on a frozen server never ends, and
-/// cannot be distinguished from a slow statement.
-pub async fn watch_server(config: &Config) -> DbError {
-    loop {
-        tokio::time::sleep(WATCH_INTERVAL).await;
-        if let Err(error @ DbError::Unanswered { .. }) = connect(config).await {
-            return error;
-        }
-    }
-}
-
-/// Opens one connection. Its background task runs until the client is dropped.
-///
-/// # Errors
-/// [`DbError::Unanswered`] if no host completes the sign-in in time.
-pub async fn connect(config: &Config) -> Result<Client, DbError> {
-    let hosts = u32::try_from(config.get_hosts().len()).unwrap_or(1).max(1);
-    let limit = CONNECT_TIMEOUT * hosts + SIGN_IN_TIMEOUT;
-    let connected = tokio::time::timeout(limit, config.connect(tls::tls_connector(config)?)).await;
-    let (client, connection) = connected
-        .map_err(|_| DbError::Unanswered { place: describe_place(config), seconds: limit.as_secs() })?
-        .map_err(|source| DbError::Unreachable { place: describe_place(config), source })?;
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::warn!(error = %error_chain(&error), "postgres connection ended");
-        }
-    });
-    Ok(client)
-}
-
-/// Servers and database of a connection, as in its URL: `127.0.0.1:5432/dividends`.
-fn describe_place(config: &Config) -> String {
-    let ports = config.get_ports();
-    let servers = config.get_hosts().iter().enumerate().map(|(index, host)| {
-        let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
-        match host {
-            Host::Tcp(name) => format!("{name}:{port}"),
-            Host::Unix(folder) => format!("{}:{port}", folder.display()),
-        }
-    });
-    format!("{}/{}", servers.collect::<Vec<_>>().join(","), config.get_dbname().unwrap_or_default())
 }
 
 /// Migrates the database to the newest schema, and creates the first generation if none exists. Idempotent.
@@ -235,12 +191,12 @@ mod tests {
     use market::row::{self, TableRow};
 
     #[test]
-    fn replicas_become_one_address_of_many_hosts() {
-        let urls = ["postgres://reader:secret@one:1/d".to_owned(), "postgres://two/other".to_owned()];
-        let config = replicas_config(&urls, "DATABASE_READ_URLS").unwrap();
-        assert_eq!((config.get_hosts().len(), config.get_ports()), (2, &[1, 5432][..]));
-        assert_eq!((config.get_user(), config.get_dbname()), (Some("reader"), Some("d")));
-        assert!(replicas_config(&[], "DATABASE_READ_URLS").is_err());
+    fn a_list_of_replicas_may_contain_urls_of_several_hosts() {
+        let list = "postgres://r@one:1,two:2/d?target_session_attrs=read-only, postgresql://r@three/d";
+        let configs = replica_configs(list, "DATABASE_READ_URLS").unwrap();
+        let hosts: Vec<usize> = configs.iter().map(|config| config.get_hosts().len()).collect();
+        assert_eq!(hosts, [2, 1]);
+        assert!(replica_configs("nonsense", "DATABASE_READ_URLS").is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Invariant: this crate makes no decisions of the domain. `market` interprets the stored rows.
 
 pub mod analysts;
+pub mod connect;
 pub mod copy;
 pub mod db;
 mod error;

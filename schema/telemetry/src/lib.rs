@@ -7,6 +7,7 @@ mod event_writer;
 pub mod failpoint;
 pub mod health_check;
 pub mod listener;
+mod log_limit;
 mod logging;
 pub mod memory;
 #[cfg(feature = "otlp")]
@@ -16,6 +17,7 @@ mod shutdown;
 pub mod spans;
 pub mod table;
 
+pub use log_limit::LogLimit;
 pub use logging::{TelemetryGuard, init};
 pub use output::write_out;
 pub use shutdown::Shutdown;

@@ -43,6 +43,11 @@ pub trait MetricsSource: Send + Sync + 'static {
 
     /// Health of the program. The error is the reason why the program cannot do its work.
     fn health(&self) -> Result<(), String>;
+
+    /// Conditions that need a person, although the program does its work.
+    fn warnings(&self) -> Vec<String> {
+        vec![]
+    }
 }
 
 /// Bound monitoring listener.
@@ -103,7 +108,12 @@ fn respond(path: &str, source: &impl MetricsSource) -> Response<String> {
         },
         "/health" => {
             let (status, answer) = match source.health() {
-                Ok(()) => (StatusCode::OK, serde_json::json!({ "status": "ok" })),
+                Ok(()) => match source.warnings() {
+                    warnings if warnings.is_empty() => {
+                        (StatusCode::OK, serde_json::json!({ "status": "ok" }))
+                    }
+                    warnings => (StatusCode::OK, serde_json::json!({ "status": "ok", "warnings": warnings })),
+                },
                 Err(reason) => (
                     StatusCode::SERVICE_UNAVAILABLE,
                     serde_json::json!({ "status": "down", "reason": reason }),

@@ -4,7 +4,7 @@ use market::row::EtfRow;
 
 use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, ServedGeneration};
 
 const LIST: &str = include_str!("../../../queries/etfs/list.sql");
 

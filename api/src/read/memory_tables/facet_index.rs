@@ -2,8 +2,8 @@
 
 use crate::parameters::facets::{FacetIndex, FilterField};
 use crate::read::QueryError;
+use crate::read::ServedGeneration;
 use crate::read::lookup;
-use crate::read::projection::ServedGeneration;
 
 const NAMES: &str = include_str!("../../../queries/filters/names.sql");
 

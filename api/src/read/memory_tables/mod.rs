@@ -12,8 +12,7 @@ pub(crate) use stocks::{SecurityRow, StockTable};
 
 use std::sync::Arc;
 
-use super::QueryError;
-use super::projection::ServedGeneration;
+use super::{QueryError, ServedGeneration};
 use crate::parameters::facets::FacetIndex;
 use versioned_cache::VersionedCache;
 

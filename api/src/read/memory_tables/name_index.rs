@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::stocks::SecurityRow;
 use crate::parameters::trigram::trigrams;
 use crate::read::QueryError;
+use crate::read::ServedGeneration;
 use crate::read::lookup;
-use crate::read::projection::ServedGeneration;
 
 const NAMES: &str = include_str!("../../../queries/search/names.sql");
 

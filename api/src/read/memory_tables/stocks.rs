@@ -7,7 +7,7 @@ use store::FromRow;
 
 use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, ServedGeneration};
 
 const LIST: &str = include_str!("../../../queries/stocks/list.sql");
 

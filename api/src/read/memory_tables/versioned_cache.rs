@@ -7,7 +7,7 @@ use store::ids::{GenerationId, JournalPosition};
 use tokio::sync::OnceCell;
 
 use crate::read::QueryError;
-use crate::read::projection::ServedGeneration;
+use crate::read::ServedGeneration;
 
 /// Number of versions in the cache: the newest version, and the version before it, which running requests may use.
 const KEPT: usize = 2;

@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use crate::parameters::{Output, ResponseFormat, SymbolList};
 use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, ServedGeneration};
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
 

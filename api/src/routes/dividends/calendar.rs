@@ -22,8 +22,8 @@ use crate::parameters::{
     Bounds, DateRange, Direction, DocumentedParameters, OtherDateRanges, Output, Page, PageOptions,
     ParameterReader, Parameters, SymbolList,
 };
+use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
-use crate::read::projection::DataVersion;
 use crate::render::envelope::{List, ListMeta};
 use crate::render::rows;
 use crate::routes::ErrorResponses;
@@ -232,7 +232,8 @@ fn finish<const DAYS: u64>(
     missing: Vec<String>,
 ) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
-    let next_cursor = asked.page.split_off_next_cursor(&mut rows, &context.app.signer, CalendarRow::key);
+    let signer = context.app.signer.of_response(version.to_exact_text());
+    let next_cursor = asked.page.split_off_next_cursor(&mut rows, &signer, CalendarRow::key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
     meta.today = Some(context.today);
     if asked.symbols.is_some() {

@@ -15,8 +15,8 @@ use crate::parameters::{
     DateRange, Direction, DocumentedParameters, OTHER_DATE_PARAMETERS, OtherDateRanges, Output, Page,
     PageOptions, ParameterReader, Parameters, SymbolList, SyncPoint,
 };
+use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
-use crate::read::projection::DataVersion;
 use crate::render::envelope::{Depth, List, ListMeta, Warning};
 use crate::render::rows;
 use crate::routes::ErrorResponses;
@@ -149,7 +149,8 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
         (DataVersion::from_row(first)?, asked.page.with_sync_from(first.try_get("sync_from")?));
     let held = lookup::count_quarantined(&rows)?;
     let mut rows: Vec<DividendRow> = lookup::rows_with_symbol(&rows)?;
-    let next_cursor = page.split_off_next_cursor(&mut rows, &context.app.signer, key);
+    let signer = context.app.signer.of_response(version.to_exact_text());
+    let next_cursor = page.split_off_next_cursor(&mut rows, &signer, key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
     meta.sync_from = page.sync_from;
     meta.set_missing(missing);

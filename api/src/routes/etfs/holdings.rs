@@ -21,8 +21,8 @@ use crate::parameters::{
     Bounds, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterError, ParameterReader,
     Parameters, PathSymbol, SortValue, Sortable, is_among,
 };
+use crate::read::DataVersion;
 use crate::read::lookup;
-use crate::read::projection::DataVersion;
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
 use crate::routes::ErrorResponses;
@@ -257,7 +257,8 @@ pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Respon
                 version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
             let filters = HoldingFilters::read(&context, &all).await?;
             let kept = all.iter().filter(|holding| filters.matches(holding));
-            let (rows, next_cursor) = asked.page.select_rows(kept, &context.app.signer);
+            let signer = context.app.signer.of_response(version.to_exact_text());
+            let (rows, next_cursor) = asked.page.select_rows(kept, &signer);
             let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
             list.as_of = snapshot;
             let meta = HoldingsMeta { list, weight_total, stale };

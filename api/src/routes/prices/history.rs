@@ -253,8 +253,8 @@ fn page(
     }
     let (periods, more) = page_periods(&periods, &bars.day, &asked.page);
     let key = |period: &SessionRange| [Some(date_of(bars.day[period.end - 1]).to_string())];
-    let next_cursor =
-        periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &context.app.signer));
+    let signer = context.app.signer.of_response(series.version.to_exact_text());
+    let next_cursor = periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &signer));
     let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
     let adjusted =
         AdjustedBars { bars, cumulative: &cumulative, factors: &series.factors, basis: asked.adjustment };

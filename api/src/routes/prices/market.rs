@@ -23,8 +23,8 @@ use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
     ResponseFormat, SymbolList,
 };
+use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
-use crate::read::projection::DataVersion;
 use crate::render::body_channel::Disconnected;
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
@@ -171,7 +171,8 @@ async fn page(
         (_, batch) = next(&context, &transaction, named.as_deref(), from.as_deref()).await?;
     }
     let key = filled.last.as_ref().filter(|_| filled.more);
-    let next_cursor = key.map(|key| asked.page.cursor(key, &context.app.signer));
+    let signer = context.app.signer.of_response(version.to_exact_text());
+    let next_cursor = key.map(|key| asked.page.cursor(key, &signer));
     let mut list = ListMeta::new(&version, filled.count, asked.page.limit, next_cursor.clone());
     list.set_missing(missing);
     let (start_date, end_date) = (asked.first().or(version.as_of), asked.last().or(version.as_of));

@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 
 use super::price_encoder::RowLabels;
 use crate::error::ApiError;
-use crate::read::projection::DataVersion;
+use crate::read::DataVersion;
 
 /// Bars and adjustment factors of one security.
 #[derive(Debug)]

@@ -109,7 +109,8 @@ fn screened<P: Preset>(
     signer: &CursorSigner,
 ) -> Result<RenderedBody, ApiError> {
     let kept = stock_table.securities.iter().filter(|member| screen.matches(member));
-    let (securities, next_cursor) = screen.page.select_rows(kept, signer);
+    let signer = signer.of_response(stock_table.version.to_exact_text());
+    let (securities, next_cursor) = screen.page.select_rows(kept, &signer);
     let rows: Vec<ScreenerRow> = securities.into_iter().map(ScreenerRow::from).collect();
     let list = ListMeta::new(&stock_table.version, rows.len(), screen.page.limit, next_cursor.clone());
     let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria() };

@@ -17,7 +17,7 @@ use crate::parameters::{
 };
 use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, ServedGeneration};
 use crate::render::envelope::{Depth, List};
 use crate::routes::ErrorResponses;
 

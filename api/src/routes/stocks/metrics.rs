@@ -15,8 +15,8 @@ use crate::answer::{Access, Free};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
+use crate::read::DataVersion;
 use crate::read::lookup;
-use crate::read::projection::DataVersion;
 use crate::render::envelope::{Single, Warning};
 use crate::routes::ErrorResponses;
 

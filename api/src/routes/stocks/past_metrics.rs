@@ -15,7 +15,7 @@ use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::PathSymbol;
 use crate::read::lookup;
-use crate::read::projection::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, ServedGeneration};
 
 const IDENTITY: &str = include_str!("../../../queries/past/identity.sql");
 const SEARCH_PATH: &str = include_str!("../../../queries/past/search_path.sql");

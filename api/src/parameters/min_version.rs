@@ -1,0 +1,90 @@
+//! Oldest data version that a request accepts: named by `min_version` or `If-Min-Version`, or contained in its cursor,
+//! `updated_since` or entity tags.
+
+/// Header with the effect of the parameter `min_version`.
+pub(crate) const MIN_VERSION_HEADER: &str = "if-min-version";
+
+/// Oldest version that a request accepts. The default accepts every version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct MinVersion {
+    /// Position in the journal.
+    pub(crate) position: i64,
+    /// Generation and sequence of a version without a position.
+    pub(crate) sequence: Option<(i32, i64)>,
+    /// True if the client named the version itself, so a response with older data is an error.
+    pub(crate) is_explicit: bool,
+}
+
+impl MinVersion {
+    /// Version of a position in the journal.
+    pub(crate) fn of_position(position: i64) -> Self {
+        Self { position, ..Self::default() }
+    }
+
+    /// Parses `g3.184467`, or with the position `g3.184467.92`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.strip_prefix('g')?.splitn(3, '.');
+        let generation = i32::try_from(parse_digits(parts.next()?)?).ok()?;
+        let sequence = parse_digits(parts.next()?)?;
+        match parts.next() {
+            Some(position) => Some(Self::of_position(parse_digits(position)?)),
+            None => Some(Self { sequence: Some((generation, sequence)), ..Self::default() }),
+        }
+    }
+
+    /// Newest version in the entity tags of an `If-None-Match`. Foreign tags have none.
+    pub(super) fn of_entity_tags(tags: &str) -> Self {
+        let mut newest = Self::default();
+        for tag in tags.split(',') {
+            let opaque = tag.trim().trim_start_matches("W/").trim_matches('"');
+            let version = opaque.split_once('-').and_then(|(version, _)| Self::parse(version));
+            newest.raise(version.unwrap_or_default());
+        }
+        newest
+    }
+
+    /// Accepts only versions that `other` accepts too.
+    pub(crate) fn raise(&mut self, other: Self) {
+        self.position = self.position.max(other.position);
+        self.sequence = self.sequence.max(other.sequence);
+        self.is_explicit |= other.is_explicit;
+    }
+}
+
+fn parse_digits(text: &str) -> Option<i64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_has_a_generation_a_sequence_and_perhaps_a_position() {
+        let sequence = MinVersion { sequence: Some((3, 184_467)), ..MinVersion::default() };
+        assert_eq!(MinVersion::parse("g3.184467"), Some(sequence));
+        assert_eq!(MinVersion::parse("g3.184467.92"), Some(MinVersion::of_position(92)));
+        for text in [
+            "",
+            "g",
+            "g3",
+            "3.1",
+            "g3.",
+            "g3.-1",
+            "g3.1.",
+            "g3.1.2.3",
+            "g9999999999.1",
+            "g3.99999999999999999999",
+        ] {
+            assert_eq!(MinVersion::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn entity_tags_carry_the_newest_of_their_versions() {
+        let tags = "W/\"g1.5.7-aa\", \"g1.9.12-bb\", \"foreign\", *";
+        assert_eq!(MinVersion::of_entity_tags(tags), MinVersion::of_position(12));
+        assert_eq!(MinVersion::of_entity_tags("*"), MinVersion::default());
+    }
+}

@@ -1,0 +1,81 @@
+//! Data version of a response.
+
+use std::fmt;
+
+use chrono::NaiveDate;
+use tokio_postgres::Row;
+
+use crate::parameters::MinVersion;
+
+/// Data version of a response. Version and current day determine the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct DataVersion {
+    pub(crate) generation: i32,
+    pub(crate) sequence: i64,
+    /// Newest applied session.
+    pub(crate) as_of: Option<NaiveDate>,
+    /// Position in the journal. Every change of the served data increases it: a derivation, a change of policy, a
+    /// promotion, a rollback.
+    pub(crate) position: i64,
+}
+
+impl DataVersion {
+    /// Reads the version columns that every data statement selects.
+    pub(crate) fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            generation: row.try_get("version_generation")?,
+            sequence: row.try_get("version_sequence")?,
+            as_of: row.try_get("version_as_of")?,
+            position: row.try_get("version_position")?,
+        })
+    }
+
+    /// Text of the version with its position, for entity tags and cursors.
+    pub(crate) fn to_exact_text(self) -> String {
+        format!("{self}.{}", self.position)
+    }
+
+    /// True if this version is certainly not older than `min`.
+    pub(crate) fn reaches(&self, min: &MinVersion) -> bool {
+        let reaches = |(generation, sequence)| generation == self.generation && sequence <= self.sequence;
+        min.position <= self.position && min.sequence.is_none_or(reaches)
+    }
+
+    /// True if this version is older than `min`. A sequence of another generation is not comparable.
+    pub(crate) fn is_older_than(&self, min: &MinVersion) -> bool {
+        let exceeds = |(generation, sequence)| generation == self.generation && sequence > self.sequence;
+        min.position > self.position || min.sequence.is_some_and(exceeds)
+    }
+}
+
+impl fmt::Display for DataVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "g{}.{}", self.generation, self.sequence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(generation: i32, sequence: i64, position: i64) -> DataVersion {
+        DataVersion { generation, sequence, as_of: None, position }
+    }
+
+    #[test]
+    fn a_version_reaches_itself_and_older_ones() {
+        let served = version(3, 184_467, 92);
+        for text in [served.to_string(), served.to_exact_text()] {
+            let min = MinVersion::parse(&text).unwrap();
+            assert!(served.reaches(&min) && version(3, 184_468, 93).reaches(&min), "{text}");
+            let older = version(3, 184_466, 91);
+            assert!(!older.reaches(&min) && older.is_older_than(&min), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sequence_of_another_generation_is_not_comparable() {
+        let (min, other) = (MinVersion::parse("g3.10").unwrap(), version(2, 50, 99));
+        assert!(!other.reaches(&min) && !other.is_older_than(&min));
+    }
+}

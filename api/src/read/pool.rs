@@ -1,0 +1,61 @@
+//! Connection pools of Postgres. Each host of a URL has a time limit ([`store::connect`]).
+
+use std::time::Duration;
+
+use deadpool_postgres::{BuildError, Connect, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use futures::future::BoxFuture;
+use store::connect;
+use store::db::DbError;
+use store::tls::MakeRustlsConnect;
+use tokio::task::JoinHandle;
+use tokio_postgres::{Client, Config, Error};
+
+/// Maximum wait for the reply of a connection before it is used again.
+const RECYCLE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Builds a pool. `timeout` limits the wait for a connection and the opening of one. Each new connection first runs `setup`.
+pub(crate) fn build_pool(
+    config: Config,
+    tls: MakeRustlsConnect,
+    connections: usize,
+    timeout: Duration,
+    recycling_method: RecyclingMethod,
+    setup: &'static str,
+) -> Result<Pool, BuildError> {
+    let manager =
+        Manager::from_connect(config, HostConnector { tls, setup }, ManagerConfig { recycling_method });
+    Pool::builder(manager)
+        .max_size(connections)
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(timeout))
+        .create_timeout(Some(timeout))
+        .recycle_timeout(Some(RECYCLE_TIMEOUT))
+        .build()
+}
+
+/// Connector with time limits per host.
+struct HostConnector {
+    tls: MakeRustlsConnect,
+    setup: &'static str,
+}
+
+impl Connect for HostConnector {
+    fn connect(&self, config: &Config) -> BoxFuture<'_, Result<(Client, JoinHandle<()>), Error>> {
+        let config = config.clone();
+        Box::pin(async move {
+            match connect::open(&config, &self.tls).await {
+                Ok((client, driver)) => {
+                    // Statements report a lost connection.
+                    let driving = tokio::spawn(async move {
+                        let _ = driver.await;
+                    });
+                    client.batch_execute(self.setup).await?;
+                    Ok((client, driving))
+                }
+                Err(DbError::Unreachable { source, .. }) => Err(source),
+                // The pool's own timeout reports a server that does not reply.
+                Err(_) => std::future::pending().await,
+            }
+        })
+    }
+}

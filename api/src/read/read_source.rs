@@ -1,0 +1,291 @@
+//! Database of reads: the primary or a replica, followed by one task.
+//!
+//! Invariants: the connections of a new generation exist before the switch. A reconnected database has new connections,
+//! because its host may be another one.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use deadpool_postgres::RecyclingMethod;
+use futures::StreamExt;
+use store::connect;
+use store::tls::MakeRustlsConnect;
+use telemetry::LogLimit;
+use tokio::sync::{Notify, mpsc};
+use tokio_postgres::{AsyncMessage, Client, Config};
+
+use super::QueryError;
+use super::data_version::DataVersion;
+use super::pool::build_pool;
+use super::served_generation::ServedGeneration;
+use crate::auth::tier::TierTable;
+use crate::concurrency::background_tasks::BackgroundTasks;
+use crate::parameters::served_rules::ServedRules;
+
+const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
+const VERSION: &str = include_str!("../../queries/projection/version.sql");
+/// Polling interval of the primary. It limits the delay after a missed notification.
+const POLL: Duration = Duration::from_secs(2);
+/// Polling interval of a replica, which sends no notifications.
+const REPLICA_POLL: Duration = Duration::from_millis(300);
+/// Least time between two polls.
+const LEAST_POLL: Duration = Duration::from_millis(20);
+/// Pause between heartbeats.
+const BEAT: Duration = Duration::from_millis(300);
+/// Maximum time of a heartbeat. A database that hangs is reported within two seconds.
+const BEAT_TIMEOUT: Duration = Duration::from_millis(1_400);
+
+/// Connection settings of a database of reads.
+#[derive(Clone)]
+pub(crate) struct ConnectionSettings {
+    pub(crate) config: Config,
+    pub(crate) connections: usize,
+    /// Connections for expensive responses.
+    pub(crate) bulk_connections: usize,
+    pub(crate) timeout: Duration,
+    pub(crate) tls: MakeRustlsConnect,
+}
+
+impl ConnectionSettings {
+    /// Settings with additional session options.
+    fn with_options(&self, options: &str) -> Config {
+        let mut config = self.config.clone();
+        let existing = config.get_options().unwrap_or_default().to_owned();
+        config.options(format!("{existing} {options}").trim());
+        config
+    }
+
+    /// Opens a generation. Its sessions become read-only after the sign-in, because `target_session_attrs` examines them.
+    fn open_generation(
+        &self,
+        id: i32,
+        tasks: &BackgroundTasks,
+        answered: &Arc<AtomicI64>,
+    ) -> Result<Arc<ServedGeneration>, QueryError> {
+        let config = self.with_options(&format!(
+            "-c search_path={},control -c jit=off -c statement_timeout={}",
+            store::db::generation_schema(id),
+            self.timeout.as_millis(),
+        ));
+        let pool = |connections| {
+            let setup = "set default_transaction_read_only = on";
+            build_pool(
+                config.clone(),
+                self.tls.clone(),
+                connections,
+                self.timeout,
+                RecyclingMethod::Fast,
+                setup,
+            )
+        };
+        let pools = [pool(self.connections)?, pool(self.bulk_connections)?];
+        Ok(ServedGeneration::new(id, pools, tasks, answered))
+    }
+}
+
+/// State that all databases of reads share.
+#[derive(Debug, Default)]
+pub(super) struct SharedReadState {
+    pub(super) tasks: BackgroundTasks,
+    pub(super) tiers: RwLock<Arc<TierTable>>,
+    /// Greatest position of a response of this instance.
+    pub(super) answered: Arc<AtomicI64>,
+    /// Greatest position that the primary is known to have.
+    pub(super) newest: AtomicI64,
+    /// Wakes the requests that wait for a version.
+    pub(super) polled: Notify,
+    /// Asks for a poll of every database.
+    pub(super) wanted: Notify,
+}
+
+/// Database of reads.
+#[derive(Debug)]
+pub(super) struct ReadSource {
+    pub(super) is_primary: bool,
+    current: RwLock<Option<Arc<ServedGeneration>>>,
+    reachable: AtomicBool,
+    polls: AtomicU64,
+    /// Time at which the database last had the newest known data.
+    current_at: Mutex<Instant>,
+}
+
+impl ReadSource {
+    pub(super) fn new(is_primary: bool) -> Self {
+        Self {
+            is_primary,
+            current: RwLock::default(),
+            reachable: AtomicBool::default(),
+            polls: AtomicU64::default(),
+            current_at: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Served generation of this database.
+    pub(super) fn generation(&self) -> Option<Arc<ServedGeneration>> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// True if the database answered the latest poll.
+    pub(super) fn is_reachable(&self) -> bool {
+        self.reachable.load(Ordering::Relaxed)
+    }
+
+    /// Number of completed polls.
+    pub(super) fn polls(&self) -> u64 {
+        self.polls.load(Ordering::Acquire)
+    }
+
+    /// Time for which the primary is known to have newer data.
+    pub(super) fn age(&self) -> Duration {
+        self.current_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    /// Follows the active generation until the process ends, and reconnects after each loss.
+    pub(super) async fn follow(
+        self: Arc<Self>,
+        shared: Arc<SharedReadState>,
+        connecting: ConnectionSettings,
+    ) {
+        static LIMIT: LogLimit = LogLimit::new();
+        let mut pauses = None;
+        loop {
+            let Err(error) = self.follow_until_disconnected(&shared, &connecting).await else { continue };
+            if self.reachable.swap(false, Ordering::Relaxed) {
+                pauses = None;
+            }
+            if error == QueryError::Silent
+                && let Some(generation) = self.generation()
+            {
+                generation.abandon();
+            }
+            if let Some(suppressed) = LIMIT.admit() {
+                tracing::warn!(%error, suppressed, "cannot follow the projection");
+            }
+            let pause = pauses.get_or_insert_with(reconnect_pauses).next();
+            tokio::time::sleep(pause.unwrap_or(POLL)).await;
+        }
+    }
+
+    async fn follow_until_disconnected(
+        &self,
+        shared: &SharedReadState,
+        connecting: &ConnectionSettings,
+    ) -> Result<(), QueryError> {
+        let config =
+            connecting.with_options(&format!("-c statement_timeout={}", connecting.timeout.as_millis()));
+        let (client, mut driver) = connect::open(&config, &connecting.tls).await?;
+        let (sender, mut notified) = mpsc::channel(1);
+        let driving = async {
+            let mut messages = futures::stream::poll_fn(|cx| driver.poll_message(cx));
+            while let Some(Ok(message)) = messages.next().await {
+                if matches!(message, AsyncMessage::Notification(_)) {
+                    // One pending notification suffices, because following reads the newest state.
+                    let _ = sender.try_send(());
+                }
+            }
+        };
+        tokio::select! {
+            () = driving => Err(QueryError::Ended),
+            () = wait_until_silent(&client) => Err(QueryError::Silent),
+            followed = self.poll_forever(shared, connecting, &client, &mut notified) => followed,
+        }
+    }
+
+    async fn poll_forever(
+        &self,
+        shared: &SharedReadState,
+        connecting: &ConnectionSettings,
+        client: &Client,
+        notified: &mut mpsc::Receiver<()>,
+    ) -> Result<(), QueryError> {
+        if self.is_primary {
+            client.batch_execute("listen projection").await?;
+        }
+        let interval = if self.is_primary { POLL } else { REPLICA_POLL };
+        let mut generation = None;
+        loop {
+            let wanted = shared.wanted.notified();
+            let polling = self.poll(shared, connecting, client, &mut generation);
+            tokio::time::timeout(connecting.timeout * 2, polling).await.map_err(|_| QueryError::Silent)??;
+            self.reachable.store(true, Ordering::Relaxed);
+            self.polls.fetch_add(1, Ordering::Release);
+            shared.polled.notify_waiters();
+            tokio::time::sleep(LEAST_POLL).await;
+            tokio::select! {
+                notification = notified.recv() => if notification.is_none() { return Err(QueryError::Ended) },
+                () = wanted => {}
+                () = tokio::time::sleep(interval) => {}
+            }
+        }
+    }
+
+    /// Reads the active generation and its version, and serves them. `followed` is the generation of this connection.
+    async fn poll(
+        &self,
+        shared: &SharedReadState,
+        connecting: &ConnectionSettings,
+        client: &Client,
+        followed: &mut Option<Arc<ServedGeneration>>,
+    ) -> Result<(), QueryError> {
+        let row = client.query_opt(ACTIVE, &[]).await?.ok_or(QueryError::NoneActive)?;
+        let id: i32 = row.try_get("generation")?;
+        if self.is_primary {
+            let tiers = TierTable::load(client).await?;
+            *shared.tiers.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tiers);
+        }
+        let opened = match followed {
+            Some(generation) if generation.id == id => None,
+            _ => Some(connecting.open_generation(id, &shared.tasks, &shared.answered)?),
+        };
+        let Some(generation) = opened.as_ref().or(followed.as_ref()) else { return Ok(()) };
+        if opened.is_some() {
+            drop(generation.client().await?);
+            let path = format!("set search_path = {}, control", store::db::generation_schema(id));
+            client.batch_execute(&path).await?;
+        }
+        let row = client.query_one(VERSION, &[]).await?;
+        let version = DataVersion::from_row(&row)?;
+        generation.learn(version);
+        generation.set_served_rules(ServedRules::from_row(&row)?);
+        self.record_position(shared, version.position, followed.is_none());
+        if let Some(generation) = opened {
+            tracing::info!(generation = id, %version, replica = !self.is_primary, "serving");
+            *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&generation));
+            *followed = Some(generation);
+        }
+        Ok(())
+    }
+
+    /// Records the position of a poll. The primary decides what the newest data is; after a reconnect it may have lost the
+    /// end of its data.
+    fn record_position(&self, shared: &SharedReadState, position: i64, is_first: bool) {
+        if self.is_primary {
+            if is_first {
+                shared.newest.store(position, Ordering::Relaxed);
+                shared.answered.fetch_min(position, Ordering::Relaxed);
+            }
+            shared.newest.fetch_max(position, Ordering::Relaxed);
+        }
+        if position >= shared.newest.load(Ordering::Relaxed) {
+            *self.current_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        }
+    }
+}
+
+fn reconnect_pauses() -> backon::ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(100))
+        .with_max_delay(Duration::from_millis(300))
+        .with_jitter()
+        .without_max_times()
+        .build()
+}
+
+/// Returns when the server does not reply to a heartbeat in time.
+async fn wait_until_silent(client: &Client) {
+    while let Ok(Ok(_)) = tokio::time::timeout(BEAT_TIMEOUT, client.simple_query("")).await {
+        tokio::time::sleep(BEAT).await;
+    }
+}

@@ -1,0 +1,145 @@
+//! Served generation: one generation of the read tables in one database, with its connections.
+//!
+//! Invariants: the version of a response comes from the response's own statement. Connections to a database that stopped
+//! replying are abandoned together.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use deadpool_postgres::{Object, Pool};
+use tokio_postgres::Row;
+use tokio_util::sync::CancellationToken;
+
+use super::QueryError;
+use super::data_version::DataVersion;
+use super::lookup_batch::LookupBatcher;
+use crate::concurrency::background_tasks::BackgroundTasks;
+use crate::metrics::PoolUse;
+use crate::parameters::served_rules::ServedRules;
+
+/// Served generation with its connections.
+#[derive(Debug)]
+pub(crate) struct ServedGeneration {
+    pub(crate) id: i32,
+    pool: Pool,
+    batches: LookupBatcher,
+    version: Arc<RwLock<DataVersion>>,
+    /// Greatest position of a response of this instance.
+    answered: Arc<AtomicI64>,
+    served_rules: RwLock<Arc<ServedRules>>,
+    /// Cancelled when the database does not reply any more.
+    silent: CancellationToken,
+    /// The same generation with separate connections for expensive responses.
+    bulk: Option<Arc<ServedGeneration>>,
+}
+
+impl ServedGeneration {
+    /// Creates a generation without a known version. `pools` are those for reads and for expensive responses.
+    pub(super) fn new(
+        id: i32,
+        pools: [Pool; 2],
+        tasks: &BackgroundTasks,
+        answered: &Arc<AtomicI64>,
+    ) -> Arc<Self> {
+        let unknown = DataVersion { generation: id, sequence: 0, as_of: None, position: 0 };
+        let (version, silent) = (Arc::new(RwLock::new(unknown)), CancellationToken::new());
+        let open = |pool, bulk| {
+            Arc::new(Self {
+                id,
+                pool,
+                batches: LookupBatcher::new(tasks.clone(), silent.clone()),
+                version: Arc::clone(&version),
+                answered: Arc::clone(answered),
+                served_rules: RwLock::default(),
+                silent: silent.clone(),
+                bulk,
+            })
+        };
+        let [reads, expensive] = pools;
+        let bulk = open(expensive, None);
+        open(reads, Some(bulk))
+    }
+
+    /// Connection whose search path is this generation.
+    pub(crate) async fn client(&self) -> Result<Object, QueryError> {
+        if self.bulk.is_some() {
+            return self.unless_silent(async { Ok::<_, QueryError>(self.pool.get().await?) }).await;
+        }
+        // Expensive requests run on low-priority threads. tokio's blocking threads, which resolve the server's name,
+        // would inherit that priority. So a worker thread connects.
+        let pool = self.pool.clone();
+        tokio::spawn(async move { pool.get().await })
+            .await
+            .map_err(|_| QueryError::GivenUp)?
+            .map_err(QueryError::from)
+    }
+
+    /// The row of one symbol, looked up in a batch.
+    pub(crate) async fn look_up_row(
+        &self,
+        statement: &'static str,
+        candidates: Vec<String>,
+    ) -> Result<Option<Row>, QueryError> {
+        self.batches.look_up_row(&self.pool, statement, candidates).await
+    }
+
+    /// Runs work on this database. Fails when the database stops replying, because a statement would never end.
+    pub(crate) async fn unless_silent<T, E: From<QueryError>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.silent.cancelled() => Err(QueryError::Silent.into()),
+        }
+    }
+
+    /// Ends all work on this database.
+    pub(super) fn abandon(&self) {
+        self.silent.cancel();
+    }
+
+    /// The same generation with the connections for expensive responses.
+    pub(crate) fn bulk_generation(self: &Arc<Self>) -> Arc<Self> {
+        Arc::clone(self.bulk.as_ref().unwrap_or(self))
+    }
+
+    /// Usage of both connection pools: for reads, and for expensive responses.
+    pub(crate) fn pool_usage(&self) -> [PoolUse; 2] {
+        let used = |pool: &Pool| {
+            let status = pool.status();
+            PoolUse { waiting: status.waiting, in_use: status.size.saturating_sub(status.available) }
+        };
+        [used(&self.pool), used(self.bulk.as_ref().map_or(&self.pool, |bulk| &bulk.pool))]
+    }
+
+    /// Rules by which the generation's figures were derived.
+    pub(crate) fn served_rules(&self) -> Arc<ServedRules> {
+        Arc::clone(&self.served_rules.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn set_served_rules(&self, rules: ServedRules) {
+        *self.served_rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+    }
+
+    /// Newest known version.
+    pub(crate) fn version(&self) -> DataVersion {
+        *self.version.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records the version of a response as known. A response may contain a new version before its notification
+    /// arrives.
+    pub(crate) fn observe(&self, version: DataVersion) {
+        self.learn(version);
+        self.answered.fetch_max(version.position, Ordering::Relaxed);
+    }
+
+    /// Records a version as known.
+    pub(super) fn learn(&self, version: DataVersion) {
+        let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
+        if version.position >= known.position {
+            *known = version;
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! `GET /livez` and `GET /readyz`: probes of an orchestrator and a load balancer, without a key or I/O.
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+
+use crate::app::state::App;
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/livez", get(live)).route("/readyz", get(ready))
+}
+
+/// 200 while the process runs.
+async fn live() -> Response {
+    probe_response(StatusCode::OK, json!({ "status": "alive" }))
+}
+
+/// 200 if admission decides, a generation is served, and the instance does not stop; else 503.
+async fn ready(State(app): State<App>) -> Response {
+    match app.find_unreadiness() {
+        None => probe_response(StatusCode::OK, json!({ "status": "ready" })),
+        Some(reason) => probe_response(
+            StatusCode::SERVICE_UNAVAILABLE,
+            json!({ "status": "not_ready", "reason": reason }),
+        ),
+    }
+}
+
+fn probe_response(status: StatusCode, body: Value) -> Response {
+    let mut response = (status, Json(body)).into_response();
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

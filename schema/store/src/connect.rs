@@ -1,0 +1,245 @@
+//! Connections to a list of hosts. Each host has a time limit for connecting and signing in together.
+//!
+//! A frozen server accepts connections and never replies. A host that did not reply in time is tried last, with a short
+//! limit, until [`HUNG_FOR`] has passed.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_postgres::config::{Host, LoadBalanceHosts};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Connection, Socket};
+
+use crate::error::{DbError, error_chain};
+use crate::tls::{self, MakeRustlsConnect};
+
+/// Time limit of the only host, without `connect_timeout` in the URL.
+const ONLY_HOST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit of one of several hosts, without `connect_timeout` in the URL.
+const HOST_TIMEOUT: Duration = Duration::from_secs(3);
+/// Time limit of a host that did not reply recently.
+const HUNG_HOST_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time for which a host that did not reply is tried last.
+const HUNG_FOR: Duration = Duration::from_secs(30);
+/// Interval between two checks of [`watch_server`].
+const WATCH_INTERVAL: Duration = Duration::from_secs(2);
+/// Longest wait for the reply to a check.
+const WATCH_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Hosts that did not reply in time, with the time of the attempt.
+static HUNG: LazyLock<Mutex<HashMap<String, Instant>>> = LazyLock::new(Mutex::default);
+
+/// Driver of a connection. The connection makes progress only while the driver is polled.
+pub type ConnectionDriver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+
+/// Opens one connection. Its driver task runs until the client is dropped.
+///
+/// # Errors
+/// [`DbError::Unanswered`] if a host does not complete the sign-in in time, and no other one accepts the session.
+pub async fn connect(config: &Config) -> Result<Client, DbError> {
+    let (client, driver) = open(config, &tls::tls_connector(config)?).await?;
+    tokio::spawn(async move {
+        if let Err(error) = driver.await {
+            tracing::warn!(error = %error_chain(&error), "postgres connection ended");
+        }
+    });
+    Ok(client)
+}
+
+/// Opens a connection to the first host that accepts the session.
+///
+/// # Errors
+/// As [`connect`].
+pub async fn open(config: &Config, tls: &MakeRustlsConnect) -> Result<(Client, ConnectionDriver), DbError> {
+    let started = Instant::now();
+    let hosts = hosts_in_order(config);
+    let is_only = hosts.len() == 1;
+    let (mut refusal, mut is_unanswered) = (None, false);
+    for host in hosts {
+        let place = host.place();
+        let limit = match config.get_connect_timeout() {
+            Some(limit) => *limit,
+            None if is_only => ONLY_HOST_TIMEOUT,
+            None if host.is_hung => HUNG_HOST_TIMEOUT,
+            None => HOST_TIMEOUT,
+        };
+        match tokio::time::timeout(limit, host.config.connect(tls.clone())).await {
+            Ok(Ok(opened)) => {
+                hung().remove(&place);
+                return Ok(opened);
+            }
+            Ok(Err(source)) => refusal = Some(DbError::Unreachable { place, source }),
+            Err(_) => {
+                is_unanswered = true;
+                hung().insert(place, Instant::now());
+            }
+        }
+    }
+    match refusal {
+        Some(refusal) if !is_unanswered => Err(refusal),
+        _ => Err(DbError::Unanswered { place: place_of(config), seconds: started.elapsed().as_secs() }),
+    }
+}
+
+/// Waits until the server does not reply on a connection of its own, and returns the error. A statement on a frozen server
+/// never ends, and a slow statement looks the same.
+pub async fn watch_server(config: &Config) -> DbError {
+    let mut watching: Option<Client> = None;
+    loop {
+        tokio::time::sleep(WATCH_INTERVAL).await;
+        let client = match watching.take().filter(|client| !client.is_closed()) {
+            Some(client) => client,
+            None => match connect(config).await {
+                Ok(client) => client,
+                Err(error @ DbError::Unanswered { .. }) => return error,
+                // The statements fail too.
+                Err(_) => continue,
+            },
+        };
+        if tokio::time::timeout(WATCH_TIMEOUT, client.simple_query("")).await.is_err() {
+            return DbError::Unanswered { place: place_of(config), seconds: WATCH_TIMEOUT.as_secs() };
+        }
+        watching = Some(client);
+    }
+}
+
+/// Configuration of one host.
+struct HostConfig {
+    config: Config,
+    is_hung: bool,
+}
+
+impl HostConfig {
+    fn place(&self) -> String {
+        place_of(&self.config)
+    }
+}
+
+/// Hosts in the order of the attempts: hosts that hung recently come last.
+fn hosts_in_order(config: &Config) -> Vec<HostConfig> {
+    let count = config.get_hosts().len().max(config.get_hostaddrs().len());
+    let mut hosts: Vec<HostConfig> = if count > 1 {
+        let one = |index| HostConfig { config: config_of_host(config, index), is_hung: false };
+        (0..count).map(one).collect()
+    } else {
+        vec![HostConfig { config: config.clone(), is_hung: false }]
+    };
+    if config.get_load_balance_hosts() == LoadBalanceHosts::Random {
+        let random = RandomState::new();
+        hosts.sort_by_cached_key(|host| random.hash_one(host.place()));
+    }
+    let hung = hung();
+    for host in &mut hosts {
+        host.is_hung = hung.get(&host.place()).is_some_and(|at| at.elapsed() < HUNG_FOR);
+    }
+    hosts.sort_by_key(|host| host.is_hung);
+    hosts
+}
+
+/// Copy of the settings with one of the hosts. A `Config` cannot drop hosts.
+fn config_of_host(config: &Config, index: usize) -> Config {
+    let mut one = Config::new();
+    one.ssl_mode(config.get_ssl_mode())
+        .ssl_negotiation(config.get_ssl_negotiation())
+        .keepalives(config.get_keepalives())
+        .keepalives_idle(config.get_keepalives_idle())
+        .target_session_attrs(config.get_target_session_attrs())
+        .channel_binding(config.get_channel_binding());
+    if let Some(user) = config.get_user() {
+        one.user(user);
+    }
+    if let Some(password) = config.get_password() {
+        one.password(password);
+    }
+    if let Some(name) = config.get_dbname() {
+        one.dbname(name);
+    }
+    if let Some(options) = config.get_options() {
+        one.options(options);
+    }
+    if let Some(name) = config.get_application_name() {
+        one.application_name(name);
+    }
+    if let Some(limit) = config.get_connect_timeout() {
+        one.connect_timeout(*limit);
+    }
+    if let Some(limit) = config.get_tcp_user_timeout() {
+        one.tcp_user_timeout(*limit);
+    }
+    if let Some(interval) = config.get_keepalives_interval() {
+        one.keepalives_interval(interval);
+    }
+    if let Some(retries) = config.get_keepalives_retries() {
+        one.keepalives_retries(retries);
+    }
+    match config.get_hosts().get(index) {
+        Some(Host::Tcp(name)) => {
+            one.host(name);
+        }
+        Some(Host::Unix(path)) => {
+            one.host_path(path);
+        }
+        None => {}
+    }
+    if let Some(address) = config.get_hostaddrs().get(index) {
+        one.hostaddr(*address);
+    }
+    // One port may apply to all hosts of a URL.
+    let port = config.get_ports().get(index).or(config.get_ports().first());
+    one.port(port.copied().unwrap_or(5432));
+    one
+}
+
+fn place_of(config: &Config) -> String {
+    format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""))
+}
+
+fn hung() -> MutexGuard<'static, HashMap<String, Instant>> {
+    HUNG.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr;
+
+    use super::*;
+
+    #[test]
+    fn every_host_keeps_the_settings_of_the_url() {
+        let url =
+            "postgres://u:p@one:1,two:2/d?target_session_attrs=read-write&connect_timeout=7&sslmode=disable";
+        let config = Config::from_str(url).unwrap();
+        let hosts = hosts_in_order(&config);
+        let ports: Vec<u16> = hosts.iter().flat_map(|host| host.config.get_ports()).copied().collect();
+        assert_eq!(ports, [1, 2]);
+        for host in hosts {
+            let mut whole = Config::from_str(
+                "postgres://u:p@/d?target_session_attrs=read-write&connect_timeout=7&sslmode=disable",
+            )
+            .unwrap();
+            match &host.config.get_hosts()[0] {
+                Host::Tcp(name) => whole.host(name),
+                Host::Unix(path) => whole.host_path(path),
+            };
+            whole.port(host.config.get_ports()[0]);
+            assert_eq!(host.config, whole);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_that_hung_is_tried_last() {
+        // Accepts connections, and never replies.
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let url = format!("postgres://u@127.0.0.1:{port},127.0.0.1:1/d?connect_timeout=1&sslmode=disable");
+        let config = Config::from_str(&url).unwrap();
+        let first = |config: &Config| hosts_in_order(config)[0].config.get_ports()[0];
+        assert_eq!(first(&config), port);
+        let refused = connect(&config).await.unwrap_err();
+        assert!(matches!(refused, DbError::Unanswered { .. }), "{refused}");
+        assert_eq!(first(&config), 1);
+    }
+}

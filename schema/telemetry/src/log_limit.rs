@@ -1,0 +1,49 @@
+//! Limit of a repeated log line: an outage logs one line per interval, not one per request.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Interval between two lines.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// Limit of one log line, as a `static` at its call site.
+#[derive(Debug)]
+pub struct LogLimit(Mutex<LastLine>);
+
+#[derive(Debug)]
+struct LastLine {
+    at: Option<Instant>,
+    suppressed: u64,
+}
+
+impl LogLimit {
+    /// Creates a limit that admits its first line.
+    #[expect(clippy::new_without_default, reason = "a static needs a const function")]
+    pub const fn new() -> Self {
+        Self(Mutex::new(LastLine { at: None, suppressed: 0 }))
+    }
+
+    /// Number of lines suppressed since the last one, if this line may be logged.
+    pub fn admit(&self) -> Option<u64> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.at.is_some_and(|at| at.elapsed() < INTERVAL) {
+            last.suppressed += 1;
+            return None;
+        }
+        last.at = Some(Instant::now());
+        Some(std::mem::take(&mut last.suppressed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_per_interval_counts_the_others() {
+        let limit = LogLimit::new();
+        assert_eq!([limit.admit(), limit.admit(), limit.admit()], [Some(0), None, None]);
+        limit.0.lock().unwrap().at = Instant::now().checked_sub(INTERVAL);
+        assert_eq!([limit.admit(), limit.admit()], [Some(2), None]);
+    }
+}

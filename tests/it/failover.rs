@@ -1,0 +1,201 @@
+//! Servers that hang: another host is used, and health and readiness are true within seconds.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use harness::{Api, PostgresServer, Program, Servers, Signal, TestApp, eventually};
+
+const CALL: &str = "/v1/stocks?limit=1";
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The default, which tests of other things raise.
+const ADMISSION: (&str, &str) = ("API_ADMISSION_TIMEOUT_MS", "250");
+/// Time from a promotion to the first answer, with time for a busy machine.
+const FAILOVER: Duration = Duration::from_secs(8);
+
+/// URL of a role on several hosts, of which the primary is used.
+fn url_of_hosts(hosts: &[&PostgresServer], role: &str, database: &str) -> String {
+    let host = |server: &&PostgresServer| {
+        let url = server.url(database);
+        url.rsplit('@').next().and_then(|rest| rest.split('/').next()).unwrap_or_default().to_owned()
+    };
+    let hosts: Vec<String> = hosts.iter().map(host).collect();
+    format!("postgres://{role}@{}/{database}?target_session_attrs=read-write", hosts.join(","))
+}
+
+async fn serves(api: &Api, key: &str) -> Result<()> {
+    let reply = api.get(CALL, Some(key)).await?;
+    ensure!(reply.status == 200, "{}: {}", reply.status, reply.text());
+    Ok(())
+}
+
+async fn has_status(api: &Api, path: &str, status: u16) -> Result<()> {
+    let reply = api.get(path, None).await?;
+    ensure!(reply.status == status, "{path}: {} {}", reply.status, reply.text());
+    Ok(())
+}
+
+/// Waits until a replica has everything that the primary has now.
+async fn wait_for_replica(primary: &PostgresServer, replica: &PostgresServer, database: &str) -> Result<()> {
+    let end: String =
+        primary.connect(database).await?.query_one("select pg_current_wal_lsn()::text", &[]).await?.get(0);
+    let client = replica.connect(database).await?;
+    eventually(PATIENCE, async || {
+        let reached = "select pg_last_wal_replay_lsn() >= $1::text::pg_lsn";
+        ensure!(client.query_one(reached, &[&end]).await?.get::<_, bool>(0), "not replayed yet");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_hung_primary_is_left_for_the_promoted_host() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    app.feed("prices-1.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
+    let key = app.key("professional").await?;
+    let replica = servers.postgres.replica().await?;
+    let hosts = [&servers.postgres, &replica];
+    let url = |role| url_of_hosts(&hosts, role, app.database());
+    let (of_api, of_projector, of_owner) = (url("dds_api"), url("dds_projector"), url("postgres"));
+    let env = [ADMISSION, ("API_DATABASE_URL", of_api.as_str())];
+    let api = app.api_serve_with(&env).await?;
+    let projector_url = [("PROJECTOR_DATABASE_URL", of_projector.as_str())];
+    let _projector = app.spawn_with(Program::Projector, &["run"], &projector_url).await?;
+    serves(&api, &key).await?;
+    has_status(&api, "/readyz", 200).await?;
+    wait_for_replica(&servers.postgres, &replica, app.database()).await?;
+    let promoting = replica.connect(app.database()).await?;
+
+    servers.postgres.freeze().await?;
+    let while_frozen = async {
+        let refused = eventually(PATIENCE, async || {
+            let reply = api.get(CALL, Some(&key)).await?;
+            ensure!(reply.status == 503, "{}", reply.status);
+            Ok(Instant::now())
+        })
+        .await?;
+        for path in ["/readyz", "/v1/health"] {
+            eventually(PATIENCE, async || {
+                // Requests keep failing.
+                let _ = api.get(CALL, Some(&key)).await?;
+                has_status(&api, path, 503).await
+            })
+            .await?;
+        }
+        // Two seconds, and what a busy machine adds.
+        ensure!(refused.elapsed() < Duration::from_secs(4), "{:?}", refused.elapsed());
+        has_status(&api, "/livez", 200).await?;
+        for _ in 0..20 {
+            let _ = api.get(CALL, Some(&key)).await?;
+        }
+        let warnings = api.process.log().lines().filter(|line| line.contains("WARN")).count();
+        ensure!(warnings < 15, "{warnings} warnings:\n{}", api.process.log_tail(20));
+
+        promoting.query_one("select pg_promote()", &[]).await.context("promoting the replica")?;
+        let promoted = Instant::now();
+        eventually(PATIENCE, async || serves(&api, &key).await).await?;
+        ensure!(promoted.elapsed() < FAILOVER, "{:?} without an answer", promoted.elapsed());
+        eventually(PATIENCE, async || has_status(&api, "/readyz", 200).await).await?;
+
+        // A new instance and the owner's commands skip the hung host too.
+        let started = Instant::now();
+        let owner = [("DATABASE_URL", of_owner.as_str())];
+        app.run(Program::Api, &["account", "list"], &owner).await?.success()?;
+        ensure!(started.elapsed() < FAILOVER, "{:?}", started.elapsed());
+        let second = app.api_serve_with(&env).await?;
+        serves(&second, &key).await?;
+
+        // The projector goes on with the promoted host.
+        app.feed("prices-2.csv", "symbol,date,close\nAAA,2024-06-28,7\n").load().await?;
+        eventually(PATIENCE, async || {
+            let quote = second.get("/v1/stocks/AAA/quote", Some(&key)).await?;
+            ensure!(quote.json()?["data"]["price"] == 7, "{}", quote.text());
+            Ok(())
+        })
+        .await
+    };
+    let outcome = while_frozen.await;
+    // A frozen server would stop the test's own end.
+    servers.postgres.thaw().await?;
+    outcome
+}
+
+#[tokio::test]
+async fn a_hung_standby_before_the_primary_costs_one_time_limit() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
+    let key = app.key("professional").await?;
+    let standby = servers.postgres.replica().await?;
+    let hosts = [&standby, &servers.postgres];
+    let url = |role| url_of_hosts(&hosts, role, app.database());
+    standby.freeze().await?;
+    let while_frozen = async {
+        let started = Instant::now();
+        let api = app.api_serve_with(&[("API_DATABASE_URL", &url("dds_api"))]).await?;
+        serves(&api, &key).await?;
+        app.run(Program::Api, &["account", "list"], &[("DATABASE_URL", &url("postgres"))])
+            .await?
+            .success()?;
+        ensure!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+        Ok(())
+    };
+    let outcome = while_frozen.await;
+    standby.thaw().await?;
+    outcome
+}
+
+/// A replica that hangs is read no more: its requests go to the primary.
+#[tokio::test]
+async fn reads_leave_a_hung_replica() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
+    let key = app.key("professional").await?;
+    let replica = servers.postgres.replica().await?;
+    wait_for_replica(&servers.postgres, &replica, app.database()).await?;
+    let reads = replica.url(app.database()).replace("postgres@", "dds_api@");
+    let api = app.api_serve_with(&[("DATABASE_READ_URLS", &reads)]).await?;
+    let quote = async |number: usize| {
+        let path = format!("/v1/stocks/AAA/quote?fields=price&min_version=g1.{number}");
+        let reply = api.get(&path, Some(&key)).await?;
+        ensure!(reply.status == 200, "{}", reply.text());
+        Ok(())
+    };
+    quote(0).await?;
+    replica.freeze().await?;
+    let frozen = Instant::now();
+    let while_frozen = async {
+        // No answer comes from the cache of responses.
+        eventually(PATIENCE, async || quote(1).await).await?;
+        ensure!(frozen.elapsed() < Duration::from_secs(6), "{:?}", frozen.elapsed());
+        has_status(&api, "/readyz", 200).await
+    };
+    let outcome = while_frozen.await;
+    replica.thaw().await?;
+    outcome
+}
+
+#[tokio::test]
+async fn the_health_tells_of_a_frozen_log_within_two_seconds() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
+    let api = app.api_serve().await?;
+    let has_health = async |status: &str| {
+        eventually(PATIENCE, async || {
+            let health = api.get("/v1/health", None).await?;
+            ensure!(health.status == 200 && health.json()?["data"]["status"] == status, "{}", health.text());
+            Ok(())
+        })
+        .await
+    };
+    has_health("ok").await?;
+    servers.nats.signal(Signal::STOP).await?;
+    let frozen = Instant::now();
+    has_health("degraded").await?;
+    assert!(frozen.elapsed() < Duration::from_secs(3), "{:?}", frozen.elapsed());
+    has_status(&api, "/readyz", 200).await?;
+    servers.nats.signal(Signal::CONT).await?;
+    has_health("ok").await
+}
