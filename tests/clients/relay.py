@@ -4,8 +4,9 @@
     relay.py URL FAULT…
 
 One fault a call, in order; calls after the last one pass. `pass` hands the answer on, `cut` hands on its first half and
-closes, `drop` closes without an answer, `busy` answers 503 with Retry-After. Prints its own URL, then one line a call: the
-request line, or `again` before it where the call was conditional.
+closes, `drop` closes without an answer, `busy` answers 503 with Retry-After, `lost` answers 412 as a service that lost its
+newest data. Prints its own URL, then one line a call: `first`, or `again` where the call was conditional, the request line, and
+If-Min-Version.
 """
 
 import socket
@@ -14,6 +15,8 @@ import urllib.parse
 
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
 BUSY_BODY = b'{"error":"The service is busy","code":"SERVICE_UNAVAILABLE"}'
+LOST = b"HTTP/1.1 412 Precondition Failed\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+LOST_BODY = b'{"error":"The service has no such data","code":"VERSION_NOT_SERVED"}'
 
 
 def main() -> None:
@@ -27,7 +30,9 @@ def main() -> None:
             if not head:
                 continue
             conditional = b"\r\nif-none-match:" in head.lower()
-            print("again" if conditional else "first", head.split(b"\r\n", 1)[0].decode(), flush=True)
+            lines = head.decode().split("\r\n")
+            least = [line.split(":", 1)[1].strip() for line in lines if line.lower().startswith("if-min-version:")]
+            print("again" if conditional else "first", lines[0], *least, flush=True)
             serve(client, head, target, faults.pop(0) if faults else "pass")
 
 
@@ -36,6 +41,9 @@ def serve(client: socket.socket, head: bytes, target: urllib.parse.SplitResult, 
         return
     if fault == "busy":
         client.sendall(BUSY % (len(BUSY_BODY), BUSY_BODY))
+        return
+    if fault == "lost":
+        client.sendall(LOST % (len(LOST_BODY), LOST_BODY))
         return
     answer = ask(head, target)
     start = answer.index(b"\r\n\r\n") + 4

@@ -81,6 +81,15 @@ def test_an_unchanged_answer_is_asked_for_conditionally(relay: type[Relay]) -> N
     assert first.startswith("first") and again.startswith("again")
 
 
+def test_later_calls_ask_for_data_that_is_not_older(relay: type[Relay]) -> None:
+    between = relay("pass", "lost")
+    with Client(url=between.url, kept_answers=0) as client:
+        assert client.sectors() == client.sectors() == client.sectors()
+    first, refused, without, again = (call.split()[4:] for call in between.calls())
+    assert (first, without) == ([], [])
+    assert refused == again and refused[0].startswith("g1.")
+
+
 def test_refusals_have_types(client: Client) -> None:
     with pytest.raises(errors.NotFound, match="NOPE"):
         client.stocks_by_symbol_quote("NOPE")

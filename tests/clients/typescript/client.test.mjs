@@ -95,6 +95,16 @@ test("an unchanged answer is asked for conditionally", async (t) => {
   assert.match(again, /^again/);
 });
 
+test("later calls ask for data that is not older", async (t) => {
+  const between = await relay(t, "pass", "lost");
+  const asking = new Client({ url: between.url, keptAnswers: 0 });
+  for (let call = 0; call < 3; call++) await asking.get("/v1/sectors");
+  const [first, refused, without, again] = (await between.calls()).map((line) => line.split(" ").slice(4));
+  assert.deepEqual([first, without], [[], []]);
+  assert.deepEqual(refused, again);
+  assert.match(refused[0], /^g1\./);
+});
+
 test("refusals have types", async () => {
   const path = { symbol: "NOPE" };
   await assert.rejects(client.get("/v1/stocks/{symbol}/quote", { params: { path } }), NotFound);

@@ -61,6 +61,8 @@ export class NotFound extends Refused {}
 export class MethodNotAllowed extends Refused {}
 /** The request is longer than the service reads; give fewer symbols a call. */
 export class HeadTooLarge extends Refused {}
+/** The service has no data as new as `min_version`. */
+export class VersionNotServed extends Refused {}
 /** The service failed; `requestId` names the call to its operator. */
 export class Internal extends Refused {}
 /** The service cannot answer now, after as many tries as the retry policy allows. */
@@ -75,6 +77,7 @@ const BY_CODE: Record<string, typeof Refused> = {
   INVALID_CURSOR: InvalidCursor,
   METHOD_NOT_ALLOWED: MethodNotAllowed,
   HEAD_TOO_LARGE: HeadTooLarge,
+  VERSION_NOT_SERVED: VersionNotServed,
   INTERNAL: Internal,
   SERVICE_UNAVAILABLE: ServiceUnavailable,
 };

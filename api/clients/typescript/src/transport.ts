@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { BrokenAnswer, type Refused, refusal, Unreachable } from "./errors.js";
+import { BrokenAnswer, type Refused, refusal, Unreachable, VersionNotServed } from "./errors.js";
 import { Kept } from "./kept.js";
+import { Newest } from "./newest.js";
 import { pause, type Retry } from "./retry.js";
 
 /** Asks until there is an answer, with exact decimals, and conditionally where an answer is kept. */
 export class Transport {
   readonly #kept: Kept;
+  readonly #newest = new Newest();
 
   constructor(
     readonly retry: Retry,
@@ -23,6 +25,8 @@ export class Transport {
     for (let attempt = 1; ; attempt++) {
       const outcome = await this.#attempt(url.href, asked.headers);
       if (typeof outcome === "string") return new Response(outcome);
+      // The service lost its newest data, for example in a restore.
+      if (outcome instanceof VersionNotServed && this.#newest.forget()) continue;
       const refused = outcome instanceof Unreachable ? undefined : outcome;
       const seconds = pause(this.retry, attempt, refused);
       if (seconds === undefined) throw outcome;
@@ -35,6 +39,7 @@ export class Transport {
     const kept = this.#kept.find(url);
     const headers = new Headers(asked);
     if (kept) headers.set("if-none-match", kept.etag);
+    if (this.#newest.version) headers.set("if-min-version", this.#newest.version);
     let response: Response;
     try {
       response = await fetch(url, { headers, signal: AbortSignal.timeout(this.timeout * 1000) });
@@ -47,6 +52,7 @@ export class Transport {
     } catch (cause) {
       throw new BrokenAnswer(`the answer broke off: ${reason(cause)}`, { cause });
     }
+    this.#newest.see(response.headers.get("etag"));
     if (response.status === 304 && kept) return kept.text;
     if (response.status !== 200) return refusal(response.status, text, response.headers);
     this.#kept.keep(url, response.headers.get("etag"), text);

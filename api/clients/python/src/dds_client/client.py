@@ -13,8 +13,9 @@ from typing import Any, Self, TypeVar
 import httpx
 import msgspec
 
-from .errors import BrokenAnswer, DdsError, MissingKey, Unreachable, refusal
+from .errors import BrokenAnswer, DdsError, MissingKey, Unreachable, VersionNotServed, refusal
 from .kept import Kept
+from .newest import Newest
 from .operations import AsyncOperations, Operations
 from .request import encode
 from .retry import Retry
@@ -49,6 +50,7 @@ class _Core:
         base = (url or os.environ.get("DDS_API_URL") or LOCAL).rstrip("/").removesuffix("/v1")
         self._retry = retry
         self._kept = Kept(kept_answers)
+        self._newest = Newest()
         agent = f"dds-python/{VERSION} (python {platform.python_version()}; httpx {httpx.__version__})"
         self._settings: dict[str, Any] = {
             "base_url": base,
@@ -56,18 +58,26 @@ class _Core:
             "headers": {"authorization": f"Bearer {key}", "user-agent": agent, "accept": "application/json"},
         }
 
-    def _condition(self, url: str) -> dict[str, str]:
-        kept = self._kept.find(url)
-        return {"if-none-match": kept[0]} if kept else {}
+    def _prepare(self, request: httpx.Request) -> None:
+        """Sets what the answers so far determine: the entity tag of a kept answer, and the newest data version."""
+        kept = self._kept.find(str(request.url))
+        for name, value in (("if-none-match", kept and kept[0]), ("if-min-version", self._newest.version())):
+            request.headers.pop(name, None)
+            if value:
+                request.headers[name] = value
 
     def _pause(self, attempt: int, outcome: bytes | DdsError) -> float | None:
         """Seconds to wait before the next try; None when this one is the last."""
         if isinstance(outcome, (bytes, BrokenAnswer)):
             return None
+        if isinstance(outcome, VersionNotServed):
+            # The service lost its newest data, for example in a restore.
+            return 0.0 if self._newest.forget() else None
         return self._retry.pause(attempt, None if isinstance(outcome, Unreachable) else outcome)  # type: ignore[arg-type]
 
     def _outcome(self, url: str, response: httpx.Response, body: bytes) -> bytes | DdsError:
         """The body of a success, or what is wrong."""
+        self._newest.see(response.headers.get("etag"))
         if response.status_code == 304 and (kept := self._kept.find(url)):
             return kept[1]
         if response.status_code != 200:
@@ -111,7 +121,7 @@ class Client(_Core, Operations):
     def _try(self, request: httpx.Request) -> bytes | DdsError:
         url = str(request.url)
         try:
-            request.headers.update(self._condition(url))
+            self._prepare(request)
             response = self._http.send(request, stream=True)
         except httpx.TransportError as error:
             return unreachable(error)
@@ -158,7 +168,7 @@ class AsyncClient(_Core, AsyncOperations):
     async def _try(self, request: httpx.Request) -> bytes | DdsError:
         url = str(request.url)
         try:
-            request.headers.update(self._condition(url))
+            self._prepare(request)
             response = await self._http.send(request, stream=True)
         except httpx.TransportError as error:
             return unreachable(error)

@@ -76,6 +76,10 @@ class HeadTooLarge(Refused):
     """The request is longer than the service reads; give fewer symbols a call."""
 
 
+class VersionNotServed(Refused):
+    """The service has no data as new as `min_version`."""
+
+
 class Internal(Refused):
     """The service failed; `request_id` names the call to its operator."""
 
@@ -93,6 +97,7 @@ _BY_CODE: dict[str, type[Refused]] = {
     "INVALID_CURSOR": InvalidCursor,
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
     "HEAD_TOO_LARGE": HeadTooLarge,
+    "VERSION_NOT_SERVED": VersionNotServed,
     "INTERNAL": Internal,
     "SERVICE_UNAVAILABLE": ServiceUnavailable,
 }
