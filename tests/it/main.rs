@@ -39,6 +39,7 @@ mod income_forecast;
 mod incremental_derivation;
 mod ingest_load;
 mod large_responses;
+mod lease_simulation;
 mod limits;
 mod lists;
 mod lists_by_rule;
