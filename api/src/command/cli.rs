@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use store::db::{self, DatabaseSettings};
+use store::db::{self, DatabaseSettings, error_chain};
+use telemetry::command_line::UnusedOptions;
 
 use crate::app::settings::ServeSettings;
 use crate::command::{self, AccountCommand, AuditArguments, KeyCommand, UsageArguments};

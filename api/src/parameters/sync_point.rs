@@ -53,7 +53,7 @@ impl ParameterReader<'_> {
             "is neither the sync_from of a response nor an RFC 3339 instant",
         );
         if let Some(SyncPoint::Position { position, .. }) = &since {
-            self.min_version.raise(MinVersion::of_position(*position));
+            self.min_version.raise(MinVersion::of_position(position.0));
         }
         since
     }

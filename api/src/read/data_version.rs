@@ -3,6 +3,7 @@
 use std::fmt;
 
 use chrono::NaiveDate;
+use store::ids::{GenerationId, JournalPosition};
 use tokio_postgres::Row;
 
 use crate::parameters::MinVersion;
@@ -10,13 +11,13 @@ use crate::parameters::MinVersion;
 /// Data version of a response. Version and current day determine the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct DataVersion {
-    pub(crate) generation: i32,
+    pub(crate) generation: GenerationId,
     pub(crate) sequence: i64,
     /// Newest applied session.
     pub(crate) as_of: Option<NaiveDate>,
     /// Position in the journal. Every change of the served data increases it: a derivation, a change of policy, a
     /// promotion, a rollback.
-    pub(crate) position: i64,
+    pub(crate) position: JournalPosition,
 }
 
 impl DataVersion {
@@ -37,14 +38,14 @@ impl DataVersion {
 
     /// True if this version is certainly not older than `min`.
     pub(crate) fn reaches(&self, min: &MinVersion) -> bool {
-        let reaches = |(generation, sequence)| generation == self.generation && sequence <= self.sequence;
-        min.position <= self.position && min.sequence.is_none_or(reaches)
+        let reaches = |(generation, sequence)| generation == self.generation.0 && sequence <= self.sequence;
+        min.position <= self.position.0 && min.sequence.is_none_or(reaches)
     }
 
     /// True if this version is older than `min`. A sequence of another generation is not comparable.
     pub(crate) fn is_older_than(&self, min: &MinVersion) -> bool {
-        let exceeds = |(generation, sequence)| generation == self.generation && sequence > self.sequence;
-        min.position > self.position || min.sequence.is_some_and(exceeds)
+        let exceeds = |(generation, sequence)| generation == self.generation.0 && sequence > self.sequence;
+        min.position > self.position.0 || min.sequence.is_some_and(exceeds)
     }
 }
 
@@ -59,7 +60,12 @@ mod tests {
     use super::*;
 
     fn version(generation: i32, sequence: i64, position: i64) -> DataVersion {
-        DataVersion { generation, sequence, as_of: None, position }
+        DataVersion {
+            generation: GenerationId(generation),
+            sequence,
+            as_of: None,
+            position: JournalPosition(position),
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use deadpool_postgres::{BuildError, PoolError};
 use store::db::{DbError, error_chain};
+use store::ids::GenerationId;
 use tokio_postgres::Error;
 
 /// Error of a read query. The type is `Clone`, because one failure is reported to all look-ups of a batch.

@@ -11,6 +11,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use deadpool_postgres::RecyclingMethod;
 use futures::StreamExt;
 use store::connect;
+use store::ids::GenerationId;
 use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
 use tokio::sync::{Notify, mpsc};
@@ -60,7 +61,7 @@ impl ConnectionSettings {
     /// Opens a generation. Its sessions become read-only after the sign-in, because `target_session_attrs` examines them.
     fn open_generation(
         &self,
-        id: i32,
+        id: GenerationId,
         tasks: &BackgroundTasks,
         answered: &Arc<AtomicI64>,
     ) -> Result<Arc<ServedGeneration>, QueryError> {
@@ -230,7 +231,7 @@ impl ReadSource {
         followed: &mut Option<Arc<ServedGeneration>>,
     ) -> Result<(), QueryError> {
         let row = client.query_opt(ACTIVE, &[]).await?.ok_or(QueryError::NoneActive)?;
-        let id: i32 = row.try_get("generation")?;
+        let id: GenerationId = row.try_get("generation")?;
         if self.is_primary {
             let tiers = TierTable::load(client).await?;
             *shared.tiers.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tiers);
@@ -249,9 +250,9 @@ impl ReadSource {
         let version = DataVersion::from_row(&row)?;
         generation.learn(version);
         generation.set_served_rules(ServedRules::from_row(&row)?);
-        self.record_position(shared, version.position, followed.is_none());
+        self.record_position(shared, version.position.0, followed.is_none());
         if let Some(generation) = opened {
-            tracing::info!(generation = id, %version, replica = !self.is_primary, "serving");
+            tracing::info!(generation = id.0, %version, replica = !self.is_primary, "serving");
             *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&generation));
             *followed = Some(generation);
         }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use deadpool_postgres::{Object, Pool};
+use store::ids::{GenerationId, JournalPosition};
 use tokio_postgres::Row;
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +21,7 @@ use crate::parameters::served_rules::ServedRules;
 /// Served generation with its connections.
 #[derive(Debug)]
 pub(crate) struct ServedGeneration {
-    pub(crate) id: i32,
+    pub(crate) id: GenerationId,
     pool: Pool,
     batches: LookupBatcher,
     version: Arc<RwLock<DataVersion>>,
@@ -36,12 +37,12 @@ pub(crate) struct ServedGeneration {
 impl ServedGeneration {
     /// Creates a generation without a known version. `pools` are those for reads and for expensive responses.
     pub(super) fn new(
-        id: i32,
+        id: GenerationId,
         pools: [Pool; 2],
         tasks: &BackgroundTasks,
         answered: &Arc<AtomicI64>,
     ) -> Arc<Self> {
-        let unknown = DataVersion { generation: id, sequence: 0, as_of: None, position: 0 };
+        let unknown = DataVersion { generation: id, sequence: 0, as_of: None, position: JournalPosition(0) };
         let (version, silent) = (Arc::new(RwLock::new(unknown)), CancellationToken::new());
         let open = |pool, bulk| {
             Arc::new(Self {
@@ -132,7 +133,7 @@ impl ServedGeneration {
     /// arrives.
     pub(crate) fn observe(&self, version: DataVersion) {
         self.learn(version);
-        self.answered.fetch_max(version.position, Ordering::Relaxed);
+        self.answered.fetch_max(version.position.0, Ordering::Relaxed);
     }
 
     /// Records a version as known.

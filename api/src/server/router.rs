@@ -19,8 +19,8 @@ use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
 use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
-    bulk, compare, dividends, etfs, health, openapi_document, openapi_endpoint, prices, probes, search,
-    sectors, stocks,
+    bulk, compare, dividends, etfs, health, openapi_document, openapi_endpoint, portfolio, prices, probes,
+    search, sectors, stocks,
 };
 use crate::{dashboard, mcp};
 

@@ -193,8 +193,17 @@ fn config_of_host(config: &Config, index: usize) -> Config {
     one
 }
 
+/// Servers and database of a connection, as in its URL: `127.0.0.1:5432/dividends`.
 fn place_of(config: &Config) -> String {
-    format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""))
+    let ports = config.get_ports();
+    let servers = config.get_hosts().iter().enumerate().map(|(index, host)| {
+        let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
+        match host {
+            Host::Tcp(name) => format!("{name}:{port}"),
+            Host::Unix(folder) => format!("{}:{port}", folder.display()),
+        }
+    });
+    format!("{}/{}", servers.collect::<Vec<_>>().join(","), config.get_dbname().unwrap_or_default())
 }
 
 fn hung() -> MutexGuard<'static, HashMap<String, Instant>> {
@@ -206,6 +215,16 @@ mod tests {
     use std::str::FromStr;
 
     use super::*;
+
+    #[test]
+    fn a_place_is_that_of_the_url() {
+        let place = |url| place_of(&Config::from_str(url).unwrap());
+        assert_eq!(place("postgres://user:secret@one:1/dividends"), "one:1/dividends");
+        assert_eq!(
+            place("postgres://one,two:2/d?host=/run/postgresql"),
+            "one:5432,two:2,/run/postgresql:5432/d"
+        );
+    }
 
     #[test]
     fn every_host_keeps_the_settings_of_the_url() {

@@ -199,16 +199,6 @@ mod tests {
         assert!(replica_configs("nonsense", "DATABASE_READ_URLS").is_err());
     }
 
-    #[test]
-    fn a_place_is_that_of_the_url() {
-        let place = |url| describe_place(&Config::from_str(url).unwrap());
-        assert_eq!(place("postgres://user:secret@one:1/dividends"), "one:1/dividends");
-        assert_eq!(
-            place("postgres://one,two:2/d?host=/run/postgresql"),
-            "one:5432,two:2,/run/postgresql:5432/d"
-        );
-    }
-
     /// Columns of a table in the generation's DDL, in order.
     fn columns(table: &str) -> Vec<String> {
         let start = READ_TABLES.find(&format!("create table {table} (")).expect("the table exists");

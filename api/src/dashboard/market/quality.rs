@@ -12,8 +12,8 @@ use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{plain, show_date};
 use crate::dashboard::view::layout::{Section, format_count, format_grouped};
 use crate::read::QueryError;
+use crate::read::ServedGeneration;
 use crate::read::lookup::run_query;
-use crate::read::projection::ServedGeneration;
 
 const COVERAGE: &str = include_str!("../../../queries/quality/coverage.sql");
 const FEEDS: &str = include_str!("../../../queries/quality/feeds.sql");

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::parameters::{Holding, HoldingList};
 use crate::read::QueryError;
 use crate::read::lookup;
-use crate::read::projection::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, ServedGeneration};
 
 const HOLDINGS: &str = include_str!("../../../queries/portfolio/holdings.sql");
 
