@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use anyhow::{Context, Result};
-use harness::{Program, TestApp};
+use anyhow::{Context, Result, ensure};
+use harness::{Program, TestApp, eventually};
 use serde_json::{Value, json};
 
 use crate::api_world::sessions;
-use crate::generations::answer;
+use crate::generations::{PATIENCE, answer};
 
 const LAST: &str = "2024-06-14";
 
@@ -73,6 +73,12 @@ async fn a_load_ends_with_the_figures_that_a_new_source_replaces() -> Result<()>
     app.catch_up().await?;
 
     let projector = app.spawn(Program::Projector, &["run"]).await?;
+    let follows = "select holder is not null from control.fact_sets where name = 'facts'";
+    eventually(PATIENCE, async || {
+        ensure!(app.sql_value::<bool>(follows).await?, "the projector has no lease yet");
+        Ok(())
+    })
+    .await?;
     let new = [prices("KO", "55", LAST), prices("PEP", "40", LAST)].concat();
     let summary =
         load(&app, "vendor", "vendor.ndjson", &new, &["--observed-at", "2024-06-21T00:00:00Z"]).await?;
