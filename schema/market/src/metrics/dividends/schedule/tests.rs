@@ -1,3 +1,5 @@
+mod bounds;
+
 use chrono::{Months, TimeDelta};
 use rust_decimal::Decimal;
 
