@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use market::reference::{Country, Exchange, plain};
 use market::text_enum;
 
-use crate::parameters::trigram::{trigram_similarity, trigrams};
+use trigram::{trigram_similarity, trigrams};
+
+pub(crate) mod trigram;
 
 /// Maximum number of commas in one name, as in `Oil, Gas & Consumable Fuels`.
 const COMMAS: usize = 4;

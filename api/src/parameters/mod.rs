@@ -21,7 +21,6 @@ pub(crate) mod served_rules;
 mod spec;
 mod symbols;
 mod sync_point;
-pub(crate) mod trigram;
 mod validation_error;
 
 pub(crate) use date_range::{DateRange, OTHER_DATE_PARAMETERS, OtherDateRanges};

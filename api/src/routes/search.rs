@@ -16,7 +16,7 @@ use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::FilterField;
-use crate::parameters::trigram::{trigram_similarity, trigrams};
+use crate::parameters::facets::trigram::{trigram_similarity, trigrams};
 use crate::parameters::{
     Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, SortValue,
     Sortable, is_among,

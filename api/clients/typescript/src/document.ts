@@ -266,6 +266,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/portfolio/income": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Income of holdings
+         * @description Dividends of the current and the next eleven months: confirmed if they are declared or paid, otherwise estimated
+         *     from earlier payments. CSV has one row for each payment.
+         */
+        get: operations["portfolio_income"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/prices/{symbol}": {
         parameters: {
             query?: never;
@@ -1189,7 +1210,7 @@ export interface components {
             method_version: string;
             /** @description One entry per metric, in the order of the metrics row. */
             metrics: components["schemas"]["ExplainedMetric"][];
-            /** @description Number of older unused observations that are not listed. */
+            /** @description Number of further unused observations that are not listed because they are older or of another kind. */
             older_unused: number;
             /** @description Denominator of the payout ratio: `eps` or `ffo`; null for funds. */
             payout_basis?: string | null;
@@ -1413,6 +1434,18 @@ export interface components {
             /** @description Website. */
             website: string | null;
         };
+        /**
+         * @description Reason for income or a figure that is missing.
+         *     - `unknown_symbol`: No security has the symbol.
+         *     - `dividends_unknown`: No source that covers the security carries dividends (R38).
+         *     - `not_estimated`: The security pays dividends, but none is declared and no pattern supports an estimate.
+         *     - `no_payment_date`: A declared dividend has no payment date.
+         *     - `delisted`: The security no longer trades.
+         *     - `no_price`: The security has no price, so it has no value and no yield.
+         *     - `currency_mismatch`: Prices and dividends are in different currencies, so no yield exists (R4).
+         * @enum {string}
+         */
+        GapReason: "unknown_symbol" | "dividends_unknown" | "not_estimated" | "no_payment_date" | "delisted" | "no_price" | "currency_mismatch";
         /** @description Health of the service. */
         Health: {
             /** @description Status of each component. */
@@ -1482,6 +1515,57 @@ export interface components {
              */
             yield_contribution: Decimal | null;
         };
+        /** @description Holding with its income over the twelve months. */
+        HoldingIncome: {
+            /** @description Income from declared and paid dividends. */
+            confirmed: components["schemas"]["Exact"];
+            /**
+             * Format: decimal
+             * @description Purchase cost of all shares, as requested.
+             */
+            cost?: Decimal | null;
+            /** @description ISO 4217 currency of the income. */
+            currency: string;
+            /**
+             * Format: decimal
+             * @description Headline dividend yield, percent (R9).
+             */
+            dividend_yield?: Decimal | null;
+            /** @description Income estimated from earlier payments. */
+            estimated: components["schemas"]["Exact"];
+            /**
+             * Format: decimal
+             * @description Dividend growth a year over 5 years, percent (R13).
+             */
+            growth_5y?: Decimal | null;
+            /** @description Sum of confirmed and estimated income. */
+            income: components["schemas"]["Exact"];
+            /** @description Name of the company or fund. */
+            name: string;
+            /** @description Number of payments. */
+            payments: number;
+            /**
+             * Format: decimal
+             * @description Latest price.
+             */
+            price?: Decimal | null;
+            /** @description ISO 4217 currency of price, value and cost. */
+            price_currency: string;
+            /** @description Number of shares. */
+            shares: components["schemas"]["Exact"];
+            /** @description Canonical ticker. */
+            symbol: string;
+            /**
+             * Format: decimal
+             * @description price x shares.
+             */
+            value?: Decimal | null;
+            /**
+             * Format: decimal
+             * @description income / cost, percent; null without a cost, or if dividends and price have different currencies.
+             */
+            yield_on_cost?: Decimal | null;
+        };
         /** @description A page of holdings. */
         HoldingsAnswer: {
             /** @description Holdings of the page, in order. */
@@ -1532,6 +1616,95 @@ export interface components {
             former_symbols: Record<string, never>[];
             /** @description ISIN. */
             isin?: string | null;
+        };
+        /** @description Missing part of the income, by symbol. */
+        IncomeGap: {
+            /** @description Reason. */
+            reason: components["schemas"]["GapReason"];
+            /** @description Symbol as requested if it is unknown, else the canonical ticker. */
+            symbol: string;
+        };
+        /** @description Income of one month in one currency. */
+        IncomeMonth: {
+            /** @description Income from declared and paid dividends. */
+            confirmed: components["schemas"]["Exact"];
+            /** @description ISO 4217 currency. */
+            currency: string;
+            /** @description Income estimated from earlier payments. */
+            estimated: components["schemas"]["Exact"];
+            /** @description Sum of confirmed and estimated income. */
+            income: components["schemas"]["Exact"];
+            /**
+             * Format: date
+             * @description First day of the month.
+             */
+            month: string;
+            /** @description Number of payments. */
+            payments: number;
+        };
+        /** @description Payment of one dividend to one holding. */
+        IncomePayment: {
+            /** @description Amount per share, on today's share basis. */
+            amount: components["schemas"]["Exact"];
+            /** @description Origin of the amount: declared or estimated. */
+            amount_status: components["schemas"]["AmountStatus"];
+            /** @description ISO 4217 currency of amount and income. */
+            currency: string;
+            /**
+             * Format: date
+             * @description First day on which a buyer does not receive it.
+             */
+            ex_date: string;
+            /** @description Id of the dividend record; null for an estimate. */
+            id?: string | null;
+            /** @description amount x shares. */
+            income: components["schemas"]["Exact"];
+            /**
+             * Format: date
+             * @description Payment date; an estimate for an estimated payment.
+             */
+            payment_date: string;
+            /** @description Shares of the holding. */
+            shares: components["schemas"]["Exact"];
+            /** @description Canonical ticker. */
+            symbol: string;
+            /** @description Type as declared. */
+            type: components["schemas"]["DividendType"];
+        };
+        /** @description Income of one currency. */
+        IncomeTotal: {
+            /** @description Income from declared and paid dividends. */
+            confirmed: components["schemas"]["Exact"];
+            /**
+             * Format: decimal
+             * @description Purchase cost of the holdings that have one; null without one.
+             */
+            cost?: Decimal | null;
+            /** @description ISO 4217 currency. */
+            currency: string;
+            /** @description Income estimated from earlier payments. */
+            estimated: components["schemas"]["Exact"];
+            /**
+             * Format: decimal
+             * @description Mean of the holdings' five-year dividend growth, weighted by income, percent a year; null without one.
+             */
+            growth_5y?: Decimal | null;
+            /** @description Sum of confirmed and estimated income. */
+            income: components["schemas"]["Exact"];
+            /** @description Number of payments. */
+            payments: number;
+            /** @description Market value of the holdings with a price in this currency. */
+            value: components["schemas"]["Exact"];
+            /**
+             * Format: decimal
+             * @description Income over value, percent, of the holdings whose price and dividends are in this currency; null without one.
+             */
+            yield?: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Income over cost, percent, of the holdings with a cost; null without one.
+             */
+            yield_on_cost?: Decimal | null;
         };
         /** @description One industry of a sector. */
         Industry: {
@@ -2098,6 +2271,29 @@ export interface components {
             price_currency: string;
             /** @description Sector name. */
             sector: string | null;
+        };
+        /** @description Income of holdings over twelve calendar months, the current one included. All shares count as owned throughout. */
+        PortfolioIncome: {
+            /**
+             * Format: date
+             * @description First day of the current month.
+             */
+            from: string;
+            /** @description Missing income and figures. */
+            gaps?: components["schemas"]["IncomeGap"][];
+            /** @description Holdings in request order. Symbols of one security are one holding. */
+            holdings?: components["schemas"]["HoldingIncome"][];
+            /** @description Sums by currency and month, twelve months for each currency. */
+            months?: components["schemas"]["IncomeMonth"][];
+            /** @description Payments behind the sums, by payment date. */
+            payments?: components["schemas"]["IncomePayment"][];
+            /** @description Sums by currency. Currencies are never added (R4). */
+            totals?: components["schemas"]["IncomeTotal"][];
+            /**
+             * Format: date
+             * @description Last day of the eleventh month after it.
+             */
+            until: string;
         };
         /** @description A price bar. Open, high, low, close, volume, vwap and change are on the requested basis. */
         PricePoint: {
@@ -2787,6 +2983,13 @@ export interface components {
             meta: components["schemas"]["Meta"];
         };
         /** @description Response with one resource. */
+        Single_PortfolioIncome: {
+            /** @description Income of holdings over twelve calendar months, the current one included. All shares count as owned throughout. */
+            data: components["schemas"]["PortfolioIncome"];
+            /** @description Data version and warnings of the response. */
+            meta: components["schemas"]["Meta"];
+        };
+        /** @description Response with one resource. */
         Single_Quote: {
             /** @description End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted. */
             data: components["schemas"]["Quote"];
@@ -2885,7 +3088,7 @@ export interface components {
          */
         SplitType: "forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution";
         /**
-         * @description Status ok: all components work. Status degraded: reads are served, but a component is down. Status down: reads are not served.
+         * @description ok: all components work; degraded: reads are served, but a component is down, or the served data lags behind the log without progress; down: reads are not served.
          * @enum {string}
          */
         Status: "ok" | "degraded" | "down";
@@ -3128,6 +3331,19 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description No data of the requested min_version exists. */
+        412: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The rate limit or the monthly quota is used up. */
         429: {
             headers: {
@@ -3232,6 +3448,12 @@ export interface operations {
                  */
                 include_projected?: boolean;
                 /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+                /**
                  * @description Maximum number of records per symbol. The newest records are returned. The oldest day is always complete.
                  *     `has_more` is true if there are more records.
                  * @example 20
@@ -3296,6 +3518,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -3305,6 +3528,12 @@ export interface operations {
     bulk_metrics: {
         parameters: {
             query: {
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
                  * @example [
@@ -3359,6 +3588,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -3396,6 +3626,12 @@ export interface operations {
                  * @example 1000
                  */
                 limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`.
                  * @example 2019-12-02
@@ -3455,6 +3691,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -3464,6 +3701,12 @@ export interface operations {
     bulk_quotes: {
         parameters: {
             query: {
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
                  * @example [
@@ -3518,6 +3761,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -3527,6 +3771,12 @@ export interface operations {
     compare: {
         parameters: {
             query: {
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Sections to return, comma-separated: quote, fundamentals, metrics. Default: all.
                  * @example [
@@ -3588,6 +3838,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -3641,6 +3892,12 @@ export interface operations {
                  * @example 0.25
                  */
                 min_amount?: Decimal;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Minimum headline dividend yield, percent.
                  * @example 2
@@ -3734,6 +3991,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -3787,6 +4045,12 @@ export interface operations {
                  * @example 0.25
                  */
                 min_amount?: Decimal;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Minimum headline dividend yield, percent.
                  * @example 2
@@ -3880,6 +4144,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -3920,6 +4185,12 @@ export interface operations {
                  * @example 100
                  */
                 limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description First record date.
                  * @example 2019-12-02
@@ -4017,6 +4288,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -4070,6 +4342,12 @@ export interface operations {
                  * @example 0.25
                  */
                 min_amount?: Decimal;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Minimum headline dividend yield, percent.
                  * @example 2
@@ -4163,6 +4441,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -4229,6 +4508,12 @@ export interface operations {
                  * @example 1000000
                  */
                 min_aum?: Decimal;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Minimum headline dividend yield, percent.
                  * @example 2
@@ -4303,6 +4588,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -4311,7 +4597,14 @@ export interface operations {
     };
     etfs_by_symbol: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+            };
             header?: never;
             path: {
                 /**
@@ -4364,6 +4657,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -4393,6 +4687,12 @@ export interface operations {
                  * @example 50
                  */
                 limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Minimum weight, percent.
                  * @example 2
@@ -4463,6 +4763,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -4507,6 +4808,77 @@ export interface operations {
             };
         };
     };
+    portfolio_income: {
+        parameters: {
+            query: {
+                /**
+                 * @description Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of all
+                 *     shares. Several lots of a symbol are added.
+                 * @example [
+                 *       "SPY:10"
+                 *     ]
+                 */
+                holdings: string[];
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The income */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Single_PortfolioIncome"];
+                };
+            };
+            /** @description The client's copy is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
+            412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            431: components["responses"]["431"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     prices_by_symbol: {
         parameters: {
             query?: {
@@ -4538,6 +4910,12 @@ export interface operations {
                  * @example 100
                  */
                 limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with the tier's
                  *     history.
@@ -4609,6 +4987,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -4617,7 +4996,14 @@ export interface operations {
     };
     prices_by_symbol_latest: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+            };
             header?: never;
             path: {
                 /**
@@ -4670,6 +5056,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -4850,6 +5237,12 @@ export interface operations {
                  */
                 min_streak?: Decimal;
                 /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+                /**
                  * @description Minimum volume of the latest session, shares.
                  * @example 100000
                  */
@@ -4930,6 +5323,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -5110,6 +5504,12 @@ export interface operations {
                  */
                 min_streak?: Decimal;
                 /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+                /**
                  * @description Minimum volume of the latest session, shares.
                  * @example 100000
                  */
@@ -5190,6 +5590,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -5370,6 +5771,12 @@ export interface operations {
                  */
                 min_streak?: Decimal;
                 /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+                /**
                  * @description Minimum volume of the latest session, shares.
                  * @example 100000
                  */
@@ -5450,6 +5857,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -5630,6 +6038,12 @@ export interface operations {
                  */
                 min_streak?: Decimal;
                 /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+                /**
                  * @description Minimum volume of the latest session, shares.
                  * @example 100000
                  */
@@ -5710,6 +6124,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -5890,6 +6305,12 @@ export interface operations {
                  */
                 min_streak?: Decimal;
                 /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+                /**
                  * @description Minimum volume of the latest session, shares.
                  * @example 100000
                  */
@@ -5970,6 +6391,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -5999,6 +6421,12 @@ export interface operations {
                  * @example 20
                  */
                 limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters.
                  * @example fund
@@ -6066,6 +6494,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -6085,6 +6514,12 @@ export interface operations {
                  * @example 100
                  */
                 limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
@@ -6139,6 +6574,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -6153,6 +6589,12 @@ export interface operations {
                  * @example 10
                  */
                 limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
             };
             header?: never;
             path: {
@@ -6206,6 +6648,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -6290,6 +6733,12 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+                /**
                  * @description Minimum headline dividend yield, percent.
                  * @example 2
                  */
@@ -6367,6 +6816,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -6383,6 +6833,12 @@ export interface operations {
                  *     ]
                  */
                 include?: ("company" | "pricing" | "dividends" | "coverage")[];
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
             };
             header?: never;
             path: {
@@ -6436,6 +6892,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -6466,6 +6923,12 @@ export interface operations {
                  * @example 20
                  */
                 limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
@@ -6551,6 +7014,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -6575,6 +7039,12 @@ export interface operations {
                  * @example 50
                  */
                 limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
@@ -6647,6 +7117,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -6655,7 +7126,14 @@ export interface operations {
     };
     stocks_by_symbol_fundamentals: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+            };
             header?: never;
             path: {
                 /**
@@ -6708,6 +7186,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -6728,6 +7207,12 @@ export interface operations {
                  * @example false
                  */
                 explain?: boolean;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
             };
             header?: never;
             path: {
@@ -6781,6 +7266,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -6789,7 +7275,14 @@ export interface operations {
     };
     stocks_by_symbol_quote: {
         parameters: {
-            query?: never;
+            query?: {
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+            };
             header?: never;
             path: {
                 /**
@@ -6842,6 +7335,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];
@@ -6866,6 +7360,12 @@ export interface operations {
                  * @example 50
                  */
                 limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
                 /**
                  * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
                  * @example [
@@ -6944,6 +7444,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::stocks::SecurityRow;
-use crate::parameters::trigram::trigrams;
+use crate::parameters::facets::trigram::trigrams;
 use crate::read::QueryError;
 use crate::read::ServedGeneration;
 use crate::read::lookup;

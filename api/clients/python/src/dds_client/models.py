@@ -610,7 +610,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     metrics: list[ExplainedMetric]
     """One entry per metric, in the order of the metrics row."""
     older_unused: int
-    """Number of older unused observations that are not listed."""
+    """Number of further unused observations that are not listed because they are older or of another
+    kind."""
     payout_basis: str | None = None
     """Denominator of the payout ratio: `eps` or `ffo`; null for funds."""
     payout_status: str
@@ -788,6 +789,42 @@ class Holding(Struct, frozen=True, kw_only=True):
     """Day of the snapshot."""
 
 
+class HoldingIncome(Struct, frozen=True, kw_only=True):
+    """Holding with its income over the twelve months."""
+
+    confirmed: Decimal
+    """Income from declared and paid dividends."""
+    cost: Decimal | None = None
+    """Purchase cost of all shares, as requested."""
+    currency: str
+    """ISO 4217 currency of the income."""
+    dividend_yield: Decimal | None = None
+    """Headline dividend yield, percent (R9)."""
+    estimated: Decimal
+    """Income estimated from earlier payments."""
+    growth_5y: Decimal | None = None
+    """Dividend growth a year over 5 years, percent (R13)."""
+    income: Decimal
+    """Sum of confirmed and estimated income."""
+    name: str
+    """Name of the company or fund."""
+    payments: int
+    """Number of payments."""
+    price: Decimal | None = None
+    """Latest price."""
+    price_currency: str
+    """ISO 4217 currency of price, value and cost."""
+    shares: Decimal
+    """Number of shares."""
+    symbol: str
+    """Canonical ticker."""
+    value: Decimal | None = None
+    """price x shares."""
+    yield_on_cost: Decimal | None = None
+    """income / cost, percent; null without a cost, or if dividends and price have different
+    currencies."""
+
+
 class HoldingsAnswer(Struct, frozen=True, kw_only=True):
     """A page of holdings."""
 
@@ -843,6 +880,95 @@ class Identifiers(Struct, frozen=True, kw_only=True):
     """Former symbols with the days of their use."""
     isin: str | None = None
     """ISIN."""
+
+
+class IncomeGap(Struct, frozen=True, kw_only=True):
+    """Missing part of the income, by symbol."""
+
+    reason: str
+    """Reason.
+
+    One of: unknown_symbol, dividends_unknown, not_estimated, no_payment_date, delisted, no_price,
+    currency_mismatch.
+    """
+    symbol: str
+    """Symbol as requested if it is unknown, else the canonical ticker."""
+
+
+class IncomeMonth(Struct, frozen=True, kw_only=True):
+    """Income of one month in one currency."""
+
+    confirmed: Decimal
+    """Income from declared and paid dividends."""
+    currency: str
+    """ISO 4217 currency."""
+    estimated: Decimal
+    """Income estimated from earlier payments."""
+    income: Decimal
+    """Sum of confirmed and estimated income."""
+    month: dt.date
+    """First day of the month."""
+    payments: int
+    """Number of payments."""
+
+
+class IncomePayment(Struct, frozen=True, kw_only=True):
+    """Payment of one dividend to one holding."""
+
+    amount: Decimal
+    """Amount per share, on today's share basis."""
+    amount_status: str
+    """Origin of the amount: declared or estimated.
+
+    One of: declared, estimated.
+    """
+    currency: str
+    """ISO 4217 currency of amount and income."""
+    ex_date: dt.date
+    """First day on which a buyer does not receive it."""
+    id: str | None = None
+    """Id of the dividend record; null for an estimate."""
+    income: Decimal
+    """amount x shares."""
+    payment_date: dt.date
+    """Payment date; an estimate for an estimated payment."""
+    shares: Decimal
+    """Shares of the holding."""
+    symbol: str
+    """Canonical ticker."""
+    type: str
+    """Type as declared.
+
+    One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
+    capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
+    """
+
+
+class IncomeTotal(Struct, frozen=True, kw_only=True):
+    """Income of one currency."""
+
+    confirmed: Decimal
+    """Income from declared and paid dividends."""
+    cost: Decimal | None = None
+    """Purchase cost of the holdings that have one; null without one."""
+    currency: str
+    """ISO 4217 currency."""
+    estimated: Decimal
+    """Income estimated from earlier payments."""
+    growth_5y: Decimal | None = None
+    """Mean of the holdings' five-year dividend growth, weighted by income, percent a year; null
+    without one."""
+    income: Decimal
+    """Sum of confirmed and estimated income."""
+    payments: int
+    """Number of payments."""
+    value: Decimal
+    """Market value of the holdings with a price in this currency."""
+    yield_: Decimal | None = field(name="yield", default=None)
+    """Income over value, percent, of the holdings whose price and dividends are in this currency; null
+    without one."""
+    yield_on_cost: Decimal | None = None
+    """Income over cost, percent, of the holdings with a cost; null without one."""
 
 
 class Industry(Struct, frozen=True, kw_only=True):
@@ -1523,6 +1649,26 @@ class Payer(Struct, frozen=True, kw_only=True):
     """Sector name."""
 
 
+class PortfolioIncome(Struct, frozen=True, kw_only=True):
+    """Income of holdings over twelve calendar months, the current one included. All shares count as
+    owned throughout."""
+
+    from_: dt.date = field(name="from")
+    """First day of the current month."""
+    until: dt.date
+    """Last day of the eleventh month after it."""
+    totals: list[IncomeTotal] = field(default_factory=list)
+    """Sums by currency. Currencies are never added (R4)."""
+    months: list[IncomeMonth] = field(default_factory=list)
+    """Sums by currency and month, twelve months for each currency."""
+    holdings: list[HoldingIncome] = field(default_factory=list)
+    """Holdings in request order. Symbols of one security are one holding."""
+    gaps: list[IncomeGap] = field(default_factory=list)
+    """Missing income and figures."""
+    payments: list[IncomePayment] = field(default_factory=list)
+    """Payments behind the sums, by payment date."""
+
+
 class PricePoint(Struct, frozen=True, kw_only=True):
     """A price bar. Open, high, low, close, volume, vwap and change are on the requested basis."""
 
@@ -2180,6 +2326,16 @@ class SingleMetricsAnswer(Struct, frozen=True, kw_only=True):
 
     data: MetricsAnswer
     """Metrics. With `explain=true`, also their derivation."""
+    meta: Meta
+    """Data version and warnings of the response."""
+
+
+class SinglePortfolioIncome(Struct, frozen=True, kw_only=True):
+    """Response with one resource."""
+
+    data: PortfolioIncome
+    """Income of holdings over twelve calendar months, the current one included. All shares count as
+    owned throughout."""
     meta: Meta
     """Data version and warnings of the response."""
 

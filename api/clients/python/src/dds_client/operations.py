@@ -20,6 +20,10 @@ class BulkDividendsQuery(TypedDict, total=False):
     include_projected: bool
     """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
     payment dates are estimates."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     per_symbol: int
     """Maximum number of records per symbol. The newest records are returned. The oldest day is always
     complete. `has_more` is true if there are more records."""
@@ -30,6 +34,10 @@ class BulkDividendsQuery(TypedDict, total=False):
 
 
 class BulkMetricsQuery(TypedDict, total=False):
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     symbols: Required[str | Sequence[str]]
     """Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`."""
 
@@ -46,6 +54,10 @@ class BulkPricesQuery(TypedDict, total=False):
     """Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`."""
     limit: int
     """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     start_date: date | str
     """First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`."""
     symbols: str | Sequence[str]
@@ -54,6 +66,10 @@ class BulkPricesQuery(TypedDict, total=False):
 
 
 class CompareQuery(TypedDict, total=False):
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     sections: str | Sequence[Literal["quote", "fundamentals", "metrics"]]
     """Sections to return, comma-separated: quote, fundamentals, metrics. Default: all."""
     symbols: Required[str | Sequence[str]]
@@ -79,6 +95,10 @@ class DividendsCalendarQuery(TypedDict, total=False):
     """Maximum number of rows on a page."""
     min_amount: Decimal | int | str
     """Minimum cash amount per share, as declared."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     min_yield: Decimal | int | str
     """Minimum headline dividend yield, percent."""
     record_from: date | str
@@ -112,6 +132,10 @@ class DividendsHistoryQuery(TypedDict, total=False):
     payment dates are estimates."""
     limit: int
     """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     record_from: date | str
     """First record date."""
     record_to: date | str
@@ -158,6 +182,10 @@ class EtfsQuery(TypedDict, total=False):
     """Maximum headline dividend yield, percent."""
     min_aum: Decimal | int | str
     """Minimum assets under management."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     min_yield: Decimal | int | str
     """Minimum headline dividend yield, percent."""
     q: str
@@ -172,7 +200,10 @@ class EtfsQuery(TypedDict, total=False):
 
 
 class EtfsBySymbolQuery(TypedDict, total=False):
-    pass
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
 
 
 class EtfsBySymbolHoldingsQuery(TypedDict, total=False):
@@ -184,6 +215,10 @@ class EtfsBySymbolHoldingsQuery(TypedDict, total=False):
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     limit: int
     """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     min_weight: Decimal | int | str
     """Minimum weight, percent."""
     sector: str
@@ -191,6 +226,20 @@ class EtfsBySymbolHoldingsQuery(TypedDict, total=False):
     sort: str | Sequence[Literal["weight.asc", "weight.desc", "rank.asc", "rank.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
+
+
+class HealthQuery(TypedDict, total=False):
+    pass
+
+
+class PortfolioIncomeQuery(TypedDict, total=False):
+    holdings: Required[str | Sequence[str]]
+    """Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the
+    purchase cost of all shares. Several lots of a symbol are added."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
 
 
 class PricesBySymbolQuery(TypedDict, total=False):
@@ -205,6 +254,10 @@ class PricesBySymbolQuery(TypedDict, total=False):
     """Length of the period of a price point. Default: daily."""
     limit: int
     """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     range: Literal["5d", "1m", "3m", "6m", "ytd", "1y", "2y", "5y", "10y", "max"]
     """Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with
     the tier's history."""
@@ -283,6 +336,10 @@ class ScreenerQuery(TypedDict, total=False):
     min_streak: Decimal | int | str
     """Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50,
     unless the served rules have other minimums. For these screeners, a smaller value has no effect."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     min_volume: Decimal | int | str
     """Minimum volume of the latest session, shares."""
     min_yield: Decimal | int | str
@@ -307,6 +364,10 @@ class SearchQuery(TypedDict, total=False):
     """Includes securities that no longer trade."""
     limit: int
     """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     q: Required[str]
     """Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters."""
     sort: str | Sequence[Literal["score.asc", "score.desc", "market_cap.asc", "market_cap.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]]
@@ -321,6 +382,10 @@ class SectorsQuery(TypedDict, total=False):
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     limit: int
     """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     sort: str | Sequence[Literal["sector.asc", "sector.desc", "stock_count.asc", "stock_count.desc", "payer_count.asc", "payer_count.desc", "market_cap.asc", "market_cap.desc", "avg_yield.asc", "avg_yield.desc", "median_yield.asc", "median_yield.desc", "weighted_yield.asc", "weighted_yield.desc", "max_yield.asc", "max_yield.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
@@ -329,6 +394,10 @@ class SectorsQuery(TypedDict, total=False):
 class SectorsBySectorQuery(TypedDict, total=False):
     limit: int
     """Maximum number of top payers."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
 
 
 class StocksQuery(TypedDict, total=False):
@@ -360,6 +429,10 @@ class StocksQuery(TypedDict, total=False):
     """Minimum market capitalisation."""
     min_price: Decimal | int | str
     """Minimum price."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     min_yield: Decimal | int | str
     """Minimum headline dividend yield, percent."""
     sector: str
@@ -376,6 +449,10 @@ class StocksQuery(TypedDict, total=False):
 class StocksBySymbolQuery(TypedDict, total=False):
     include: str | Sequence[Literal["company", "pricing", "dividends", "coverage"]]
     """Parts to return, comma-separated: company, pricing, dividends, coverage. Default: all."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
 
 
 class StocksBySymbolDividendsQuery(TypedDict, total=False):
@@ -388,6 +465,10 @@ class StocksBySymbolDividendsQuery(TypedDict, total=False):
     payment dates are estimates."""
     limit: int
     """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc", "payment_date.asc", "payment_date.desc", "amount.asc", "amount.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
@@ -410,6 +491,10 @@ class StocksBySymbolEventsQuery(TypedDict, total=False):
     """Last date. Default: no limit, so that announced future events are included."""
     limit: int
     """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     sort: str | Sequence[Literal["date.asc", "date.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
@@ -427,6 +512,10 @@ class StocksBySymbolMetricsQuery(TypedDict, total=False):
     """Adds the observations, choices and formulas from which the figures follow (Starter and higher).
     With `fields`, only the selected figures are explained. Observations before the tier's history
     are counted, but not listed."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
 
 
 class StocksBySymbolSplitsQuery(TypedDict, total=False):
@@ -436,6 +525,10 @@ class StocksBySymbolSplitsQuery(TypedDict, total=False):
     """Last ex-date. Default: no limit, so that announced future splits are included."""
     limit: int
     """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
@@ -528,9 +621,13 @@ class Operations(Asker):
         """ETF holdings, page by page."""
         return Pages(self, path("/v1/etfs/{symbol}/holdings", symbol=symbol), query, m.HoldingsAnswer)
 
-    def health(self, **query: Unpack[EtfsBySymbolQuery]) -> m.HealthAnswer:
+    def health(self, **query: Unpack[HealthQuery]) -> m.HealthAnswer:
         """Service health."""
         return self._ask(path("/v1/health"), query, m.HealthAnswer)
+
+    def portfolio_income(self, **query: Unpack[PortfolioIncomeQuery]) -> m.SinglePortfolioIncome:
+        """Income of holdings."""
+        return self._ask(path("/v1/portfolio/income"), query, m.SinglePortfolioIncome)
 
     def prices_by_symbol(self, symbol: str, **query: Unpack[PricesBySymbolQuery]) -> m.PricesAnswer:
         """Historical prices."""
@@ -732,9 +829,13 @@ class AsyncOperations(AsyncAsker):
         """ETF holdings, page by page."""
         return AsyncPages(self, path("/v1/etfs/{symbol}/holdings", symbol=symbol), query, m.HoldingsAnswer)
 
-    async def health(self, **query: Unpack[EtfsBySymbolQuery]) -> m.HealthAnswer:
+    async def health(self, **query: Unpack[HealthQuery]) -> m.HealthAnswer:
         """Service health."""
         return await self._ask(path("/v1/health"), query, m.HealthAnswer)
+
+    async def portfolio_income(self, **query: Unpack[PortfolioIncomeQuery]) -> m.SinglePortfolioIncome:
+        """Income of holdings."""
+        return await self._ask(path("/v1/portfolio/income"), query, m.SinglePortfolioIncome)
 
     async def prices_by_symbol(self, symbol: str, **query: Unpack[PricesBySymbolQuery]) -> m.PricesAnswer:
         """Historical prices."""
