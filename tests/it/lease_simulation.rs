@@ -54,9 +54,9 @@ fn simulate(rng: &mut StdRng, limit: u64, size: u64, restores: bool) -> Outcome 
     let mut cut_until = [0u32; REGIONS];
     let (mut expired, mut largest_open) = (0, 0);
     for now in 0..STEPS {
-        for region in 0..REGIONS {
+        for until in &mut cut_until {
             if rng.random_range(0..60) == 0 {
-                cut_until[region] = now + rng.random_range(5..60);
+                *until = now + rng.random_range(5..60);
             }
         }
         let (due, rest) = messages.into_iter().partition(|message: &Message| message.arrives <= now);

@@ -87,8 +87,8 @@ async fn start_balancer(instances: &[String]) -> Result<String> {
     tokio::spawn(async move {
         let mut next = 0;
         while let Ok((mut client, _)) = listener.accept().await {
-            let candidates = (0..ready.len()).map(|offset| &ready[(next + offset) % ready.len()]);
-            let chosen = candidates.filter(|(_, is_ready)| is_ready.load(Ordering::Relaxed)).next();
+            let mut candidates = (0..ready.len()).map(|offset| &ready[(next + offset) % ready.len()]);
+            let chosen = candidates.find(|(_, is_ready)| is_ready.load(Ordering::Relaxed));
             next += 1;
             let Some((instance, _)) = chosen else { continue };
             let Ok(mut server) = TcpStream::connect(instance).await else { continue };

@@ -54,10 +54,9 @@ impl LoadEffect {
 
 /// Output of the projector; `None` if it cannot answer in time.
 async fn ask_projector(run: &str, args: &LoadArgs, settings: &StreamSettings) -> Option<String> {
-    if args.effect_wait == 0 {
+    if args.effect_wait == 0 || !projector_has_database() {
         return None;
     }
-    DATABASES.iter().find(|name| std::env::var_os(name).is_some_and(|url| !url.is_empty()))?;
     let mut command = Command::new(projector_program()?);
     command.args(["audit", "--since", run, "--limit", "5", "--wait", &args.effect_wait.to_string()]);
     command.args(["--nats-url", &settings.nats_url, "--nats-stream", &settings.nats_stream]);
@@ -68,6 +67,12 @@ async fn ask_projector(run: &str, args: &LoadArgs, settings: &StreamSettings) ->
         tokio::time::timeout(Duration::from_secs(args.effect_wait), command.output()).await.ok()?.ok()?;
     output.status.success().then_some(())?;
     String::from_utf8(output.stdout).ok()
+}
+
+/// True if the environment names a database for the projector.
+#[expect(clippy::disallowed_methods, reason = "the variables belong to the projector, not to ingest")]
+fn projector_has_database() -> bool {
+    DATABASES.iter().any(|name| std::env::var_os(name).is_some_and(|url| !url.is_empty()))
 }
 
 /// Program of the projector in the folder of this program.

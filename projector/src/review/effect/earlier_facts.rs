@@ -71,8 +71,8 @@ impl EarlierFacts {
             let messages = before.entry((row.try_get("kind")?, row.try_get("source")?)).or_default();
             messages.push((row.try_get("sequence")?, row.try_get("newest")?));
         }
-        let mut facts = Self::default();
-        facts.new_feeds = since.keys().filter(|feed| !before.contains_key(*feed)).cloned().collect();
+        let new_feeds = since.keys().filter(|feed| !before.contains_key(*feed)).cloned().collect();
+        let mut facts = Self { new_feeds, ..Self::default() };
         facts.add_new_symbols(transaction).await?;
         if before.is_empty() {
             return Ok(facts);
