@@ -163,7 +163,7 @@ mod tests {
             \"Cash & Cash Investments\",\"--\",\"--\",\"--\",\"$321.00\",\"--\"\n\
             \"Account Total\",\"--\",\"--\",\"--\",\"$62,658.00\",\"$40,000.50\"\n";
         let unread = [
-            "Line 6: “Cash & Cash Investments” is not a symbol",
+            "Line 6: no number of shares of Cash & Cash Investments",
             "Line 7: no number of shares of Account Total",
         ];
         check(table, "COLA:1120:40000.5,BRK.B:12.5", &unread);
