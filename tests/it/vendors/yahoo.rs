@@ -39,7 +39,7 @@ const FAULTY: [(&str, Fate); 20] = [
     // Six sessions are in pounds among pence.
     ("CLC-L-1d-bad-div", Held("price_unit_error")),
     ("CLC-L-1d-bad-div-fixed", Held("price_unit_error")),
-    ("CNE-L-1d-bad-stock-split", Flagged("split_not_in_price")),
+    ("CNE-L-1d-bad-stock-split", Flagged("price_jump_without_split")),
     ("DEX-AX-1d-bad-stock-split", Flagged("price_jump_without_split")),
     ("DODFX-1d-cg-double-count", Recomputed),
     ("ELCO-L-1d-bad-div", Flagged("yield_suspect")),
