@@ -1,7 +1,7 @@
 //! Batched admission: while Postgres decides a batch, new calls wait in a queue. Together they are the next batch.
 //!
 //! Invariants: limits are exact across instances. An account is charged only if its row is unchanged since it was read.
-//! If there is no decision in time, the call is refused with 503.
+//! Without a decision in time, the call is refused with 503.
 
 use std::time::{Duration, Instant};
 

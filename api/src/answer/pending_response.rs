@@ -36,7 +36,7 @@ pub(super) struct CacheHandle {
 }
 
 #[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
-/// Builds the cache key. Responds 304 if the client's copy is current, and 503 if there is no generation.
+/// Builds the cache key. Responds 304 if the client's copy is current, and 503 without a generation.
 pub(super) fn prepare<G: RequiredTier, P: Parameters>(
     access: Access<G, P>,
 ) -> Result<(PendingResponse, HandlerContext<P>), Response> {

@@ -105,7 +105,7 @@ impl ClientConnection {
         RequestGuard(Arc::clone(self))
     }
 
-    /// Records received bytes. Returns `false` if there is no permit for a large head.
+    /// Records received bytes. Returns `false` if the permit for a large head is missing.
     pub(super) fn record_received(&self, count: usize) -> bool {
         let mut progress = self.progress();
         let has_shown_key = progress.has_shown_key;

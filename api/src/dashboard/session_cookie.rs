@@ -43,7 +43,7 @@ fn read_secret(headers: &HeaderMap, name: &str) -> Option<String> {
     is_formed.then(|| value.to_owned())
 }
 
-/// `Set-Cookie` header that sets the session cookie, or deletes it if there is no secret.
+/// `Set-Cookie` header that sets the session cookie, or deletes it without a secret.
 pub(crate) fn session_cookie_header(secret: Option<&str>, is_local: bool) -> Option<HeaderValue> {
     let (name, secure) = (name(is_local), if is_local { "" } else { "; Secure" });
     let age = if secret.is_some() { "" } else { "; Max-Age=0" };

@@ -33,7 +33,7 @@ impl ServedRules {
         deviating.or_else(default).unwrap_or_default()
     }
 
-    /// True if all parameters have their defaults and there is no note.
+    /// True if all parameters have their defaults and the notes are empty.
     pub(crate) fn is_default(&self) -> bool {
         self.rules.is_empty() && self.note.is_none()
     }

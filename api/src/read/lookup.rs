@@ -134,7 +134,7 @@ pub(crate) async fn resolve_symbols(
 /// Canonical symbols of a list.
 #[derive(Debug, Default)]
 pub(crate) struct ResolvedSymbols {
-    /// Canonical symbols, each once; `None` if there is no list.
+    /// Canonical symbols, each once; `None` without a list.
     pub(crate) known: Option<Vec<String>>,
     /// Unknown symbols, as the client wrote them.
     pub(crate) missing: Vec<String>,

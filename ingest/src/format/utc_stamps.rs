@@ -80,7 +80,7 @@ fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
 fn json_members(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
     // Pieces alternate between the outside and the inside of a text. A text with an escaped quote shifts them, which
-    // gives names that are no dates.
+    // gives names that are not dates.
     let pieces: Vec<&str> = text.split('"').collect();
     for window in pieces.windows(4).step_by(2) {
         let [_, name, colon, value] = window else { continue };

@@ -79,7 +79,7 @@ impl PriceBatch {
         [days().min(), days().max()]
     }
 
-    /// Symbols with rows that are not retractions; `None` if there is no retraction.
+    /// Symbols with rows that are not retractions; `None` without retractions.
     pub(crate) fn priced_symbols(&self) -> Option<HashSet<SymbolId>> {
         let retracted = |row: &&ScaledPriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);

@@ -120,7 +120,7 @@ impl AnswerBatch {
         Ok(Self { connector: connector.clone(), folder, notes, bytes: 0 })
     }
 
-    /// Opens the batch of an earlier pull; `None` if there is no batch with notes.
+    /// Opens the batch of an earlier pull; `None` if no batch has notes.
     pub(super) fn open_unfinished(connector: &Arc<FolderHandle>) -> io::Result<Option<Self>> {
         let read = || -> io::Result<(FolderHandle, Vec<u8>)> {
             let (folder, mut notes) = (connector.open_folder(Path::new(BATCH))?, Vec::new());

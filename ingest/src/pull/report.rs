@@ -72,7 +72,7 @@ pub struct PlannedCall {
 impl PullReport {
     /// Adds the result of a load.
     pub(super) fn add_load(&mut self, summary: &LoadSummary) {
-        // If all files are refused by their heads, there is no run.
+        // If all files are refused by their heads, the run is missing.
         if summary.run.is_empty() {
             return;
         }

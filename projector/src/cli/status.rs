@@ -73,7 +73,7 @@ pub async fn print_status(
     json: bool,
 ) -> anyhow::Result<ExitCode> {
     let (facts, log) = tokio::join!(load_facts_status(database), load_stream_info(stream));
-    // Before the first load, there is no stream.
+    // Before the first load, the stream does not exist.
     let is_unreachable = facts.is_err()
         || log
             .as_ref()

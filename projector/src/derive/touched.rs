@@ -151,7 +151,7 @@ impl Deriver {
         cache: &mut FactCache,
         symbols: &BTreeSet<Symbol>,
     ) -> Result<DerivationSummary, DeriveError> {
-        // Without any session there is no market date. The first session touches every security.
+        // Without any session, the market date is unknown. The first session touches every security.
         let (Some(as_of), Some(directory)) = (self.as_of, &self.directory) else {
             return Ok(DerivationSummary::default());
         };

@@ -116,7 +116,7 @@ impl PollState {
         for labels in &now {
             gauges.generation.with_label_values(labels).set(1);
         }
-        // Removes generations that are gone or in another state. A missing label is no error.
+        // Removes generations that are gone or in another state. A missing label is not an error.
         for labels in self.generations.difference(&now) {
             let _ = gauges.generation.remove_label_values(labels);
         }

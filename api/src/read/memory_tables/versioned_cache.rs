@@ -28,7 +28,7 @@ impl<T> Default for VersionedCache<T> {
 
 impl<T> VersionedCache<T> {
     /// Value for the newest version of the generation. For concurrent requests, `load` runs once. If it fails, all of
-    /// them get the error, and there is no retry.
+    /// them get the error, without a retry.
     pub(crate) async fn get(
         &self,
         generation: &ServedGeneration,

@@ -161,7 +161,7 @@ impl Log {
 
     /// Finds the first present message of some subjects after the server delivered nothing for a while. Unreadable
     /// messages are skipped, because the server never skips them. A message that a consumer may still deliver is
-    /// awaited. `None` if there is no further message.
+    /// awaited. `None` after the last message.
     async fn find_undelivered(
         &self,
         from_sequence: u64,
