@@ -112,8 +112,9 @@ def ask_for_changes(path, query):
 
 
 def keep_relations(path, query):
-    # A cursor is what the page before gave: nobody can make one up.
+    # A cursor and a version come from an earlier response. The service refuses a version that it never had.
     query.pop("cursor", None)
+    query.pop("min_version", None)
     for low in [name for name in query if name.startswith("min_")]:
         order(query, low, "max_" + low.removeprefix("min_"), number)
     order(query, "start_date", "end_date", str)
