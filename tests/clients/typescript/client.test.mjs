@@ -126,7 +126,7 @@ test("refusals have types", async () => {
 test("every operation is reachable, and no decimal is a binary float", async () => {
   const document = JSON.parse(readFileSync(`${ROOT}/api/openapi.json`, "utf8"));
   const [{ slug }] = (await client.get("/v1/sectors", { params: { query: { limit: 1 } } })).data;
-  const known = { symbol: "SPY", symbols: ["SPY"], q: "SPY", sector: slug };
+  const known = { symbol: "SPY", symbols: ["SPY"], q: "SPY", sector: slug, holdings: ["SPY:120"] };
   for (const [path, { get }] of Object.entries(document.paths)) {
     const params = { path: {}, query: {} };
     for (const { name, required, in: place } of get.parameters ?? []) {
