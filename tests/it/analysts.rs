@@ -109,7 +109,7 @@ async fn plain_columns_are_what_is_served() -> Result<()> {
     Ok(())
 }
 
-/// psql shows the comments with `\\d+`, and tools for SQL show them beside the columns.
+/// psql shows the comments with `\\d+`, and tools for SQL show them next to the columns.
 #[tokio::test]
 async fn every_view_and_column_has_the_words_of_the_api_document() -> Result<()> {
     let app = market().await?;

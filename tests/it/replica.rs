@@ -117,7 +117,7 @@ async fn reads_from_replicas_never_go_back_for_a_client() -> Result<()> {
     let etag = seen.header("etag").context("an entity tag")?.to_owned();
     let unchanged = ask(&by_tag, QUOTE, Some(("if-none-match", etag))).await?;
     assert_eq!(unchanged.status, 304, "{}", unchanged.text());
-    // From then on, an instance returns nothing older to anybody.
+    // From then on, an instance returns no older data.
     for api in [&by_parameter, &by_header, &by_tag, &by_cursor, &by_sync] {
         assert_eq!(ask(api, QUOTE, None).await?.json()?["data"]["price"], 11);
     }

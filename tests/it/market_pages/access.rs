@@ -1,4 +1,4 @@
-//! Readers of the pages: nobody, account holders or everybody; by address, plan and data version.
+//! Readers of the pages: none, account holders or every visitor; by address, plan and data version.
 
 use anyhow::{Result, ensure};
 use harness::TestApp;

@@ -13,7 +13,7 @@ pub(crate) enum Viewer<'a> {
     Holder(SignedInHolder<'a>),
     /// Visitor who is not signed in.
     Visitor,
-    /// Reader of a service without a dashboard, where nobody can sign in.
+    /// Reader of a service without a dashboard, and so without sign-in.
     Reader,
 }
 
