@@ -1,7 +1,8 @@
-//! Bounds of the readings: repeats, extras, parts and missing slots.
+//! Bounds of the readings: repeats, extras, parts, missing slots and local frequencies.
 
 use super::*;
-use crate::metrics::dividends::schedule::{RepeatedPayment, find_repeats};
+use crate::event::Frequency;
+use crate::metrics::dividends::schedule::{RepeatedPayment, find_repeats, local_frequencies};
 
 /// Pairs (dropped, kept) among four quarterly payments of 1 and a repeat of the second, some days after it.
 fn repeats(days: i64, amount: Decimal, change: impl Fn(&mut [RepeatedPayment<'_>])) -> Vec<(usize, usize)> {
@@ -13,6 +14,26 @@ fn repeats(days: i64, amount: Decimal, change: impl Fn(&mut [RepeatedPayment<'_>
     let mut payments: Vec<RepeatedPayment<'_>> = rows.iter().map(payment).collect();
     change(&mut payments);
     find_repeats(&payments, &Rules::DEFAULT).iter().map(|pair| (pair.dropped, pair.kept)).collect()
+}
+
+#[test]
+fn a_repeat_has_an_equal_or_double_amount_within_days() {
+    let is_repeat = |days: i64, amount: Decimal| !repeats(days, amount, |_| ()).is_empty();
+    // 2019-05-14 is a Tuesday; 20 days are the limit, and 2 % of the smaller amount.
+    assert_eq!([5, 20, 21].map(|days| is_repeat(days, dec!(1))), [true, true, false]);
+    for (amount, expected) in [
+        (dec!(1.02), true),
+        (dec!(1.021), false),
+        (dec!(0.981), true),
+        (dec!(0.98), false),
+        (dec!(2), true),
+        (dec!(2.04), true),
+        (dec!(2.041), false),
+        (dec!(0.5), true),
+        (dec!(1.5), false),
+    ] {
+        assert_eq!(is_repeat(6, amount), expected, "{amount}");
+    }
 }
 
 #[test]
@@ -76,6 +97,18 @@ fn a_newest_row_is_extra_if_its_amount_differs_by_more_than_30_percent() {
 }
 
 #[test]
+fn of_two_equal_rows_in_a_slot_the_one_off_schedule_is_extra() {
+    let read = |days: i64| {
+        let mut rows = quarterly("2019-02-15", &[dec!(1); 6]);
+        let at = usize::from(days > 0) + 2;
+        rows.insert(at, ScheduleRow { ex_date: rows[2].ex_date + TimeDelta::days(days), ..rows[2] });
+        peculiar(&rows)
+    };
+    assert_eq!(read(30), ["2019-09-14 special 0"]);
+    assert_eq!(read(-30), ["2019-07-16 special 0"]);
+}
+
+#[test]
 fn missing_slots_beyond_half_a_year_or_before_a_lower_rate_are_a_pause() {
     let missing = |count: usize, after: Decimal| {
         let mut rows = quarterly("2015-02-15", &[dec!(1); 16]);
@@ -93,4 +126,28 @@ fn missing_slots_beyond_half_a_year_or_before_a_lower_rate_are_a_pause() {
     let mut halves = every(6, "2012-02-15", &[dec!(1); 12]);
     halves.remove(5);
     assert!(read(&halves).missing.is_empty());
+}
+
+#[test]
+fn a_tag_decides_where_gaps_do_not() {
+    let tagged = |days: i64, count: usize, tag: Option<Frequency>| {
+        let row = |n: i64| ScheduleRow {
+            ex_date: date("2019-02-15") + TimeDelta::days(days * n),
+            amount: dec!(1),
+            tag,
+            is_unconfirmed: false,
+        };
+        let rows: Vec<ScheduleRow> = (0..).take(count).map(row).collect();
+        local_frequencies(&rows, &Rules::DEFAULT)[0]
+    };
+    assert_eq!(tagged(91, 1, None), None);
+    assert_eq!(tagged(91, 1, Some(Frequency::Quarterly)), Some(4));
+    assert_eq!(tagged(91, 1, Some(Frequency::Monthly)), Some(12));
+    assert_eq!(tagged(91, 1, Some(Frequency::Weekly)), None);
+    assert_eq!(tagged(91, 6, None), Some(4));
+    assert_eq!(tagged(17, 9, None), None, "frequent");
+    assert_eq!(tagged(30, 9, None), Some(12));
+    assert_eq!(tagged(28, 9, None), None, "every four weeks");
+    assert_eq!(tagged(28, 6, None), Some(12), "too few gaps for four weeks");
+    assert_eq!(tagged(28, 7, None), None);
 }
