@@ -71,8 +71,8 @@ pub struct ApplyArgs {
     /// Log messages per transaction, in bytes after decompression
     #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 12 * 1024 * 1024, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch_bytes: u64,
-    /// Cache of facts per fact set, in bytes. The cache stops growing while the process uses almost this much memory
-    /// (and more than 128 MiB). Facts that do not fit into the cache are read from Postgres every day
+    /// Memory limit of the fact cache, in bytes of the whole process. The cache stops growing at 7/8 of it, or at 128 MiB
+    /// if that is larger. Facts that are not cached are read from Postgres at each derivation
     #[arg(long, env = "PROJECTOR_MEMORY", default_value_t = 512 * 1024 * 1024)]
     pub memory: usize,
 }

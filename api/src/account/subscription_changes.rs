@@ -97,7 +97,7 @@ pub(crate) async fn request_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Locks the account. If its paid period has ended, the next tier is applied first.
+/// Locks the account. If its paid period has ended, changes it to the tier that follows that period first.
 async fn lock_settled_account(
     transaction: &Transaction<'_>,
     actor: AccountActor<'_>,

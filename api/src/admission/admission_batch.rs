@@ -196,7 +196,7 @@ impl CachedAccount {
 }
 
 impl CachedKey {
-    /// Reads a key from its account's row.
+    /// Reads the API key from a row of key joined with account.
     pub(crate) fn from_row(row: &Row, now: DateTime<Utc>, account: &CachedAccount) -> Result<Self, Error> {
         let key_bucket = match row.try_get::<_, Option<i32>>("key_rate")? {
             Some(rate) => Some(KeyBucket::from_row(row, rate, now, account.version)?),

@@ -21,7 +21,7 @@ use crate::auth::client_address::ClientNetwork;
 const CHARGE: &str = include_str!("../../queries/accounts/charge_attempt.sql");
 const REFUND: &str = include_str!("../../queries/accounts/refund_attempt.sql");
 /// Maximum delay of an attempt.
-const LONGEST: Duration = Duration::from_secs(20);
+const MAX_DELAY: Duration = Duration::from_secs(20);
 /// Timeout of a database reply.
 const REPLY: Duration = Duration::from_secs(4);
 /// Maximum number of waiting attempts.
@@ -141,9 +141,9 @@ impl AttemptLimit {
         60.0 / f64::from(self.per_minute)
     }
 
-    /// Maximum delay in seconds. There is no maximum for a limit that clients share, because they are served in turn.
-    fn longest(&self) -> f64 {
-        if self.is_shared { 0.0 } else { LONGEST.as_secs_f64() }
+    /// Maximum delay in seconds, 0 for none. A limit that clients share has none, because they are served in turn.
+    fn max_delay_seconds(&self) -> f64 {
+        if self.is_shared { 0.0 } else { MAX_DELAY.as_secs_f64() }
     }
 }
 
@@ -214,8 +214,8 @@ impl LoginThrottle {
         network: ClientNetwork,
         limits: Vec<AttemptLimit>,
     ) -> Result<AttemptCharge, AttemptError> {
-        let until = Instant::now() + LONGEST;
-        let too_many = || AttemptError::TooMany(LONGEST.as_secs());
+        let until = Instant::now() + MAX_DELAY;
+        let too_many = || AttemptError::TooMany(MAX_DELAY.as_secs());
         let queue = || {
             let of_all = self.waiting.try_acquire().map_err(|_| too_many())?;
             Ok::<_, AttemptError>((of_all, self.queue(network).ok_or_else(too_many)?))
@@ -273,17 +273,17 @@ impl LoginThrottle {
     /// Charges all limits of an attempt, or no limit.
     async fn charge(&self, limits: &[AttemptLimit]) -> Result<ChargeOutcome, AttemptError> {
         let bursts: Vec<i32> = limits.iter().map(|limit| limit.per_minute).collect();
-        let longest: Vec<f64> = limits.iter().map(AttemptLimit::longest).collect();
+        let max_delays: Vec<f64> = limits.iter().map(AttemptLimit::max_delay_seconds).collect();
         let (subjects, intervals) = (subjects(limits), intervals(limits));
         let charging = async {
             let client = self.pool.get().await?;
             Ok::<_, AttemptError>(
-                client.query_one(CHARGE, &[&subjects, &intervals, &bursts, &longest]).await?,
+                client.query_one(CHARGE, &[&subjects, &intervals, &bursts, &max_delays]).await?,
             )
         };
         let row = timeout(REPLY, charging).await.map_err(|_| AttemptError::Silent)??;
         let (refused_by, seconds): (i32, f64) = (row.try_get("refused_by")?, row.try_get("seconds")?);
-        let pause = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(LONGEST);
+        let pause = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(MAX_DELAY);
         Ok(match usize::try_from(refused_by).ok().and_then(|position| position.checked_sub(1)) {
             Some(position) => ChargeOutcome::Refused(position, pause),
             None => ChargeOutcome::Charged(pause),

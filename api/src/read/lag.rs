@@ -12,8 +12,8 @@ use super::projection::Projection;
 pub(crate) struct LagMeasurement {
     /// Number of log messages that are not applied yet.
     pub(crate) events: u64,
-    level_at: Instant,
-    /// Time at which the served data advanced, or matched the log.
+    caught_up_at: Instant,
+    /// Last time at which the applied sequence advanced or the lag was zero.
     progressed_at: Instant,
     seen: Instant,
 }
@@ -21,7 +21,7 @@ pub(crate) struct LagMeasurement {
 impl LagMeasurement {
     /// Time since the served data last contained all messages of the log, in seconds.
     pub(crate) fn seconds(&self) -> u64 {
-        if self.events == 0 { 0 } else { self.level_at.elapsed().as_secs() }
+        if self.events == 0 { 0 } else { self.caught_up_at.elapsed().as_secs() }
     }
 
     /// True if the served data lags behind the log without progress.
@@ -44,8 +44,8 @@ const STALLED_AFTER: Duration = Duration::from_secs(30);
 impl LagMonitor {
     /// Latest measurement; `None` if it is outdated or none was made.
     pub(crate) fn latest(&self) -> Option<LagMeasurement> {
-        let level = *self.0.read().unwrap_or_else(PoisonError::into_inner);
-        level.filter(|level| level.seen.elapsed() < VALID_FOR)
+        let measurement = *self.0.read().unwrap_or_else(PoisonError::into_inner);
+        measurement.filter(|measurement| measurement.seen.elapsed() < VALID_FOR)
     }
 
     /// Polls the stream's last sequence. Reconnects after a loss of the connection.
@@ -71,7 +71,7 @@ impl LagMonitor {
         projection: &Projection,
     ) -> Result<(), String> {
         let context = settings.connect("api").await.map_err(|error| error.to_string())?;
-        let (mut level_at, mut progressed_at, mut before) =
+        let (mut caught_up_at, mut progressed_at, mut before) =
             (Instant::now(), Instant::now(), Sequence::default());
         loop {
             let reading = tokio::time::timeout(POLL, context.get_stream(&settings.nats_stream));
@@ -83,13 +83,13 @@ impl LagMonitor {
             // The projector may have applied messages published after the stream's response.
             let events = last.saturating_sub(applied.to_u64());
             if events == 0 {
-                level_at = Instant::now();
+                caught_up_at = Instant::now();
             }
             if events == 0 || std::mem::replace(&mut before, applied) != applied {
                 progressed_at = Instant::now();
             }
             *self.0.write().unwrap_or_else(PoisonError::into_inner) =
-                Some(LagMeasurement { events, level_at, progressed_at, seen: Instant::now() });
+                Some(LagMeasurement { events, caught_up_at, progressed_at, seen: Instant::now() });
             tokio::time::sleep(POLL).await;
         }
     }

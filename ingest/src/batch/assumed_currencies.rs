@@ -1,4 +1,4 @@
-//! Currencies of securities, which dividends without a currency have (R39).
+//! Currencies of securities, and counts of the dividends that name no currency (R39).
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl SecurityCurrencies {
     }
 }
 
-/// Numbers of dividends without a currency, by symbol.
+/// Counts of dividends that name no currency, by symbol.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AssumedCurrencies {
     dividends: BTreeMap<Symbol, u64>,

@@ -6,6 +6,7 @@ pub(crate) mod chunk_encoder;
 pub(crate) mod coverage;
 pub(crate) mod holdings;
 pub(crate) mod load_stats;
+mod pending_rows;
 pub(crate) mod price_evidence;
 pub(crate) mod retractions;
 pub(crate) mod row_accumulator;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use chrono::{DateTime, NaiveDate, Utc};
-use event_log::frame::{Body, TARGET_BYTES};
+use event_log::frame::Body;
 use market::bars::{BarVersion, MISSING};
 use market::day::{date_of, day_number};
 use market::event::{
@@ -18,6 +18,7 @@ use market::symbol::Symbol;
 
 use crate::batch::holdings::{LoadHoldings, MAX_POSITIONS};
 use crate::batch::load_stats::LoadStats;
+use crate::batch::pending_rows::PendingRows;
 use crate::batch::price_evidence::PriceEvidence;
 use crate::normalize::{ExchangeZone, RowError, is_absent_value};
 use crate::price::bar_parser::{PriceCells, ScaledBar};
@@ -25,8 +26,6 @@ use crate::price::price_batch::{PriceBatch, RareFields, ScaledPriceRow, SymbolId
 
 /// Maximum length of the text of a rejected row, in bytes. Longer texts are truncated.
 const REJECT_BYTES: usize = 4096;
-/// Estimated number of bytes by which a JSON row exceeds its source text.
-const ROW_BYTES: usize = 160;
 
 /// Accumulated rows of one file, to be encoded as one or more record batches.
 pub(crate) enum RowChunk {
@@ -51,36 +50,6 @@ impl RowProvenance {
     pub(crate) fn into_row<T>(self, record: T) -> EventRow<T> {
         let Self { line, id, revision, action, observed_at, security_ref } = self;
         EventRow { line, id, revision, action, observed_at, security_ref, record }
-    }
-}
-
-/// Rows of one kind that do not fill a record batch yet.
-struct PendingRows<T> {
-    rows: Vec<T>,
-    bytes: usize,
-    line: u64,
-}
-
-impl<T> Default for PendingRows<T> {
-    fn default() -> Self {
-        Self { rows: Vec::new(), bytes: 0, line: 0 }
-    }
-}
-
-impl<T> PendingRows<T> {
-    /// Adds a row. Returns the rows when they fill a record batch.
-    fn push(&mut self, line: u64, row: T, bytes: usize) -> Option<(Vec<T>, u64)> {
-        if self.rows.is_empty() {
-            self.line = line;
-        }
-        self.rows.push(row);
-        self.bytes += bytes + ROW_BYTES;
-        if self.bytes >= TARGET_BYTES { self.take() } else { None }
-    }
-
-    fn take(&mut self) -> Option<(Vec<T>, u64)> {
-        self.bytes = 0;
-        (!self.rows.is_empty()).then(|| (std::mem::take(&mut self.rows), self.line))
     }
 }
 

@@ -87,7 +87,7 @@ impl FileHead {
         if keys.iter().any(|key| is_symbol_column(key)) {
             return Some("symbol");
         }
-        let named = |name: &str| MAYBE_SYMBOLS.contains(&normalize_column_name(name).as_str());
+        let named = |name: &str| AMBIGUOUS_COLUMNS.contains(&normalize_column_name(name).as_str());
         let is_ticker = |cell: &str| {
             (1..=6).contains(&cell.len())
                 && cell.bytes().all(|b| b.is_ascii_uppercase() || b == b'.' || b == b'-')
@@ -165,8 +165,8 @@ impl FileHead {
 /// Names of symbol columns in tables with many symbols.
 const TICKERS: [&str; 6] = ["symbol", "ticker", "tic", "name", "actsymbol", "code"];
 
-/// Names of columns that contain either symbols or words about the rows.
-const MAYBE_SYMBOLS: [&str; 10] =
+/// Names of columns that contain ticker symbols in some files and descriptive names in others.
+const AMBIGUOUS_COLUMNS: [&str; 10] =
     ["name", "code", "stock", "instrument", "security", "company", "asset", "scrip", "share", "secid"];
 
 /// True if the name of a column shows that its cells are symbols.

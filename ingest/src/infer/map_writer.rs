@@ -5,20 +5,18 @@ use std::fmt::Write;
 
 use market::event::Kind;
 
-use super::cell_formats::{NumberNotation, currency_of, split_unit};
+use super::cell_formats::{NumberNotation, currency_of};
 use super::cell_words::{dividend_type, split_direction};
 use super::date_notation::{DateNotation, infer_date_notation};
 use super::proposal::{Proposal, columns_of, maybe_symbol};
-use super::table_profile::{ColumnContent, TableLayout, TableProfile};
-use crate::format::normalize_column_name;
+use super::table_evidence::TableEvidence;
+use super::table_profile::{TableLayout, TableProfile};
 use crate::normalize::{StampReading, abbreviate};
-
-/// Columns whose cells may contain a currency unit.
-const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
 
 /// Writes a map.
 pub(super) fn write_toml(profile: &TableProfile, proposal: &Proposal, label: &str) -> String {
-    let mut writer = MapWriter { profile, proposal, label, out: String::new() };
+    let evidence = TableEvidence { profile, proposal, label };
+    let mut writer = MapWriter { profile, proposal, label, evidence, out: String::new() };
     // Writing to a String cannot fail.
     let _ = writer.write();
     writer.out
@@ -28,6 +26,7 @@ struct MapWriter<'a> {
     profile: &'a TableProfile,
     proposal: &'a Proposal,
     label: &'a str,
+    evidence: TableEvidence<'a>,
     out: String,
 }
 
@@ -53,7 +52,7 @@ impl MapWriter<'_> {
         self.write_symbols()?;
         self.write_wide()?;
         self.write_dates()?;
-        let units = self.units();
+        let units = self.evidence.currency_units();
         self.write_numbers(&units)?;
         self.write_aliases()?;
         self.write_rows()?;
@@ -111,8 +110,11 @@ impl MapWriter<'_> {
                 Some(_) => (column.index + 1).to_string(),
                 None => self.place(column.index),
             };
-            let name =
-                if column.name == "type" && !self.has_known_types() { "type_text" } else { column.name };
+            let name = if column.name == "type" && !self.evidence.has_known_types() {
+                "type_text"
+            } else {
+                column.name
+            };
             let mut sample = comment(self.profile.columns[column.index].sample());
             if column.name == "symbol" && column.strength == 1 && wide.is_none() && self.profile.header() > 0
             {
@@ -266,28 +268,9 @@ impl MapWriter<'_> {
         }
     }
 
-    /// Currency units in the cells of money, in order of appearance.
-    fn units(&self) -> Vec<&'static str> {
-        let mut units = Vec::new();
-        let wide = self.proposal.wide.is_some();
-        for (index, column) in self.profile.columns.iter().enumerate() {
-            let mapped =
-                self.proposal.columns.iter().any(|known| known.index == index && MONEY.contains(&known.name));
-            if !(mapped || wide && column.content == ColumnContent::Numbers) {
-                continue;
-            }
-            for unit in column.cells.iter().filter_map(|cell| split_unit(cell).1) {
-                if !units.contains(&unit) {
-                    units.push(unit);
-                }
-            }
-        }
-        units
-    }
-
     fn write_numbers(&mut self, units: &[&'static str]) -> std::fmt::Result {
         let notation = &self.profile.notation;
-        let strip = self.stripped(units);
+        let strip = TableEvidence::sign_to_strip(units);
         if *notation != NumberNotation::default() || strip.is_some() {
             writeln!(self.out, "\n[numbers]")?;
             if notation.comma {
@@ -312,23 +295,9 @@ impl MapWriter<'_> {
         Ok(())
     }
 
-    /// Currency sign to remove from all cells; `None` if the cells have several units or none.
-    fn stripped(&self, units: &[&'static str]) -> Option<&'static str> {
-        match units {
-            [unit] if ["$", "€", "£"].contains(unit) => Some(unit),
-            _ => None,
-        }
-    }
-
-    /// True if every word in a dividend's type column has a known meaning.
-    fn has_known_types(&self) -> bool {
-        let column = self.proposal.column("type").map(|index| &self.profile.columns[index]);
-        column.is_some_and(|column| column.cells.iter().all(|cell| dividend_type(cell).is_some()))
-    }
-
     fn write_aliases(&mut self) -> std::fmt::Result {
         let (column, words) = match self.proposal.kind {
-            Some(Kind::Dividend) if self.has_known_types() => {
+            Some(Kind::Dividend) if self.evidence.has_known_types() => {
                 ("type", dividend_type as fn(&str) -> Option<&'static str>)
             }
             Some(Kind::Split) => ("direction", split_direction as fn(&str) -> Option<&'static str>),
@@ -366,8 +335,8 @@ impl MapWriter<'_> {
             required.extend(self.proposal.column(day).map(|_| day));
         }
         match self.proposal.kind {
-            Some(Kind::Dividend) => required.extend(self.has_zeros("amount").then_some("amount")),
-            Some(Kind::Split) => required.extend(self.has_zeros("ratio").then_some("ratio")),
+            Some(Kind::Dividend) => required.extend(self.evidence.has_zeros("amount").then_some("amount")),
+            Some(Kind::Split) => required.extend(self.evidence.has_zeros("ratio").then_some("ratio")),
             _ => {}
         }
         if absent.is_empty() && required.is_empty() {
@@ -383,19 +352,6 @@ impl MapWriter<'_> {
         Ok(())
     }
 
-    /// True if a column has cells that are 0, as in rows of days without an event.
-    fn has_zeros(&self, name: &str) -> bool {
-        let is_zero = |cell: &String| cell.bytes().all(|byte| b"-+0.,".contains(&byte));
-        let wide = self.proposal.wide.is_some();
-        let column = self.proposal.column(name);
-        let columns = self.profile.columns.iter().enumerate();
-        columns
-            .filter(|(index, column_profile)| {
-                Some(*index) == column || wide && column_profile.content == ColumnContent::Numbers
-            })
-            .any(|(_, column_profile)| column_profile.cells.iter().any(is_zero))
-    }
-
     fn write_constants(&mut self, units: &[&'static str]) -> std::fmt::Result {
         match self.proposal.kind {
             Some(Kind::Price) => self.write_price_constants(units),
@@ -406,7 +362,7 @@ impl MapWriter<'_> {
 
     fn write_price_constants(&mut self, units: &[&'static str]) -> std::fmt::Result {
         writeln!(self.out, "\n# Prices as traded are raw. Are they adjusted for splits, say so:")?;
-        if self.is_adjusted() {
+        if self.evidence.is_adjusted() {
             writeln!(
                 self.out,
                 "[constants]\nbasis = \"split_adjusted\" # check: what is beside them says so"
@@ -426,10 +382,12 @@ impl MapWriter<'_> {
 
     fn write_dividend_constants(&mut self, units: &[&'static str]) -> std::fmt::Result {
         let has_currency = self.proposal.column("currency").is_some();
-        let in_cells = !units.is_empty() && self.stripped(units).is_none();
+        let in_cells = !units.is_empty() && TableEvidence::sign_to_strip(units).is_none();
         let yahoo = self.profile.columns.iter().any(|column| column.name == "Dividends");
-        let adjusted = yahoo || is_called_adjusted(self.label);
-        let named = self.stripped(units).and_then(currency_of).or_else(|| self.currency_in_name());
+        let adjusted = yahoo || self.evidence.is_called_adjusted();
+        let named = TableEvidence::sign_to_strip(units)
+            .and_then(currency_of)
+            .or_else(|| self.evidence.currency_in_name());
         let missing = !has_currency && !in_cells;
         match named.filter(|_| missing) {
             Some(currency) => {
@@ -459,31 +417,6 @@ impl MapWriter<'_> {
             writeln!(self.out, "# amount_basis = \"split_adjusted\"")
         }
     }
-
-    /// Currency in the remark of an amount's column name: `Dividend (EUR)`.
-    fn currency_in_name(&self) -> Option<&'static str> {
-        let name = &self.profile.columns[self.proposal.column("amount")?].name;
-        let remark = name.split(['(', '[']).nth(1)?;
-        let units = ["GBp", "GBX", "USD", "EUR", "GBP", "CHF", "CAD", "AUD", "JPY", "INR", "€", "£", "$"];
-        units.into_iter().find(|unit| remark.contains(unit)).and_then(currency_of)
-    }
-
-    /// True if prices are probably adjusted for splits. A vendor with an adjusted close usually also adjusts the close
-    /// for splits. An exception is Yahoo's older layout, whose last column is the adjusted close.
-    fn is_adjusted(&self) -> bool {
-        let place = |words: &[&str]| {
-            let called = |name: &str| {
-                name.split('|').any(|part| words.contains(&normalize_column_name(part).as_str()))
-            };
-            self.profile.columns.iter().position(|column| called(&column.name))
-        };
-        let adjusted = place(&["adjclose"]).filter(|at| place(&["volume"]).is_none_or(|volume| *at < volume));
-        adjusted.or_else(|| place(&["adjustedclose", "closeadj"])).is_some() || is_called_adjusted(self.label)
-    }
-}
-
-fn is_called_adjusted(label: &str) -> bool {
-    label.to_lowercase().contains("adj")
 }
 
 fn quoted(name: &str) -> String {

@@ -31,6 +31,7 @@ mod date_notation;
 mod json_profile;
 mod map_writer;
 mod proposal;
+mod table_evidence;
 mod table_profile;
 mod wide_layout;
 

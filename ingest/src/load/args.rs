@@ -48,7 +48,7 @@ pub struct LoadArgs {
     /// Symbol of the rows of files without a symbol column
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
-    /// Pattern of the names of files with one symbol, such as 'div_{symbol}.csv'
+    /// Pattern by which the symbol is read from the name of a file with one symbol: 'div_{symbol}.csv'
     #[arg(long, value_parser = SymbolPattern::parse, value_name = "PATTERN", conflicts_with = "symbol")]
     pub symbol_from: Option<SymbolPattern>,
     /// Currency of amounts in vendor files without a currency (ISO 4217, or a minor unit such as GBX); default: the
@@ -83,8 +83,8 @@ pub struct LoadArgs {
     /// Date that counts as today, for historical data (YYYY-MM-DD); default: today's date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
-    /// Longest wait for the effect on served figures, in seconds; 0 prints only the command that measures it. The wait
-    /// needs the projector's program next to this one, and PROJECTOR_DATABASE_URL or DATABASE_URL
+    /// Maximum wait for the effect of the load on served figures, in seconds; 0 prints only the command that shows it.
+    /// The wait needs the projector's program next to this one, and PROJECTOR_DATABASE_URL or DATABASE_URL
     #[arg(long, env = "INGEST_EFFECT_WAIT", default_value_t = 5, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3600))]
     pub effect_wait: u64,
     /// Open folder above all paths; `None` for paths from the command line.

@@ -19,7 +19,7 @@ use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
 use crate::batch::row_review::ReviewedRows;
 use crate::format::{FeedReadError, FileFormat, ReaderOptions};
 use crate::load::input::{HashingReader, LoadInput};
-use crate::load::report::LoadProgress;
+use crate::load::progress::LoadProgress;
 use crate::price::price_batch::PriceBatch;
 use crate::source::unpack;
 

@@ -1,12 +1,8 @@
-//! Progress display and summary of a load.
+//! Summary of a load.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::IsTerminal;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use market::event::{Kind, Reject, RunManifest};
 use serde::Serialize;
 use telemetry::{out, outln};
@@ -16,6 +12,7 @@ use crate::batch::load_stats::LoadStats;
 use crate::batch::retractions::UnmatchedRetractions;
 use crate::batch::row_review::RowReview;
 use crate::load::effect::LoadEffect;
+use crate::load::file_report::{FileReport, FileStatus};
 
 /// Prints a command's result: one JSON object for scripts, otherwise text.
 pub fn print_result(result: &impl Serialize, text: &str, json: bool) {
@@ -26,149 +23,8 @@ pub fn print_result(result: &impl Serialize, text: &str, json: bool) {
     }
 }
 
-/// Progress display on standard error: a bar on a terminal, log lines elsewhere.
-#[derive(Debug, Clone)]
-pub struct LoadProgress {
-    bar: ProgressBar,
-    terminal: bool,
-    /// Time of the last progress line.
-    said: Arc<Mutex<Instant>>,
-}
-
-/// Interval of progress lines without a terminal.
-const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of files named in a summary.
 const MAX_NAMED_FILES: usize = 20;
-
-impl LoadProgress {
-    /// Creates the display.
-    pub fn start() -> Self {
-        let terminal = std::io::stderr().is_terminal();
-        let target =
-            if terminal { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        if terminal {
-            bar.enable_steady_tick(Duration::from_millis(200));
-        }
-        Self { bar, terminal, said: Arc::new(Mutex::new(Instant::now())) }
-    }
-
-    /// Shows the phase that identifies the files.
-    pub fn show_identifying(&self) {
-        self.bar.set_style(style("{spinner} identifying files {bytes} ({bytes_per_sec})"));
-    }
-
-    /// Shows the phase that loads the files.
-    pub fn show_loading(&self, total_bytes: u64) {
-        self.bar.reset();
-        self.bar.set_length(total_bytes);
-        self.bar.set_style(style("{bar:30} {percent:>3} % {bytes_per_sec} {eta} {msg}"));
-    }
-
-    /// Shows the file being read.
-    pub fn show_file(&self, label: &str) {
-        self.bar.set_message(label.to_owned());
-    }
-
-    /// Advances the display by `bytes`.
-    pub fn add_bytes(&self, bytes: u64) {
-        self.bar.inc(bytes);
-        if !self.terminal
-            && let Ok(mut said) = self.said.try_lock()
-            && said.elapsed() >= LOG_INTERVAL
-        {
-            *said = Instant::now();
-            let all = self.bar.length().unwrap_or_default().max(1);
-            tracing::info!("{}: {} % of all files", self.bar.message(), self.bar.position() * 100 / all);
-        }
-    }
-
-    /// Logs that a file was read to its end. Refused files are only in the summary.
-    pub fn log_file_read(&self, label: &str, stats: &LoadStats) {
-        if !self.terminal {
-            tracing::info!("{label}: {} rows, {} rejected", stats.accepted_count(), stats.rejected_count());
-        }
-    }
-
-    /// Removes the display.
-    pub fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
-}
-
-/// Load status of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileStatus {
-    /// The accepted rows of the file are in the log. In a dry run, they would be published by a real load.
-    #[default]
-    Loaded,
-    /// The file is refused. Without the precheck, the log may contain the rows before the fault.
-    Refused,
-}
-
-/// Summary of one file.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct FileReport {
-    /// File name, relative to the path on the command line.
-    pub file: String,
-    /// Path of a refused file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// Name of the format; absent if the file was not read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<String>,
-    /// Load status. It is `Refused` exactly if `reason` is set.
-    pub status: FileStatus,
-    /// Reason for refusing the file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Number of records read, including rejects.
-    pub records: u64,
-    /// Number of accepted rows of all kinds.
-    pub rows: u64,
-    /// Number of rejects, by reason code.
-    pub rejects: BTreeMap<String, u64>,
-    /// Names of the columns with binary doubles. Their values are read as the shortest decimals.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub doubles: Vec<String>,
-    /// Time zone in which the UTC times of the file's dates are midnights. The loaded dates are the local days.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub time_zone: Option<String>,
-    /// Sample of the rejects of a refused file. All rejects of a loaded file are in the log.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub examples: Vec<Reject>,
-}
-
-impl FileReport {
-    /// Report of a file that was refused before any row was read.
-    pub fn refused_unread(file: String, reason: String) -> Self {
-        Self { file, status: FileStatus::Refused, reason: Some(reason), ..Self::default() }
-    }
-
-    /// Report of a file that was read to its end. `refusal` is the reason for refusing the file; `None` if it was
-    /// loaded.
-    pub(crate) fn from_stats(file: &str, format: &str, stats: &LoadStats, refusal: Option<String>) -> Self {
-        let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
-        Self {
-            file: file.to_owned(),
-            format: Some(format.to_owned()),
-            status: if refusal.is_some() { FileStatus::Refused } else { FileStatus::Loaded },
-            records: stats.records,
-            rows: stats.accepted_count(),
-            rejects: rejects.collect(),
-            examples: if refusal.is_some() { stats.examples.clone() } else { Vec::new() },
-            reason: refusal,
-            path: None,
-            doubles: Vec::new(),
-            time_zone: None,
-        }
-    }
-}
 
 /// Result of a load.
 #[derive(Debug, Clone, Default, Serialize)]

@@ -17,8 +17,8 @@ use super::aws;
 
 /// Replacement of a secret in a text.
 const REDACTED: &str = "***";
-/// Minimum length of a secret that is overwritten in data, in bytes.
-const SHORTEST_BLANKED: usize = 6;
+/// Minimum length in bytes of a secret that is masked in downloaded files.
+const MIN_MASKED_LENGTH: usize = 6;
 
 /// Authentication method of a vendor.
 #[derive(Debug, Clone, Deserialize)]
@@ -118,7 +118,7 @@ impl Credential {
         const PIECE: usize = 1 << 20;
         // A shorter secret may occur in data by chance.
         let secrets: Vec<&[u8]> =
-            self.secrets().map(str::as_bytes).filter(|secret| secret.len() >= SHORTEST_BLANKED).collect();
+            self.secrets().map(str::as_bytes).filter(|secret| secret.len() >= MIN_MASKED_LENGTH).collect();
         let Some(longest) = secrets.iter().map(|secret| secret.len()).max() else { return Ok(()) };
         let (mut buffer, mut kept, mut at) = (vec![0; PIECE + longest], 0, 0);
         loop {

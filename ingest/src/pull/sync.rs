@@ -25,8 +25,8 @@ use super::report::{FailedItem, PullReport};
 use super::selection::{plan_request, select_requests};
 use crate::clock::now;
 use crate::load::error::LoadError;
+use crate::load::file_report::FileStatus;
 use crate::load::load;
-use crate::load::report::FileStatus;
 use crate::source::folder_handle::FolderHandle;
 
 /// Maximum number of pages of one response.

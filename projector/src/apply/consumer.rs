@@ -257,8 +257,8 @@ impl LogReader {
         fetched.map_err(|error| ConsumeError::Consumer(error.into()))
     }
 
-    /// Buffers a message, and the messages after it by their sequences. Then creates a consumer for all later messages,
-    /// unless the next one is malformed.
+    /// Buffers `first`, then fetches the messages after it one by one, by sequence number, up to a limit. Then creates a
+    /// consumer for later messages, unless the next one is malformed.
     async fn read_by_sequence(&mut self, first: LogMessage) -> Result<(), ConsumeError> {
         let last = self.last_sequence().await?;
         let mut next = Some(first);

@@ -40,7 +40,7 @@ impl SectorMembers {
     ) -> Result<(), DeriveError> {
         if !std::mem::replace(&mut self.is_loaded, true) && !is_new {
             for row in &transaction.query(MEMBERS, &[]).await? {
-                self.add_member(read_member(row)?);
+                self.insert_into_sector(read_member(row)?);
             }
         }
         Ok(())
@@ -52,7 +52,7 @@ impl SectorMembers {
             self.sectors.get_mut(&slug).and_then(|members| members.remove(symbol.as_str()));
             self.touched.insert(slug);
         }
-        let slug = member.and_then(|member| self.add_member(member));
+        let slug = member.and_then(|member| self.insert_into_sector(member));
         self.touched.extend(slug);
     }
 
@@ -74,8 +74,8 @@ impl SectorMembers {
         Ok(())
     }
 
-    /// Adds a member and returns the slug of its sector.
-    fn add_member(&mut self, member: SectorMember) -> Option<String> {
+    /// Inserts a member and returns the slug of its sector; `None` without a sector.
+    fn insert_into_sector(&mut self, member: SectorMember) -> Option<String> {
         let slug = slug(member.sector.as_deref()?);
         self.slugs.insert(member.symbol.clone(), slug.clone());
         self.sectors.entry(slug.clone()).or_default().insert(member.symbol.clone(), member);

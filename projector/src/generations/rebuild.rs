@@ -61,7 +61,8 @@ pub enum FactSource {
 /// Arguments of `projector rebuild`.
 #[derive(Debug, Clone, Args)]
 pub struct RebuildArgs {
-    /// Read tables to rebuild; all other tables are copied from the served generation, with its rules
+    /// Read tables to rebuild; all other tables are copied from the served generation. The new generation keeps the rule
+    /// parameters of the served one
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub only: Vec<String>,
     /// Input: the current facts, or the whole log applied again

@@ -11,6 +11,7 @@ pub(crate) mod plan;
 pub(crate) mod plans;
 pub(crate) mod reference;
 pub(crate) mod reference_key;
+mod schema_fields;
 pub(crate) mod sign_in;
 pub(crate) mod status;
 pub(crate) mod usage;

@@ -77,7 +77,7 @@ pub(super) fn read_adjustment(reader: &mut ParameterReader<'_>) -> PriceBasis {
     words.into_iter().fold(PriceBasis::RAW, |basis, word| basis.and(word.basis()))
 }
 
-/// Text of a basis in responses: the shortest parameter value for it.
+/// Value of `adjustment` in responses for a price basis, in its shortest form: `all` instead of `split,dividend`.
 pub(super) fn adjustment_text(basis: PriceBasis) -> &'static str {
     match (basis.split, basis.spin_off, basis.dividend) {
         (false, false, false) => "raw",

@@ -22,13 +22,13 @@ const CHUNK_HISTORIES: usize = 100;
 pub struct SourceAgreement {
     /// Feed of the prices.
     pub source: String,
-    /// Number of ex-dates with a step of the feed's adjusted closes or a computed dividend factor.
+    /// Number of ex-dates with a dividend factor, implied by the feed's adjusted closes or computed.
     pub ex_dates: u64,
-    /// Number of ex-dates on which the step and the computed dividend factor agree.
+    /// Number of ex-dates on which the implied and the computed factor agree.
     pub agreeing: u64,
 }
 
-/// Compares the steps of all adjusted closes with the computed dividend factors.
+/// Counts the ex-dates on which the factor implied by adjusted closes agrees with the computed one, by source.
 pub(crate) async fn count_agreements(
     transaction: &Transaction<'_>,
     market: &AuditContext,

@@ -11,7 +11,7 @@ use super::error::PackedBarsError;
 pub(super) const BLOCK: usize = 32;
 /// Number of bit widths: 0 to 64.
 const WIDTHS: u8 = 65;
-/// Bytes read for a code wider than [`NARROW`] bits.
+/// Bytes that must be readable after a block. A value wider than [`NARROW`] bits is decoded with one read of 16 bytes.
 const PADDING: usize = 16;
 /// Maximum width of codes that are read with 8 bytes.
 const NARROW: usize = 57;

@@ -32,7 +32,7 @@ const PRICES: [&str; 7] = [
     "price paid",
 ];
 
-/// Holdings of a text, and its lines without one.
+/// Holdings parsed from pasted text, and the lines that could not be parsed.
 #[derive(Debug, Default)]
 pub(crate) struct PortfolioText {
     /// Value of the API's parameter `holdings`.

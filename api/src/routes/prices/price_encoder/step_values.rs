@@ -36,7 +36,7 @@ impl<'a> StepValues<'a> {
         Self { adjusted, steps, current: (usize::MAX, 0), ex_days }
     }
 
-    /// Factors of a step; `None` until one of its sessions was prepared.
+    /// Cached factors of the period between two ex-dates; `None` before `prepare` was called with one of its sessions.
     pub(super) fn step(&self, position: usize) -> Option<&StepFactors> {
         self.steps.get(position)?.as_ref()
     }

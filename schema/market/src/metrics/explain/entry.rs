@@ -52,7 +52,7 @@ pub struct ExplainedObservation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     pub file: Option<String>,
-    /// Id of the frame in the log, by which the file is found; `None` for prices.
+    /// Id of the record batch in the log. The name of the feed's file is looked up by it. `None` for prices.
     #[serde(skip)]
     #[schema(ignore)]
     pub frame: Option<[u8; 16]>,

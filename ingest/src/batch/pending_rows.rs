@@ -1,0 +1,37 @@
+//! Pending rows: rows of one kind, until they fill a record batch.
+
+use event_log::frame::TARGET_BYTES;
+
+/// Estimated number of bytes by which a JSON row exceeds its source text.
+const ROW_BYTES: usize = 160;
+
+/// Rows of one kind that do not fill a record batch yet.
+pub(super) struct PendingRows<T> {
+    rows: Vec<T>,
+    bytes: usize,
+    line: u64,
+}
+
+impl<T> Default for PendingRows<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), bytes: 0, line: 0 }
+    }
+}
+
+impl<T> PendingRows<T> {
+    /// Adds a row. Returns the rows when they fill a record batch.
+    pub(super) fn push(&mut self, line: u64, row: T, bytes: usize) -> Option<(Vec<T>, u64)> {
+        if self.rows.is_empty() {
+            self.line = line;
+        }
+        self.rows.push(row);
+        self.bytes += bytes + ROW_BYTES;
+        if self.bytes >= TARGET_BYTES { self.take() } else { None }
+    }
+
+    /// Removes the rows, with the line of the first one; `None` without rows.
+    pub(super) fn take(&mut self) -> Option<(Vec<T>, u64)> {
+        self.bytes = 0;
+        (!self.rows.is_empty()).then(|| (std::mem::take(&mut self.rows), self.line))
+    }
+}

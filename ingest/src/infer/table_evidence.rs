@@ -1,0 +1,91 @@
+//! Evidence of a table about the values of its proposed columns: units, types, zeros, adjustment.
+
+use super::cell_formats::{currency_of, split_unit};
+use super::cell_words::dividend_type;
+use super::proposal::Proposal;
+use super::table_profile::{ColumnContent, TableProfile};
+use crate::format::normalize_column_name;
+
+/// Columns whose cells may contain a currency unit.
+const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
+
+/// A table, with its proposed map and its name.
+pub(super) struct TableEvidence<'a> {
+    pub(super) profile: &'a TableProfile,
+    pub(super) proposal: &'a Proposal,
+    pub(super) label: &'a str,
+}
+
+impl TableEvidence<'_> {
+    /// Currency units in the cells of money, in order of appearance.
+    pub(super) fn currency_units(&self) -> Vec<&'static str> {
+        let mut units = Vec::new();
+        let wide = self.proposal.wide.is_some();
+        for (index, column) in self.profile.columns.iter().enumerate() {
+            let mapped =
+                self.proposal.columns.iter().any(|known| known.index == index && MONEY.contains(&known.name));
+            if !(mapped || wide && column.content == ColumnContent::Numbers) {
+                continue;
+            }
+            for unit in column.cells.iter().filter_map(|cell| split_unit(cell).1) {
+                if !units.contains(&unit) {
+                    units.push(unit);
+                }
+            }
+        }
+        units
+    }
+
+    /// Currency sign to remove from all cells; `None` if the cells have several units or none.
+    pub(super) fn sign_to_strip(units: &[&'static str]) -> Option<&'static str> {
+        match units {
+            [unit] if ["$", "€", "£"].contains(unit) => Some(unit),
+            _ => None,
+        }
+    }
+
+    /// True if every word in a dividend's type column has a known meaning.
+    pub(super) fn has_known_types(&self) -> bool {
+        let column = self.proposal.column("type").map(|index| &self.profile.columns[index]);
+        column.is_some_and(|column| column.cells.iter().all(|cell| dividend_type(cell).is_some()))
+    }
+
+    /// True if a column has cells that are 0, as in rows of days without an event.
+    pub(super) fn has_zeros(&self, name: &str) -> bool {
+        let is_zero = |cell: &String| cell.bytes().all(|byte| b"-+0.,".contains(&byte));
+        let wide = self.proposal.wide.is_some();
+        let column = self.proposal.column(name);
+        let columns = self.profile.columns.iter().enumerate();
+        columns
+            .filter(|(index, column_profile)| {
+                Some(*index) == column || wide && column_profile.content == ColumnContent::Numbers
+            })
+            .any(|(_, column_profile)| column_profile.cells.iter().any(is_zero))
+    }
+
+    /// Currency in the remark of an amount's column name: `Dividend (EUR)`.
+    pub(super) fn currency_in_name(&self) -> Option<&'static str> {
+        let name = &self.profile.columns[self.proposal.column("amount")?].name;
+        let remark = name.split(['(', '[']).nth(1)?;
+        let units = ["GBp", "GBX", "USD", "EUR", "GBP", "CHF", "CAD", "AUD", "JPY", "INR", "€", "£", "$"];
+        units.into_iter().find(|unit| remark.contains(unit)).and_then(currency_of)
+    }
+
+    /// True if prices are probably adjusted for splits. A vendor with an adjusted close usually also adjusts the close
+    /// for splits. An exception is Yahoo's older layout, whose last column is the adjusted close.
+    pub(super) fn is_adjusted(&self) -> bool {
+        let place = |words: &[&str]| {
+            let called = |name: &str| {
+                name.split('|').any(|part| words.contains(&normalize_column_name(part).as_str()))
+            };
+            self.profile.columns.iter().position(|column| called(&column.name))
+        };
+        let adjusted = place(&["adjclose"]).filter(|at| place(&["volume"]).is_none_or(|volume| *at < volume));
+        adjusted.or_else(|| place(&["adjustedclose", "closeadj"])).is_some() || self.is_called_adjusted()
+    }
+
+    /// True if the file's name says that the values are adjusted.
+    pub(super) fn is_called_adjusted(&self) -> bool {
+        self.label.to_lowercase().contains("adj")
+    }
+}

@@ -1,0 +1,78 @@
+//! Report of one file of a load.
+
+use std::collections::BTreeMap;
+
+use market::event::Reject;
+use serde::Serialize;
+
+use crate::batch::load_stats::LoadStats;
+
+/// Load status of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileStatus {
+    /// The accepted rows of the file are in the log. In a dry run, they would be published by a real load.
+    #[default]
+    Loaded,
+    /// The file is refused. Without the precheck, the log may contain the rows before the fault.
+    Refused,
+}
+
+/// Summary of one file.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FileReport {
+    /// File name, relative to the path on the command line.
+    pub file: String,
+    /// Path of a refused file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Name of the format; absent if the file was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// Load status. It is `Refused` exactly if `reason` is set.
+    pub status: FileStatus,
+    /// Reason for refusing the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Number of records read, including rejects.
+    pub records: u64,
+    /// Number of accepted rows of all kinds.
+    pub rows: u64,
+    /// Number of rejects, by reason code.
+    pub rejects: BTreeMap<String, u64>,
+    /// Names of the columns with binary doubles. Their values are read as the shortest decimals.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubles: Vec<String>,
+    /// Time zone in which the UTC times of the file's dates are midnights. The loaded dates are the local days.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+    /// Sample of the rejects of a refused file. All rejects of a loaded file are in the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Reject>,
+}
+
+impl FileReport {
+    /// Report of a file that was refused before any row was read.
+    pub fn refused_unread(file: String, reason: String) -> Self {
+        Self { file, status: FileStatus::Refused, reason: Some(reason), ..Self::default() }
+    }
+
+    /// Report of a file that was read to its end. `refusal` is the reason for refusing the file; `None` if it was
+    /// loaded.
+    pub(crate) fn from_stats(file: &str, format: &str, stats: &LoadStats, refusal: Option<String>) -> Self {
+        let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
+        Self {
+            file: file.to_owned(),
+            format: Some(format.to_owned()),
+            status: if refusal.is_some() { FileStatus::Refused } else { FileStatus::Loaded },
+            records: stats.records,
+            rows: stats.accepted_count(),
+            rejects: rejects.collect(),
+            examples: if refusal.is_some() { stats.examples.clone() } else { Vec::new() },
+            reason: refusal,
+            path: None,
+            doubles: Vec::new(),
+            time_zone: None,
+        }
+    }
+}

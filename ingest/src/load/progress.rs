@@ -1,0 +1,80 @@
+//! Progress display of a load.
+
+use std::io::IsTerminal;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::batch::load_stats::LoadStats;
+
+/// Progress display on standard error: a bar on a terminal, log lines elsewhere.
+#[derive(Debug, Clone)]
+pub(crate) struct LoadProgress {
+    bar: ProgressBar,
+    terminal: bool,
+    /// Time of the last progress line.
+    said: Arc<Mutex<Instant>>,
+}
+
+/// Interval of progress lines without a terminal.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+impl LoadProgress {
+    /// Creates the display.
+    pub(crate) fn start() -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let target =
+            if terminal { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if terminal {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        Self { bar, terminal, said: Arc::new(Mutex::new(Instant::now())) }
+    }
+
+    /// Shows the phase that identifies the files.
+    pub(crate) fn show_identifying(&self) {
+        self.bar.set_style(style("{spinner} identifying files {bytes} ({bytes_per_sec})"));
+    }
+
+    /// Shows the phase that loads the files.
+    pub(crate) fn show_loading(&self, total_bytes: u64) {
+        self.bar.reset();
+        self.bar.set_length(total_bytes);
+        self.bar.set_style(style("{bar:30} {percent:>3} % {bytes_per_sec} {eta} {msg}"));
+    }
+
+    /// Shows the file being read.
+    pub(crate) fn show_file(&self, label: &str) {
+        self.bar.set_message(label.to_owned());
+    }
+
+    /// Advances the display by `bytes`.
+    pub(crate) fn add_bytes(&self, bytes: u64) {
+        self.bar.inc(bytes);
+        if !self.terminal
+            && let Ok(mut said) = self.said.try_lock()
+            && said.elapsed() >= LOG_INTERVAL
+        {
+            *said = Instant::now();
+            let all = self.bar.length().unwrap_or_default().max(1);
+            tracing::info!("{}: {} % of all files", self.bar.message(), self.bar.position() * 100 / all);
+        }
+    }
+
+    /// Logs that a file was read to its end. Refused files are only in the summary.
+    pub(crate) fn log_file_read(&self, label: &str, stats: &LoadStats) {
+        if !self.terminal {
+            tracing::info!("{label}: {} rows, {} rejected", stats.accepted_count(), stats.rejected_count());
+        }
+    }
+
+    /// Removes the display.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
