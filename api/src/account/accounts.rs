@@ -45,7 +45,7 @@ sql_row! {
 }
 
 /// Creates an account in the caller's transaction, and locks it. `holder` is true if the holder creates the account,
-/// false for the operator.
+/// and false if the operator does.
 pub(crate) async fn create_account(
     transaction: &Transaction<'_>,
     email: &str,
@@ -66,20 +66,19 @@ pub(crate) async fn create_account(
     Ok(account)
 }
 
-/// Account of an email address, given in lower case.
+/// Finds the account of an email address, which must be in lower case.
 pub(crate) async fn find_account(client: &Client, email: &str) -> Result<AccountDetails, AccountError> {
     let row = client.query_opt(SHOW, &[&email]).await?;
     Ok(AccountDetails::from_row(&row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?)?)
 }
 
-/// All accounts, ordered by email address.
+/// Lists all accounts, ordered by email address.
 pub(crate) async fn list_accounts(client: &Client) -> Result<Vec<AccountDetails>, AccountError> {
     let rows = client.query(LIST, &[]).await?;
     Ok(rows.iter().map(AccountDetails::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Disables an account from the next request on, or enables it again. Disabling also ends the account's sessions and
-/// links.
+/// Disables or enables an account, from the next request on. Disabling also ends the account's sessions and links.
 pub(crate) async fn set_disabled(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -118,8 +117,8 @@ pub(crate) async fn change_address(
     account.record(transaction, "account.address", details).await
 }
 
-/// Deletes an account with its keys, sessions, links and password, from the next request on. The usage of the month
-/// stays with the email address.
+/// Deletes an account with its keys, sessions, links and password, from the next request on. A new account with the
+/// same email address inherits the usage of the month.
 pub(crate) async fn delete_account(client: &mut Client, actor: AccountActor<'_>) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;

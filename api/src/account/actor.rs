@@ -17,12 +17,12 @@ const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 const ACTIVE_KEYS: &str = include_str!("../../queries/accounts/count_active_keys.sql");
 /// Maximum number of changes of one kind that a holder may make within a day. It limits the size of the audit log.
 const MOST_CHANGES: i64 = 50;
-/// Maximum number of session starts in the audit log within a day. Session ends have the same limit.
+/// Maximum number of audit log entries for session starts of a holder within a day. Session ends have the same limit.
 const MOST_SESSION_ENTRIES: i64 = 200;
 /// Actor name of the holder in the audit log.
 const HOLDER: &str = "account";
 
-/// Actor of an account change, and the account.
+/// Actor of an account change, with the key by which the account is found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AccountActor<'a> {
     /// The operator, with the account's email address in lower case.
@@ -78,19 +78,19 @@ impl AccountActor<'_> {
 }
 
 impl LockedAccount {
-    /// Locks the account's rate limiter, as a change of a key requires. Calls of the account wait until the transaction
-    /// ends.
+    /// Locks the account's row in `accounts.limiter`. Every change of a key needs this lock. The admission of the
+    /// account's calls waits until the transaction ends.
     pub(crate) async fn lock_limiter(&self, transaction: &Transaction<'_>) -> Result<(), AccountError> {
         transaction.execute(LIMITER, &[&self.id]).await?;
         Ok(())
     }
 
-    /// True for a change by the holder, false for the operator.
+    /// True if the holder makes the change, and false if the operator makes it.
     pub(crate) fn is_own(&self) -> bool {
         self.actor.is_some()
     }
 
-    /// Number of the account's active keys. The count is exact, because it is made under the lock.
+    /// Number of the account's active keys. The count is exact, because the account is locked.
     pub(crate) async fn count_active_keys(&self, transaction: &Transaction<'_>) -> Result<i64, AccountError> {
         Ok(transaction.query_one(ACTIVE_KEYS, &[&self.id]).await?.try_get("active")?)
     }
@@ -111,7 +111,8 @@ impl LockedAccount {
         )))
     }
 
-    /// Appends an audit log entry for a key. The daily limit is the limit of new keys.
+    /// Appends an audit log entry for a change of a key. These entries have no limit of their own, because the number
+    /// of new keys per day is limited.
     pub(crate) async fn record_key(
         &self,
         transaction: &Transaction<'_>,
@@ -122,8 +123,8 @@ impl LockedAccount {
         Ok(())
     }
 
-    /// Appends an audit log entry for a session. After the daily limit, no entry is appended, but the session is not
-    /// refused.
+    /// Appends an audit log entry for a session. If the holder has [`MOST_SESSION_ENTRIES`] entries of this action
+    /// within a day, no entry is appended. The session is not refused.
     pub(crate) async fn record_session(
         &self,
         transaction: &Transaction<'_>,
@@ -134,7 +135,8 @@ impl LockedAccount {
         Ok(())
     }
 
-    /// Appends an entry. Returns `false` if the day already has `most` entries of the action.
+    /// Appends an entry. Returns `false` without appending if the actor already has `most` entries of the action within
+    /// a day.
     async fn append(
         &self,
         transaction: &Transaction<'_>,

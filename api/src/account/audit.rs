@@ -12,9 +12,9 @@ use crate::auth::ids::AccountId;
 const HISTORY: &str = include_str!("../../queries/accounts/history.sql");
 const LOG: &str = include_str!("../../queries/accounts/log.sql");
 const REFUSAL: &str = include_str!("../../queries/accounts/record_refusal.sql");
-/// Maximum number of refused sign-ins in the log of an account within a day.
+/// Maximum number of refused sign-ins in the audit log of an account within a day.
 const MOST_REFUSALS: i64 = 50;
-/// Maximum number of entries that a holder sees.
+/// Maximum number of entries that the dashboard shows to a holder.
 const SHOWN: i64 = 200;
 
 sql_row! {
@@ -29,7 +29,8 @@ sql_row! {
     }
 }
 
-/// Appends a refused sign-in to the holder's log. After the daily limit, no entry is appended.
+/// Appends a refused sign-in to the account's audit log. After [`MOST_REFUSALS`] such entries within a day, no entry is
+/// appended.
 pub(crate) async fn record_refused_sign_in(
     client: &Client,
     account_id: AccountId,
@@ -39,7 +40,7 @@ pub(crate) async fn record_refused_sign_in(
     Ok(())
 }
 
-/// Changes of all accounts that an email address ever had, oldest first.
+/// Lists the changes of all accounts with this email address, oldest first. Deleted accounts are included.
 pub(crate) async fn list_email_history(
     client: &Client,
     email: &str,
@@ -48,7 +49,7 @@ pub(crate) async fn list_email_history(
     Ok(rows.iter().map(AuditEntry::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Latest entries of one account, newest first.
+/// Lists the latest entries of one account, newest first.
 pub(crate) async fn list_recent_entries(
     client: &Client,
     account_id: AccountId,

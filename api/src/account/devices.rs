@@ -1,6 +1,6 @@
 //! Known devices: browsers and networks from which the holder of an account signed in within the last 30 days.
 //!
-//! Invariant: a known device only has precedence in the queue of sign-ins. It does not replace the password.
+//! Invariant: sign-ins from known devices have precedence over other sign-ins. They still need the password.
 
 use sha2::{Digest, Sha256};
 use tokio_postgres::Transaction;
@@ -15,7 +15,7 @@ const FORGET: &str = include_str!("../../queries/accounts/forget_devices.sql");
 /// Maximum number of known devices of an account.
 const MOST: i64 = 40;
 
-/// Hash that identifies a browser, by its cookie, or a network.
+/// SHA-256 hash that identifies a device: the hash of a browser's device cookie, or of a network.
 pub(crate) type DeviceHash = [u8; 32];
 
 /// Browser and network of a client.
@@ -27,14 +27,15 @@ pub(crate) struct ClientDevices {
 }
 
 impl ClientDevices {
-    /// Browser and network of a client with this device cookie.
+    /// Hashes the device cookie and the network of a client.
     pub(crate) fn new(cookie: Option<&str>, network: ClientNetwork) -> Self {
         let hash = Sha256::new().chain_update(b"network ").chain_update(network.octets());
         Self { browser: cookie.map(Token::hash), network: hash.finalize().into() }
     }
 }
 
-/// Stores a client as a known device with a new browser hash, in the transaction of its sign-in.
+/// Stores a new browser hash and the client's network as known devices, in the transaction of the sign-in. The new hash
+/// replaces the client's previous browser hash.
 pub(super) async fn remember_devices(
     transaction: &Transaction<'_>,
     account_id: AccountId,

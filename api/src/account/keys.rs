@@ -57,7 +57,7 @@ pub(crate) struct CreatedKey {
 /// Properties of a new key, without its secret.
 #[derive(Debug)]
 pub(crate) struct NewKey<'a> {
-    /// Name of 1 to 64 characters. No other active key of the account has the same name.
+    /// Name of 1 to 64 characters. It must differ from the names of the account's other active keys.
     pub(crate) name: &'a str,
     pub(crate) expires_at: Option<DateTime<Utc>>,
     pub(crate) rate_per_minute: Option<i32>,
@@ -155,7 +155,7 @@ pub(crate) async fn delete_key(
     Ok((id, name))
 }
 
-/// Key with this id; `None` if it does not belong to the account.
+/// Finds the key with this id; `None` if it does not belong to the account.
 pub(crate) async fn find_key(
     client: &Client,
     account_id: AccountId,
@@ -165,7 +165,8 @@ pub(crate) async fn find_key(
     Ok(row.as_ref().map(ApiKey::from_row).transpose()?)
 }
 
-/// Keys of an account in order of creation, at most 200. Keys that were deleted more than 30 days ago are left out.
+/// Lists the keys of an account in order of creation, at most 200. Keys that were deleted more than 30 days ago are
+/// left out.
 pub(crate) async fn list_keys(client: &Client, account_id: AccountId) -> Result<Vec<ApiKey>, AccountError> {
     let rows = client.query(LIST, &[&account_id]).await?;
     Ok(rows.iter().map(ApiKey::from_row).collect::<Result<_, _>>()?)
@@ -186,8 +187,8 @@ async fn refuse_full(
     Err(refused(format!("an account can have at most {MOST_ACTIVE} active keys: {otherwise}")))
 }
 
-/// Refuses to replace a key a second time. A repeated request must not create a second secret. The old key now expires
-/// when its overlap ends, and a new key must not inherit that date.
+/// Fails if the key was already replaced. Otherwise a repeated request would create a second secret. Its key would also
+/// expire at the end of the old key's overlap.
 async fn refuse_replaced(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
@@ -228,7 +229,7 @@ async fn insert_key(
     Ok(CreatedKey { key: ApiKey::from_row(&row)?, secret: secret.text })
 }
 
-/// Active key with this id or name. Fails if several keys match.
+/// Finds the active key with this id or name. Fails if several keys have this name and none has this id.
 async fn find_active_key(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

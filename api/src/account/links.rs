@@ -1,6 +1,6 @@
 //! One-time links: invitations to sign up, and password resets.
 //!
-//! Invariant: a link can still be used after it was viewed, for example by a mail scanner.
+//! Invariant: only the submitted form uses up a link. A mail scanner that opens the link does not.
 
 use chrono::{DateTime, Utc};
 use market::text_enum;
@@ -27,14 +27,14 @@ text_enum! {
     pub enum LinkPurpose { Invitation = "invitation", Reset = "reset" }
 }
 
-/// New link. Its secret cannot be read again.
+/// New one-time link. Only a hash of its secret is stored, so the secret cannot be read again.
 #[derive(Debug)]
 pub(crate) struct CreatedLink {
     pub(crate) secret: SecretString,
     pub(crate) expires_at: DateTime<Utc>,
 }
 
-/// Link that can still be used.
+/// One-time link that is neither used nor expired.
 #[derive(Debug, Clone)]
 pub(crate) struct OneTimeLink {
     pub(crate) purpose: LinkPurpose,
@@ -55,7 +55,8 @@ impl OneTimeLink {
     }
 }
 
-/// Creates an invitation link. When the link is used, an address without an account gets an account of this tier.
+/// Creates an invitation link for an address without an account. Redeeming the link creates an account of this tier.
+/// The link expires after `hours`.
 pub(crate) async fn create_invitation(
     client: &mut Client,
     email: &str,
@@ -75,7 +76,7 @@ pub(crate) async fn create_invitation(
     Ok(CreatedLink { secret: token.text, expires_at: row.try_get("expires_at")? })
 }
 
-/// Creates a password reset link for an account's holder.
+/// Creates a password reset link for an account. The link expires after `hours`.
 pub(crate) async fn create_reset_link(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -94,14 +95,14 @@ pub(crate) async fn create_reset_link(
     Ok(CreatedLink { secret: token.text, expires_at: row.try_get("expires_at")? })
 }
 
-/// Usable link with this secret; `None` if there is none.
+/// Finds the link with this secret; `None` if it does not exist, was used or has expired.
 pub(crate) async fn find_link(client: &Client, secret: &str) -> Result<Option<OneTimeLink>, AccountError> {
     let row = client.query_opt(FIND, &[&&Token::hash(secret)[..]]).await?;
     row.as_ref().map(OneTimeLink::from_row).transpose()
 }
 
-/// Uses a link: its address gets an account with this password. Open sessions and other links are ended. `None` for an
-/// unusable link.
+/// Redeems a link: an invitation creates its account, and both kinds of link set the account's password. Ends the
+/// account's sessions and other links. `None` if the link does not exist, was used or has expired.
 pub(crate) async fn redeem_link(
     transaction: &Transaction<'_>,
     secret: &str,

@@ -1,7 +1,8 @@
 //! Passwords: rules, hashing and comparison.
 //!
-//! Invariants: the database stores an Argon2id hash (19 MiB, two passes). An unknown address needs the same work as a
-//! known address. The number of concurrent hashes is bounded, so that sign-ins cannot starve the API.
+//! Invariants: the database stores an Argon2id hash (19 MiB, two passes). A sign-in with an unknown address costs as
+//! much work as one with a known address. The number of concurrent hashes is bounded, so that sign-ins cannot starve
+//! the API.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -32,15 +33,15 @@ const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 const COMMON: &str = include_str!("common_passwords.txt");
 /// Maximum wait for a hashing permit.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of waiting passwords. In a full queue, a new waiter replaces the newest waiter of the network with
-/// the most waiters.
+/// Maximum number of passwords that wait for a hashing permit. In a full queue, a new password displaces the newest
+/// password of the network with the most waiting passwords.
 const QUEUE: usize = 512;
-/// Maximum number of waiting passwords of one network or account.
+/// Maximum number of passwords of one network or account that wait for a hashing permit.
 const QUEUE_OF_ONE: usize = 40;
-/// Placeholder hash for unknown addresses. With it, a comparison takes as long as for a known address.
+/// Hash against which passwords for unknown addresses are verified, so that timing does not reveal an account.
 static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| hash_now("no one's password"));
 
-/// Errors of hashing and comparison.
+/// Errors of password hashing and verification.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PasswordError {
     #[error("cannot check the password: too many checks are in progress; try again in a few seconds")]
@@ -55,7 +56,7 @@ pub(crate) enum PasswordError {
     Placeholder(#[source] &'static PasswordError),
 }
 
-/// Client by whom the queue of hashes takes turns.
+/// Key of the hashing queue. The queue serves its keys round-robin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HashingTurn {
     /// Account whose holder is signed in or uses a known device. These clients are served first.
@@ -74,14 +75,14 @@ impl QueueKey for HashingTurn {
 #[derive(Debug, Clone)]
 pub(crate) struct PasswordHashing(Arc<FairQueue<HashingTurn>>);
 
-/// Account of an address, with the hash of its password.
+/// Account of an email address, with the hash of its password.
 #[derive(Debug)]
 pub(crate) struct StoredPassword {
     pub(crate) account: AccountId,
     hash: String,
-    /// True if the account knows the browser from which the attempt came.
+    /// True if the attempt came from a known browser of the account.
     pub(crate) knows_browser: bool,
-    /// True if the account knows the network from which the attempt came.
+    /// True if the attempt came from a known network of the account.
     pub(crate) knows_network: bool,
 }
 
@@ -104,7 +105,8 @@ impl PasswordHashing {
         self.work(turn, move || hash_now(password.expose_secret())).await?
     }
 
-    /// Compares a password with the stored password. Without an account, the comparison takes equally long.
+    /// Compares a password with the stored hash. If `stored` is `None`, the comparison takes equally long and returns
+    /// `false`.
     pub(crate) async fn verify(
         &self,
         password: SecretString,
@@ -127,7 +129,7 @@ impl PasswordHashing {
     ) -> Result<T, PasswordError> {
         let place = self.0.acquire(turn).await.map_err(|_| PasswordError::Busy)?;
         let worked = run_low_priority(move || {
-            // The permit is returned when the work ends, even if the caller has gone.
+            // The permit returns to the queue when the hashing ends, even if the caller's future was dropped before.
             let _place = place;
             work()
         });
@@ -135,7 +137,8 @@ impl PasswordHashing {
     }
 }
 
-/// Account of an email address in lower case, if it may sign in. `devices` are the devices of the attempt.
+/// Finds the account of an email address in lower case. `None` if the account does not exist, is disabled or has no
+/// password. `devices` are the browser and network of the sign-in attempt.
 pub(crate) async fn find_password(
     client: &Client,
     email: &str,
@@ -163,8 +166,8 @@ pub(crate) async fn store_hash(
     Ok(())
 }
 
-/// Locks the account of a verified password in the caller's transaction. `None` if the password has changed, or the
-/// account was disabled or deleted.
+/// Locks the account whose password was verified, in the caller's transaction. `None` if the password was changed, or
+/// the account disabled or deleted, after the verification.
 pub(crate) async fn lock_verified_account(
     transaction: &Transaction<'_>,
     stored: &StoredPassword,

@@ -24,7 +24,7 @@ const FIND: &str = include_str!("../../queries/accounts/find_session.sql");
 const LIST: &str = include_str!("../../queries/accounts/list_sessions.sql");
 const END: &str = include_str!("../../queries/accounts/end_session.sql");
 const END_OF_COOKIE: &str = include_str!("../../queries/accounts/end_session_of_cookie.sql");
-/// Maximum number of sessions of an account. The oldest sessions are deleted.
+/// Maximum number of sessions of an account. A new session beyond it replaces the oldest session.
 const MOST: i64 = 20;
 /// Maximum stored length of a user agent, in characters.
 const AGENT: usize = 200;
@@ -48,14 +48,14 @@ pub(crate) struct SessionCookies {
 }
 
 impl SessionCookies {
-    /// Random cookies that belong to no session. A sign-up with the address of an existing account gets them. Its
-    /// response then looks like the response of a new account.
+    /// Random cookies that belong to no session. They are sent after a sign-up with the address of an existing account.
+    /// The response then does not reveal that the account exists.
     pub(crate) fn without_session() -> Self {
         Self { session: Token::generate().text, device: Token::generate().text }
     }
 }
 
-/// Browser session to which a request's cookie belongs.
+/// Active browser session, as found by the session cookie of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct BrowserSession {
     pub(crate) id: SessionId,
@@ -64,7 +64,7 @@ pub(crate) struct BrowserSession {
 }
 
 sql_row! {
-    /// Session, as its holder sees it in the list.
+    /// Session in the list of an account's sessions.
     #[derive(Debug, Clone, Serialize)]
     pub(crate) struct SessionSummary {
         pub(crate) id: SessionId,
@@ -75,7 +75,8 @@ sql_row! {
     }
 }
 
-/// Starts a session in the caller's transaction, and stores its device. Returns the values of its cookies.
+/// Starts a session in the caller's transaction, and stores the client's browser and network as known devices. Returns
+/// the values of the session cookie and the device cookie.
 pub(crate) async fn begin_session(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
@@ -90,7 +91,7 @@ pub(crate) async fn begin_session(
     Ok(SessionCookies { session: token.text, device: device.text })
 }
 
-/// Active session of a cookie; `None` if there is none.
+/// Finds the active session of a cookie value; `None` if there is no active session.
 pub(crate) async fn find_session(
     client: &Client,
     cookie: &str,
@@ -113,7 +114,7 @@ pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> 
     Ok(transaction.commit().await?)
 }
 
-/// Sessions of an account, newest first.
+/// Lists the active sessions of an account, newest first.
 pub(crate) async fn list_sessions(
     client: &Client,
     account_id: AccountId,
@@ -136,7 +137,7 @@ pub(crate) async fn end_session(
     Ok(transaction.commit().await?)
 }
 
-/// Ends a session that a new session replaces, in the caller's transaction.
+/// Ends a session because a new session replaces it, in the caller's transaction. No audit log entry is appended.
 pub(crate) async fn end_replaced_session(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

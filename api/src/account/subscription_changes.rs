@@ -20,7 +20,7 @@ const CHOOSE: &str = include_str!("../../queries/accounts/choose_tier.sql");
 const CHOOSE_NEXT: &str = include_str!("../../queries/accounts/choose_next_tier.sql");
 const ASK: &str = include_str!("../../queries/accounts/ask_for_tier.sql");
 
-/// Sets an account's tier from the next request on. The tier applies until `paid_until`, or without an end.
+/// Sets an account's tier from the next request on. The tier applies until `paid_until`; `None` means without an end.
 pub(crate) async fn set_tier(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -33,8 +33,8 @@ pub(crate) async fn set_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Cancels a subscription. The tier applies until the end of the paid period, and then Free. `paid_until` sets the end
-/// if it is given.
+/// Cancels a subscription. The tier applies until the end of the paid period, and Free applies afterwards. If
+/// `paid_until` is given, it becomes the end of the paid period.
 pub(crate) async fn cancel_subscription(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -61,8 +61,8 @@ pub(crate) async fn set_next_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Selects a tier that is paid by the month. A higher tier applies from the next request on. The current tier, selected
-/// again, does too. A lower tier applies after the paid month.
+/// Selects a tier that is paid by the month. A higher tier applies from the next request on. A lower tier applies after
+/// the paid month. Selecting the current tier cancels a scheduled change of tier.
 pub(crate) async fn choose_tier(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -97,7 +97,7 @@ pub(crate) async fn request_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Locks the account. If its paid period has ended, changes it to the tier that follows that period first.
+/// Locks the account. If its paid period has ended, first stores the tier that was scheduled for the time after it.
 async fn lock_settled_account(
     transaction: &Transaction<'_>,
     actor: AccountActor<'_>,
@@ -109,8 +109,8 @@ async fn lock_settled_account(
     }
 }
 
-/// Runs a statement with the account's id as its first parameter, and records the changed subscription. If nothing
-/// changed, nothing is recorded.
+/// Runs a statement whose first parameter is the account's id. If the statement changed the subscription, appends the
+/// old and new subscription to the audit log.
 async fn record_change(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

@@ -8,11 +8,11 @@ use crate::auth::tier::Tier;
 
 const USAGE: &str = include_str!("../../queries/accounts/usage.sql");
 
-/// Usage of the limits of an account.
+/// Used and remaining calls of an account, with its limits.
 #[derive(Debug, Clone)]
 pub(crate) struct AccountUsage {
     pub(crate) tier: Tier,
-    /// First day of the month, UTC.
+    /// First day of the current month, UTC.
     pub(crate) month: NaiveDate,
     /// Number of calls in the month that count against the quota.
     pub(crate) current: i64,
@@ -25,7 +25,7 @@ pub(crate) struct AccountUsage {
     pub(crate) available_now: i64,
 }
 
-/// Usage of the account with this email address in lower case.
+/// Finds the usage of the account with this email address, which must be in lower case.
 pub(crate) async fn find_usage(client: &Client, email: &str) -> Result<AccountUsage, AccountError> {
     let row = client.query_opt(USAGE, &[&email]).await?;
     let row = row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?;
