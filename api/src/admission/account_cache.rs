@@ -1,8 +1,8 @@
 //! Cache of accounts and keys. A cached account is charged without reading its row first.
 //!
-//! Invariants: a cached account is only a hint; the database row decides. Calls are subtracted from a row only if the
-//! plan is the cached plan and enough calls are left. Every other write requires an unchanged row. A full cache evicts
-//! one entry at a time.
+//! Invariants: a cached account is only a hint; the database row decides. A decrement requires the cached plan version
+//! and enough remaining calls in the row. Every other write requires that the row is unchanged since it was cached. A
+//! full cache evicts one entry at a time.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use crate::auth::ids::AccountId;
 /// Maximum number of cached keys, and of cached accounts.
 const CAPACITY: usize = 65_536;
 
-/// Accounts and keys, as of their last read or write.
+/// Cache of accounts and keys, as of their last read or write.
 #[derive(Debug)]
 pub(crate) struct AccountCache {
     pub(crate) clock: StoreClock,
@@ -88,8 +88,8 @@ impl AccountCache {
         Some(account)
     }
 
-    /// Puts accounts with written rows back into the cache. The state of all other accounts is unknown, so they are
-    /// dropped.
+    /// Returns the accounts whose rows were written to the cache. All other accounts are dropped, because their rows
+    /// may have changed.
     pub(crate) fn checkin(&mut self, presented: &[PresentedKey], accounts: AdmissionBatch) {
         let AdmissionBatch { list, keys } = accounts;
         debug_assert_eq!(presented.len(), keys.len(), "a key per presented key");
@@ -107,7 +107,7 @@ impl AccountCache {
         }
     }
 
-    /// Inserts a key and its account after they were read.
+    /// Inserts a key and its account that were just read from the database.
     pub(crate) fn insert(&mut self, presented: &PresentedKey, key: CachedKey, account: CachedAccount) {
         debug_assert_eq!(key.account, account.limiter.account, "the account of the key");
         self.keys.insert(presented.tag, key);

@@ -1,7 +1,7 @@
-//! Limiter of one account. It decides the account's requests in order of arrival, by arithmetic only.
+//! Limiter of one account. It decides the account's requests in order of arrival, without I/O.
 //!
-//! Invariants: a backward jump of time refills nothing. A month never goes back. A change of the tier does not change
-//! the used calls.
+//! Invariants: a backward jump of the clock refills no tokens and never returns to an earlier month. A change of tier
+//! does not change the number of used calls.
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
 
@@ -10,10 +10,11 @@ use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
 
-/// Limit of backward jumps. A smaller jump is a reordering of decisions; a larger jump is a change of the clock.
+/// Threshold for backward jumps of the time. A smaller jump comes from reordered decisions; a larger jump is a change
+/// of the clock.
 const ORDER: TimeDelta = TimeDelta::seconds(1);
 
-/// Remaining limits of an account.
+/// Rate-limit bucket and used quota of an account.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AccountLimiter {
     pub(crate) account: AccountId,
@@ -28,7 +29,7 @@ pub(crate) struct AccountLimiter {
     pub(crate) used: i64,
 }
 
-/// Bucket of a key with a separate rate.
+/// Bucket of a key that has its own rate limit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KeyLimiter {
     pub(crate) bucket: Bucket,
@@ -112,7 +113,7 @@ impl KeyLimiter {
     }
 }
 
-/// Time of a charge, not before the time of the earlier charge.
+/// Time of a charge: `now`, or the later `before` if the clock went back by less than [`ORDER`].
 fn later(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
     if before > now && before - now < ORDER { before } else { now }
 }

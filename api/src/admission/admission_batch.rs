@@ -1,4 +1,5 @@
-//! Admission batch: the cached accounts and keys of one database round. Calls are charged in memory.
+//! Admission batch: the cached accounts and keys of the calls that one database round trip decides. The calls are
+//! charged in memory.
 
 use chrono::{DateTime, Utc};
 use tokio_postgres::{Error, Row};
@@ -19,34 +20,36 @@ pub(crate) struct CachedAccount {
     pub(crate) plan_version: i64,
     /// End of the paid period, after which the next tier applies; `None` without a paid period.
     pub(crate) paid_until: Option<DateTime<Utc>>,
-    /// True if the row has the current month, the current bucket size and no later time. A charge then only needs to
-    /// subtract calls.
+    /// True if the row has the current month and bucket size, and its time is not in the future. A charge then only
+    /// needs to subtract calls.
     pub(crate) is_settled: bool,
-    /// Calls of the account in this round.
+    /// Calls of the account in this batch.
     pub(crate) demand: BatchDemand,
-    /// Method by which this round writes the account.
+    /// Method by which this batch writes the account's row.
     pub(crate) write_mode: WriteMode,
-    /// Version of the row after the write of this round; `None` if it is not written.
+    /// Version of the row after this batch has written it; `None` if the batch has not written it.
     pub(crate) written: Option<RowVersion>,
 }
 
 /// Write method of an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum WriteMode {
-    /// Calls are decided on the cached values. The result is written if the row is unchanged.
+    /// The calls are decided on the cached values. The result is written only if the row is unchanged since it was
+    /// cached.
     #[default]
     CompareAndSet,
-    /// All calls are admitted and subtracted in the database. The values before the calls are computed from the result.
+    /// One statement subtracts all calls of the batch, and all are admitted. The balance before the calls is computed
+    /// from the balance that the statement returns.
     Decrement,
 }
 
-/// Calls of one account in one round.
+/// Calls of one account in one batch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BatchDemand {
     pub(crate) calls: i32,
     /// Number of calls that count against the quota if they are admitted.
     pub(crate) counted: i32,
-    /// True if a call uses a key with a separate bucket.
+    /// True if a call uses a key that has its own bucket.
     pub(crate) uses_key_bucket: bool,
 }
 
@@ -57,7 +60,7 @@ pub(crate) struct CachedKey {
     /// Version of the account's plan when the key was read. A key with an outdated version is read again.
     pub(crate) plan_version: i64,
     pub(crate) expires_at: Option<DateTime<Utc>>,
-    /// Bucket of the key; `None` if the key has no rate of its own.
+    /// Bucket of the key; `None` if only the account's rate limits the key.
     pub(crate) key_bucket: Option<KeyBucket>,
 }
 
@@ -75,12 +78,13 @@ pub(crate) struct KeyBucket {
 pub(crate) struct AdmissionBatch {
     /// Accounts, sorted by id.
     pub(crate) list: Vec<CachedAccount>,
-    /// One entry per requested key, in request order: position of the account in `list`, and the key.
+    /// One entry per distinct key of the batch: the index of its account in `list`, and the key. `None` if it is not
+    /// cached.
     pub(crate) keys: Vec<Option<(usize, CachedKey)>>,
 }
 
 impl AdmissionBatch {
-    /// Adds a call to the calls of its account. `key_index` is the position of its key.
+    /// Adds a call to the demand of its account. `key_index` is the index of its key in `keys`.
     pub(crate) fn add_demand(&mut self, call: &AdmissionRequest, key_index: usize) {
         let Some((account, key)) = &self.keys[key_index] else { return };
         let account = &mut self.list[*account];
@@ -90,7 +94,7 @@ impl AdmissionBatch {
     }
 
     /// Chooses how each account is written: `Decrement` if the cached values admit all calls, else `CompareAndSet`. A
-    /// charge also writes a new month or another bucket size to the row.
+    /// new month or another bucket size also needs `CompareAndSet`, because `Decrement` only subtracts calls.
     pub(crate) fn choose_write_modes(&mut self) {
         for account in &mut self.list {
             let BatchDemand { calls, counted, uses_key_bucket } = account.demand;
@@ -100,13 +104,13 @@ impl AdmissionBatch {
         }
     }
 
-    /// Accounts that are written by this method.
+    /// Accounts whose rows are written by this method.
     pub(crate) fn accounts_by_write_mode(&self, write_mode: WriteMode) -> Vec<&CachedAccount> {
         self.list.iter().filter(|account| account.write_mode == write_mode).collect()
     }
 
-    /// Decides a call. `key_index` is the position of its key. `None` if the account has another write method, or must
-    /// be read first.
+    /// Decides a call. `key_index` is the index of its key in `keys`. `None` if the account has another write method or
+    /// is not cached.
     pub(crate) fn decide_in_mode(
         &mut self,
         call: &AdmissionRequest,
@@ -132,7 +136,7 @@ impl AdmissionBatch {
         Some(account)
     }
 
-    /// Records the rows that the statement `take` changed.
+    /// Records the new versions and balances of the rows that `take.sql` changed.
     pub(crate) fn record_decrements(&mut self, row: &Row) -> Result<(), Error> {
         let (accounts, versions): (Vec<AccountId>, Vec<RowVersion>) =
             (row.try_get("accounts")?, row.try_get("versions")?);
@@ -141,7 +145,8 @@ impl AdmissionBatch {
         let left = tokens.into_iter().zip(times).zip(used);
         for ((account, version), ((tokens, at), used)) in accounts.into_iter().zip(versions).zip(left) {
             if let Some(account) = self.record_write(account, version) {
-                // Balance before the statement. The calls are decided on it one by one.
+                // This is the balance before the statement, because `decide_in_mode` subtracts the calls again, one by
+                // one.
                 let BatchDemand { calls, counted, .. } = account.demand;
                 account.limiter.bucket.tokens = tokens + f64::from(calls);
                 (account.limiter.at, account.limiter.used) = (at, used - i64::from(counted));
@@ -150,13 +155,13 @@ impl AdmissionBatch {
         Ok(())
     }
 
-    /// True if the account of the key was written; `None` if it must be read first.
+    /// True if the account of the key was written; `None` if the key is not cached.
     pub(crate) fn is_written(&self, key_index: usize) -> Option<bool> {
         let (account, _) = self.keys[key_index].as_ref()?;
         Some(self.list[*account].written.is_some())
     }
 
-    /// Buckets of the keys that have their own rates.
+    /// Buckets of the keys that have their own rate limits.
     pub(crate) fn key_buckets(&self) -> impl Iterator<Item = &KeyBucket> {
         self.keys.iter().flatten().filter_map(|(_, key)| key.key_bucket.as_ref())
     }
@@ -180,7 +185,7 @@ impl CachedAccount {
             month: row.try_get("month")?,
             used: row.try_get("used")?,
         };
-        // An expired paid period has no further effect.
+        // After the paid period, the row already has the limits of the next tier, which has no end.
         let paid_until = row.try_get::<_, Option<DateTime<Utc>>>("paid_until")?.filter(|end| *end > now);
         Ok(Self {
             limiter,

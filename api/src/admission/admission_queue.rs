@@ -1,7 +1,7 @@
-//! Batched admission: while Postgres decides a batch, new calls wait in a queue. Together they are the next batch.
+//! Batched admission: while Postgres decides a batch, new calls wait in a queue. The waiting calls are the next batch.
 //!
-//! Invariants: limits are exact across instances. An account is charged only if its row is unchanged since it was read.
-//! Without a decision in time, the call is refused with 503.
+//! Invariants: limits are exact across instances, because every charge checks the account's row. A call without a
+//! decision in time is refused with 503.
 
 use std::time::{Duration, Instant};
 
@@ -27,15 +27,15 @@ use crate::auth::ids::AccountId;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
 
-/// Session settings. Keys are looked up by index, with one generic plan instead of a table scan. A commit does not wait
-/// for the disk, so a crash may lose the counts of less than a second.
+/// Postgres session settings. The planner is forced to look keys up by index, with one generic plan. A commit does not
+/// wait for the disk, so a crash of Postgres may lose the charges of less than a second.
 const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generic_plan -c enable_hashjoin=off \
                        -c enable_mergejoin=off -c jit=off";
 /// Maximum number of waiting calls. Further calls are refused.
 const QUEUE: usize = 16_384;
 /// Maximum number of calls per batch.
 const BATCH: usize = 4_096;
-/// Maximum number of task yields before a batch is sent that still grows.
+/// Maximum number of task yields during which a batch may grow before it is sent.
 const PASSES: usize = 4;
 /// Interval between checks of the connection while no call waits.
 const IDLE: Duration = Duration::from_millis(100);
@@ -82,7 +82,7 @@ impl AdmissionQueue {
         config.options(options.trim());
         let connection = || StoreConnection::new(&config, tls, response_timeout, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
-        // One queue: several queues would be smaller and contend for the same rows.
+        // One worker decides all calls. Several workers would have smaller batches and contend for the same rows.
         let deciding = connection();
         let reachability = deciding.reachability();
         tasks.spawn(decide_queues(deciding, waiting, metrics.clone()));
@@ -165,7 +165,7 @@ async fn decide_queues(
     metrics: AdmissionMetrics,
 ) {
     let (mut queue, mut cache) = (Vec::with_capacity(BATCH), AccountCache::new());
-    // Opens the connection before the first call. An unresponsive server delays no call.
+    // Opens the connection before the first call. The timeout keeps an unresponsive server from delaying calls.
     let _ = timeout(connection.response_timeout(), connection.open_store()).await;
     // Undecided calls go into the next batch without waiting for new calls.
     while !queue.is_empty() || wait_for_calls(&mut connection, &mut waiting, &mut queue).await {
@@ -185,8 +185,8 @@ async fn gather(waiting: &mut mpsc::Receiver<WaitingCall>, queue: &mut Vec<Waiti
     }
 }
 
-/// Waits for calls. `false` after the last sender is dropped. While no call waits, a lost connection is opened again.
-/// The first call after an outage then finds an open connection.
+/// Waits for calls. Returns `false` after the last sender is dropped. While no call waits, a lost connection is opened
+/// again. The first call after an outage then finds an open connection.
 async fn wait_for_calls(
     connection: &mut StoreConnection,
     waiting: &mut mpsc::Receiver<WaitingCall>,
@@ -195,7 +195,8 @@ async fn wait_for_calls(
     loop {
         let checked = async {
             tokio::time::sleep(IDLE).await;
-            // A call that arrives during an attempt to connect waits for it or makes a new one.
+            // A call that arrives during a connection attempt waits for this attempt. If the attempt fails, the call
+            // starts another one.
             connection.check().await;
         };
         tokio::select! {
@@ -213,7 +214,7 @@ async fn decide_batch(
     queue: &mut Vec<WaitingCall>,
     metrics: &AdmissionMetrics,
 ) {
-    // A disconnected client is not charged.
+    // Calls of disconnected clients are dropped without a charge.
     queue.retain(|waiting| !waiting.decision.is_closed());
     let calls: Vec<AdmissionRequest> = queue.iter().map(|waiting| waiting.call).collect();
     let (response_timeout, was_open) = (connection.response_timeout(), connection.is_open());
@@ -225,7 +226,7 @@ async fn decide_batch(
     metrics.batch.observe(to_float(calls.len()));
     match decided {
         Ok(outcomes) => {
-            // A round with a new connection is several round trips.
+            // A batch that opened a new connection took several round trips.
             if was_open && !calls.is_empty() {
                 connection.record_round_trip(round.elapsed());
             }
@@ -245,7 +246,7 @@ async fn decide_batch(
     }
 }
 
-/// Logs a failed batch. During an outage every batch fails.
+/// Logs a failed batch, with a limited rate, because every batch fails during an outage.
 fn log_undecided(error: &AdmissionError) {
     static LIMIT: LogLimit = LogLimit::new();
     if let Some(suppressed) = LIMIT.admit() {
@@ -258,7 +259,8 @@ fn to_float(calls: usize) -> f64 {
     u32::try_from(calls).map_or(f64::INFINITY, f64::from)
 }
 
-/// Runs one database round. If the connection was lost before this round, runs a second round.
+/// Decides calls in one database round trip. If the connection turns out to be lost, opens a new one and tries once
+/// more.
 async fn decide_reconnecting(
     connection: &mut StoreConnection,
     cache: &mut AccountCache,
@@ -275,8 +277,8 @@ async fn decide_reconnecting(
 }
 
 impl WaitingCall {
-    /// Sends the decision to the caller. Without a decision, returns the call for another round, until its timeout
-    /// expires.
+    /// Sends the decision to the caller. A call without a decision is returned for the next batch. After its timeout,
+    /// an error is sent instead.
     fn send_decision(self, outcome: AdmissionOutcome, response_timeout: Duration) -> Option<Self> {
         let decision = match outcome {
             AdmissionOutcome::Open if self.since.elapsed() < response_timeout => return Some(self),

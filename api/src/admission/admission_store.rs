@@ -1,7 +1,7 @@
 //! Admission statements on Postgres.
 //!
-//! Invariants: calls that are certainly admitted are subtracted in the database without reading the row first. Every
-//! other write requires that the row is unchanged since it was read. Rows are locked in account order.
+//! Invariants: calls that the cached values admit are subtracted in the database, without reading the row first. Every
+//! other write requires that the row is unchanged since it was cached. Rows are locked in account order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::repeat_with;
@@ -30,9 +30,10 @@ const REFUND: &str = include_str!("../../queries/access/refund.sql");
 const COUNT: &str = include_str!("../../queries/access/count.sql");
 const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
 
-/// Statement of no cost on the table of every decision. A read-only server, such as a demoted primary, refuses it.
+/// Cheap check of the table on which every decision depends. A read-only server, such as a demoted primary, refuses
+/// this statement.
 const CHECK: &str = "select from accounts.limiter limit 0 for update";
-/// Timeout of the preparation of a new connection.
+/// Timeout for preparing the statements of a new connection.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Open connection with prepared statements.
@@ -42,7 +43,7 @@ pub(crate) struct AdmissionStore {
     take: Statement,
     charge: Statement,
     refund: Statement,
-    /// Duration of the first round trip.
+    /// Duration of one round trip, measured when the connection was opened.
     pub(crate) round_trip: Duration,
 }
 
@@ -65,7 +66,7 @@ impl AdmissionStore {
         Ok(Self { client, read, take, charge, refund, round_trip: sent.elapsed() })
     }
 
-    /// Succeeds if the server replies.
+    /// Succeeds if the server replies and accepts writes.
     pub(crate) async fn check(&self) -> Result<(), Error> {
         self.client.simple_query(CHECK).await.map(drop)
     }
@@ -74,9 +75,9 @@ impl AdmissionStore {
         !self.client.is_closed()
     }
 
-    /// Decides calls in order of arrival. Calls of cached accounts are subtracted from the rows, or charged if the rows
-    /// are unchanged. Other accounts are read, and the next round decides their calls. After an error, the caller drops
-    /// the connection.
+    /// Decides calls in order of arrival. Calls of cached accounts are charged to their rows, by the account's
+    /// [`WriteMode`]. Other accounts are only read, and the next batch decides their calls. After an error, the caller
+    /// must drop the connection.
     pub(crate) async fn decide(
         &self,
         cache: &mut AccountCache,
@@ -87,7 +88,7 @@ impl AdmissionStore {
         let placed = || calls.iter().zip(key_indexes.iter().copied());
         placed().for_each(|(call, key_index)| accounts.add_demand(call, key_index));
         accounts.choose_write_modes();
-        // This list is usually empty.
+        // Usually no account needs compare-and-set.
         let decided: Vec<Option<AdmissionDecision>> = match accounts
             .accounts_by_write_mode(WriteMode::CompareAndSet)
             .is_empty()
@@ -171,8 +172,8 @@ impl AdmissionStore {
             .await
     }
 
-    /// Writes accounts whose rows are unchanged since they were read. Refused calls are written too, so that a backward
-    /// change of the clock is detected.
+    /// Writes accounts whose rows are unchanged since they were cached. Accounts with only refused calls are written
+    /// too, so that a backward change of the clock is detected.
     async fn charge(&self, accounts: &AdmissionBatch) -> Result<Vec<Row>, Error> {
         let list = accounts.accounts_by_write_mode(WriteMode::CompareAndSet);
         if list.is_empty() {
@@ -232,14 +233,14 @@ fn column<T>(accounts: &[&CachedAccount], field: impl Fn(&CachedAccount) -> T) -
     accounts.iter().map(|account| field(account)).collect()
 }
 
-/// Position of the key in a row, among all keys of the batch.
+/// Index of a row's key among all keys of the batch. The column `ordinal` counts only the keys that were read, from 1.
 fn key_index_of(row: &Row, unread_keys: &[usize]) -> Result<usize, AdmissionError> {
     let key_index: i64 = row.try_get("ordinal")?;
     let key_index = usize::try_from(key_index - 1).ok().and_then(|key_index| unread_keys.get(key_index));
     key_index.copied().ok_or(AdmissionError::Misplaced)
 }
 
-/// Distinct keys of the calls, and for each call the position of its key.
+/// Distinct keys of the calls, and for each call the index of its key.
 fn distinct_keys(calls: &[AdmissionRequest]) -> (Vec<PresentedKey>, Vec<usize>) {
     let (mut keys, mut known) =
         (Vec::new(), HashMap::with_capacity_and_hasher(calls.len(), RandomState::default()));

@@ -33,7 +33,7 @@ pub(crate) enum AdmissionVerdict {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AdmissionDecision {
     pub(crate) account: AccountId,
-    /// Id of the key. A limiter does not know the key, so its caller sets this field.
+    /// Id of the key. The limiter returns 0, and its caller sets the id.
     pub(crate) key: KeyId,
     pub(crate) tier: Tier,
     pub(crate) verdict: AdmissionVerdict,
@@ -58,7 +58,7 @@ impl AdmissionDecision {
     }
 }
 
-/// Result of one database round for one call.
+/// Result of one batch for one of its calls.
 #[derive(Debug)]
 pub(crate) enum AdmissionOutcome {
     /// Decision; `None` for an invalid key.

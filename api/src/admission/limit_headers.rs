@@ -85,7 +85,7 @@ impl LimitHeaderValues {
         self.end();
     }
 
-    /// Appends two numbers to the current value. The name of a number comes before it.
+    /// Appends two numbers to the current value, each after its name.
     fn pair(&mut self, numbers: [(&str, i64); 2]) {
         for (name, number) in numbers {
             self.text.extend_from_slice(name.as_bytes());

@@ -45,7 +45,7 @@ pub(crate) struct AccountCharge {
 }
 
 impl RequestContext {
-    /// Creates the context of an undecided request.
+    /// Creates the context of a request that has no route and no decision yet.
     pub(crate) fn new(client: IpAddr, is_proxied: bool, connection: Arc<ClientConnection>) -> Arc<Self> {
         let (route, limits) = Default::default();
         Arc::new(Self { client, is_proxied, connection, route, limits })

@@ -1,10 +1,10 @@
-//! Estimate of the database clock between decisions. The database clock decides.
+//! Estimate of the database clock. All instances charge calls by this clock instead of their own clocks.
 
 use std::time::Instant;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Estimate of the database clock. Each response makes it more precise.
+/// Estimate of the database clock. Each database reply can make it more precise.
 #[derive(Debug)]
 pub(crate) struct StoreClock {
     base: Instant,
@@ -23,9 +23,9 @@ impl StoreClock {
         self.at_base.map(|at_base| at_base + self.elapsed(instant))
     }
 
-    /// Updates the estimate from a database time that was measured between `sent` and `received`. If the previous
-    /// estimate agrees, it is kept, so that time does not jump. If the database clock was changed, the new time is
-    /// used.
+    /// Updates the estimate from a database time that was measured between `sent` and `received`. These instants bound
+    /// the true time. An estimate within the bounds does not change; an estimate outside them moves to the nearer
+    /// bound.
     pub(crate) fn update(&mut self, database_time: DateTime<Utc>, sent: Instant, received: Instant) {
         let (earliest, latest) = (database_time - self.elapsed(received), database_time - self.elapsed(sent));
         self.at_base = Some(self.at_base.map_or(latest, |known| known.clamp(earliest, latest)));

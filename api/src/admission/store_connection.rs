@@ -23,7 +23,7 @@ const CHECK: Duration = Duration::from_millis(300);
 const CHECK_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// Consecutive failures after which the database counts as unreachable.
 const FAILURES: u32 = 2;
-/// Pauses between attempts to connect.
+/// Minimum and maximum pause between connection attempts.
 const LEAST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(300);
 
@@ -54,7 +54,7 @@ pub(crate) struct StoreConnection {
     store: Option<AdmissionStore>,
     /// Connection attempt in progress. It outlives the timeout of one caller, so a slow server is reached eventually.
     connecting: Option<JoinHandle<Result<AdmissionStore, AdmissionError>>>,
-    /// Time before which no attempt starts, after a failed one.
+    /// Earliest time of the next connection attempt.
     next_attempt: Instant,
     pauses: ExponentialBackoff,
     /// Failed decisions since the last reply.
@@ -123,8 +123,8 @@ impl StoreConnection {
         }
     }
 
-    /// Drops the connection, because a statement may still run on it. The database is unreachable if there was none, or
-    /// after repeated failures.
+    /// Drops the connection, because a statement may still run on it. Without an open connection, or after [`FAILURES`]
+    /// failures, the database counts as unreachable.
     pub(crate) fn close_after_failure(&mut self) {
         self.failures += 1;
         if self.is_open() && self.failures < FAILURES { self.close() } else { self.close_unreachable() }
@@ -150,7 +150,7 @@ impl StoreConnection {
                 self.round_trips.restart(store.round_trip);
                 self.checked_at = Instant::now();
                 self.pauses = reconnect_pauses();
-                // After repeated failures, only a decision shows that the database decides.
+                // After repeated failures, only a successful statement marks the database as reachable.
                 if self.failures < FAILURES {
                     self.reachability.set(true);
                 }
@@ -173,7 +173,7 @@ impl StoreConnection {
             }
         }
         tokio::time::sleep_until(self.next_attempt.into()).await;
-        // A caller may give up while the attempt continues. The pause then counts from its start.
+        // The pause counts from the start of this attempt, because the caller may stop waiting before the attempt ends.
         self.next_attempt = Instant::now() + self.pauses.next().unwrap_or(LONGEST_PAUSE);
         let attempt = AdmissionStore::open(self.config.clone(), self.tls.clone(), self.tasks.clone());
         let connecting = self.connecting.insert(self.tasks.spawn(attempt));

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
-/// Tolerance for the rounding of binary floats when a token becomes available, in calls.
+/// Tolerance for rounding errors of `tokens`, in calls. A token that lacks at most this fraction is available.
 const EPSILON: f64 = 1e-6;
 
 /// State of a token bucket at one point in time.
@@ -26,7 +26,8 @@ impl Bucket {
         f64::from(self.rate_per_minute.max(1)) / 60.0
     }
 
-    /// Changes the capacity from `full` to the capacity of this bucket. The number of used calls does not change.
+    /// Adjusts `tokens` after the capacity changed from `full` to `burst`, so that the number of used calls stays the
+    /// same.
     pub(crate) fn with_capacity_changed_from(self, full: i32) -> Self {
         let used = f64::from(full) - self.tokens;
         Self { tokens: (f64::from(self.burst) - used).max(0.0), ..self }
@@ -78,7 +79,7 @@ impl Bucket {
         floor(self.wait().ceil()).max(1).unsigned_abs()
     }
 
-    /// Of two buckets, the one that refuses the next call sooner.
+    /// The bucket of the two that refuses calls sooner.
     pub(crate) fn tighter_of(self, other: Self) -> Self {
         let stops_sooner =
             (other.wait(), self.remaining_within_rate()) > (self.wait(), other.remaining_within_rate());

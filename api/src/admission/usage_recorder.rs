@@ -2,8 +2,8 @@
 //!
 //! Invariants: no request waits for a write. Memory is bounded. Calls that do not fit are missing in the statistics,
 //! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
-//! seconds. A failed write is repeated only after the store's timeout, so that no call is counted twice over one
-//! connection.
+//! seconds. The server ends a slow write before the client's timeout, so that a repeated write counts no call twice
+//! over one connection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,11 +34,11 @@ const QUEUE: usize = 32_768;
 const ROWS: usize = 16_384;
 /// Interval at which calls are summed up. Polling avoids one wake-up per call.
 const SUMMED_EVERY: Duration = Duration::from_millis(100);
-/// Write intervals, for few rows and for many rows. With a longer interval, each of many rows contains more calls.
+/// Write intervals for few rows and for many rows. The longer interval collects more calls per row.
 const WRITTEN_EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(2_500)];
 /// Maximum number of rows for the shorter write interval.
 const FEW: usize = 200;
-/// Number of rows per write.
+/// Maximum number of rows per write.
 const CHUNK: usize = 1_000;
 /// Timeout of one database reply. It is longer than the statement timeout in the session settings.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -136,7 +136,7 @@ impl UsageWriter {
         self.write().await;
     }
 
-    /// Sums up the calls in the queue. `false` after the last sender is dropped.
+    /// Sums up the calls in the queue. Returns `false` after the last sender is dropped.
     fn sum_up(&mut self, waiting: &mut mpsc::Receiver<CountedCall>) -> bool {
         loop {
             match waiting.try_recv() {
@@ -189,7 +189,7 @@ impl UsageWriter {
         if self.day.replace(today) != Some(today)
             && timeout(RESPONSE_TIMEOUT, self.forget(today)).await.is_err()
         {
-            // The removal is tried again on another day.
+            // The removal is tried again on the next day.
             self.connection.close();
         }
     }

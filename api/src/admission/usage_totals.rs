@@ -17,7 +17,7 @@ pub(crate) struct UsageKey {
     pub(crate) outcome: CallOutcome,
 }
 
-/// Number of calls to add to a row.
+/// Calls to add to a row, and the time of the last call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageTotals {
     pub(crate) calls: i64,
