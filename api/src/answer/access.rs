@@ -25,8 +25,8 @@ use crate::parameters::{MinVersion, ParameterErrors, ParameterReader, Parameters
 use crate::read::QueryError;
 use crate::read::ServedGeneration;
 
-/// Mark of a request that the service sends to itself for its pages, with the tier of the reader. It is not charged, and
-/// every endpoint accepts it. A request of a client cannot have this mark.
+/// Extension of a request that the service sends to itself to render a page, with the reader's tier. Such a request is
+/// not charged, and every endpoint admits it. A client cannot set this extension.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InternalRequest(pub(crate) Tier);
 
@@ -69,7 +69,8 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
                 decoded = values;
                 decoded.iter().collect()
             }
-            // A segment that is not UTF-8 matches no name. It is shown lossily.
+            // A path segment that is not UTF-8 matches no resource. Its invalid bytes are replaced for the error
+            // message.
             Err(_) => {
                 template = parts.extensions.get::<MatchedPath>().cloned();
                 shown = decode_lossily(parts.uri.path());
@@ -93,7 +94,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
         if let Ok(generation) = &generation
             && generation.served_rules() != served_rules
         {
-            // The version that the client has seen is of another generation.
+            // The pinned generation has other rules than those that parsed the parameters.
             let facet_index = Box::pin(app.facet_index()).await;
             let rules = generation.served_rules();
             read = parse_parameters::<P>(&path, parts, app, today, &rules, Some(&facet_index));
@@ -127,7 +128,7 @@ struct ParsedParameters<P> {
     parameters: P,
     format: ResponseFormat,
     is_costly: bool,
-    /// True if filters contain names that were accepted without a check.
+    /// True if filters contain names that were not checked, because the facet index was not given.
     needs_facet_index: bool,
     min_version: MinVersion,
     mistakes: Result<(), ParameterErrors>,
@@ -135,11 +136,11 @@ struct ParsedParameters<P> {
 
 /// Properties of a request that decide its admission.
 struct AccessRequirements {
-    /// Minimum tier of the endpoint, and the name of the feature.
+    /// Minimum tier of the endpoint, and the feature's name for a refusal.
     endpoint: (Tier, &'static str),
-    /// Minimum tier of a parameter, and the name of the feature.
+    /// Minimum tier of the used parameters, and the feature's name for a refusal.
     needs: Option<(Tier, &'static str)>,
-    /// Oldest day that the request asks for.
+    /// Oldest day of the requested history.
     oldest: Option<NaiveDate>,
     /// True if the request matches an endpoint and its parameters have no errors.
     is_call: bool,
@@ -159,7 +160,7 @@ impl<P: Parameters> ParsedParameters<P> {
     }
 }
 
-/// Parses the parameters. Neither does I/O nor charges the key.
+/// Parses the parameters, without I/O and without a charge.
 fn parse_parameters<P: Parameters>(
     path: &[(&str, &str)],
     parts: &Parts,
@@ -190,7 +191,8 @@ fn parse_parameters<P: Parameters>(
     }
 }
 
-/// Only place of admission: credential, tier and history depth, rate, and quota.
+/// Decides the admission of a request: credential, tier, history depth, rate and quota. No other function admits
+/// requests.
 async fn admit(
     parts: &Parts,
     app: &App,

@@ -36,7 +36,8 @@ pub(super) struct CacheHandle {
 }
 
 #[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
-/// Builds the cache key. Responds 304 if the client's copy is current, and 503 without a generation.
+/// Builds the cache key. `Err` is a finished response: 304 if the client's copy is current, or the error of an
+/// unreadable generation.
 pub(super) fn prepare<G: RequiredTier, P: Parameters>(
     access: Access<G, P>,
 ) -> Result<(PendingResponse, HandlerContext<P>), Response> {

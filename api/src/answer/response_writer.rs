@@ -6,15 +6,16 @@ use tokio::sync::oneshot;
 use crate::read::DataVersion;
 use crate::render::body_channel::{BodySender, Disconnected, MAX_UNCOMPRESSED};
 
-/// Response that has not started. It is written after the data version is known.
+/// Writer of a response that has not started. Writing starts when the data version is known.
 #[derive(Debug)]
 pub(crate) struct ResponseWriter {
     writer: BodySender,
-    /// Channel to which the data version is sent when the response becomes long.
+    /// Channel that gets the data version when the body exceeds [`MAX_UNCOMPRESSED`] bytes. The receiver then starts
+    /// streaming. `None` if the response must not be streamed.
     long_signal: Option<oneshot::Sender<DataVersion>>,
 }
 
-/// Response that is being written.
+/// Writer of a response that has started.
 #[derive(Debug)]
 pub(crate) struct StreamingBody {
     writer: BodySender,
@@ -32,7 +33,7 @@ pub(crate) struct FinishedBody {
 }
 
 impl ResponseWriter {
-    /// Creates a writer to a pipe. Without `long_signal`, the response is not streamed: it is sent after it is
+    /// Creates a writer to a body channel. Without `long_signal`, the response is not streamed, but sent after it is
     /// finished.
     pub(super) fn new(writer: BodySender, long_signal: Option<oneshot::Sender<DataVersion>>) -> Self {
         Self { writer, long_signal }

@@ -78,7 +78,7 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
         lower_thread_priority();
         let outcome = runtime.block_on(writing());
         drop((render, slot));
-        // After the response head is sent, the receiver is gone.
+        // After the response head was sent, the receiver no longer exists.
         match finish.send(outcome) {
             Ok(()) | Err(Ok(_) | Err(ApiError::ClientDisconnected(_))) => {}
             Err(Err(error)) => {
