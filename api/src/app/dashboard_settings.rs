@@ -7,7 +7,7 @@ use crate::app::site_address::PublicUrl;
 use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
 
-/// Largest limit of pages: one page per microsecond, the time unit of the throttle.
+/// Maximum rate, in market pages per minute: one page per microsecond, the time unit of the throttle.
 const MOST_PAGES: u64 = 60_000_000;
 
 text_enum! {

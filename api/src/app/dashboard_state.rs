@@ -12,7 +12,7 @@ use crate::app::dashboard_settings::DashboardSettings;
 use crate::app::login_throttle::LoginThrottle;
 use crate::read::pool::build_pool;
 
-/// Timeout for a connection and for one statement.
+/// Timeout for opening a connection, and for one statement.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeouts that release the row locks of a frozen process, and limit the wait for a locked row.
 const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=1000";

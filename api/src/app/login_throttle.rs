@@ -2,8 +2,8 @@
 //!
 //! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
 //! account and device, 30 per address, and 20 per account. The limit of an IPv6 /48 is 300. Attempts of other clients
-//! do not delay the account's holder: neither confirmations nor sign-ins from known devices. Clients at unknown
-//! addresses are served in turn for an account. A refused attempt is not charged to any limit.
+//! do not delay the account's holder: neither confirmations nor sign-ins from known devices. Attempts from unknown
+//! devices at one account are served one at a time. A refused attempt is not charged to any limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -61,28 +61,28 @@ pub(crate) enum DeviceTrust {
     Unknown,
 }
 
-/// Limit of attempts: its key and its rate.
+/// Limit of attempts: the hash of its subject, such as account and device, and its rate.
 #[derive(Debug)]
 struct AttemptLimit {
     subject: [u8; 32],
     per_minute: i32,
-    /// True if clients at different addresses share the limit. They are then served in turn.
+    /// True if clients at different addresses share the limit. Their attempts are then served one at a time.
     is_shared: bool,
 }
 
-/// Charged attempt. It is refunded if its password is not checked.
+/// Limits to which an attempt was charged. The attempt is refunded if its password is not checked.
 #[derive(Debug)]
 pub(crate) struct AttemptCharge(Vec<AttemptLimit>);
 
 /// Reply of the database to a charge.
 enum ChargeOutcome {
-    /// The attempt is charged, and must wait for this time.
+    /// The attempt is charged. The caller must wait for this time before the password is checked.
     Charged(Duration),
-    /// The limit at this position refuses the attempt for this time.
+    /// The limit at this index refuses the attempt. An attempt after this time is accepted.
     Refused(usize, Duration),
 }
 
-/// Waiting attempts for one account. The lock is granted in order of arrival.
+/// Queue of attempts for one account: a lock that is granted in order of arrival.
 type AccountLine = tokio::sync::Mutex<()>;
 
 /// Throttle of password attempts, per account and client address.
@@ -94,7 +94,7 @@ pub(crate) struct LoginThrottle {
     waiting_of: Mutex<HashMap<ClientNetwork, usize>>,
 }
 
-/// Waiting attempt. It counts as waiting until it is dropped.
+/// Guard of a waiting attempt, which counts as waiting until the guard is dropped.
 struct WaitingAttempt<'a> {
     login_throttle: &'a LoginThrottle,
     network: ClientNetwork,
@@ -136,12 +136,13 @@ impl AttemptLimit {
         [limit(network, OF_ADDRESS)].into_iter().chain(wide.map(|wide| limit(wide, OF_NET_48)))
     }
 
-    /// Time that one attempt uses, in seconds.
+    /// Time after which one more attempt is allowed, in seconds.
     fn interval(&self) -> f64 {
         60.0 / f64::from(self.per_minute)
     }
 
-    /// Maximum delay in seconds, 0 for none. A limit that clients share has none, because they are served in turn.
+    /// Maximum delay in seconds; 0 means that attempts are refused instead of delayed. Shared limits have 0, because
+    /// their attempts already wait in order of arrival.
     fn max_delay_seconds(&self) -> f64 {
         if self.is_shared { 0.0 } else { MAX_DELAY.as_secs_f64() }
     }
@@ -190,7 +191,7 @@ impl LoginThrottle {
         self.wait_for_sign_in(email, client, DeviceTrust::Network).await
     }
 
-    /// Waits until this address may submit another new password, for which a hash is computed.
+    /// Waits until a client at this address may submit a new password, whose hash is then computed.
     pub(crate) async fn wait_for_hashing(&self, client: IpAddr) -> Result<AttemptCharge, AttemptError> {
         self.wait(ClientNetwork::containing(client).0, AttemptLimit::of_address(client).collect()).await
     }
@@ -208,7 +209,7 @@ impl LoginThrottle {
         }
     }
 
-    /// Charges an attempt when it is served, and then waits for its delay.
+    /// Waits for earlier attempts at a shared limit, charges the attempt, and then waits for the delay of the charge.
     async fn wait(
         &self,
         network: ClientNetwork,
@@ -270,7 +271,7 @@ impl LoginThrottle {
         }
     }
 
-    /// Charges all limits of an attempt, or no limit.
+    /// Charges an attempt to all its limits, or to none if a limit refuses it.
     async fn charge(&self, limits: &[AttemptLimit]) -> Result<ChargeOutcome, AttemptError> {
         let bursts: Vec<i32> = limits.iter().map(|limit| limit.per_minute).collect();
         let max_delays: Vec<f64> = limits.iter().map(AttemptLimit::max_delay_seconds).collect();

@@ -182,7 +182,7 @@ impl ServeSettings {
             write: Duration::from_millis(self.write_timeout_ms),
         }
     }
-    /// Timeout for a connection and for one statement.
+    /// Timeout for opening a database connection for reads, and for one statement.
     pub fn read_timeout(&self) -> Duration {
         Duration::from_millis(self.read_timeout_ms)
     }

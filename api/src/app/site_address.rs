@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use axum::http::{HeaderMap, header};
 
-/// Address of the service, as one request uses it.
+/// Public address of the service, derived for one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SiteAddress {
     /// Scheme, host and port, for examples that the reader copies.
@@ -68,13 +68,13 @@ impl SiteAddress {
     }
 }
 
-/// True if the service is reached over HTTPS.
+/// True if the client reaches the service over HTTPS.
 pub(crate) fn is_https(headers: &HeaderMap, is_proxied: bool, public: Option<&PublicUrl>) -> bool {
     let is_forwarded_https = headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
     public.map_or(is_proxied && is_forwarded_https, |public| public.is_secure)
 }
 
-/// True if a host can be part of a command that the reader copies.
+/// True if a host has only characters that are safe in a command that the reader copies.
 fn is_plain(host: &str) -> bool {
     !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b))
 }

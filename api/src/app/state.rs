@@ -67,7 +67,8 @@ impl App {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Names for the filters. Empty while no generation is readable; the handler then reports the error.
+    /// Index of the names that filters accept. It is empty while no generation is readable; the handler then reports
+    /// the error.
     pub(crate) async fn facet_index(&self) -> Arc<FacetIndex> {
         let Ok(generation) = self.projection.pin() else { return Arc::default() };
         self.memory_tables.facet_index(&generation).await.unwrap_or_default()

@@ -1,7 +1,8 @@
 //! Throttle per client address. It needs no I/O, and its memory is bounded for any number of addresses.
 //!
-//! Invariants: a client is an IPv4 address or an IPv6 /64, with a tenfold allowance per /48. Failed credentials never
-//! block a key that was valid within the last day. A blocked address may still look up one key per second.
+//! Invariants: a client is an IPv4 address or an IPv6 /64. An IPv6 /48 has ten times the allowance of a client. Failed
+//! credentials never block a key that was valid within the last day. A blocked address may still look up one key per
+//! second.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -9,7 +10,7 @@ use std::time::Instant;
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::timestamp_map::BoundedTimestampMap;
 
-/// Time for which a valid key is accepted without a look-up, in microseconds.
+/// Time for which a valid key is exempt from the limit of failed credentials, in microseconds.
 const RECENT: u64 = 24 * 60 * 60 * SECOND;
 /// One second in microseconds, the time unit of the throttle.
 const SECOND: u64 = 1_000_000;
@@ -49,7 +50,7 @@ pub(crate) struct ThrottleRefusal {
     pub(crate) retry_after: u64,
 }
 
-/// Throttle state.
+/// Throttle of calls, failed credentials and market pages, by client network.
 #[derive(Debug)]
 pub(crate) struct AddressThrottle {
     start: Instant,
@@ -59,9 +60,9 @@ pub(crate) struct AddressThrottle {
     called: BoundedTimestampMap<ClientNetwork>,
     failed: BoundedTimestampMap<ClientNetwork>,
     viewed: BoundedTimestampMap<ClientNetwork>,
-    /// End of the second in which a blocked address has used its look-up.
+    /// Time until which a blocked network may not look up another key.
     tried: BoundedTimestampMap<ClientNetwork>,
-    /// Time until which a key counts as valid, by the key's tag.
+    /// Time until which a key is exempt from the limit of failed credentials, by the key's tag.
     valid: BoundedTimestampMap<u128>,
 }
 
@@ -80,7 +81,7 @@ impl AddressThrottle {
         }
     }
 
-    /// Charges a call to an address. Returns the remaining calls of the bucket that refuses sooner.
+    /// Charges a call to an address. Returns the remaining calls of the client, or of its IPv6 /48 if that has fewer.
     pub(crate) fn charge_call(&self, address: IpAddr) -> Result<RemainingCalls, ThrottleRefusal> {
         charge(&self.called, self.calls, address, self.now())
     }
@@ -90,8 +91,9 @@ impl AddressThrottle {
         charge(&self.viewed, self.pages, address, self.now())
     }
 
-    /// Refusal of an unknown key, if the address has too many failed credentials. One look-up per second is still
-    /// allowed. A valid key behind a shared address is therefore found, but guessing keys stays useless.
+    /// Returns a refusal if the address has too many failed credentials, unless the key was recently valid. One key per
+    /// second may still be looked up. A valid key at a shared address is therefore found, but guessing keys stays
+    /// useless.
     pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
@@ -149,7 +151,7 @@ fn settle(
     }
 }
 
-/// Charges one call to a bucket. A bucket is stored as the time at which it will be full.
+/// Charges one call to a bucket. A bucket is stored as the time at which it will be full, in microseconds.
 fn take(
     allowance: AddressAllowance,
     full_at: u64,

@@ -100,7 +100,8 @@ fn hash(secret: &[u8]) -> [u8; 32] {
     Sha256::digest(secret).into()
 }
 
-/// The single key of a request. `None` if the key is absent, malformed, or given inconsistently.
+/// The single key of a request. `None` if the key is absent, malformed, in the query string, or different in the two
+/// headers.
 pub(crate) fn read_key(headers: &HeaderMap, uri: &Uri) -> Option<PresentedKey> {
     if uri.query().is_some_and(contains_key) {
         return None;
@@ -118,7 +119,7 @@ pub(crate) fn read_key(headers: &HeaderMap, uri: &Uri) -> Option<PresentedKey> {
     }
 }
 
-/// Value of a header that may occur once. `None` if the header is repeated or not text.
+/// Value of a header that may occur once. `Some(None)` if the header is absent, `None` if it is repeated or not text.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {

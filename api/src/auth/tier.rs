@@ -5,7 +5,7 @@ use market::text_enum;
 use store::{FromRow, sql_row};
 use tokio_postgres::{Client, Error};
 
-/// Rank that is above the ranks of all tiers.
+/// Rank above all tiers, which no account reaches.
 const ABOVE_ALL: i16 = Tier::Professional as i16 + 1;
 const TIERS: &str = include_str!("../../queries/access/tiers.sql");
 
@@ -32,7 +32,7 @@ sql_row! {
         pub(crate) burst: i32,
         /// Calls per calendar month, UTC.
         pub(crate) monthly_quota: i64,
-        /// Years of history.
+        /// Years of history that the tier includes.
         pub(crate) depth_years: i32,
     }
 }
@@ -81,7 +81,7 @@ impl TierTable {
 pub(crate) fn years_before(day: NaiveDate, years: i32) -> NaiveDate {
     let months = u32::try_from(years).ok().and_then(|years| years.checked_mul(12)).map(Months::new);
     let earlier = months.and_then(|months| day.checked_sub_months(months));
-    // A plan deeper than the calendar includes all days.
+    // A plan whose history is longer than the calendar includes all days.
     earlier
         .filter(|earlier| earlier.year() >= 1)
         .unwrap_or(NaiveDate::from_ymd_opt(1, 1, 1).unwrap_or(NaiveDate::MIN))

@@ -27,7 +27,8 @@ impl<K: Hash + Eq + Copy> BoundedTimestampMap<K> {
         Self { hasher: RandomState::default(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 
-    /// Updates the timestamp of a key, 0 if absent. Timestamps up to `now` may be evicted.
+    /// Replaces the timestamp of a key by the result of `change`, which gets 0 for an absent key. Entries with
+    /// timestamps up to `now` may be evicted.
     pub(crate) fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
         #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
         let index = self.hasher.hash_one(key) as usize % SHARDS;
@@ -57,7 +58,7 @@ fn make_room<K: Hash + Eq + Copy>(shard: &mut Shard<K>, now: u64) {
     }
     shard.retain(|_, timestamp| *timestamp > now);
     if shard.len() >= SHARD_ENTRIES {
-        // Entries with the earliest timestamps lose the least by eviction.
+        // The earliest timestamps expire first, so their eviction loses the least.
         let mut timestamps: Vec<u64> = shard.values().copied().collect();
         let middle = timestamps.len() / 2;
         let (_, median, _) = timestamps.select_nth_unstable(middle);
