@@ -133,7 +133,7 @@ pub struct ListAccounts {
     output: ListArgs,
 }
 
-/// Tier with this name; `pro` is short for professional.
+/// Parses the name of a tier; `pro` is short for professional.
 fn tier(text: &str) -> Result<Tier, String> {
     if text == "pro" { Ok(Tier::Professional) } else { text.parse() }
 }
@@ -240,7 +240,7 @@ async fn list(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// State of an account in the list: disabled, a tier that does not apply or follows, and a requested one.
+/// State of an account in the list: active or disabled, an ended or scheduled tier, and the requested tier.
 fn describe_state(account: &AccountDetails) -> String {
     let mut state = vec![match account.disabled_at {
         Some(_) => "disabled".to_owned(),

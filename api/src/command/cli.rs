@@ -77,8 +77,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs a command. The commands of the owner end when Postgres does not answer, because a statement waits forever for a
-/// frozen server.
+/// Runs a command. Commands that connect as the owner end when Postgres stops responding. A statement alone would wait
+/// forever for a frozen server.
 async fn run(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
     let uses_owner = !matches!(arguments.command, ApiCommand::Serve(_) | ApiCommand::Health(_));
     match db::owner_config(&arguments.database) {

@@ -19,7 +19,7 @@ pub(super) fn print_object(value: &Value, json: bool) {
 /// List of rows for [`print_rows`].
 #[derive(Debug)]
 pub(super) struct RowList<'a> {
-    /// Names of one row and of several rows.
+    /// Singular and plural noun for the rows.
     pub(super) nouns: [&'static str; 2],
     /// Fields of the rows, and the headers of their columns.
     pub(super) columns: &'a [(&'static str, &'static str)],
@@ -48,7 +48,7 @@ pub(super) fn print_rows(rows: &[Value], list: &RowList<'_>, output: &ListArgs) 
     table.print(list.empty);
 }
 
-/// Value as text; a time has minutes.
+/// Value as text. Times are in UTC, to the minute.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

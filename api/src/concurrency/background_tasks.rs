@@ -16,7 +16,8 @@ pub(crate) struct BackgroundTasks {
 }
 
 impl BackgroundTasks {
-    /// Runs a task to its end. The task of a worker ends when the last handle of the worker is dropped.
+    /// Spawns a task for which [`BackgroundTasks::stop`] waits. The task of a worker ends when the worker's last handle
+    /// is dropped.
     pub(crate) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
@@ -24,7 +25,7 @@ impl BackgroundTasks {
         self.tracker.spawn(work)
     }
 
-    /// Runs an endless task until [`BackgroundTasks::stop`].
+    /// Spawns an endless task, which [`BackgroundTasks::stop`] cancels.
     pub(crate) fn spawn_until_stopped<F>(&self, work: F)
     where
         F: Future<Output: Send> + Send + 'static,

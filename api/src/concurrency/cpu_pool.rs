@@ -29,7 +29,7 @@ pub(crate) enum CpuPoolError {
     Panicked,
 }
 
-/// Runs a computation on a low-priority thread. If the caller has gone, the computation is not started.
+/// Runs a computation on a low-priority thread. If the caller's future was dropped, the computation is not started.
 pub(crate) async fn run_low_priority<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CpuPoolError> {
@@ -54,7 +54,7 @@ pub(crate) fn cores() -> usize {
 
 /// Lowers the priority of the current thread. Threads that it starts inherit the priority.
 pub(crate) fn lower_thread_priority() {
-    // On Linux the priority belongs to the thread, elsewhere to the process. A refusal leaves the priority unchanged.
+    // Only Linux has a priority per thread. Elsewhere, and after an error, the priority stays unchanged.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, NICENESS);
 }

@@ -1,8 +1,8 @@
 //! Fair queue for expensive work. Its keys, such as accounts, are served round-robin. Urgent keys are served before all
 //! other keys.
 //!
-//! Invariants: never more than `at_once` permits are in use. If the waiter for a permit has gone, the permit returns to
-//! the queue. The stack depth does not depend on the number of waiters.
+//! Invariants: never more than `at_once` permits are in use. A permit whose waiter no longer exists returns to the
+//! queue. The stack depth does not depend on the number of waiters.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Debug;
@@ -26,7 +26,7 @@ pub(crate) enum QueueError {
     Timeout,
 }
 
-/// Key of a fair queue: an account, or another client by whom the queue takes turns.
+/// Key of a fair queue, such as an account. The queue serves its keys round-robin.
 pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
     /// True if the key is served before all keys that are not urgent.
     fn is_urgent(self) -> bool {
@@ -39,9 +39,9 @@ pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
 pub(crate) struct QueueLimits {
     /// Maximum number of permits in use.
     pub(crate) at_once: usize,
-    /// Maximum number of works in progress of one key.
+    /// Maximum number of works in progress per key.
     pub(crate) in_flight: usize,
-    /// Maximum number of waiters of one key.
+    /// Maximum number of waiters per key.
     pub(crate) queued: usize,
     /// Maximum number of waiters of all keys together.
     pub(crate) total: usize,
@@ -57,7 +57,7 @@ impl QueueLimits {
     }
 }
 
-/// Waiting work of all keys.
+/// Queue that grants permits for expensive work to its keys, round-robin.
 #[derive(Debug)]
 pub(crate) struct FairQueue<K: QueueKey> {
     limits: QueueLimits,
@@ -93,7 +93,7 @@ pub(crate) struct Permit<K: QueueKey> {
 #[derive(Debug)]
 pub(crate) struct RenderPermit<K: QueueKey>(Arc<FairQueue<K>>);
 
-/// Slot for one work in progress of a key. It is free again on drop.
+/// Slot of a key for one work in progress, which returns to the queue on drop.
 #[derive(Debug)]
 pub(crate) struct AccountSlot<K: QueueKey> {
     queue: Arc<FairQueue<K>>,
@@ -119,14 +119,14 @@ impl<K: QueueKey> FairQueue<K> {
         Arc::new(Self { limits, state: Mutex::new(state) })
     }
 
-    /// Waits for a permit of the key.
+    /// Waits for a permit for this key.
     pub(crate) async fn acquire(self: &Arc<Self>, key: K) -> Result<Permit<K>, QueueError> {
         let (sender, reservation) = oneshot::channel();
         self.state().push(key, sender)?;
         self.dispatch();
         match tokio::time::timeout(self.limits.timeout, reservation).await {
             Ok(Ok(reservation)) => reservation.claim().ok_or(QueueError::Timeout),
-            // A key with fewer waiters took the place.
+            // In a full queue, a waiter of another key displaced this one.
             Ok(Err(_)) => Err(QueueError::Full),
             Err(_) => Err(QueueError::Timeout),
         }
@@ -139,7 +139,7 @@ impl<K: QueueKey> FairQueue<K> {
             let Some((key, waiter)) = state.next_waiter() else { break };
             let reservation = Reservation { queue: Some(Arc::clone(self)), key };
             if let Err(mut undelivered) = waiter.send(reservation) {
-                // The waiter has just left. Dropping the reservation would lock the queue again and dispatch
+                // The waiter has just stopped waiting. Dropping the reservation would lock the queue again and dispatch
                 // recursively.
                 undelivered.queue = None;
                 state.release_render();
@@ -189,9 +189,9 @@ impl<K: QueueKey> QueueState<K> {
         }
     }
 
-    /// Makes room for one waiter in a full queue. Expired waiters are removed, or else the newest waiter of the key
-    /// with the most waiters. `false` if no key has more waiters than `key` would have. An urgent key displaces other
-    /// keys.
+    /// Makes room for one waiter in a full queue. Removes expired waiters, or else the newest waiter of the non-urgent
+    /// key with the most waiters. Returns `false` if no non-urgent key has more waiters than `key` would have. An
+    /// urgent `key` displaces every non-urgent waiter.
     fn make_room(&mut self, key: K) -> bool {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);
@@ -210,7 +210,7 @@ impl<K: QueueKey> QueueState<K> {
             return false;
         }
         if let Some(queue) = self.keys.get_mut(&most) {
-            // Its waiter learns that the queue is full.
+            // The dropped sender ends the wait with `QueueError::Full`.
             queue.waiters.pop_back();
             self.waiting -= 1;
         }
