@@ -1,5 +1,5 @@
-//! Client connection: its phase, its progress and its eviction rank. The reader, the writer and the sweep for timeouts
-//! share it.
+//! Client connection: its phase, its progress and its eviction rank. The reader, the writer and the timeout sweep share
+//! it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ struct ConnectionProgress {
     since: Instant,
     /// True after a request with a valid key.
     has_shown_key: bool,
-    /// State of a blocked write; set while the client accepts fewer bytes than required.
+    /// Blocked write; `None` after the client has accepted [`LEAST_TAKEN`] or all bytes.
     blocked: Option<BlockedWrite>,
 }
 
@@ -99,7 +99,7 @@ impl ClientConnection {
         *same += 1;
     }
 
-    /// Records a complete request. The working phase ends when the guard is dropped.
+    /// Starts the working phase of a request whose head was received. The phase ends when the guard is dropped.
     pub(crate) fn begin_request(self: &Arc<Self>) -> RequestGuard {
         self.progress().enter(ConnectionPhase::Working);
         RequestGuard(Arc::clone(self))
@@ -135,7 +135,7 @@ impl ClientConnection {
         }
     }
 
-    /// Records that the client does not accept bytes now.
+    /// Records that a write is blocked, because the client currently accepts no bytes.
     pub(super) fn record_blocked(&self) {
         self.progress().blocked.get_or_insert_with(|| BlockedWrite { since: Instant::now(), taken: 0 });
     }
@@ -155,7 +155,7 @@ impl ClientConnection {
         let is_late = match progress.phase {
             ConnectionPhase::Idle => beyond(progress.since, timeouts.idle),
             ConnectionPhase::Head { .. } => beyond(progress.since, timeouts.head),
-            // The deadline of the request applies.
+            // The deadline of the request applies instead.
             ConnectionPhase::Working => false,
         };
         is_late || progress.blocked.as_ref().is_some_and(|blocked| beyond(blocked.since, timeouts.write))

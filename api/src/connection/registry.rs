@@ -60,7 +60,8 @@ impl ConnectionRegistry {
     }
 
     /// Registers a connection. If a cap is reached, another connection is evicted; `None` if none can be evicted. The
-    /// registry can abort the future of the connection. Trusted addresses have no cap per address.
+    /// caller must run the connection under the returned abort registration, so that the registry can end it. Trusted
+    /// addresses have no cap per address.
     pub(crate) fn register(
         self: &Arc<Self>,
         peer: IpAddr,

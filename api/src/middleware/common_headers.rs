@@ -1,4 +1,4 @@
-//! Common headers of every response: request id, content type check, caching and limits.
+//! Common headers of every response: request id, `nosniff`, `Vary`, and limits.
 
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
@@ -25,7 +25,7 @@ pub(super) fn add_common_headers(
     target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     target.insert(header::VARY, HeaderValue::from_static(vary));
     if app.is_draining() {
-        // The client opens its next connection to another instance.
+        // The client then opens a new connection, which the load balancer sends to another instance.
         target.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     match limits {

@@ -1,7 +1,7 @@
 //! Middleware of every request: request id, throttle, compression, deadline, common headers, metrics, log line.
 //!
-//! Invariants: every response is made in this module, so that every response has the common headers. After a panic the
-//! response is 500, and the connection stays open.
+//! Invariants: every response passes through this module and gets the common headers. After a panic the response is
+//! 500, and the connection stays open.
 
 mod common_headers;
 mod timeout;
@@ -68,8 +68,8 @@ pub(crate) async fn handle_request(
         Ok(left) => (invalid_host().into_response(), left),
         Err(refused) => (throttled(&app, refused.retry_after).into_response(), refused.left),
     };
-    // Server errors are refunded. So is a 400 or 406 found during the read, which must not cost more than one found in the
-    // parameters.
+    // Server errors are refunded. A 400 or 406 that is found after admission is refunded too, because a call with
+    // invalid parameters is not charged either.
     let is_late_mistake = matches!(response.status(), StatusCode::BAD_REQUEST | StatusCode::NOT_ACCEPTABLE);
     if response.status().is_server_error() || is_late_mistake {
         app.admission.refund_failed_request(&caller);
@@ -88,7 +88,8 @@ pub(crate) async fn handle_request(
 
 /// Calls the router within the deadline. Compresses the response if the request allows it.
 async fn call_router(app: &App, mut router: Router, request: Request) -> Response {
-    // A response has a separate deadline, which begins after the wait for a permit.
+    // The deadline is longer than the maximum wait for a permit plus the response's own timeout, which begins after
+    // this wait.
     let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
     let route = tower::service_fn(move |request: Request| {
         let handler = router.call(request);
@@ -102,7 +103,7 @@ async fn call_router(app: &App, mut router: Router, request: Request) -> Respons
     let Ok(response) = Compression::new(route).quality(CompressionLevel::Fastest).call(request).await;
     let routed = response.extensions().get().map_or(response.status(), |RoutedStatus(status)| *status);
     match response.status() {
-        // The layer only overwrites the status, so the response still has its body.
+        // The compression layer only overwrites the status, so the response still has its body.
         StatusCode::NOT_ACCEPTABLE if routed.is_success() || routed.is_redirection() => {
             no_acceptable_encoding().into_response()
         }
@@ -114,7 +115,7 @@ async fn call_router(app: &App, mut router: Router, request: Request) -> Respons
     }
 }
 
-/// Status of the response that the router returned.
+/// Status that the router returned, before the compression layer could overwrite it.
 #[derive(Clone, Copy)]
 struct RoutedStatus(StatusCode);
 
