@@ -1,4 +1,4 @@
-//! Currencies of securities, and counts of the dividends that name no currency (R39).
+//! Currencies of securities, and counts of dividends without a currency (R39).
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::log::reader::{Log, LogError};
 /// Maximum number of symbols with a separate count, which limits memory.
 const MAX_SYMBOLS: usize = 200_000;
 
-/// Currency and unit of securities by symbol, from the newest reference record of each.
+/// Currency and unit of each security's prices, by symbol. The newest reference record of a symbol decides.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SecurityCurrencies(BTreeMap<Symbol, (DateTime<Utc>, Currency)>);
 
 impl SecurityCurrencies {
-    /// Reads the reference records of all sources before a sequence.
+    /// Reads the reference records of all sources in log messages before `before_sequence`.
     pub(crate) async fn read(log: &Log, before_sequence: u64) -> Result<Self, LogError> {
         let mut known = Self::default();
         let each = |frame: event_log::frame::Frame| {
@@ -36,7 +36,7 @@ impl SecurityCurrencies {
         }
     }
 
-    /// Adds the currencies of another set.
+    /// Adds the currencies of another file. For a symbol in both, the newer reference record decides.
     pub(crate) fn add(&mut self, other: &Self) {
         for (symbol, (observed_at, currency)) in &other.0 {
             self.add_record(symbol, *observed_at, currency.clone());
@@ -55,11 +55,11 @@ impl SecurityCurrencies {
     }
 }
 
-/// Counts of dividends that name no currency, by symbol.
+/// Counts of dividends without a currency, by symbol.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AssumedCurrencies {
     dividends: BTreeMap<Symbol, u64>,
-    /// Dividends of further symbols.
+    /// Number of dividends of symbols beyond `MAX_SYMBOLS`.
     others: u64,
 }
 
@@ -79,7 +79,7 @@ impl AssumedCurrencies {
         }
     }
 
-    /// Adds the numbers of another file.
+    /// Adds the counts of another file.
     pub(crate) fn add(&mut self, other: &Self) {
         other.dividends.iter().for_each(|(symbol, count)| self.add_dividends(symbol, *count));
         self.others += other.others;
@@ -94,7 +94,8 @@ impl AssumedCurrencies {
         self.dividends.values().sum::<u64>() + self.others
     }
 
-    /// Numbers of dividends by the unit that they are assumed to be in.
+    /// Counts of dividends by assumed unit, which is the unit of the security's prices. Dividends of symbols beyond
+    /// `MAX_SYMBOLS` are not included.
     pub(crate) fn count_by_unit(&self, known: &SecurityCurrencies) -> BTreeMap<String, u64> {
         let mut units = BTreeMap::new();
         for (symbol, count) in &self.dividends {

@@ -32,7 +32,8 @@ pub(crate) struct ChunkEncoder {
 }
 
 impl ChunkEncoder {
-    /// Encodes a chunk as one or more record batches. Returns the empty price batch for reuse.
+    /// Encodes a chunk as one or more record batches, and passes them to `emit`. Returns an emptied price batch for
+    /// reuse.
     pub(crate) fn encode(
         &mut self,
         chunk: RowChunk,

@@ -20,7 +20,7 @@ pub(crate) struct LoadCoverage {
     symbols: BTreeSet<Symbol>,
     /// Symbols with a price that is not a retraction.
     priced: BTreeSet<Symbol>,
-    /// True if the load has more symbols than the maximum.
+    /// True if the load has more than [`MAX_SYMBOLS`] symbols.
     overflowed: bool,
     /// First and last date, by kind.
     dates: BTreeMap<Kind, (NaiveDate, NaiveDate)>,
@@ -71,14 +71,14 @@ impl LoadCoverage {
     }
 }
 
-/// Sources and symbols of the completed runs of a log, to tell which symbols of a load are new.
+/// Sources and symbols of the completed runs of a log. They show which symbols of a new load are new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlierCoverage {
     pub sources: BTreeSet<String>,
-    /// Symbols, each with the number of its first run. `None` if an older program completed a run, because it recorded
-    /// no symbols.
+    /// Symbols, each with the index of its first run. `None` if a manifest lists no new symbols, because an older
+    /// version wrote it or the run had too many.
     symbols: Option<HashMap<Symbol, usize>>,
-    /// Number of each source's last run with prices.
+    /// Index of the last run with prices, by source.
     last_priced: BTreeMap<String, usize>,
 }
 
@@ -105,8 +105,8 @@ impl EarlierCoverage {
         before
     }
 
-    /// Symbols for which a source may have prices: all symbols at its last load of prices, and the symbols of this
-    /// load. `None` if the symbols are unknown.
+    /// Symbols for which a source may have prices: all symbols known at its last run with prices, and the symbols with
+    /// prices in this load. `None` if the symbols are unknown.
     pub(crate) fn symbols_with_prices<'a>(
         &'a self,
         source: &str,
@@ -118,7 +118,7 @@ impl EarlierCoverage {
         Some(earlier.map(|(symbol, _)| symbol).chain(&load.priced))
     }
 
-    /// Symbols that no earlier run had; `None` if the symbols are unknown.
+    /// Symbols of a load that no earlier run had; `None` if either set of symbols is unknown.
     pub(crate) fn new_symbols(&self, coverage: &LoadCoverage) -> Option<Vec<Symbol>> {
         let known = self.symbols.as_ref().filter(|_| !coverage.overflowed)?;
         Some(coverage.symbols.iter().filter(|symbol| !known.contains_key(*symbol)).cloned().collect())
@@ -129,7 +129,7 @@ impl EarlierCoverage {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SymbolSummary {
     pub count: usize,
-    /// True if the load has more symbols than the program counts.
+    /// True if the load has more than `count` symbols, because counting stops at a limit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
     /// First symbols in alphabetical order.

@@ -35,7 +35,7 @@ impl LoadHoldings {
         self.snapshots.is_empty()
     }
 
-    /// Adds a row. A retraction has no holding.
+    /// Adds a row. The record of a retraction is `None`.
     pub(crate) fn add_row(&mut self, etf: Symbol, as_of: NaiveDate, row: EventRow<Option<Holding>>) {
         self.positions += 1;
         let snapshot = self.snapshots.entry((etf, as_of, row.action)).or_insert_with(|| FundSnapshot {
@@ -68,7 +68,7 @@ impl LoadHoldings {
         }
     }
 
-    /// Rows in groups of about `target` bytes, one group per record batch.
+    /// Splits the snapshots into groups of about `target` bytes. Each group is one record batch.
     pub(crate) fn into_record_batches(self, target: usize) -> Vec<Vec<EventRow<HoldingSnapshot>>> {
         let mut frames: Vec<Vec<EventRow<HoldingSnapshot>>> = Vec::new();
         let mut bytes = usize::MAX;

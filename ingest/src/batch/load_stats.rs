@@ -23,9 +23,9 @@ pub struct LoadStats {
     pub examples: Vec<Reject>,
     /// Coverage of the accepted rows.
     pub(crate) coverage: LoadCoverage,
-    /// Dividends without a currency. Each has the currency of its security.
+    /// Counts of dividends without a currency. Each gets the currency of its security.
     pub(crate) assumed_currencies: AssumedCurrencies,
-    /// Currencies of the securities among the accepted rows.
+    /// Currencies in the reference records among the accepted rows.
     pub(crate) currencies: SecurityCurrencies,
     /// Accepted rows, for a review.
     pub(crate) reviewed: ReviewedRows,

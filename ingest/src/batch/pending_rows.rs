@@ -1,4 +1,4 @@
-//! Pending rows: rows of one kind, until they fill a record batch.
+//! Buffer for rows of one kind until they fill a record batch.
 
 use event_log::frame::TARGET_BYTES;
 
@@ -19,7 +19,7 @@ impl<T> Default for PendingRows<T> {
 }
 
 impl<T> PendingRows<T> {
-    /// Adds a row. Returns the rows when they fill a record batch.
+    /// Adds a row. When the rows fill a record batch, removes and returns them with the line of the first one.
     pub(super) fn push(&mut self, line: u64, row: T, bytes: usize) -> Option<(Vec<T>, u64)> {
         if self.rows.is_empty() {
             self.line = line;
@@ -29,7 +29,7 @@ impl<T> PendingRows<T> {
         if self.bytes >= TARGET_BYTES { self.take() } else { None }
     }
 
-    /// Removes the rows, with the line of the first one; `None` without rows.
+    /// Removes and returns all rows, with the line of the first one; `None` if the buffer is empty.
     pub(super) fn take(&mut self) -> Option<(Vec<T>, u64)> {
         self.bytes = 0;
         (!self.rows.is_empty()).then(|| (std::mem::take(&mut self.rows), self.line))

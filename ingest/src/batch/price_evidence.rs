@@ -1,11 +1,14 @@
-//! Evidence of a price file about dividends: its dividend column, and the steps of its adjusted closes (R38, R40).
+//! Evidence of a price file about dividends: its dividend column, and changes in its ratio of adjusted close to close
+//! (R38, R40).
 //!
 //! The ratio of adjusted close to close is constant between ex-dates. Because both numbers are rounded, each row gives
-//! a lower and an upper bound of the ratio. A run of rows has the intersection of the bounds of its rows. The first row
-//! outside the intersection begins a new run. If a run of one row lies between two runs with overlapping bounds, the
-//! row is an error.
+//! a lower and an upper bound of the ratio. Consecutive rows form a run while their bounds have a common intersection.
+//! The first row outside the intersection begins a new run. A run of one row between two runs with overlapping bounds
+//! is an error of the file.
 //!
-//! The dates of a symbol's rows must rise throughout or fall throughout. Rows in another order give no steps.
+//! A step is the change of the ratio between two adjacent runs. It gives an ex-date and the factor of its dividends.
+//!
+//! The dates of a symbol's rows must be in ascending or in descending order. Rows in any other order give no steps.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +17,16 @@ use market::event::{Evidence, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-/// Relative amount by which the bounds of a row exceed the rounding. It covers closes that were binary numbers of seven
-/// digits.
+/// Relative tolerance that widens the bounds of a row beyond the rounding of its two numbers. It covers closes that
+/// were stored as single-precision floats, with seven significant digits.
 const WIDTH: Decimal = Decimal::from_parts(1, 0, 0, false, 5);
-/// Smallest step that is stored.
+/// Minimum difference of a step's factor from 1. Smaller steps are ignored.
 const LEAST_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
 /// Number of fraction digits of a step.
 const STEP_PLACES: u32 = 6;
-/// Minimum number of rows at which the number of runs in a file is checked.
+/// Minimum number of a symbol's rows for the check of [`ROWS_PER_RUN`].
 const COUNTED_ROWS: u32 = 20;
-/// Minimum number of rows per run in such a file. With more runs, its adjusted closes are not used as evidence.
+/// Minimum average number of rows per run. Below it, the adjusted closes of the symbol are not used as evidence.
 const ROWS_PER_RUN: u32 = 3;
 
 /// Adjusted closes and dividend columns of a file, by symbol.
@@ -34,7 +37,7 @@ pub(crate) struct PriceEvidence {
 
 #[derive(Debug, Default)]
 struct SymbolEvidence {
-    /// First line with evidence.
+    /// Line of the first row with evidence.
     line: u64,
     /// First and last year with a dividend column.
     dividend_years: Option<(i32, i32)>,
@@ -42,7 +45,7 @@ struct SymbolEvidence {
     runs: Vec<RatioRun>,
     basis: Option<ShareBasis>,
     rows: u32,
-    /// True if the dates neither rise throughout nor fall throughout.
+    /// True if the dates are neither in ascending nor in descending order.
     unordered: bool,
 }
 
@@ -62,7 +65,7 @@ struct Bounds {
 }
 
 impl PriceEvidence {
-    /// Records that the row of a day has a cell in a dividend column, empty or not.
+    /// Records that the row of a day has a dividend column. The cell may be empty.
     pub(crate) fn add_dividend_column(&mut self, symbol: &Symbol, date: NaiveDate, line: u64) {
         let evidence = self.evidence_of(symbol, line);
         let year = date.year();
@@ -70,7 +73,8 @@ impl PriceEvidence {
         evidence.dividend_years = Some((first.min(year), last.max(year)));
     }
 
-    /// Records the close and the adjusted close of a day. Cells without a positive number are left out.
+    /// Records the close and the adjusted close of a day. The row is ignored if one of the cells is not a positive
+    /// number.
     pub(crate) fn add_adjusted_close(
         &mut self,
         symbol: &Symbol,
@@ -87,14 +91,14 @@ impl PriceEvidence {
     }
 
     fn evidence_of(&mut self, symbol: &Symbol, line: u64) -> &mut SymbolEvidence {
-        // Most files have one symbol, or many rows of one after the other.
+        // Only the first row of a symbol sets the line.
         if !self.symbols.contains_key(symbol) {
             self.symbols.insert(symbol.clone(), SymbolEvidence { line, ..SymbolEvidence::default() });
         }
         self.symbols.entry(symbol.clone()).or_default()
     }
 
-    /// Evidence of the whole file by symbol, each with its line.
+    /// Evidence records of the whole file, in symbol order, each with its line.
     pub(crate) fn into_records(self) -> Vec<(u64, Evidence)> {
         let mut records = Vec::new();
         for (symbol, evidence) in self.symbols {
@@ -126,7 +130,7 @@ impl SymbolEvidence {
         self.runs.push(RatioRun { first: date, last: date, rows: 1, bounds });
     }
 
-    /// True if the dates fall, false if they rise; `None` if only one date is known.
+    /// True if the dates are descending, false if ascending; `None` if fewer than two dates are known.
     fn falls(&self) -> Option<bool> {
         let (first, last) = (self.runs.first()?.first, self.runs.last()?.last);
         (first != last).then_some(last < first)
@@ -173,7 +177,7 @@ impl SymbolEvidence {
     }
 }
 
-/// Joins runs with overlapping bounds around a run of one row.
+/// Removes each run of one row between two runs with overlapping bounds, and joins these two runs.
 fn without_outliers(runs: &[RatioRun]) -> Vec<RatioRun> {
     let mut kept: Vec<RatioRun> = Vec::with_capacity(runs.len());
     for run in runs {
@@ -190,7 +194,7 @@ fn without_outliers(runs: &[RatioRun]) -> Vec<RatioRun> {
     kept
 }
 
-/// Step of the ratio between two sessions.
+/// Change of the ratio of adjusted close to close between two sessions.
 struct Step {
     previous: NaiveDate,
     ex_date: NaiveDate,
@@ -232,8 +236,8 @@ impl Bounds {
     }
 }
 
-/// Half of the unit of the last digit. If there are fewer than two fraction digits, zeros were cut, and two digits are
-/// assumed.
+/// Maximum rounding error of a number: half a unit of its last fraction digit. At least two fraction digits are
+/// assumed, because files omit trailing zeros.
 fn half_unit(value: Decimal) -> Decimal {
     Decimal::new(5, (value.scale().max(2) + 1).min(Decimal::MAX_SCALE))
 }

@@ -1,4 +1,4 @@
-//! Retractions without a matching row. Such a retraction is probably a typing error.
+//! Check for retractions without a matching row. Such a retraction is probably a typing error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -32,7 +32,7 @@ struct Retraction {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Retractions(Vec<Retraction>);
 
-/// Keys of a source's rows in the log, for the kinds that have retractions.
+/// Keys of the rows of one kind that a source has in the log.
 #[derive(Debug, Default)]
 struct KnownKeys {
     ids: BTreeSet<String>,
@@ -79,8 +79,8 @@ impl Retractions {
         self.0.is_empty()
     }
 
-    /// Finds the retractions without a matching row of their source. The rows of the log are read, except the many
-    /// prices. A price retraction matches if the source may have prices of the symbol.
+    /// Finds the retractions that match no row of their source in the log. Prices are too many to be read: a price
+    /// retraction matches if the source may have prices of its symbol.
     pub(crate) async fn find_unmatched(
         &self,
         log: &Log,
@@ -105,13 +105,13 @@ impl Retractions {
         {
             known_keys.insert(Kind::Price, KnownKeys::on_any_day(symbols));
         }
-        // A search for the nearest of very many ids is slow.
+        // The search for the nearest of many ids is slow, so it runs on a blocking thread.
         let retractions = self.clone();
         let compared = tokio::task::spawn_blocking(move || retractions.compare_with_keys(&known_keys));
         compared.await.map_err(LogError::Task)
     }
 
-    /// Compares the retractions with the known keys. For the examples, the nearest key is searched.
+    /// Compares the retractions with the known keys. Each example in the result names the nearest known key.
     fn compare_with_keys(&self, known_keys: &BTreeMap<Kind, KnownKeys>) -> UnmatchedRetractions {
         let mut unmatched = UnmatchedRetractions::default();
         for retraction in &self.0 {

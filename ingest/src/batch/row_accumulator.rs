@@ -69,7 +69,7 @@ pub(crate) struct RowAccumulator {
     pub holdings: LoadHoldings,
     prices: PriceBatch,
     symbols: Vec<Symbol>,
-    /// Symbol ids by the file's spellings.
+    /// Symbol ids by the spelling in the file.
     spellings: HashMap<Box<[u8]>, SymbolId>,
     last_spelling: (Box<[u8]>, SymbolId),
     price_rows: u64,
@@ -97,7 +97,7 @@ macro_rules! collect {
             }
         })*
 
-        /// Sends the pending rows of the JSON kinds.
+        /// Sends the pending rows of all kinds in this list.
         fn flush_rows(&mut self) {
             $(if let Some((rows, line)) = self.$field.take() {
                 self.send(RowChunk::Rows(Body::$body(rows), line));
@@ -149,17 +149,17 @@ impl RowAccumulator {
         self.columns = Some(header.to_owned());
     }
 
-    /// Sets the exchange's time zone. In this zone, the UTC times of the file are midnights.
+    /// Sets the time zone of the exchange. In this zone, every UTC time in the file's date column is midnight.
     pub(crate) fn set_zone(&mut self, zone: Option<ExchangeZone>) {
         self.zone = zone;
     }
 
-    /// Exchange's time zone for UTC times.
+    /// Time zone in which the UTC times of the file are midnights, if there is one.
     pub(crate) fn zone(&self) -> Option<ExchangeZone> {
         self.zone
     }
 
-    /// Observation time of rows that have none.
+    /// Observation time for rows that state none.
     pub(crate) fn observed_at(&self) -> DateTime<Utc> {
         self.observed_at
     }
@@ -174,14 +174,13 @@ impl RowAccumulator {
         add_checked_security, securities: Security, Security, Securities;
         /// Adds a dividend with `sibling_amounts` already set.
         add_paired_dividend, dividends: Dividend, Dividend, Dividends;
-        /// Adds a split.
         add_split, splits: Split, Split, Splits;
         add_fundamentals, fundamentals: Fundamentals, Fundamentals, Fundamentals;
         add_etf, etfs: Etf, Etf, Etfs;
         add_checked_session, sessions: MarketSession, Session, Sessions;
     }
 
-    /// Adds a security. `bytes` is the length of its source text, as in the functions of all kinds.
+    /// Adds a security. `bytes` is the length of the row's source text, here and in the functions for other kinds.
     pub(crate) fn add_security(&mut self, row: EventRow<Security>, bytes: usize) {
         self.stats.currencies.add_row(&row);
         self.add_checked_security(row, bytes);
@@ -201,14 +200,14 @@ impl RowAccumulator {
         self.add_paired_dividend(row, bytes);
     }
 
-    /// Adds a session; fails for a future date.
+    /// Adds a session. Fails if its date is later than tomorrow.
     pub(crate) fn add_session(&mut self, row: EventRow<MarketSession>, bytes: usize) -> Result<(), RowError> {
         self.check_not_future("date", row.record.date)?;
         self.add_checked_session(row, bytes);
         Ok(())
     }
 
-    /// Adds a holding of a fund. Without a holding, retracts all holdings of the fund and date.
+    /// Adds a holding of a fund. A row without a holding retracts all holdings of the fund and date.
     pub(crate) fn add_holding_or_retraction(
         &mut self,
         etf: Symbol,
@@ -227,7 +226,7 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Adds a price row. `symbol` is in the file's spelling.
+    /// Adds a price row. `symbol` is spelled as in the file.
     pub(crate) fn add_price(
         &mut self,
         symbol: &[u8],
@@ -257,8 +256,8 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Price rows of a file while all of them are in memory; `None` after the first record batch. If a file states its
-    /// share basis only at its end, all rows must be changed.
+    /// All price rows read so far; `None` if some were already cut into record batches. Formats that state the share
+    /// basis at the end of the file correct these rows.
     pub(crate) fn prices_before_first_cut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }
@@ -347,7 +346,8 @@ impl RowAccumulator {
         }
     }
 
-    /// Sends the pending rows. Returns the statistics and the holdings. Holdings are collected over the whole load.
+    /// Sends the pending rows, and returns the statistics and the holdings. The caller collects the holdings of all
+    /// files.
     pub(crate) fn finish(mut self) -> (LoadStats, LoadHoldings) {
         self.flush_prices();
         self.flush_rows();
@@ -376,7 +376,7 @@ impl RowAccumulator {
         }
     }
 
-    /// Sends a chunk to the encoder. If the receiver is closed, the load has stopped. The reader detects this at its
+    /// Sends a chunk to the encoder. A closed receiver means that the load has stopped, which the reader detects at its
     /// next read.
     fn send(&self, chunk: RowChunk) {
         let _ = self.chunk_sender.send(chunk);

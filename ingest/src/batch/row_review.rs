@@ -1,7 +1,8 @@
-//! Review of a load's rows by the rules of the domain, from the files alone (R28, R34–R37).
+//! Review of a load's rows by the domain rules R28 and R34–R37, based on its files alone.
 //!
-//! The figures that are served depend on all sources. The review shows at the load what its own files show: rows that
-//! would be quarantined, and readings that differ from the face value.
+//! A reading is the interpretation of an amount, such as a regular plus a special part. The review lists rows that
+//! would be quarantined, and readings that differ from the face value. Served figures may differ, because they depend
+//! on all sources.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -53,7 +54,7 @@ struct SymbolRows {
 }
 
 impl ReviewedRows {
-    /// Adds the rows of a record batch. Above the maximum number of rows, no row is kept.
+    /// Adds the rows of a record batch. If the total exceeds [`MAX_ROWS`], all rows are dropped.
     pub(crate) fn add_body(&mut self, body: &Body) {
         self.rows = self.rows.saturating_add(body.row_count());
         if self.is_too_large() {
@@ -109,7 +110,7 @@ impl ReviewedRows {
         }
     }
 
-    /// Reviews the rows as of their newest price, or of `today` without a price.
+    /// Reviews the rows. The as-of date is the day of their newest price, or `today` if there is no price.
     pub(crate) fn review(self, source: &str, today: NaiveDate) -> RowReview {
         if self.is_too_large() {
             return RowReview { is_too_large: true, ..RowReview::default() };
@@ -128,7 +129,7 @@ impl ReviewedRows {
 }
 
 impl SymbolRows {
-    /// History of the rows; `None` if the bars cannot be merged, which the projector reports.
+    /// History of the rows; `None` if the bars cannot be merged. The projector reports that error.
     fn into_history(self, symbol: Symbol, source: &str) -> Option<History> {
         let bars = Bars::merge_all(self.bars).ok()?;
         let mut history = History {
@@ -167,7 +168,8 @@ pub struct RowReview {
     pub flags: BTreeMap<String, Vec<Symbol>>,
     /// Sample of the quarantined rows, and of rows with a reading that differs from the face value.
     pub examples: Vec<DoubtedRow>,
-    /// Sample of the symbols with amounts that may be on the shares after a split, each with both readings.
+    /// Sample of the symbols whose amounts may already be adjusted for later splits. Each has the figures of both
+    /// readings.
     pub share_bases: Vec<ShareBasisReadings>,
 }
 
@@ -268,7 +270,7 @@ impl RowReview {
         }
     }
 
-    /// Writes the review. Sound rows need no line.
+    /// Writes the findings. Without findings, writes nothing.
     pub(crate) fn write_text(&self, text: &mut String) -> std::fmt::Result {
         if self.is_too_large {
             return writeln!(
