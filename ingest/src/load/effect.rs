@@ -1,7 +1,7 @@
 //! Effect of a load on the served figures, as `projector audit --since` measures it.
 //!
-//! Ingest reads and writes the log only; Postgres belongs to the projector. The projector's program is asked if it is
-//! installed next to this one and the environment gives it a database. Otherwise the summary names the command.
+//! Ingest accesses only the log; Postgres belongs to the projector. Ingest therefore runs the program `projector`, if
+//! it is in the same folder and the environment names a database for it. Otherwise the summary names the command.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ use tokio::process::Command;
 
 use crate::load::args::LoadArgs;
 
-/// Variables that give the projector its database.
+/// Environment variables with the database URL of the projector.
 const DATABASES: [&str; 2] = ["PROJECTOR_DATABASE_URL", "DATABASE_URL"];
 
 /// Effect of a run, with the command that measures it.
@@ -26,18 +26,18 @@ pub struct LoadEffect {
     /// Output of `projector audit --since RUN --json`; absent if the effect was not known in time.
     #[serde(rename = "effect", skip_serializing_if = "Option::is_none")]
     json: Option<Box<RawValue>>,
-    /// Output as text.
+    /// Output of the command as text.
     #[serde(skip)]
     text: Option<String>,
 }
 
 impl LoadEffect {
-    /// Measures the effect of a run, in the output format and within the wait of the command line.
+    /// Measures the effect of a run. `args` sets the output format and the maximum wait.
     pub(crate) async fn measure(run: &str, args: &LoadArgs, settings: &StreamSettings) -> Self {
         let command = format!("projector audit --since {run}");
         let output = ask_projector(run, args, settings).await;
         match args.json {
-            // JSON strings contain no line breaks.
+            // The lines can be joined, because JSON strings contain no line breaks.
             true => {
                 let line = output.map(|output| output.lines().map(str::trim_start).collect());
                 Self { command, json: line.and_then(|line| RawValue::from_string(line).ok()), text: None }
@@ -46,13 +46,13 @@ impl LoadEffect {
         }
     }
 
-    /// The effect, or the command that prints it.
+    /// Effect as text. If it is unknown, the text names the command that prints it.
     pub(crate) fn text(&self) -> String {
         self.text.clone().unwrap_or_else(|| format!("effect on served figures: {}\n", self.command))
     }
 }
 
-/// Output of the projector; `None` if it cannot answer in time.
+/// Runs the projector and returns its output; `None` if it cannot run, fails, or exceeds the maximum wait.
 async fn ask_projector(run: &str, args: &LoadArgs, settings: &StreamSettings) -> Option<String> {
     if args.effect_wait == 0 || !projector_has_database() {
         return None;

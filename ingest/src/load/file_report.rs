@@ -14,7 +14,7 @@ pub enum FileStatus {
     /// The accepted rows of the file are in the log. In a dry run, they would be published by a real load.
     #[default]
     Loaded,
-    /// The file is refused. Without the precheck, the log may contain the rows before the fault.
+    /// The file is refused. Without the precheck, the log may contain the rows before the error.
     Refused,
 }
 
@@ -40,10 +40,10 @@ pub struct FileReport {
     pub rows: u64,
     /// Number of rejects, by reason code.
     pub rejects: BTreeMap<String, u64>,
-    /// Names of the columns with binary doubles. Their values are read as the shortest decimals.
+    /// Names of the columns with binary doubles. Each value is read as the shortest decimal that identifies it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubles: Vec<String>,
-    /// Time zone in which the UTC times of the file's dates are midnights. The loaded dates are the local days.
+    /// Time zone of a file that gives dates as UTC times of local midnight. The loaded dates are the local ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// Sample of the rejects of a refused file. All rejects of a loaded file are in the log.

@@ -1,8 +1,8 @@
 //! Inputs of a load: files with a detected format and a content digest. The format is detected before any row is
 //! loaded.
 //!
-//! The digest covers the unpacked content. It also covers the context of the format, such as a CSV file's kind or the
-//! symbol in a file name. Inputs with equal rows have equal digests, whatever their packing and path are.
+//! The digest covers the unpacked content. It also covers facts from outside the content, such as the kind or the
+//! symbol in a file name. Inputs with equal rows have equal digests, regardless of compression and folder.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ use crate::source::unpack;
 pub(crate) struct LoadInput {
     pub file: FeedFile,
     pub format: FileFormat,
-    /// Exchange's time zone. In this zone, the UTC times of the file are midnights.
+    /// Time zone of the exchange. In this zone, every UTC time in the file's date column is midnight.
     pub zone: Option<ExchangeZone>,
     /// Digest of the rows, 64 hex digits.
     pub digest: String,
@@ -29,7 +29,7 @@ pub(crate) struct LoadInput {
     pub bytes: u64,
     /// Ids of the earlier rejects that the file corrects.
     pub mends: BTreeSet<String>,
-    /// Names of the columns with binary doubles. Their values are read as the shortest decimals.
+    /// Names of the columns with binary doubles. Each value is read as the shortest decimal that identifies it.
     pub doubles: Vec<String>,
 }
 
@@ -41,7 +41,8 @@ impl LoadInput {
     }
 }
 
-/// Identifies every file, in order. The result is an input, or the reason for refusing the file.
+/// Identifies the files on several threads. The results are in the order of `files`. An error is the reason for
+/// refusing the file.
 pub(crate) fn identify_inputs(
     files: &[FeedFile],
     options: &ReaderOptions,

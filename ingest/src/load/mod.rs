@@ -1,6 +1,7 @@
-//! `ingest load`: publishes feed files to the log, between two manifests of a run.
+//! `ingest load`: publishes feed files to the log as one run.
 //!
-//! This module finds and identifies the inputs. `LoadRun` reads and publishes them.
+//! This module finds and identifies the inputs. `LoadRun` reads and publishes them, between a start manifest and a
+//! completion manifest.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -65,7 +66,7 @@ pub async fn load(
     Ok(summary)
 }
 
-/// Finds the inputs of all paths. The summary lists the files that are already refused.
+/// Finds and identifies the inputs of all paths. The summary lists the files that could not be identified.
 fn find_inputs(
     args: &LoadArgs,
     standard_input: Option<&StandardInput>,

@@ -134,7 +134,7 @@ impl Producer {
         }))
     }
 
-    /// Parses one file on this thread, while another thread encodes.
+    /// Parses one file on this thread, while another thread encodes its rows.
     fn parse_file(
         &self,
         input: &LoadInput,
@@ -255,7 +255,7 @@ fn send_spooled(prepared: SpooledFile, events: &Sender<ProducerEvent>) -> bool {
     events.blocking_send(ProducerEvent::Loaded { input, stats, holdings }).is_ok()
 }
 
-/// Reader of a file that counts and hashes the bytes, and that ends when the load is stopped.
+/// Reader that counts and hashes the bytes of a file. It fails when the load is stopped.
 struct StoppableReader<'a, R> {
     inner: HashingReader<R>,
     producer: &'a Producer,

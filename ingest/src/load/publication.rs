@@ -18,7 +18,8 @@ pub(crate) struct Publication<'a> {
     publisher: Publisher,
     /// Small batches to be sent in a shared message, by kind.
     waiting: BTreeMap<Kind, SharedMessageBuilder>,
-    /// Next manifest, without the counts that this struct has.
+    /// Manifest of the run. [`Self::publish_manifest`] adds the state, the digest and the counts of batches and
+    /// messages.
     pub manifest: RunManifest,
     /// Ids of the batches that the log already has.
     in_log: HashSet<FrameId>,
@@ -51,8 +52,7 @@ impl<'a> Publication<'a> {
         }
     }
 
-    /// Publishes a batch unless the log has it. A small batch is first collected with others of its kind, for a shared
-    /// message.
+    /// Publishes a batch unless the log has it. Small batches of one kind are collected, and sent in a shared message.
     pub(crate) async fn publish_frame(
         &mut self,
         input_digest: &str,
@@ -110,7 +110,7 @@ impl<'a> Publication<'a> {
         Ok(self.publisher.wait_until_stored().await?)
     }
 
-    /// Publishes the manifest for a state, and waits until it is on disk.
+    /// Publishes the manifest with a state, and waits until it is on disk.
     pub(crate) async fn publish_manifest(&mut self, state: RunState) -> Result<(), LoadError> {
         let mut manifest = self.manifest.clone();
         manifest.state = state;
@@ -118,7 +118,8 @@ impl<'a> Publication<'a> {
         manifest.frames = self.input_frames();
         manifest.messages = Some(self.messages);
         let (source, run, chunk) = (manifest.source.clone(), manifest.run.clone(), manifest.chunks);
-        // A run may complete again, with a file that was refused before. The digest gives that manifest another id.
+        // A run may complete a second time, with a file that was refused before. The digest gives the second manifest
+        // another id.
         let identity = format!("{run}/{}", manifest.digest);
         let id = FrameId::from_provenance(&source, &identity, state as u64, &schema_name(Kind::Run));
         let body = Body::Run(Box::new(manifest));

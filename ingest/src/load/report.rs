@@ -65,12 +65,12 @@ pub struct LoadSummary {
     pub rounded: u64,
     /// Number of dividends without a currency. They get the currency and unit of their security's prices.
     pub assumed_currencies: u64,
-    /// Numbers of these dividends by the assumed currency or minor unit.
+    /// Counts of these dividends by assumed currency or minor unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub assumed_units: BTreeMap<String, u64>,
-    /// Rows that the rules of the domain quarantine or doubt by these files alone.
+    /// Rows that the domain rules quarantine or doubt, based on these files alone.
     pub review: RowReview,
-    /// Number of record batches published, or in a dry run to be published.
+    /// Number of record batches published. In a dry run, the number that a real load would publish.
     pub frames: u64,
     /// Number of record batches that were already in the log.
     pub frames_in_log: u64,
@@ -282,7 +282,7 @@ impl LoadSummary {
         text.write_str(&self.effect.as_ref().map(LoadEffect::text).unwrap_or_default())
     }
 
-    /// Writes the assumptions about values that the files leave open.
+    /// Writes the time zones that were assumed for the dates of files.
     fn write_assumptions(&self, text: &mut String) -> std::fmt::Result {
         let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for file in &self.files {
@@ -297,7 +297,7 @@ impl LoadSummary {
         Ok(())
     }
 
-    /// Lists the files of a load with several files, the refused ones first.
+    /// Lists the files, refused files first. Writes nothing for a load of one file.
     fn write_files(&self, text: &mut String) -> std::fmt::Result {
         if self.files.len() < 2 {
             return Ok(());

@@ -1,8 +1,8 @@
-//! Run of a load: reads the inputs and publishes them between two manifests.
+//! Run of a load: reads the inputs, and publishes them between a start manifest and a completion manifest.
 //!
-//! The start manifest fixes the observation time. A resumed run therefore gives equal batches with equal ids. The
-//! completion manifest follows after all batches are on disk. Both contain the digests of the inputs, by which a later
-//! load skips the batches of known inputs.
+//! The start manifest fixes the observation time, so that a resumed run gives equal batches with equal ids. The
+//! completion manifest is published after all batches are on disk. Both contain the digests of the inputs. A later load
+//! compares digests, and skips the batches that the log already has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(crate) struct LoadRun {
     inputs: Vec<LoadInput>,
     options: ReaderOptions,
     max_reject_percent: Option<f64>,
-    /// True to republish missing batches of a completed run.
+    /// True if missing batches of a completed run are to be republished.
     repair: bool,
     /// Command line that repeats the load.
     command: Vec<String>,
@@ -202,7 +202,7 @@ impl LoadRun {
         failpoint!("ingest.begun");
         let published = loading.publish_inputs(summary).await;
         self.stop.store(true, Ordering::Relaxed);
-        // Also after an error, every message in flight is either acknowledged or reported.
+        // After an error too, every message in flight is awaited until it is acknowledged or has failed.
         let drained = loading.publication.wait_until_stored().await;
         (summary.frames, summary.frames_in_log) = (loading.publication.published, loading.publication.found);
         published?;
@@ -278,8 +278,8 @@ impl LoadRun {
     }
 }
 
-/// Adds the assumed currencies of dividends to the summary. Reference records of the load count more than those of the
-/// log.
+/// Adds the assumed currencies of dividends to the summary. The newest reference record of a security decides, whether
+/// it is in the log or in the load.
 async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
     if total.assumed_currencies.is_empty() {
         return;
@@ -356,7 +356,7 @@ impl<'a> RunningLoad<'a> {
                 ProducerEvent::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
         }
-        // A reader that panicked sends no event, so its remaining inputs are not loaded.
+        // If the producer panicked, it sent no event for the remaining inputs.
         if ended < self.run.inputs.len() {
             return Err(LoadError::Failed("reading stopped unexpectedly; what was read is kept".to_owned()));
         }
