@@ -1,8 +1,8 @@
 //! Publisher of record batches to the log, with a bounded number of unacknowledged messages. Each message is retried
 //! until it is acknowledged.
 //!
-//! A batch that is sent twice is stored once. The id of the batch is the message id, by which the log detects
-//! duplicates.
+//! A batch that is sent twice is stored once. The log detects duplicates by the message id, which is the id of the
+//! batch.
 
 use std::time::{Duration, Instant};
 
@@ -96,7 +96,6 @@ async fn publish(context: &Context, message: &OutgoingMessage) -> Result<Publish
     context.publish_with_headers(message.subject.clone(), message.headers.clone(), message.body.clone()).await
 }
 
-/// Pauses between retries.
 fn retry_pauses() -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))
@@ -105,7 +104,7 @@ fn retry_pauses() -> ExponentialBackoff {
         .build()
 }
 
-/// Sends a message and awaits its acknowledgement. Retries until the deadline.
+/// Awaits the acknowledgement of a sent message. After a failure, resends the message until [`GIVE_UP`] has passed.
 async fn deliver_with_retries(
     context: Context,
     stream: Stream,

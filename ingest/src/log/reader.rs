@@ -24,7 +24,7 @@ pub use error::LogError;
 
 use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher};
 
-/// Number of read attempts. The pause between them gives a cluster without a leader time to elect one.
+/// Maximum number of attempts. The pause between two attempts gives a cluster time to elect a leader.
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -34,7 +34,7 @@ pub struct Log {
     pub context: Context,
     stream: Stream,
     settings: StreamSettings,
-    /// Damaged messages that were skipped.
+    /// Sequences of the damaged messages that were skipped.
     skipped: Mutex<BTreeSet<u64>>,
 }
 
@@ -60,8 +60,8 @@ impl Log {
         Publisher::new(self.context.clone(), self.stream.clone())
     }
 
-    /// Publishes a manifest and waits until it is on disk. With `after`, returns false if another manifest was
-    /// published after that sequence.
+    /// Publishes a manifest and waits until it is on disk. With `after`, publishes nothing and returns false if the log
+    /// has a manifest after that sequence.
     pub(crate) async fn publish_manifest(
         &self,
         mut headers: HeaderMap,
@@ -88,14 +88,14 @@ impl Log {
         self.settings.subject(kind)
     }
 
-    /// All manifests with their sequences, in order.
+    /// All manifests with their sequences, in log order.
     pub async fn manifests(&self) -> Result<Vec<(u64, RunManifest)>, LogError> {
         let mut manifests = Vec::new();
         self.each_manifest(1, |sequence, _, run| manifests.push((sequence, run))).await?;
         Ok(manifests)
     }
 
-    /// All manifests with the times at which the log stored them, in order.
+    /// All manifests with the times at which the log stored them, in log order.
     pub(crate) async fn dated_manifests(&self) -> Result<Vec<(DateTime<Utc>, RunManifest)>, LogError> {
         let mut manifests = Vec::new();
         self.each_manifest(1, |_, taken, run| manifests.push((taken, run))).await?;
@@ -103,7 +103,7 @@ impl Log {
     }
 
     /// Calls `each` for every manifest from a sequence on, with its sequence and storage time, in order. Returns the
-    /// sequence of the last message of this kind, even if it is damaged; 0 without a message.
+    /// sequence of the last message with manifests, even if it is damaged; 0 if there is none.
     pub(crate) async fn each_manifest(
         &self,
         from_sequence: u64,
@@ -122,7 +122,7 @@ impl Log {
         Ok(last)
     }
 
-    /// Finds the batches of some runs in the log, from a sequence on.
+    /// Finds the record batches of `runs` in messages from `from_sequence` on.
     pub(crate) async fn find_batches(
         &self,
         from_sequence: u64,
@@ -144,7 +144,7 @@ impl Log {
         Ok(found)
     }
 
-    /// Calls `each` for the envelope of every batch of some kinds. Messages from `before_sequence` on are left out.
+    /// Calls `each` for the envelope of every batch of `kinds` in messages before `before_sequence`.
     pub(crate) async fn each_envelope(
         &self,
         kinds: &[Kind],
@@ -161,8 +161,8 @@ impl Log {
         .await
     }
 
-    /// Calls `each` for every batch of a kind whose envelope is `wanted`. Messages from `before_sequence` on are left
-    /// out. `wanted` may only use run and source, because all batches of a shared message have these in common.
+    /// Calls `each` for every batch of a kind in messages before `before_sequence`, if `wanted` accepts its envelope.
+    /// `wanted` may only use run and source, because these are equal for all batches of a shared message.
     pub(crate) async fn each_frame(
         &self,
         kind: Kind,
@@ -180,7 +180,7 @@ impl Log {
         .await
     }
 
-    /// Calls `each` for every reject, with the batch that contains the reject's run and source.
+    /// Calls `each` for every reject and its record batch. The batch has the run and the source of the reject.
     pub async fn each_reject(&self, mut each: impl FnMut(&Frame, &Reject)) -> Result<(), LogError> {
         self.scan(&[self.subject(Kind::Reject)], 1, false, |message| {
             for frame in self.read_frames(message)? {
@@ -209,7 +209,7 @@ impl Log {
         is_compressed(&self.stream)
     }
 
-    /// Replicas that are behind the leader in each of several attempts.
+    /// Replicas that lag behind the leader. Empty if one of several checks finds all replicas current.
     pub async fn lagging_replicas(&self) -> Result<Vec<LaggingReplica>, LogError> {
         let mut attempt = 1;
         loop {
@@ -228,7 +228,7 @@ impl Log {
         }
     }
 
-    /// Calls `each` for every present message of any subject, in order. Messages are not decoded.
+    /// Calls `each` for every message in the log, in order, without decoding it.
     pub async fn each_message(
         &self,
         each: impl FnMut(&LogMessage) -> Result<(), LogError>,
@@ -256,7 +256,7 @@ impl Log {
         self.skip_damaged(message, message.decode_frames())
     }
 
-    /// Skips a damaged message with a warning. The message is a dead letter of the projector, so that its rows do not
+    /// Skips a damaged message with a warning. The projector stores such a message as a dead letter, so its rows do not
     /// count. A message of a newer version is an error.
     fn skip_damaged<T>(
         &self,
@@ -277,7 +277,7 @@ impl Log {
     }
 }
 
-/// Batches of some runs that the log already has.
+/// Record batches of the requested runs that are already in the log.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBatches {
     pub frames: HashSet<FrameId>,
@@ -290,13 +290,13 @@ pub(crate) struct StoredBatches {
 pub struct EarlierRuns {
     /// Completed run that loaded all inputs.
     pub completed: Option<RunManifest>,
-    /// Start manifest of the same run, if the run was interrupted.
+    /// Start manifest of the load's own run, from an earlier attempt.
     pub started: Option<RunManifest>,
-    /// First sequence that may have a batch of these inputs, with the runs that may have published it.
+    /// First sequence at which the log may contain batches of these inputs, and the runs that may have published them.
     pub earlier: Option<(u64, HashSet<String>)>,
 }
 
-/// Finds the earlier runs of a source's inputs.
+/// Finds the runs of a source that loaded or began to load any of the inputs. `run` is the id of the new load.
 pub fn find_earlier_runs(
     manifests: Vec<(u64, RunManifest)>,
     run: &str,
@@ -312,7 +312,8 @@ pub fn find_earlier_runs(
             continue;
         }
         let (first, runs) = known.earlier.get_or_insert_with(|| (sequence, HashSet::new()));
-        // If the start manifest is lost, the batches may begin anywhere before the completion.
+        // A completion manifest without an earlier start manifest: the start is lost, and the batches may be at any
+        // sequence.
         if runs.insert(manifest.run.clone()) && manifest.state == RunState::Completed {
             *first = 1;
         }

@@ -1,5 +1,5 @@
-//! Scan of the log: every present message of some subjects, in order. Messages that a consumer does not deliver are
-//! included.
+//! Scan of the log: reads every stored message of given subjects, in order. The scan includes messages that a consumer
+//! does not deliver.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -24,15 +24,15 @@ const UNDELIVERED: Duration = Duration::from_secs(15);
 /// Maximum number of messages of other subjects that a search for malformed messages skips.
 const MAX_PASSED: u64 = 256;
 
-/// Connection for one scan. A malformed message ends the connection, so it is never used for publishing.
+/// Connection for one scan. A malformed message can end the connection, so publishing uses another one.
 struct ScanConnection {
     context: Context,
     stream: Stream,
 }
 
 impl Log {
-    /// Reads the present messages of some subjects from a sequence on; no subject means all. After a failure, a new
-    /// connection continues at the same sequence. Lost and unreadable messages are skipped.
+    /// Reads the stored messages of `subjects` from a sequence on. An empty list means all subjects. After a failure, a
+    /// new connection continues at the same sequence. Lost and unreadable messages are skipped.
     pub(super) async fn scan(
         &self,
         subjects: &[String],
@@ -61,11 +61,11 @@ impl Log {
         }
     }
 
-    /// Reads up to the last message, or up to a message that no consumer delivers. Such a message is read by its
-    /// sequence.
+    /// Reads messages with a consumer, up to the last one or to one that no consumer delivers. The undelivered message
+    /// is fetched by its sequence.
     ///
-    /// With `by_sequence`, messages are first read by their sequences, up to a message that a consumer can deliver. A
-    /// malformed message would end the connection.
+    /// With `by_sequence`, malformed messages at the start are first fetched by sequence. Their delivery would end the
+    /// connection.
     async fn scan_once(
         &self,
         subjects: &[String],
@@ -86,7 +86,7 @@ impl Log {
             headers_only,
             memory_storage: true,
             num_replicas: 1,
-            // After a kill, the server deletes the consumer.
+            // If this process is killed, the server deletes the consumer after this time.
             inactive_threshold: Duration::from_secs(60),
             ..pull::Config::default()
         };
@@ -94,7 +94,7 @@ impl Log {
             connection.stream.create_consumer(config).await.map_err(|error| LogError::Read(error.into()))?;
         let batch = if headers_only { 4096 } else { 64 };
         let read = self.read_pending(&connection, &consumer, subjects, next, batch, each).await;
-        // Consumers of many short loads would exhaust the server, so each is deleted at once.
+        // Without this deletion, the consumers of many short loads would exhaust the server.
         let deleted = connection.stream.delete_consumer(&consumer.cached_info().name);
         match tokio::time::timeout(DELETE_TIMEOUT, deleted).await {
             Ok(Ok(_)) => {}
@@ -126,7 +126,7 @@ impl Log {
         let mut next = from_sequence;
         let mut delivered = 0;
         while pending > 0 {
-            // After minutes without reads, the server first scans a large log, and then delivers.
+            // After minutes without reads, the server scans a large log before its first delivery, which may take long.
             let message = tokio::select! {
                 biased;
                 message = messages.next() => message,
@@ -144,7 +144,7 @@ impl Log {
             let (message, delivery) = LogMessage::from_delivery(message).map_err(LogError::Read)?;
             let sequence = message.sequence.to_u64();
             if delivery.number != delivered + 1 {
-                // The client lost or hid the deliveries between: its connection ended, or a message has a status.
+                // The client did not pass on some deliveries: its connection ended, or a message has a status code.
                 connection.read_between(next..sequence, subjects, each).await?;
             }
             each(&message)?;
@@ -159,9 +159,9 @@ impl Log {
         Ok(ScanConnection { context, stream })
     }
 
-    /// Finds the first present message of some subjects after the server delivered nothing for a while. Unreadable
-    /// messages are skipped, because the server never skips them. A message that a consumer may still deliver is
-    /// awaited. `None` after the last message.
+    /// Waits [`STALLED`], then fetches messages one by one until the first of `subjects`. Skips unreadable messages,
+    /// which would block a consumer forever. If a consumer may still deliver the found message, waits [`UNDELIVERED`]
+    /// first. `None` if no message is left.
     async fn find_undelivered(
         &self,
         from_sequence: u64,
@@ -203,7 +203,7 @@ impl ScanConnection {
         Ok(LogMessage::fetch(&self.context, &self.stream.cached_info().config.name, sequence).await?)
     }
 
-    /// Reads the present messages in a range of sequences.
+    /// Fetches the stored messages in a range of sequences, one by one.
     async fn read_between(
         &self,
         sequences: Range<u64>,
@@ -218,8 +218,9 @@ impl ScanConnection {
         Ok(())
     }
 
-    /// Reads the malformed messages from a sequence on, up to the first well-formed message of some subjects. Skips at
-    /// most `max_passed` messages of other subjects. Returns the next sequence.
+    /// Fetches malformed messages of `subjects` from a sequence on. Stops at the first well-formed message of
+    /// `subjects` and at a missing message. Skips at most `max_passed` messages of other subjects. Returns the next
+    /// sequence.
     async fn read_malformed(
         &self,
         from_sequence: u64,
