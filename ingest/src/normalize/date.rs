@@ -21,7 +21,8 @@ pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, number(&[m1, m2])?, number(&[d1, d2])?)
 }
 
-/// Parses a date with or without the time of midnight: `2022-01-03 00:00:00+08:00` is the 3 January of the exchange.
+/// Parses a date with or without the time of midnight: `2022-01-03 00:00:00+08:00` is 3 January, the local date of the
+/// exchange.
 fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     let Some((day, time)) = text.split_at_checked(10).filter(|(_, time)| !time.is_empty()) else {
         return parse_date(text);
@@ -32,13 +33,14 @@ fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     rest.iter().all(is_zone).then(|| parse_date(day))?
 }
 
-/// Parses a date like [`parse_date_or_midnight`]. With `zone`, a UTC time that is midnight in the zone is a date too.
+/// Parses a date like [`parse_date_or_midnight`]. With `zone`, also accepts a UTC time that is midnight in that zone,
+/// and returns the local date.
 pub(super) fn parse_day(text: &[u8], zone: Option<ExchangeZone>) -> Option<NaiveDate> {
     parse_date_or_midnight(text)
         .or_else(|| zone?.day_beginning_at(parse_utc_stamp(std::str::from_utf8(text).ok()?)?))
 }
 
-/// Parses the date of a price row. It must be one session. A time of day, a week or a range is an error.
+/// Parses the date of a price row. The text must be a single day: a time of day, a week or a range is an error.
 pub(crate) fn parse_session_date(
     column: &str,
     text: &[u8],

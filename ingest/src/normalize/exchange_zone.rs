@@ -1,16 +1,17 @@
-//! Exchange time zone of UTC times that are local midnights.
+//! Detection of the exchange's time zone, for columns that give dates as UTC times of local midnight.
 //!
-//! Tools that convert days to UTC write `2021-06-30 22:00:00+00:00` for 1 July in Berlin. The local day is certain only
-//! if all times of a column are midnights of one zone. East of Greenwich, the UTC date is one day before the local day,
-//! and the time may also be a time of the UTC date. There, the times must follow the summer time of the zone, or their
-//! UTC dates must include a day of the weekend.
+//! Tools that convert dates to UTC write `2021-06-30 22:00:00+00:00` for 1 July in Berlin. The local date is certain
+//! only if all times of a column are midnights in one zone.
+//!
+//! East of Greenwich, the UTC date is one day earlier, and the file may mean that date. One of two observations
+//! excludes this: the times change with the daylight saving of the zone, or a UTC date lies on a weekend.
 
 use std::fmt;
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Utc, Weekday};
 use chrono_tz::{Africa, America, Asia, Australia, Europe, Pacific, Tz};
 
-/// Zones of exchanges, one for each set of equal midnights. The first zone that fits is used.
+/// Time zones of exchanges. Zones with equal midnights are listed once. The first zone that fits is used.
 const ZONES: [Tz; 26] = [
     America::New_York,
     America::Chicago,
@@ -55,11 +56,11 @@ impl fmt::Display for ExchangeZone {
 /// Interpretation of a column of UTC times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StampReading {
-    /// Every time is midnight UTC. The day is the date as written.
+    /// Every time is midnight in UTC. The day is the written date.
     AsWritten,
-    /// Every time is a midnight of this zone.
+    /// Every time is midnight in this zone. The day is the local date.
     LocalDays(ExchangeZone),
-    /// Every time is a midnight of this zone, but may also be a time of the written date.
+    /// Every time is midnight in this zone, but the file may mean the written UTC date.
     Uncertain(ExchangeZone),
     /// The times are times of day.
     Times,
@@ -86,7 +87,7 @@ impl ExchangeZone {
         stamp.and_utc().with_timezone(&self.0).naive_local()
     }
 
-    /// True if every time is the beginning of a local day with a session.
+    /// True if every time is midnight in this zone, at the start of a weekday with sessions.
     fn fits(self, stamps: &[NaiveDateTime]) -> bool {
         let has_session = |day: NaiveDate| match day.weekday() {
             Weekday::Sat => false,
@@ -105,7 +106,7 @@ pub(crate) fn interpret_stamps(stamps: &[NaiveDateTime]) -> StampReading {
     let Some(zone) = ZONES.into_iter().map(ExchangeZone).find(|zone| zone.fits(stamps)) else {
         return StampReading::Times;
     };
-    // West of Greenwich, a midnight and every other time of the session have the same UTC date.
+    // West of Greenwich, local midnight has the same date in UTC, so both interpretations agree.
     let same_date = stamps.iter().all(|stamp| zone.day_beginning_at(*stamp) == Some(stamp.date()));
     let summer_time = stamps.iter().any(|stamp| stamp.time() != stamps[0].time());
     let weekend = stamps.iter().any(|stamp| matches!(stamp.weekday(), Weekday::Sat | Weekday::Sun));

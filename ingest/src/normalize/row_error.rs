@@ -19,7 +19,7 @@ impl RowError {
         Self { reason, message: message.to_string() }
     }
 
-    /// Error of a domain rule for single rows.
+    /// Error for a row that violates a domain rule.
     pub(crate) fn from_rule((reason, message): RowFault) -> Self {
         Self { reason: reason.as_str(), message }
     }
