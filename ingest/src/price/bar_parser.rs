@@ -1,4 +1,4 @@
-//! Parser of one bar. Its values get one scale, and the rules of a single bar are checked (R28).
+//! Parser of one bar. It brings all prices of the bar to one scale, and checks the rules for a single bar (R28).
 
 use market::bars::{Bar, MISSING};
 use market::decimal::DecimalError;
@@ -79,7 +79,8 @@ impl ScaledBar {
         bar.check()
     }
 
-    /// Rejects an impossible bar. The check works on integers, and the domain rule gives the message.
+    /// Rejects an impossible bar. A fast check on the integers accepts valid bars. For other bars, the domain rule
+    /// decides and supplies the error message.
     fn check(self) -> Result<Self, RowError> {
         let Self { open, high, low, close, vwap, volume, trade_count, .. } = self;
         let negative = |value: i64| value < 0 && value != MISSING;
@@ -121,7 +122,7 @@ fn value(
     parse(cell).or_else(|_| value_slowly(column, trim_blanks(cell), parse))
 }
 
-/// Slow path of the parser, for words for an absent value and for numbers with surrounding blanks.
+/// Slow path of [`value`], for cells with surrounding blanks or with a word for an absent value.
 #[cold]
 fn value_slowly(
     column: &str,

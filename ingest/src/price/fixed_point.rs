@@ -1,4 +1,5 @@
-//! Fixed-point parser of price rows. It converts feed bytes to scaled integers without decimals or floats.
+//! Fixed-point parser of price rows. It converts feed bytes to scaled integers without floats. Unusual notations take a
+//! slower path through decimals.
 
 use market::decimal::{DecimalError, MAX_FRACTION_DIGITS, parse_decimal, parse_figure};
 use rust_decimal::Decimal;
@@ -14,8 +15,8 @@ pub(crate) const POW10: [i64; 19] = {
     powers
 };
 
-/// Number of fraction digits to which a price is rounded if ten digits do not fit an `i64`. With eight digits, any
-/// price of up to ten integer digits fits.
+/// Number of fraction digits of a price that does not fit an `i64` with ten. With eight fraction digits, every price of
+/// up to ten integer digits fits.
 pub(crate) const LARGE_PRICE_PLACES: u32 = 8;
 
 /// Exact number: `mantissa / 10^scale`.
@@ -47,7 +48,7 @@ pub(crate) fn parse_count(bytes: &[u8]) -> Result<FixedPoint, DecimalError> {
     Ok(FixedPoint { mantissa, scale: 0, rounded: parsed.rounded || whole != parsed.value })
 }
 
-/// Parses up to 18 digits with an optional point; `None` for any other text.
+/// Parses up to 18 digits with an optional minus sign and decimal point; `None` for any other text.
 fn parse_plain(bytes: &[u8]) -> Option<(i64, u8)> {
     let (negative, digits) = match bytes.split_first()? {
         (b'-', rest) => (true, rest),
@@ -78,7 +79,7 @@ fn fits_limit(mantissa: i64, scale: u8) -> bool {
     mantissa.abs() < LIMIT || mantissa.abs() / POW10[usize::from(scale)] < LIMIT
 }
 
-/// Drops trailing zeros after the second fraction digit, so that padded numbers do not enlarge a whole column.
+/// Drops trailing zeros after the second fraction digit. A padded number would raise the scale of its whole column.
 fn trimmed(mut mantissa: i64, mut scale: u8) -> FixedPoint {
     while scale > 2 && mantissa % 10 == 0 {
         (mantissa, scale) = (mantissa / 10, scale - 1);

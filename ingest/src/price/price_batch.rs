@@ -1,4 +1,4 @@
-//! Price batch: rows collected, grouped by symbol, and cut into record batches of columns.
+//! Price batch: collects price rows, groups them by symbol, and cuts them into record batches of columns.
 //!
 //! A price batch is far larger than a record batch. Even a file in date order therefore gives long series per symbol.
 //! Grouping and cutting depend only on the rows, so that the same file gives the same record batches.
@@ -13,10 +13,10 @@ use crate::price::fixed_point::{LARGE_PRICE_PLACES, POW10};
 
 /// Maximum number of rows in a batch. It limits the memory to about 32 MiB.
 pub(crate) const BATCH_ROWS: usize = 512 * 1024;
-/// Maximum number of versions in a batch. If every row has a different time, this limit is reached before the maximum
-/// number of rows.
+/// Maximum number of versions in a batch. A version combines revision, observation time, retraction and share basis. If
+/// every row has its own observation time, this limit is reached before [`BATCH_ROWS`].
 const BATCH_VERSIONS: usize = 60_000;
-/// Estimated number of bytes of a series, and of a version, in a record batch.
+/// Estimated overhead of a series in a record batch, in bytes.
 const SERIES_BYTES: usize = 80;
 const VERSION_BYTES: usize = 40;
 
@@ -38,7 +38,7 @@ pub(crate) struct ScaledPriceRow {
     pub volume: i64,
 }
 
-/// Rare fields: average price (on the row's scale) and number of trades.
+/// Fields that few feeds have: volume-weighted average price, on the row's scale, and number of trades.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RareFields {
     pub vwap: i64,
@@ -79,7 +79,8 @@ impl PriceBatch {
         [days().min(), days().max()]
     }
 
-    /// Symbols with rows that are not retractions; `None` without retractions.
+    /// Ids of the symbols with a row that is not a retraction. `None` if the batch has no retraction, so that all
+    /// symbols qualify.
     pub(crate) fn priced_symbols(&self) -> Option<HashSet<SymbolId>> {
         let retracted = |row: &&ScaledPriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);
@@ -114,7 +115,7 @@ impl PriceBatch {
         index
     }
 
-    /// Sets the share basis day of split-adjusted rows. Some files contain it only at their end.
+    /// Sets the share basis day of split-adjusted rows, for files that state it only at their end.
     pub(crate) fn set_basis_day(&mut self, day: i32) {
         for version in self.versions.iter_mut().filter(|version| version.basis_day.is_some()) {
             version.basis_day = Some(day);
@@ -154,8 +155,8 @@ impl PriceBatch {
         cut
     }
 
-    /// Estimated number of bytes of a bar. Finer prices have larger differences. The real size is less than four times
-    /// the estimate, so that every record batch is below the message limit.
+    /// Estimated encoded size of a bar, in bytes. Prices with more fraction digits have larger differences from day to
+    /// day. The real size is less than four times the estimate, so every record batch stays below the message limit.
     fn bar_bytes(&self, group: &[u32]) -> usize {
         let finest = group.iter().map(|index| self.rows[*index as usize].scale).max().unwrap_or(0);
         let price = 1 + usize::from(finest.max(2)).div_ceil(2);
@@ -183,8 +184,8 @@ pub(crate) struct SeriesBatch {
 }
 
 impl SeriesBatches {
-    /// Adds the rows of a symbol as one series. If the last record batch is full, a new one is created. Only a series
-    /// larger than a record batch is split, so that all batches keep the file order of a symbol's rows.
+    /// Adds the rows of a symbol as one series. If the series does not fit into the last record batch, a new batch is
+    /// created.
     fn add(&mut self, batch: &PriceBatch, symbol: &Symbol, order: &[u32], bytes: usize) {
         let (bars, rounded) = series(batch, order);
         self.rounded += rounded;
@@ -200,7 +201,8 @@ impl SeriesBatches {
     }
 }
 
-/// Columns of the rows in `order`, on the smallest scale that fits all prices.
+/// Columns of the rows in `order`, and the number of rounded prices. The scale is the largest scale of the rows. If a
+/// price does not fit an `i64` at that scale, it is 8.
 fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
     let rows = || order.iter().map(|index| &batch.rows[*index as usize]);
     let finest = rows().map(|row| row.scale).max().unwrap_or(0);
