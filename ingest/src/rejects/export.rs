@@ -1,4 +1,4 @@
-//! Export of rejects as a feed to correct: the original row, its id and the reason.
+//! Export of rejects to a feed file for correction. Each record has the original row, the reject id and the reason.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,7 +12,7 @@ use crate::format::canonical::kind_of_file_name;
 use crate::format::find_repeated_member;
 use crate::source::csv_reader::detect_delimiter;
 
-/// Reject of the log with its id, run, source and state.
+/// Reject in the log with its id, run, source and state.
 #[derive(Debug, Clone)]
 pub(super) struct ListedReject {
     pub id: String,
@@ -49,7 +49,7 @@ pub(super) fn export_rejects(path: &Path, rows: &[ListedReject]) -> Result<(), R
         _ => return Err(RejectExportError::Ending(name)),
     };
     let failed = |source| RejectExportError::File { path: name.clone(), source };
-    // A file that may already have corrections is not overwritten.
+    // An existing file is not overwritten, because it may contain corrections.
     let mut file = BufWriter::new(File::create_new(path).map_err(failed)?);
     lines.iter().try_for_each(|line| writeln!(file, "{line}")).map_err(failed)?;
     file.flush().map_err(failed)
@@ -78,7 +78,7 @@ fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
 fn json_record(row: &ListedReject) -> Value {
     let ListedReject { id, reject, .. } = row;
     let mut members = match (&reject.columns, serde_json::from_str::<Value>(&reject.row)) {
-        // Of two members of one name, an object would keep the last one.
+        // A row with two members of one name is not split, because the object would keep only the last one.
         (None, Ok(Value::Object(members))) if find_repeated_member(&reject.row).is_none() => members,
         (Some(columns), _) => cells(columns, reject).unwrap_or_else(|| unsplit_row(reject)),
         _ => unsplit_row(reject),
@@ -92,7 +92,7 @@ fn unsplit_row(reject: &Reject) -> Map<String, Value> {
     Map::from_iter([("row".to_owned(), json!(reject.row))])
 }
 
-/// Cells of a table row by column name, and the kind in the file name.
+/// Cells of a table row by column name, and the kind from the file name. `None` if the row does not match its header.
 fn cells(columns: &str, reject: &Reject) -> Option<Map<String, Value>> {
     let sign = detect_delimiter(columns.as_bytes());
     let [columns, row] = [columns, reject.row.as_str()].map(|text| {

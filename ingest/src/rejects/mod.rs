@@ -51,7 +51,7 @@ pub struct RejectsArgs {
     pub output: ListArgs,
 }
 
-/// Maximum length of a printed row, in characters. An export and JSON contain the whole row.
+/// Maximum length of a printed row, in characters. Exports and JSON output contain complete rows.
 const PRINTED_ROW: usize = 500;
 
 /// Errors of listing or exporting rejects.

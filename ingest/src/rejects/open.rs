@@ -1,7 +1,7 @@
 //! Open rejects: rejects that are not corrected yet and belong to a run that was not undone.
 //!
-//! A corrected row contains the id of its reject, in any format. The manifest of the run that loads the row lists the
-//! id. This run closes the reject. If the run is undone, the reject is open again.
+//! A corrected row contains the id of its reject, in any format. The run that loads the row lists the id in its
+//! manifest, which closes the reject. If that run is undone, the reject is open again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use memchr::memmem;
 
 use crate::log::run_status::RunStatus;
 
-/// Prefix of an id. After it come the run's id, `-` and a hash of the row's position.
+/// Prefix of a reject id. The id continues with the run id, `-` and a hash of the row's position and the error.
 const MARK: &str = "rj-";
 const RUN_DIGITS: usize = 32;
 const HASH_DIGITS: usize = 16;
 const ID_LENGTH: usize = MARK.len() + RUN_DIGITS + 1 + HASH_DIGITS;
 
-/// Id of a reject of a run.
+/// Id of a reject. `run` is the run that rejected the row.
 pub(crate) fn reject_id(run: &str, reject: &Reject) -> String {
     // A row of a wide table is rejected once for each invalid cell, so the reason is part of the hash.
     let place = format!("{}\n{}\n{}\n{}", reject.file, reject.line, reject.reason, reject.message);
