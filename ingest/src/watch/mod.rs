@@ -28,7 +28,8 @@ use watched_folder::{Destination, WatchedFolder};
 
 /// Pause after a load that could not reach the log.
 const AWAY: Duration = Duration::from_secs(5);
-/// Report of a file with several names. Such a file may belong to another user than the sender.
+/// Replacement for the report of a file with several hard links. Such a file may belong to another user than its
+/// sender.
 const WITHHELD: &str = "the report is withheld: the file has several names (hard links), so its contents may not be the sender's; ingest load prints the report\n";
 
 /// Loads every file that arrives in a folder.

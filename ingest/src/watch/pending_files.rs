@@ -14,7 +14,7 @@ use crate::source::folder_handle::FolderHandle;
 /// Time after which a file that could not be moved is processed again.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// Identity, size and change times of an entry.
+/// Identity, type, size and change time of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EntryState {
     inode: u64,
@@ -58,7 +58,8 @@ pub(super) struct PendingFiles {
 }
 
 impl PendingFiles {
-    /// Polls the folder. Returns the files that are unchanged for the time `settle`, in name order.
+    /// Polls the folder. Returns the files that have been unchanged for `settle`, in name order. Postponed files are
+    /// returned only after their retry time.
     pub(super) fn poll(&mut self, folder: &FolderHandle, settle: Duration) -> io::Result<Vec<OsString>> {
         let (mut files, now) = (HashMap::new(), Instant::now());
         for entry in folder.entries(Path::new(""))? {
@@ -90,7 +91,7 @@ impl PendingFiles {
         self.files.remove(name);
     }
 
-    /// Restarts the wait until a file is unchanged.
+    /// Restarts the settle time of a file.
     pub(super) fn restart(&mut self, name: &OsStr) {
         if let Some(file) = self.files.get_mut(name) {
             file.since = Instant::now();
@@ -104,7 +105,7 @@ impl PendingFiles {
         }
     }
 
-    /// Number of files that could not be moved, if no other file is pending.
+    /// Number of files that could not be moved; `None` if other files are pending.
     pub(super) fn only_postponed(&self) -> Option<usize> {
         self.files.values().all(|file| file.retry_at.is_some()).then_some(self.files.len())
     }

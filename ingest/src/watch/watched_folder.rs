@@ -1,7 +1,6 @@
-//! Watched folder with its folders of processed files.
+//! Watched folder, with its subfolders `done` and `refused` for processed files.
 //!
-//! Invariant: files are moved and reports are created relative to open folders. If a link has one of these names, it is
-//! never followed.
+//! Invariant: files are moved, and reports created, relative to open folders. Symbolic links are never followed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,14 +18,14 @@ const LOCK: &str = ".ingest-watch.lock";
 const REPORT_ENDING: &str = ".reason.txt";
 /// Maximum length of a file name on common file systems, in bytes.
 const LONGEST_NAME: usize = 255;
-/// Maximum number that distinguishes files of the same name.
+/// Maximum number that is appended to tell files of the same name apart.
 const MOST_SAME_NAMES: usize = 99_999;
-/// Maximum length of a name that leaves room for the number and the ending of the report, in bytes.
+/// Maximum length of a stored name, in bytes. It leaves room for the number and for the ending of the report.
 const LONGEST_STORED: usize = LONGEST_NAME - REPORT_ENDING.len() - ".99999".len();
 /// Maximum length of an ending that a shortened name keeps, in bytes.
 const LONGEST_ENDING: usize = 16;
 
-/// Folder of processed files.
+/// Subfolder for a processed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Destination {
     Done,
@@ -49,7 +48,7 @@ pub(super) struct WatchedFolder {
 }
 
 impl WatchedFolder {
-    /// Opens the folder, creates the folders of processed files, and takes the lock.
+    /// Opens the folder, creates its subfolders, and takes the lock.
     pub(super) fn open(path: &Path) -> Result<Self, WatchError> {
         let unusable = |source| WatchError::Folder { folder: path.to_owned(), source };
         let folder = FolderHandle::open(path).map_err(unusable)?;
@@ -62,8 +61,8 @@ impl WatchedFolder {
         Ok(Self { folder: Arc::new(folder), _lock: lock })
     }
 
-    /// Moves a file to a folder of processed files, under an unused name. The report is written first, so that every
-    /// refused file has its report.
+    /// Moves a file to a subfolder, under an unused name. The report is written first, so that every refused file has
+    /// its report.
     pub(super) fn move_file(
         &self,
         name: &OsStr,
@@ -81,7 +80,7 @@ impl WatchedFolder {
         }
         self.folder.move_entry(name, folder, &stored).inspect_err(|_| {
             if report.is_some() {
-                // A report without its file is harmless.
+                // If the removal fails too, the report without its file is harmless.
                 let _ = folder.remove_file(&with_ending(&stored, REPORT_ENDING));
             }
         })
@@ -111,8 +110,8 @@ fn with_ending(name: &OsStr, ending: &str) -> OsString {
     name
 }
 
-/// Name that leaves room for a number and the ending of the report. A shortened name keeps its ending, and contains a
-/// hash of the whole name.
+/// Shortens a name that leaves no room for a number and the ending of the report. A shortened name keeps its ending,
+/// and contains a hash of the original name.
 fn shorten_name(name: &OsStr) -> OsString {
     let bytes = name.as_bytes();
     if bytes.len() <= LONGEST_STORED {
@@ -122,7 +121,7 @@ fn shorten_name(name: &OsStr) -> OsString {
     let ending = if ending.len() > LONGEST_ENDING { &[][..] } else { ending };
     let hash = format!("~{}", &blake3::hash(bytes).to_hex()[..8]);
     let mut end = LONGEST_STORED - ending.len() - hash.len();
-    // UTF-8 is cut between characters.
+    // The name is cut between UTF-8 characters.
     while end > 0 && bytes[end] & 0xc0 == 0x80 {
         end -= 1;
     }
