@@ -28,7 +28,7 @@ pub(crate) struct LineReader<R> {
     line: u64,
     /// Number of the last line that was read.
     taken: u64,
-    /// True if the bytes read contain a quote. If they contain none, the lines need no check.
+    /// True if the buffer contains a quotation mark. Otherwise, its records need no check for quotes.
     quotes: bool,
 }
 
@@ -68,7 +68,7 @@ impl<R: Read> LineReader<R> {
         Ok(found)
     }
 
-    /// Appends one more line to the current record.
+    /// Appends the next line to the current record. False at the end of the feed.
     fn extend(&mut self) -> io::Result<bool> {
         let mut searched = self.next;
         loop {
@@ -90,7 +90,7 @@ impl<R: Read> LineReader<R> {
         Ok(true)
     }
 
-    /// Copies the first following line that `wanted` accepts. The lines are not consumed.
+    /// Returns a copy of the next line that `wanted` accepts. No line is consumed.
     fn peek_line(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
         /// Maximum number of lines examined.
         const MOST_LINES: usize = 100;
@@ -111,7 +111,7 @@ impl<R: Read> LineReader<R> {
         Ok(found)
     }
 
-    /// Reads more bytes after the current record, and moves the record to the front of the buffer.
+    /// Moves the current record to the front of the buffer, and reads more bytes after it.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.next -= self.start;
@@ -252,8 +252,8 @@ impl<R: Read> CsvReader<R> {
         }))
     }
 
-    /// True if the current line is a comment above the header. A header may begin with `#`, or have a column of that
-    /// name. It then has as many fields as the first following line without `#`.
+    /// True if the current line is a comment above the header. A line that begins with `#` is the header itself in two
+    /// cases: its first column is named `#`, or it has as many fields as the next line without `#`.
     fn is_comment(&mut self) -> io::Result<bool> {
         let line = self.lines.current();
         let marked =
@@ -275,8 +275,8 @@ impl<R: Read> CsvReader<R> {
     /// Reads a record that contains quotation marks. While a quoted field is open, the next line is added to
     /// the record. Returns false if a field is never closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
-        /// Maximum number of lines in a quoted field. In a longer field, the quote is an error, and only the first line
-        /// is rejected.
+        /// Maximum number of lines in a quoted field. In a longer field, the opening quote counts as an error. Only the
+        /// first line is then rejected.
         const MAX_LINES: usize = 1000;
         let (first_end, first_taken) = (self.lines.next - self.lines.start, self.lines.taken);
         for _ in 0..MAX_LINES {

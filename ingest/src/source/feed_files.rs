@@ -1,4 +1,4 @@
-//! Feed files of the paths on a command line.
+//! Search for feed files in the paths of a command line.
 //!
 //! Folders are read recursively in name order, without following links. Every entry of a zip archive is a separate
 //! file. The fixed order makes loads repeatable.
@@ -15,7 +15,7 @@ use crate::source::folder_handle::{FolderEntry, FolderHandle};
 use crate::source::standard_input::{self, StandardInput};
 use crate::source::zip_archive::ZipDirectory;
 
-/// Container of a file's content. Compression is detected from the bytes.
+/// Container of a file's content. Compression is not included, because it is detected from the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packing {
     Alone,
@@ -75,17 +75,17 @@ impl FeedFile {
     }
 }
 
-/// Result of resolving the paths.
+/// Feed files that were found in the paths.
 #[derive(Debug, Default)]
 pub(crate) struct FoundFiles {
     pub files: Vec<FeedFile>,
-    /// Files in folders whose names are not feed names. They are skipped and reported.
+    /// Files in folders that were skipped, because their names are not names of feed files.
     pub skipped: Vec<String>,
-    /// Unreadable files, with the reason.
+    /// Unreadable files, each with the reason.
     pub refused: Vec<(String, String)>,
 }
 
-/// Finds the files of all paths, in order. One path may be standard input. With an open folder, all paths are below it.
+/// Finds the files of all paths, in order. One path may be standard input. If `folder` is set, all paths are below it.
 pub(crate) fn find_feed_files(
     paths: &[PathBuf],
     folder: Option<&Arc<FolderHandle>>,
@@ -118,7 +118,7 @@ pub(crate) fn find_feed_files(
     found
 }
 
-/// Reason for refusing a file with another name than text. The manifest of a run has its files' names as text.
+/// Reason for refusing a file whose name is not UTF-8. Manifests contain file names as text.
 const NOT_UTF8: &str = "has a name that is not UTF-8: rename it";
 
 impl FoundFiles {
@@ -208,7 +208,7 @@ fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.') || part == "__MACOSX")
 }
 
-/// Reason for not reading a file that may contain data, with a hint. The decision uses the name only.
+/// Reason for refusing a file that may contain data in an unsupported format, with a hint. The name alone decides.
 fn unsupported_packing(name: &str) -> Option<String> {
     let (_, ending) = name.rsplit_once('.')?;
     Some(match ending.to_ascii_lowercase().as_str() {

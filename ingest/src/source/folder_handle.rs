@@ -35,7 +35,7 @@ impl FolderHandle {
         Ok(Self { path: path.to_owned(), directory })
     }
 
-    /// Opens a folder whose last part must not be a link.
+    /// Opens a folder. Fails if the last component of its path is a link.
     pub(crate) fn open_unlinked(path: &Path) -> io::Result<Self> {
         let directory = rustix::fs::open(path, folder_flags() | OFlags::NOFOLLOW, Mode::empty());
         Ok(Self { path: path.to_owned(), directory: directory.map_err(describe_folder)? })

@@ -1,4 +1,4 @@
-//! Limits against zip bombs: number of inflated bytes of a file, and bytes and time of a whole archive.
+//! Limits against zip bombs: compression ratio of a file, and ratio and unpacking time of an archive.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::time::Duration;
 pub(super) const MAX_RATIO: u64 = 250;
 /// Unpacked size below which every ratio is accepted, in bytes.
 const HARMLESS: u64 = 64 * 1024 * 1024;
-/// Base of the maximum time to unpack an archive. Each `BYTES_PER_SECOND` bytes add one second.
+/// Base of the maximum time to unpack an archive. Each [`BYTES_PER_SECOND`] bytes of its size add one second.
 const UNPACK_TIME: Duration = Duration::from_secs(60);
 const BYTES_PER_SECOND: u64 = 1024 * 1024;
 
@@ -17,7 +17,7 @@ pub(super) fn exceeds_ratio(unpacked: u64, packed: u64) -> bool {
     unpacked > HARMLESS && unpacked / packed.max(1) > MAX_RATIO
 }
 
-/// Limits of all entries of an archive together. An entry is read several times, but its bytes count once.
+/// Limits that all entries of an archive share. An entry is read several times, but its bytes count once.
 #[derive(Debug)]
 pub(crate) struct ArchiveBudget {
     /// Size of the archive, in bytes.
@@ -35,7 +35,7 @@ impl ArchiveBudget {
         Self { packed, entries, unpacked: AtomicU64::new(0), nanos: AtomicU64::new(0) }
     }
 
-    /// Counts a read of an entry up to `position`, and its time. Fails beyond a limit.
+    /// Charges a read of an entry up to `position`, which took `time`. Fails if a limit is exceeded.
     pub(crate) fn charge(&self, entry: usize, position: u64, time: Duration) -> io::Result<()> {
         let before = self.entries.get(entry).map_or(0, |read| read.fetch_max(position, Ordering::Relaxed));
         let more = position.saturating_sub(before);

@@ -1,7 +1,7 @@
-//! Parquet file as the text of a table, which every format reads like CSV.
+//! Conversion of a Parquet file to CSV text, which every format can read.
 //!
-//! Decimals keep their digits. A binary double is written as its shortest decimal, which recovers the original
-//! decimal. Invariant: the columns of a row group are read page by page, never whole.
+//! Decimals keep their digits. A binary double is written as the shortest decimal that identifies it, usually the
+//! vendor's original number. Invariant: the columns of a row group are read page by page, never whole.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,13 +14,13 @@ use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use parquet::schema::types::SchemaDescriptor;
 
-/// Size of a piece of text, in bytes.
+/// Size of the CSV text that is converted at a time, in bytes.
 const PIECE: usize = 64 * 1024;
 
 /// Reader of the file's rows as text.
 pub(crate) struct ParquetTable {
     rows: RowIter<'static>,
-    /// Columns that are nanoseconds since 1970, as pandas writes times.
+    /// True for each column of nanoseconds since 1970, as pandas writes times.
     nanoseconds: Vec<bool>,
     text: Vec<u8>,
     read: usize,

@@ -1,4 +1,4 @@
-//! Regular files. A FIFO, a socket or a device is refused before it is read, and small texts have a maximum size.
+//! Access to regular files. A FIFO, a socket or a device is refused before it is read. Small texts have a maximum size.
 
 use std::fs::{File, FileType};
 use std::io::{self, Read};

@@ -39,14 +39,14 @@ pub(crate) struct StandardInput {
 }
 
 impl StandardInput {
-    /// Copies standard input up to its end. The copy gets the given name, or a name for the kind.
+    /// Copies standard input up to its end. The label is `name`, or is made from `kind` and the detected encoding.
     pub(crate) async fn copy_to_file(
         name: Option<&str>,
         kind: Option<Kind>,
         shutdown: &Shutdown,
     ) -> Result<Self, StandardInputError> {
         let (done, mut taken) = oneshot::channel();
-        // The copy is not a task of the runtime, whose shutdown would wait for input.
+        // The copy runs on its own thread. If it were a task of the runtime, the shutdown would wait for input.
         std::thread::spawn(move || done.send(copy(io::stdin().lock())));
         let mut shutdown = shutdown.clone();
         let copied = tokio::select! {
@@ -78,7 +78,7 @@ impl StandardInput {
 
 impl Drop for StandardInput {
     fn drop(&mut self) {
-        // A leftover file is among temporary files, which the system deletes.
+        // If the removal fails, the system deletes the file with its other temporary files.
         let _ = std::fs::remove_file(&self.path);
     }
 }

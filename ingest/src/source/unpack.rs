@@ -1,4 +1,4 @@
-//! Feed file as UTF-8 text. The first bytes show how to unpack the file.
+//! Conversion of a feed file to UTF-8 text. The first bytes show how to unpack the file.
 //!
 //! Invariant: no file is inflated whole in memory. A zip bomb ends in an error after a bounded amount of work.
 
@@ -59,7 +59,7 @@ fn parquet(location: &FileLocation) -> io::Result<Option<impl Read>> {
     Ok(Some(Bounded { inner, packed, unpacked: 0 }))
 }
 
-/// Refuses a Parquet file by its first bytes, in builds without Parquet.
+/// Variant for builds without Parquet: no file is opened as a table.
 #[cfg(not(feature = "parquet"))]
 fn parquet(_location: &FileLocation) -> io::Result<Option<io::Empty>> {
     Ok(None)

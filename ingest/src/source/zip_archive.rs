@@ -1,7 +1,7 @@
 //! Zip archive that is opened once for all its entries. All entries, of which there may be thousands, share one central
 //! directory.
 //!
-//! Invariant: one limit of inflated bytes and one limit of time apply to all entries together. Entries do not overlap.
+//! Invariant: all entries together share one limit of inflated bytes and one limit of time. Entries do not overlap.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
