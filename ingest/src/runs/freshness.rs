@@ -66,7 +66,7 @@ pub enum FreshnessVerdict {
 pub struct FeedAge {
     /// Name of the source.
     pub source: String,
-    /// Kind of the rows. Rejects are not a feed.
+    /// Kind of the rows. Rejects and evidence are not feeds.
     pub kind: Kind,
     /// Newest day of the rows.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,7 @@ use telemetry::table::{Column, ListArgs, Table};
 use crate::log::reader::{Log, LogError};
 use crate::log::run_status::{RunStatus, is_undo};
 
-/// Length of a run id within a sentence about another run.
+/// Number of characters to which a run id is shortened in the state of another run.
 const SHORT_ID: usize = 8;
 
 /// Lists the runs of the log, oldest first
@@ -68,7 +68,7 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
     Ok(())
 }
 
-/// Prints a table with one row per run. The row has the place and the figures of the run's last manifest.
+/// Prints a table with one row per run. The last manifest of a run gives the position and the figures of its row.
 fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize, empty: &str) {
     let columns = [
         Column::Text("run"),
@@ -129,7 +129,7 @@ pub async fn show_message(args: &ShowArgs, settings: &StreamSettings) -> Result<
     let shown: Result<Vec<Value>, FrameError> =
         frames.iter().map(|frame| frame_to_json(args.sequence, frame)).collect();
     let mut shown = shown.map_err(|source| LogError::Frame { sequence: args.sequence, source })?;
-    // A single record batch is one object, compatible with logs before shared messages.
+    // A single record batch is printed as an object, as before messages could contain several batches.
     let shown = if shown.len() == 1 { shown.remove(0) } else { Value::Array(shown) };
     outln!("{shown:#}");
     Ok(())

@@ -1,7 +1,7 @@
 //! `ingest verify` and `ingest resume`: comparison of the log with its manifests, and publication of missing batches.
 //!
 //! The manifest of a completed run has the number of record batches of each input and kind. Batches are cut
-//! deterministically, so that their ids follow from these numbers. A missing batch is read again from the same files.
+//! deterministically, so that these numbers determine their ids. A missing batch is read again from the same files.
 
 use std::collections::{HashMap, HashSet};
 
@@ -63,13 +63,14 @@ pub struct VerifyReport {
     pub incomplete: Vec<IncompleteRun>,
     /// Runs with a start manifest but without a completion manifest.
     pub interrupted: Vec<String>,
-    /// Number of lost messages that belong to no known batch. They may be whole runs with lost manifests.
+    /// Number of missing messages that no known run explains. They may belong to runs whose manifests are missing too.
     pub unaccounted: u64,
     /// Replicas of the stream that are not current.
     pub lagging_replicas: Vec<LaggingReplica>,
     /// True if nats-server compresses the stream. A kill can then damage the stream.
     pub compressed: bool,
-    /// True if no message is missing now, on any replica. Gaps in the sequences may remain.
+    /// True if the log is complete after the repair: no damaged messages, interrupted runs or lagging replicas, and no
+    /// missing batches. Gaps in the sequences may remain.
     pub whole: bool,
 }
 
@@ -150,7 +151,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
     let manifests = log.manifests().await?;
     let completed = completions(&manifests);
     let mut seen: HashMap<&str, u64> = HashMap::new();
-    // An undone run need not be completed.
+    // An interrupted run that was undone need not be resumed.
     let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let (mut ids, mut next) = (HashSet::new(), 1);
     log.each_message(|message| {
@@ -163,7 +164,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
                 if let Some((run, (end, _))) =
                     run.and_then(|frame| completed.get_key_value(frame.run.as_str()))
                 {
-                    // Messages after the completion were republished.
+                    // Messages after the completion manifest are repairs, and do not count.
                     *seen.entry(*run).or_default() += u64::from(sequence < *end);
                 }
                 ids.extend(frames.iter().map(|frame| frame.id));
@@ -204,7 +205,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
         .collect();
     let lost = completed.iter().map(|(name, (_, run))| {
         let messages = run.messages.unwrap_or(run.chunks);
-        // Runs of `ingest pull` bookkeeping have no start manifest.
+        // Runs that record the calls and bookmarks of `ingest pull` have no start manifest.
         let beginning = u64::from(run.pull.is_none() && !begun.contains(name));
         beginning + messages.saturating_sub(seen.get(name).copied().unwrap_or_default())
     });
@@ -319,7 +320,7 @@ impl VerifyReport {
     }
 }
 
-/// Completes interrupted runs; reports the result of each.
+/// Completes interrupted runs, and returns the result of each.
 pub async fn resume_runs(
     args: &ResumeArgs,
     settings: &StreamSettings,

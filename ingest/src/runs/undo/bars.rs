@@ -13,13 +13,14 @@ use super::frames::EncodedFrames;
 use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
-/// Maximum number of bars that are compared at the same time, which limits memory. For every part of the bars, the log
-/// is read twice.
+/// Maximum number of bars in a part. Parts are compared one after the other, which limits memory. Each part reads the
+/// log twice.
 const PART: u64 = 1_500_000;
 /// Maximum number of bars per record batch. Each bar may have its own version.
 const BARS: usize = 3_000;
 
-/// Computes the changes of the run's bars. Their new versions are added to `frames`.
+/// Computes the bars that undo the run, and adds them to `frames`. Returns the numbers of changes. `bars` is the number
+/// of bars in the run.
 pub(super) async fn compute_changes(
     scope: &UndoScope<'_>,
     bars: u64,
@@ -55,7 +56,7 @@ struct SymbolBars {
     other: Vec<Bars>,
 }
 
-/// Bars of all symbols of one part.
+/// Bars of all symbols in one part. A hash assigns each symbol to a part.
 #[derive(Debug, Default)]
 struct BarTable {
     part: u64,
@@ -102,14 +103,14 @@ impl BarTable {
     }
 }
 
-/// Number of the part that contains a symbol, by hash.
+/// Index of the part that contains a symbol.
 fn part_of(symbol: &Symbol, parts: u64) -> u64 {
     let hash = blake3::hash(symbol.as_str().as_bytes());
     let first = hash.as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes);
     first % parts.max(1)
 }
 
-/// New versions of a symbol's bars. Both sets must be sorted by day and have the same scale.
+/// New versions of a symbol's bars. `own` and `other` must be sorted by day and have the same scale.
 fn undo_symbol(
     symbol: &Symbol,
     own: &Bars,
@@ -167,7 +168,7 @@ fn retracted_bar(day: i32) -> Bar {
 fn columns(bars: &[(Bar, BarVersion)], scale: u32) -> Result<Bars, BarsError> {
     let (mut columns, mut dictionary) = (Bars { scale, ..Bars::default() }, VersionDictionary::default());
     for (bar, version) in bars {
-        // Line and batch id refer to the new version, not to the old one.
+        // Line and batch id of the old version do not apply to the new one.
         let version = BarVersion { line: 0, frame: [0; 16], ..version.clone() };
         let index = dictionary.index(&mut columns.versions, &version)?;
         columns.push(*bar, index);

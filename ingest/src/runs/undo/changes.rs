@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Maximum number of examples.
 const EXAMPLES: usize = 10;
 
-/// Number of changes to the rows of one kind.
+/// Numbers of changes to the rows of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct UndoChanges {
     /// Number of rows replaced by the version from before the run.

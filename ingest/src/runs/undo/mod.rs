@@ -1,8 +1,8 @@
 //! `ingest undo`: reverts the rows of a run.
 //!
-//! The log is append-only, so an undo is a separate run. The undo reverts every row that no later run corrected. It
-//! republishes the version from before the run, or a retraction if there was no earlier version. It reads the log only
-//! up to its own start manifest, so that a resumed undo gives the same batches.
+//! The log is append-only, so an undo is a separate run. The undo reverts every row that no later run corrected. For
+//! such a row, it republishes the version from before the run, or publishes a retraction if there was none. It reads
+//! the log only up to its own start manifest, so that a resumed undo gives the same batches.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -222,7 +222,7 @@ impl UndoRun<'_> {
         })
     }
 
-    /// Computes the changes from the messages before a sequence.
+    /// Computes the record batches of the undo, and the report. Only messages before the sequence `end` are read.
     async fn compute_changes(&self, end: u64) -> Result<(EncodedFrames, UndoReport), LoadError> {
         let scope = UndoScope { log: self.log, run: self.run, end };
         let mut frames = EncodedFrames::default();

@@ -20,13 +20,13 @@ use crate::load::error::LoadError;
 
 /// Kind of record that supports undo.
 trait Undoable: EventRecord + Clone + PartialEq {
-    /// Rows of a record batch, if they are of this kind.
+    /// Rows of a record batch; empty if it has another kind.
     fn rows(body: &Body) -> &[EventRow<Self>];
     /// Body with these rows.
     fn body(rows: Vec<EventRow<Self>>) -> Body;
     /// Key of a record without a vendor's id. A dividend without a currency has the currency of its security (R39).
     fn natural_key(&self, currencies: &SecurityCurrencies) -> String;
-    /// Rank by completeness of dates. Of several rows with one id and revision, the row with the highest rank is used
+    /// Rank by completeness of dates. Among rows with the same id and revision, the row with the highest rank is used
     /// (R29).
     fn preference(&self) -> u32 {
         0
@@ -103,7 +103,7 @@ fn dividend_key(row: &Dividend, currencies: &SecurityCurrencies) -> String {
     format!("{}|{date}|{}|{currency}", row.symbol, row.r#type)
 }
 
-/// Computes the changes of a kind's records. Their new versions are added to `frames`.
+/// Computes the records of a kind that undo the run, and adds them to `frames`. Returns the numbers of changes.
 pub(super) async fn compute_changes(
     kind: Kind,
     scope: &UndoScope<'_>,
@@ -181,7 +181,7 @@ fn keep_higher<T: Undoable>(slot: &mut Option<RecordVersion<T>>, seen: RecordVer
     }
 }
 
-/// Versions of one key: the highest version of the run, and the highest version of all other runs.
+/// Versions of one key: the highest-ranked version of the run, and the highest-ranked version of all other runs.
 #[derive(Debug)]
 struct KeyVersions<T> {
     own: Option<RecordVersion<T>>,
@@ -192,9 +192,9 @@ struct KeyVersions<T> {
 /// too.
 #[derive(Debug)]
 struct KeyNeighbours<T> {
-    /// Highest version of each id.
+    /// Highest-ranked version of each id.
     ids: BTreeMap<String, RecordVersion<T>>,
-    /// Highest retraction without an id.
+    /// Highest-ranked retraction without an id.
     withdrawn: Option<RecordVersion<T>>,
 }
 
@@ -214,7 +214,7 @@ impl<T> Default for RecordTable<T> {
     }
 }
 
-/// Revision and time of a retraction without an id. It withdraws the rows with an id that are not newer.
+/// Revision and time of a retraction without an id. The retraction withdraws rows with an id, unless they are newer.
 type RetractionTime = (i64, DateTime<Utc>);
 
 impl<T: Undoable> RecordTable<T> {
@@ -259,7 +259,7 @@ impl<T: Undoable> RecordTable<T> {
         for (key, versions) in &self.touched {
             let Some(own) = &versions.own else { continue };
             let row = undo_key(key, own, versions.other.as_ref(), &mut changes);
-            // A retraction without an id also withdrew rows with an id, independent of its own key.
+            // A retraction without an id also withdraws the rows with an id that have the same natural key.
             let withdrawal = row.iter().chain([&own.row]).find(|row| is_withdrawal(row));
             if let Some(row) = withdrawal.filter(|_| T::BY_NATURAL_KEY) {
                 let natural = row.record.natural_key(&self.currencies);
@@ -275,8 +275,8 @@ impl<T: Undoable> RecordTable<T> {
         (rows, changes)
     }
 
-    /// Rows with other ids that a retraction of their natural key withdraws. Their time is just after the time of the
-    /// retraction.
+    /// Copies of the rows with other ids that a retraction of their natural key withdrew. Their observation time is
+    /// just after the retraction, so that they count again.
     fn rows_to_republish(&self, natural: &str, (revision, observed_at): RetractionTime) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
         let moment = |seen: &RecordVersion<T>| (seen.row.revision, seen.row.observed_at);
@@ -322,8 +322,9 @@ fn is_withdrawal<T>(row: &EventRow<T>) -> bool {
     row.id.is_none() && row.action == Action::Retract
 }
 
-/// Retraction of a row with the row's own observation time, so that later observations still count. If the kind allows
-/// it, the natural key is used. A retraction by id would have a higher rank than later rows of the same revision.
+/// Retraction of the run's row. It has the row's own observation time, so that later observations still count. If the
+/// kind has [`Undoable::BY_NATURAL_KEY`], the retraction has no id. A retraction by id would have a higher rank than
+/// later rows of the same revision.
 fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
     EventRow { id, action: Action::Retract, ..own.row.clone() }

@@ -13,7 +13,7 @@ use crate::log::reader::{Log, LogError};
 pub(super) struct UndoScope<'a> {
     pub log: &'a Log,
     pub run: &'a RunManifest,
-    /// First sequence that is not read, because the message is later than the undo.
+    /// End of the sequences that are read, exclusive. It is the sequence of the undo's start manifest.
     pub end: u64,
 }
 
