@@ -1,7 +1,7 @@
-//! Command line of the ingest: arguments, logging and exit codes.
+//! Command line of `ingest`: arguments, logging and exit codes.
 //!
-//! The command line is in the library, because an `async fn` is compiled where it is awaited. In `main`, the compiler
-//! would build the whole program a second time.
+//! The command line is in the library, because an `async fn` is compiled where it is awaited. If `main` in the binary
+//! awaited it, the compiler would build the whole program a second time.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -78,7 +78,7 @@ struct IngestHealthArgs {
     metrics: MetricsSettings,
 }
 
-/// Options of the log that some commands ignore.
+/// Options of the log connection, by the commands that ignore them.
 const UNUSED: [UnusedOptions; 2] = [
     UnusedOptions {
         commands: &["map", "generate", "health"],

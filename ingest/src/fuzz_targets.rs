@@ -1,4 +1,4 @@
-//! Fuzz targets for the parsers of untrusted bytes. Parsed rows are dropped, and a panic is a bug.
+//! Fuzz targets for the parsers of untrusted bytes. The targets drop the parsed rows; they only look for panics.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::format::{ColumnMap, FileFormat, FileHead, FormatChoice, ReaderOptions
 use crate::source::csv_reader::{CsvReader, LineReader};
 use crate::source::feed_files::{Encoding, FeedFile, Packing};
 
-/// File names from which an encoding, a kind, a symbol or a date follows.
+/// File names with their encodings. The formats read a kind, a symbol or a date from such names.
 const NAMES: [(&str, Encoding); 5] = [
     ("A.csv", Encoding::Csv),
     ("prices.csv", Encoding::Csv),
@@ -34,7 +34,7 @@ pub fn parse_file(choice: u8, bytes: &[u8]) {
     );
 }
 
-/// Reads a file under a map, if the map is valid.
+/// Reads a file with a column map, if the map is valid.
 pub fn parse_mapped_file(map: &str, bytes: &[u8]) {
     if let Ok(map) = ColumnMap::parse(map) {
         let map = Arc::new(map);
@@ -44,7 +44,7 @@ pub fn parse_mapped_file(map: &str, bytes: &[u8]) {
     }
 }
 
-/// Reads lines and records.
+/// Reads the bytes as lines, and then as CSV records.
 pub fn parse_records(bytes: &[u8]) {
     if let Ok(mut lines) = LineReader::new(bytes) {
         while let Ok(Some(_)) = lines.next_line() {}

@@ -2,7 +2,7 @@
 //!
 //! Invariants: the bytes depend only on the arguments, on every platform and with any number of threads. The code
 //! therefore uses neither floats nor unordered maps. All prices and dividends are synthetic. The only real tickers are
-//! the benchmark `SPY`, and the tickers of the option for familiar tickers. Only trading days have rows.
+//! the benchmark `SPY` and those of `--familiar-tickers`. Prices exist for trading days only.
 
 mod adjusted_prices;
 mod csv_row;

@@ -14,7 +14,7 @@ use telemetry::listener::MetricsSource;
 use crate::load::report::LoadSummary;
 use crate::pull::PullReport;
 
-/// Label for rejects in place of a kind.
+/// Value of the `kind` label that counts rejects.
 const REJECT: &str = "reject";
 /// Time without a connection to the log after which the program is unhealthy.
 const UNREACHABLE_LIMIT: Duration = Duration::from_secs(30);
@@ -78,7 +78,7 @@ impl IngestMetrics {
         })
     }
 
-    /// Counts a load.
+    /// Counts the rows and rejects of a load.
     pub fn count_load(&self, summary: &LoadSummary) {
         self.set_log_reachable(true);
         if !summary.already_loaded {
@@ -86,7 +86,7 @@ impl IngestMetrics {
         }
     }
 
-    /// Counts a round of a pull.
+    /// Counts the rows, rejects, refused files, vendor calls and failed requests of one pull.
     pub fn count_pull(&self, pulled: &PullReport) {
         self.set_log_reachable(true);
         self.count_rows(&pulled.source, pulled.rows.iter(), pulled.rejects);
@@ -95,7 +95,7 @@ impl IngestMetrics {
         self.failed.with_label_values(&[&pulled.connector]).inc_by(pulled.failed.len() as u64);
     }
 
-    /// Counts a refused file.
+    /// Counts one file that was refused as a whole.
     pub fn count_refused_file(&self) {
         self.refused.inc();
     }

@@ -1,13 +1,14 @@
 //! Suggestions for mistyped names, for error messages.
 
-/// Known name with the smallest Levenshtein distance, if the distance is at most a third of the name's length.
+/// Known name with the smallest Levenshtein distance. The maximum distance is a third of the length of `mistyped`, but
+/// at least 1.
 pub(crate) fn find_nearest_name<'a>(
     mistyped: &str,
     known_names: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let length = mistyped.chars().count();
     let most = (length / 3).max(1);
-    // The difference in length is a lower bound of the distance, and cheaper to compute.
+    // The difference in length is a lower bound of the distance, and is cheaper to compute.
     let alike = known_names.into_iter().filter(|name| name.chars().count().abs_diff(length) <= most);
     let near = alike.map(|name| (strsim::levenshtein(mistyped, name), name));
     near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
