@@ -39,7 +39,7 @@ impl CursorSigner {
         Ok(Self { mac: Hmac::new_from_slice(key)?, previous: previous.transpose()? })
     }
 
-    /// Signer of the cursors of a response with this exact data version.
+    /// Creates a signer for the cursors of a response with this data version.
     pub(crate) fn of_response(&self, version: String) -> ResponseSigner<'_> {
         ResponseSigner { signer: self, version }
     }
@@ -62,7 +62,8 @@ impl CursorSigner {
     }
 }
 
-/// Signer of the cursors of one response. They contain its data version, so the next page is not older.
+/// Signer of the cursors of one response. Each cursor contains the response's data version, so that the next page is
+/// not read from older data.
 #[derive(Debug)]
 pub(crate) struct ResponseSigner<'a> {
     pub(super) signer: &'a CursorSigner,

@@ -1,4 +1,5 @@
-//! Filters by name (sector, industry, exchange). Their parameters are read as served names.
+//! Filters by name, such as sector, industry and exchange. A client's text is mapped to served names, which are the
+//! names in responses.
 
 use serde_json::json;
 
@@ -9,8 +10,8 @@ use crate::parameters::facets::FilterField;
 const LONGEST: usize = 512;
 
 impl ParameterReader<'_> {
-    /// Served names for a filter, of which a row must have one. The parameter has the name of the field. An unknown
-    /// name is an error, except if no data is loaded yet or if the request has a cursor.
+    /// Reads the parameter named like `field`: a comma-separated list, returned as served names. An unknown name is an
+    /// error, unless no data is loaded yet or the request has a cursor.
     pub(crate) fn read_names(&mut self, field: FilterField) -> Option<Vec<String>> {
         let text = self.read_text(field.as_str(), LONGEST)?;
         let as_written = || text.split(',').map(|name| name.trim().to_owned()).collect();
@@ -28,7 +29,7 @@ impl ParameterReader<'_> {
         }
     }
 
-    /// ISO 4217 codes in upper case, from a comma-separated list.
+    /// Reads `currency`: a comma-separated list of ISO 4217 codes, returned in upper case.
     pub(crate) fn read_currencies(&mut self) -> Option<Vec<String>> {
         let schema = || json!({ "type": "array", "minItems": 1, "items": { "type": "string", "pattern": "^[A-Za-z]{3}$" } });
         let text = self.read_value("currency", schema)?;
@@ -39,7 +40,7 @@ impl ParameterReader<'_> {
     }
 }
 
-/// True if `wanted` contains the value, or if there is no `wanted`.
+/// True if `wanted` is `None` or contains the value.
 pub(crate) fn is_among<T: PartialEq>(wanted: Option<&Vec<T>>, value: Option<&T>) -> bool {
     wanted.is_none_or(|wanted| value.is_some_and(|value| wanted.contains(value)))
 }

@@ -1,5 +1,5 @@
-//! Facet index: the names that each filter accepts. It finds the served name for a client's text, and suggests similar
-//! names.
+//! Facet index: the names that each filter accepts. It maps a client's text to served names, which are the names in
+//! responses, and suggests similar names.
 //!
 //! The comparison ignores case and punctuation, so that a name and its slug are equal.
 
@@ -48,7 +48,7 @@ impl FacetIndex {
         self.0.entry(field).or_default().insert(name);
     }
 
-    /// Names of a filter, and additional names.
+    /// Names of a filter, together with `others`.
     pub(crate) fn names_with(&self, field: FilterField, others: FacetNames) -> FacetNames {
         let known = self.0.get(&field).into_iter().flat_map(FacetNames::names);
         known.chain(others.names()).cloned().collect()
@@ -85,7 +85,7 @@ impl FacetNames {
         }
     }
 
-    /// Finds the served names for a comma-separated list. Names of the standard are accepted too.
+    /// Finds the served names for a comma-separated list. Names in `standard` are accepted too.
     pub(crate) fn resolve(&self, standard: StandardNames, text: &str) -> Result<Vec<String>, UnknownFacet> {
         let parts: Vec<&str> = text.split(',').collect();
         let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
@@ -131,12 +131,12 @@ impl FacetNames {
     }
 }
 
-/// Names of a standard, which are known without loaded data.
+/// Standard codes and names of exchanges or countries. They are accepted even if no data is loaded.
 #[derive(Clone, Copy)]
 pub(crate) struct StandardNames {
-    /// Served code for a name of the standard.
+    /// Finds the served code for a code or name.
     find: fn(&str) -> Option<&'static str>,
-    /// Served codes, each with its names.
+    /// Pairs of a served code and one of its names.
     spellings: fn() -> Vec<(&'static str, &'static str)>,
 }
 

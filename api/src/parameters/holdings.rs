@@ -27,7 +27,7 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    /// Adds another lot of the same security. The cost is known only if every lot has one.
+    /// Adds another lot of the same security. The total cost is known only if every lot has a cost.
     pub(crate) fn add(&mut self, lot: &Holding) {
         self.shares += lot.shares;
         self.cost = self.cost.zip(lot.cost).map(|(known, added)| known + added);

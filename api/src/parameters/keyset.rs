@@ -85,7 +85,7 @@ fn compare(a: Option<&SortValue<'_>>, b: Option<&SortValue<'_>>, direction: Dire
 }
 
 impl Page {
-    /// Rows of the page, and the cursor of the next page.
+    /// Selects and sorts the rows of the page. Returns them with the cursor of the next page.
     pub(crate) fn select_rows<'a, T: Sortable>(
         &self,
         rows: impl IntoIterator<Item = &'a T>,
@@ -103,8 +103,8 @@ impl Page {
         (placed.into_iter().map(|(_, row)| row).collect(), cursor)
     }
 
-    /// Unsorted rows of the page. The flag is true if more rows follow. The memory depends on the size of the page, not
-    /// of the list.
+    /// Selects the rows of the page, unsorted. The flag is true if more rows follow. The memory grows with the page
+    /// size, not with the length of the list.
     fn take_first<'a, T>(
         &self,
         rows: impl Iterator<Item = (SortPosition<'a>, T)>,

@@ -7,9 +7,9 @@ pub(crate) const MIN_VERSION_HEADER: &str = "if-min-version";
 /// Oldest version that a request accepts. The default accepts every version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MinVersion {
-    /// Position in the journal.
+    /// Minimum position in the journal.
     pub(crate) position: i64,
-    /// Generation and sequence of a version without a position.
+    /// Generation and minimum sequence, for a version without a position.
     pub(crate) sequence: Option<(i32, i64)>,
     /// True if the client named the version itself, so a response with older data is an error.
     pub(crate) is_explicit: bool,
@@ -32,7 +32,7 @@ impl MinVersion {
         }
     }
 
-    /// Newest version in the entity tags of an `If-None-Match`. Foreign tags have none.
+    /// Newest version in the entity tags of an `If-None-Match`. Tags that this service did not issue are ignored.
     pub(super) fn of_entity_tags(tags: &str) -> Self {
         let mut newest = Self::default();
         for tag in tags.split(',') {
@@ -43,7 +43,7 @@ impl MinVersion {
         newest
     }
 
-    /// Accepts only versions that `other` accepts too.
+    /// Raises the minimum to that of `other`, if `other` is stricter.
     pub(crate) fn raise(&mut self, other: Self) {
         self.position = self.position.max(other.position);
         self.sequence = self.sequence.max(other.sequence);

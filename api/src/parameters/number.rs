@@ -1,4 +1,4 @@
-//! Numeric parameters. They have bounds, and are exact without binary floats.
+//! Numeric parameters. They are bounded, and parsed exactly, without binary floats.
 
 use std::ops::RangeInclusive;
 
@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::ParameterReader;
 
-/// Number above all figures of the service.
+/// Bound for numbers. All figures of the service are below it.
 const MOST: i64 = 9_999_999_999_999_999;
-/// Maximum length of a number, in characters. The shortest form of any double is shorter.
+/// Maximum length of a number, in characters. The shortest text of any 64-bit float is shorter.
 const LONGEST: usize = 40;
 
 /// Bounds of a decimal parameter, both inclusive.

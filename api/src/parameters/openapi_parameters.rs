@@ -1,5 +1,5 @@
-//! OpenAPI parameters of an endpoint. Their schemas come from the endpoint's reader, their descriptions from its
-//! struct.
+//! OpenAPI parameters of an endpoint. The schemas come from the code that reads the parameters, the descriptions from
+//! the endpoint's parameter struct.
 //!
 //! Invariant: bounds, words and defaults come from the code that enforces them, so that the document cannot differ from
 //! the code.
@@ -27,7 +27,7 @@ pub(crate) struct DocumentedParameters<P>(PhantomData<P>);
 
 impl<P: Parameters + IntoParams> IntoParams for DocumentedParameters<P> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        // Function pointers, so that each word list is compiled once instead of once per endpoint.
+        // Function pointers, so that each documented struct is compiled once instead of once per endpoint.
         let query: fn() -> Option<ParameterIn> = || Some(ParameterIn::Query);
         let path: fn() -> Option<ParameterIn> = || Some(ParameterIn::Path);
         let mut documented = P::into_params(query);
@@ -51,7 +51,7 @@ fn recorded_specs<P: Parameters>() -> Vec<ParameterSpec> {
 }
 
 impl ParameterSpec {
-    /// Parameter with the description, default and example that are documented for its name.
+    /// Combines this schema with the description, default and example that are documented for the same name.
     fn documented_by(self, documented: &[Parameter]) -> Parameter {
         let words = documented.iter().find(|parameter| parameter.name == self.name);
         let is_list = self.schema["type"] == "array";

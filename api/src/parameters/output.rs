@@ -46,7 +46,7 @@ impl ParameterReader<'_> {
         self.read_output_with_csv(columns, columns)
     }
 
-    /// Reads `fields`, `format` and `decimals` for a resource whose CSV has other columns.
+    /// Reads the same parameters as [`Self::read_output`], for a resource whose CSV has other columns than its JSON.
     pub(crate) fn read_output_with_csv(
         &mut self,
         of_json: &'static [&'static str],
@@ -67,8 +67,7 @@ impl ParameterReader<'_> {
         Output { format, text_decimals, columns, fields }
     }
 
-    /// Reads names of fields. `columns` are the accepted names. The document also lists the fields that only the other
-    /// format has.
+    /// Reads `fields`, whose names must be in `columns`. The OpenAPI document also lists the names in `others`.
     fn read_fields(
         &mut self,
         columns: &'static [&'static str],
@@ -91,8 +90,6 @@ impl ParameterReader<'_> {
         Some(columns.iter().copied().filter(|column| names.contains(column)).collect())
     }
 
-    /// Format by the `Accept` header: CSV if its quality is above the quality of JSON.
-    /// Reads `min_version`.
     fn read_min_version(&mut self) {
         let text = self.read_value("min_version", || json!({ "type": "string", "pattern": VERSION_PATTERN }));
         if let Some(text) = text {
@@ -100,7 +97,7 @@ impl ParameterReader<'_> {
         }
     }
 
-    /// Reads the versions in the headers.
+    /// Reads the minimum versions in `If-Min-Version` and `If-None-Match`.
     fn read_version_headers(&mut self) {
         let headers = self.headers;
         let text = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
@@ -120,6 +117,7 @@ impl ParameterReader<'_> {
         }
     }
 
+    /// Format according to the `Accept` header: CSV if its quality value is above that of JSON.
     fn accepted(&self) -> ResponseFormat {
         let Some(accept) = self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
             return ResponseFormat::Json;

@@ -8,8 +8,8 @@ use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MOST_KEYS: usize = 3;
-/// Prefix of the signed filters of a cursor with a data version. Version 0.1.0 signed filters without it, and refuses these
-/// cursors.
+/// Prefix of the signed filters, for cursors that contain a data version. Release 0.1.0 signed filters without a
+/// prefix, so it refuses these cursors.
 const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const LONGEST_CURSOR: usize = 512;
@@ -81,7 +81,7 @@ impl ParameterReader<'_> {
         if let Some(version) = after.as_mut().and_then(Vec::pop).flatten() {
             self.min_version.raise(MinVersion::parse(&version).unwrap_or_default());
         }
-        // Version 0.1.0 issued cursors without a version.
+        // Release 0.1.0 issued cursors without a data version.
         after = after.or_else(|| open(&filters));
         self.bad_cursor |= cursor.is_some() && after.is_none();
         let sync_from = after.as_mut().and_then(Vec::pop).flatten();
@@ -145,7 +145,7 @@ impl Page {
         self.limit.unsigned_abs() as usize
     }
 
-    /// Value of a sort key in the cursor. `position` is the position of the key in the order.
+    /// Value of a sort key in the cursor. `position` is the index of the key in `order`.
     pub(crate) fn after_value(&self, position: usize) -> Option<&str> {
         self.after.as_ref()?.get(position)?.as_deref()
     }
@@ -167,8 +167,8 @@ impl Page {
         Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }
 
-    /// Removes the additional row that shows if there is a next page. Returns the cursor of the next page; `None` on
-    /// the last page.
+    /// Removes the row beyond the limit, which was read only to detect a next page. Returns the cursor of the next
+    /// page; `None` on the last page.
     pub(crate) fn split_off_next_cursor<T>(
         &self,
         rows: &mut Vec<T>,

@@ -13,8 +13,8 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     const TIER_MATTERS: bool = false;
     /// True if every response of the endpoint is expensive. Otherwise, only responses with many rows are expensive.
     const IS_COSTLY: bool = false;
-    /// True if the request has an endpoint. A request without an endpoint does not count against the quota and accepts
-    /// any parameters.
+    /// False for requests that match no endpoint. Such a request does not count against the quota, and its parameters
+    /// are not checked.
     const ROUTED: bool = true;
 
     /// Reads all accepted parameters. The reader collects the errors.

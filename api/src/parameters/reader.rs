@@ -22,7 +22,7 @@ const MANY_ROWS: i64 = 1_000;
 /// Number of CSV rows above which a response is expensive. It is lower, because CSV is written cell by cell.
 const MANY_ROWS_OF_CSV: i64 = 500;
 
-/// Unparsed parameters of a request.
+/// Parameters of a request, with the errors that were found so far.
 #[derive(Debug)]
 pub(crate) struct ParameterReader<'a> {
     path: &'a [(&'a str, &'a str)],
@@ -41,11 +41,11 @@ pub(crate) struct ParameterReader<'a> {
     today: NaiveDate,
     /// Rules of the served figures.
     served_rules: Arc<ServedRules>,
-    /// Names for the filters. If there are none, names are not checked.
+    /// Index of the names that filters accept; without it, names are not checked.
     pub(super) facet_index: Option<&'a FacetIndex>,
     /// True if a name was not checked.
     pub(super) needs_facet_index: bool,
-    /// Parameters that were read, while the reader documents an endpoint.
+    /// Specifications of the parameters that were read; `None` unless the reader documents an endpoint.
     pub(super) accepted: Option<Vec<ParameterSpec>>,
 }
 
@@ -109,7 +109,7 @@ impl<'a> ParameterReader<'a> {
         self.format
     }
 
-    /// Oldest accepted data version, known after all parameters.
+    /// Oldest accepted data version. It is complete only after all parameters were read.
     pub(crate) fn min_version(&self) -> MinVersion {
         self.min_version
     }
@@ -185,7 +185,7 @@ impl<'a> ParameterReader<'a> {
             .unwrap_or_default()
     }
 
-    /// Records an error if a parameter, which was already read, is absent.
+    /// Records an error if a parameter is absent. The parameter must have been read before.
     pub(crate) fn require_given(&mut self, name: &'static str) {
         self.require(self.is_given(name), name, "is required");
         let accepted = self.accepted.iter_mut().flatten().find(|accepted| accepted.name == name);
@@ -252,7 +252,7 @@ impl<'a> ParameterReader<'a> {
         date
     }
 
-    /// Reads one word of the list.
+    /// Reads a parameter whose value must be one of `words`.
     pub(crate) fn read_word<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<T> {
         let value = self.read_value(name, || json!({ "type": "string", "enum": strings(words) }))?;
         let found = words.iter().copied().find(|word| word.to_string() == value);
@@ -262,7 +262,7 @@ impl<'a> ParameterReader<'a> {
         found
     }
 
-    /// Reads comma-separated words of the list, in any case.
+    /// Reads comma-separated values, each of which must be one of `words`. Case and punctuation are ignored.
     pub(crate) fn read_words<T: Copy + Display>(
         &mut self,
         name: &'static str,
@@ -312,6 +312,6 @@ fn parse_date(text: &str) -> Option<NaiveDate> {
             .enumerate()
             .all(|(i, b)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
     let date: Option<NaiveDate> = if shaped { text.parse().ok() } else { None };
-    // Years below 1 are excluded, far from the limits of date arithmetic.
+    // Year 0 is refused. All other years of four digits are far from the limits of date arithmetic.
     date.filter(|date| chrono::Datelike::year(date) >= 1)
 }

@@ -26,14 +26,14 @@ impl ServedRules {
         Ok(Self { version: row.try_get("method_version")?, rules, note: row.try_get("note")? })
     }
 
-    /// Value of an integer parameter: its own value if it differs from the default, else the default.
+    /// Value of an integer rule parameter in this generation.
     pub(crate) fn integer_rule(&self, rule: &str) -> i64 {
         let deviating = self.rules.get(rule).and_then(|text| text.parse().ok());
         let default = || Rules::PARAMETERS.iter().find(|known| known.name == rule)?.default.to_i64();
         deviating.or_else(default).unwrap_or_default()
     }
 
-    /// True if all parameters have their defaults and the notes are empty.
+    /// True if all rule parameters have their defaults and the operator wrote no note.
     pub(crate) fn is_default(&self) -> bool {
         self.rules.is_empty() && self.note.is_none()
     }

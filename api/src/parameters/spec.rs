@@ -15,7 +15,7 @@ pub(super) enum ParameterLocation {
     Query,
 }
 
-/// Accepted values of a parameter, as its reader records them.
+/// Name, location and accepted values of a parameter, as recorded while it is read.
 #[derive(Debug)]
 pub(super) struct ParameterSpec {
     pub(super) place: ParameterLocation,

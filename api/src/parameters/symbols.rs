@@ -73,7 +73,7 @@ impl ListedSymbol {
 pub(crate) struct SymbolList(pub(crate) Vec<ListedSymbol>);
 
 impl SymbolList {
-    /// Positions and spellings as parallel columns, so that one statement can look up all symbols.
+    /// Index of each symbol and its spellings, as parallel arrays, so that one statement can look up all symbols.
     pub(crate) fn to_columns(&self) -> (Vec<i32>, Vec<String>) {
         let listed = self.0.iter().zip(0i32..);
         listed

@@ -1,4 +1,4 @@
-//! `updated_since`: point from which the client's copy is synchronized.
+//! `updated_since`: point after which changes are returned to a client that keeps a copy of the data.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::{MinVersion, ParameterReader};
 const PATTERN: &str =
     "^([0-9a-f]{8}\\.[0-9]{1,18}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z)$";
 
-/// Point from which the client's copy is synchronized.
+/// Point after which changes are returned: a journal position or a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SyncPoint {
     /// `meta.sync_from` of a response.

@@ -1,6 +1,6 @@
 //! Trigram similarity: share of the sequences of three letters that two names have in common.
 
-/// Sorted trigrams of the words in a text, each once.
+/// Hashes of the trigrams of the words in a text, sorted and without duplicates.
 pub(crate) fn trigrams(text: &str) -> Vec<u32> {
     let mut all = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -18,7 +18,7 @@ pub(crate) fn trigrams(text: &str) -> Vec<u32> {
     all
 }
 
-/// Share of the trigrams in `wanted` that `name` has too, in thousandths.
+/// Share of the trigrams in `wanted` that are also in `name`, in thousandths.
 pub(crate) fn trigram_similarity(wanted: &[u32], name: &[u32]) -> u32 {
     let shared = wanted.iter().filter(|trigram| name.binary_search(trigram).is_ok()).count();
     let parts = wanted.len().max(1);
