@@ -8,12 +8,12 @@ use tokio_postgres::Row;
 
 use crate::parameters::MinVersion;
 
-/// Data version of a response. Version and current day determine the body.
+/// Data version of a response. Together with the request and the current day, it determines the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct DataVersion {
     pub(crate) generation: GenerationId,
     pub(crate) sequence: i64,
-    /// Newest applied session.
+    /// As-of date: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
     /// Position in the journal. Every change of the served data increases it: a derivation, a change of policy, a
     /// promotion, a rollback.
@@ -36,7 +36,7 @@ impl DataVersion {
         format!("{self}.{}", self.position)
     }
 
-    /// True if this version is certainly not older than `min`.
+    /// True if this version is certainly not older than `min`. Sequences of different generations are not comparable.
     pub(crate) fn reaches(&self, min: &MinVersion) -> bool {
         let reaches = |(generation, sequence)| generation == self.generation.0 && sequence <= self.sequence;
         min.position <= self.position.0 && min.sequence.is_none_or(reaches)

@@ -34,7 +34,8 @@ impl LagMeasurement {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LagMonitor(Arc<RwLock<Option<LagMeasurement>>>);
 
-/// Interval between two polls of the log, and limit of each. A log without an answer is reported within two seconds.
+/// Interval between two polls of the log server, and timeout of each poll. A log server that does not reply is reported
+/// within two seconds.
 const POLL: Duration = Duration::from_millis(900);
 /// Time for which a measurement is valid.
 const VALID_FOR: Duration = Duration::from_secs(4);

@@ -68,8 +68,8 @@ pub(crate) async fn find_row(
     }
 }
 
-/// Rows of a symbol, or no rows. The statement must also select `canonical` (null for an unknown symbol), `held` (the
-/// number of quarantined rows) and `sync_from`.
+/// Rows of a known symbol, possibly none. The statement must also select `canonical` (null for an unknown symbol),
+/// `held` (the number of quarantined rows) and `sync_from`.
 pub(crate) async fn find_rows<T: FromRow>(
     generation: &ServedGeneration,
     statement: &str,
@@ -96,7 +96,7 @@ pub(crate) fn count_quarantined(rows: &[Row]) -> Result<i64, QueryError> {
     Ok(rows.first().map_or(Ok(0), |row| row.try_get("held"))?)
 }
 
-/// Returns [`unknown_symbol_error`] for an unknown symbol.
+/// Fails with [`unknown_symbol_error`] if the symbol is unknown.
 pub(crate) async fn require_known_symbol(
     generation: &ServedGeneration,
     symbol: &PathSymbol,
@@ -115,7 +115,7 @@ pub(crate) fn missing_version_error(generation: &ServedGeneration) -> QueryError
     QueryError::Unversioned(generation.id)
 }
 
-/// Finds the canonical symbols of a list, by position; `None` for an unknown symbol.
+/// Finds the canonical symbol for each symbol of a list, in list order; `None` for an unknown symbol.
 pub(crate) async fn resolve_symbols(
     generation: &ServedGeneration,
     symbols: &SymbolList,
@@ -181,7 +181,7 @@ pub(crate) async fn read_version(
     Ok(DataVersion::from_row(&row.ok_or_else(|| missing_version_error(generation))?)?)
 }
 
-/// Rows of canonical symbols, by symbol.
+/// Finds the rows of canonical symbols, as a map by symbol. The function `symbol` returns the symbol of a row.
 pub(crate) async fn find_by_symbol<T: FromRow>(
     generation: &ServedGeneration,
     transaction: &Transaction<'_>,

@@ -1,8 +1,8 @@
 //! Batched look-ups of single rows. While a statement is running, further look-ups wait in a queue. The next statement
 //! looks up the whole queue.
 //!
-//! Invariants: every waiting look-up gets a row or an error. If the caller has gone, a look-up is skipped. The queues
-//! end with their generation.
+//! Invariants: every waiting look-up gets a row or an error. A look-up is skipped if its caller no longer waits. The
+//! queues are dropped with their generation.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -33,7 +33,7 @@ struct PendingLookup {
 #[derive(Debug)]
 pub(crate) struct LookupBatcher {
     tasks: BackgroundTasks,
-    /// Cancelled when the database does not reply any more.
+    /// Cancelled when the database stops replying.
     silent: CancellationToken,
     queues: Mutex<HashMap<&'static str, mpsc::Sender<PendingLookup>, RandomState>>,
 }
@@ -43,8 +43,8 @@ impl LookupBatcher {
         Self { tasks, silent, queues: Mutex::default() }
     }
 
-    /// Row of the first spelling that is known. The statement gets parallel arrays of positions and spellings. It
-    /// returns one row per position, with the position in the column `ordinal`.
+    /// Looks up the row of the first known spelling in `candidates`. The statement gets parallel arrays of look-up
+    /// indexes and spellings. It returns one row per look-up, with the index in the column `ordinal`.
     pub(crate) async fn look_up_row(
         &self,
         pool: &Pool,
@@ -90,7 +90,7 @@ async fn run_lookups(
     }
 }
 
-/// Rows that the look-ups of a batch find, in the order of the batch.
+/// Runs the statement for one batch. Returns the rows in the order of the look-ups.
 async fn look_up(
     pool: &Pool,
     statement: &'static str,

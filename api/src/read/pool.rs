@@ -1,4 +1,4 @@
-//! Connection pools of Postgres. Each host of a URL has a time limit ([`store::connect`]).
+//! Connection pools of Postgres. Each host of a URL has its own timeout ([`store::connect`]).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use store::tls::MakeRustlsConnect;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Config, Error};
 
-/// Maximum wait for the reply of a connection before it is used again.
+/// Timeout for checking a connection before it is used again.
 const RECYCLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Builds a pool. `timeout` limits the wait for a connection and the opening of one. Each new connection first runs `setup`.
@@ -33,7 +33,7 @@ pub(crate) fn build_pool(
         .build()
 }
 
-/// Connector with time limits per host.
+/// Connector with a timeout per host.
 struct HostConnector {
     tls: MakeRustlsConnect,
     setup: &'static str,
@@ -45,7 +45,7 @@ impl Connect for HostConnector {
         Box::pin(async move {
             match connect::open(&config, &self.tls).await {
                 Ok((client, driver)) => {
-                    // Statements report a lost connection.
+                    // The driver's error is ignored, because statements report a lost connection.
                     let driving = tokio::spawn(async move {
                         let _ = driver.await;
                     });

@@ -1,7 +1,8 @@
-//! Projection: the databases of reads, and the choice of one for each request.
+//! Projection: the databases that serve reads, and the choice of one of them for each request.
 //!
 //! Invariants: a request pins one generation of one database for its whole duration. The data of an instance never goes
-//! back: a replica is read only if it has the newest data that the instance returned. The primary is authoritative.
+//! back: a replica is read only if it has all data that the instance has already returned. The primary is
+//! authoritative.
 
 use std::sync::Arc;
 use std::sync::PoisonError;
@@ -18,26 +19,27 @@ use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::parameters::MinVersion;
 use crate::parameters::served_rules::ServedRules;
 
-/// Maximum wait for a replica with a version, before the primary is read.
+/// Maximum wait until a replica has the requested version. Afterwards the primary is read.
 const REPLICA_WAIT: Duration = Duration::from_millis(200);
-/// Maximum wait for a version.
+/// Maximum wait until any database has the requested version.
 const VERSION_WAIT: Duration = Duration::from_secs(2);
-/// Polls of the primary after which it certainly was asked since the request began.
+/// Number of completed polls of the primary after which one poll certainly started after the request.
 const FRESH_POLLS: u64 = 2;
 
-/// Databases of reads, shared by all requests.
+/// Databases that serve reads, shared by all requests.
 #[derive(Debug)]
 pub(crate) struct Projection {
     shared: Arc<SharedReadState>,
     replicas: Vec<Arc<ReadSource>>,
     primary: Arc<ReadSource>,
-    /// Replica that is tried first by the next request.
+    /// Counter that selects the replica that the next request tries first.
     next: AtomicUsize,
     max_replica_age: Duration,
 }
 
 impl Projection {
-    /// Follows the primary and its replicas until `tasks` stop. `tasks` also run the batched look-ups.
+    /// Follows the active generation of the primary and of each replica, until `tasks` is stopped. `tasks` also runs
+    /// the batched look-ups.
     pub(crate) fn follow(
         primary: ConnectionSettings,
         replicas: Vec<ConnectionSettings>,
@@ -99,12 +101,13 @@ impl Projection {
         }
     }
 
-    /// Newest data that this instance returned.
+    /// Minimum version for the next response: the newest data that this instance has returned.
     fn answered(&self) -> MinVersion {
         MinVersion::of_position(self.shared.answered.load(Ordering::Relaxed))
     }
 
-    /// Replica with this version, else the primary if it has the version. Replicas take turns.
+    /// Generation with at least version `min`: of a replica, else of the primary if it is allowed. `turn` selects the
+    /// replica that is tried first.
     fn find(&self, min: &MinVersion, is_primary_allowed: bool, turn: usize) -> Option<Arc<ServedGeneration>> {
         let first = turn.checked_rem(self.replicas.len()).unwrap_or_default();
         let (before, after) = self.replicas.split_at(first);
@@ -119,7 +122,7 @@ impl Projection {
         replica.is_reachable() && replica.age() <= self.max_replica_age
     }
 
-    /// True if a database of reads answered its latest poll.
+    /// True if the primary or a replica answered its latest poll.
     pub(crate) fn is_database_reachable(&self) -> bool {
         self.replicas.iter().chain([&self.primary]).any(|source| source.is_reachable())
     }

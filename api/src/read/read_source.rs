@@ -1,7 +1,7 @@
-//! Database of reads: the primary or a replica, followed by one task.
+//! Database that serves reads: the primary or a replica. One task follows its active generation.
 //!
-//! Invariants: the connections of a new generation exist before the switch. A reconnected database has new connections,
-//! because its host may be another one.
+//! Invariants: a new generation is served only after a connection to it was opened. After a reconnect, all connections
+//! are new, because the host may have changed.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -31,19 +31,19 @@ const VERSION: &str = include_str!("../../queries/projection/version.sql");
 const POLL: Duration = Duration::from_secs(2);
 /// Polling interval of a replica, which sends no notifications.
 const REPLICA_POLL: Duration = Duration::from_millis(300);
-/// Least time between two polls.
+/// Minimum pause between two polls.
 const LEAST_POLL: Duration = Duration::from_millis(20);
 /// Pause between heartbeats.
 const BEAT: Duration = Duration::from_millis(300);
-/// Maximum time of a heartbeat. A database that hangs is reported within two seconds.
+/// Timeout of a heartbeat. A database that hangs is reported within two seconds.
 const BEAT_TIMEOUT: Duration = Duration::from_millis(1_400);
 
-/// Connection settings of a database of reads.
+/// Connection settings of a database that serves reads.
 #[derive(Clone)]
 pub(crate) struct ConnectionSettings {
     pub(crate) config: Config,
     pub(crate) connections: usize,
-    /// Connections for expensive responses.
+    /// Number of connections for expensive responses.
     pub(crate) bulk_connections: usize,
     pub(crate) timeout: Duration,
     pub(crate) tls: MakeRustlsConnect,
@@ -58,7 +58,8 @@ impl ConnectionSettings {
         config
     }
 
-    /// Opens a generation. Its sessions become read-only after the sign-in, because `target_session_attrs` examines them.
+    /// Creates the connection pools of a generation. A session becomes read-only only after it was opened, because
+    /// `target_session_attrs` examines new sessions.
     fn open_generation(
         &self,
         id: GenerationId,
@@ -86,22 +87,22 @@ impl ConnectionSettings {
     }
 }
 
-/// State that all databases of reads share.
+/// State shared by the primary and all replicas.
 #[derive(Debug, Default)]
 pub(super) struct SharedReadState {
     pub(super) tasks: BackgroundTasks,
     pub(super) tiers: RwLock<Arc<TierTable>>,
-    /// Greatest position of a response of this instance.
+    /// Greatest journal position of the responses of this instance.
     pub(super) answered: Arc<AtomicI64>,
-    /// Greatest position that the primary is known to have.
+    /// Greatest journal position that the primary is known to have.
     pub(super) newest: AtomicI64,
-    /// Wakes the requests that wait for a version.
+    /// Notified after each poll. It wakes the requests that wait for a version.
     pub(super) polled: Notify,
-    /// Asks for a poll of every database.
+    /// Notified by a request that waits for a version, so that every database is polled at once.
     pub(super) wanted: Notify,
 }
 
-/// Database of reads.
+/// Database that serves reads: the primary or a replica.
 #[derive(Debug)]
 pub(super) struct ReadSource {
     pub(super) is_primary: bool,
@@ -182,7 +183,7 @@ impl ReadSource {
             let mut messages = futures::stream::poll_fn(|cx| driver.poll_message(cx));
             while let Some(Ok(message)) = messages.next().await {
                 if matches!(message, AsyncMessage::Notification(_)) {
-                    // One pending notification suffices, because following reads the newest state.
+                    // One pending notification suffices, because a poll reads the newest state.
                     let _ = sender.try_send(());
                 }
             }
@@ -222,7 +223,8 @@ impl ReadSource {
         }
     }
 
-    /// Reads the active generation and its version, and serves them. `followed` is the generation of this connection.
+    /// Reads the active generation and its version, and serves them. `followed` is the generation that was opened since
+    /// this connection was made.
     async fn poll(
         &self,
         shared: &SharedReadState,
@@ -259,8 +261,8 @@ impl ReadSource {
         Ok(())
     }
 
-    /// Records the position of a poll. The primary decides what the newest data is; after a reconnect it may have lost the
-    /// end of its data.
+    /// Records the journal position of a poll. The primary is authoritative. After a reconnect its position may be
+    /// lower, because a failover can lose the newest data.
     fn record_position(&self, shared: &SharedReadState, position: i64, is_first: bool) {
         if self.is_primary {
             if is_first {

@@ -25,17 +25,18 @@ pub(crate) struct ServedGeneration {
     pool: Pool,
     batches: LookupBatcher,
     version: Arc<RwLock<DataVersion>>,
-    /// Greatest position of a response of this instance.
+    /// Greatest journal position of the responses of this instance.
     answered: Arc<AtomicI64>,
     served_rules: RwLock<Arc<ServedRules>>,
-    /// Cancelled when the database does not reply any more.
+    /// Cancelled when the database stops replying.
     silent: CancellationToken,
     /// The same generation with separate connections for expensive responses.
     bulk: Option<Arc<ServedGeneration>>,
 }
 
 impl ServedGeneration {
-    /// Creates a generation without a known version. `pools` are those for reads and for expensive responses.
+    /// Creates a generation without a known version. `pools` contains the pool for ordinary reads and the pool for
+    /// expensive responses.
     pub(super) fn new(
         id: GenerationId,
         pools: [Pool; 2],
@@ -84,7 +85,7 @@ impl ServedGeneration {
         self.batches.look_up_row(&self.pool, statement, candidates).await
     }
 
-    /// Runs work on this database. Fails when the database stops replying, because a statement would never end.
+    /// Runs work on this database. Fails when the database stops replying, because a pending statement would never end.
     pub(crate) async fn unless_silent<T, E: From<QueryError>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
@@ -96,7 +97,7 @@ impl ServedGeneration {
         }
     }
 
-    /// Ends all work on this database.
+    /// Ends all work that uses this generation's connections.
     pub(super) fn abandon(&self) {
         self.silent.cancel();
     }
@@ -129,14 +130,13 @@ impl ServedGeneration {
         *self.version.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the version of a response as known. A response may contain a new version before its notification
-    /// arrives.
+    /// Records the version of a response of this instance. It may be newer than the version of the latest poll.
     pub(crate) fn observe(&self, version: DataVersion) {
         self.learn(version);
         self.answered.fetch_max(version.position.0, Ordering::Relaxed);
     }
 
-    /// Records a version as known.
+    /// Records a version, unless a newer version is known.
     pub(super) fn learn(&self, version: DataVersion) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
         if version.position >= known.position {

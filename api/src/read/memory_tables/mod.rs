@@ -31,7 +31,7 @@ impl MemoryTables {
         self.stocks.get(generation, StockTable::load(generation)).await
     }
 
-    /// Searchable names of these securities.
+    /// Searchable names of the securities in `stock_table`.
     pub(crate) async fn names(
         &self,
         generation: &ServedGeneration,

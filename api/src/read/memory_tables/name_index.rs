@@ -10,7 +10,7 @@ use crate::read::lookup;
 
 const NAMES: &str = include_str!("../../../queries/search/names.sql");
 
-/// Searchable names of all securities, without the names in their list rows.
+/// Searchable names of all securities, by symbol.
 #[derive(Debug)]
 pub(crate) struct NameIndex {
     by_symbol: HashMap<String, SearchNames>,
@@ -28,7 +28,7 @@ pub(crate) struct SearchNames {
 }
 
 impl NameIndex {
-    /// Reads the names that are not in the list rows, in one statement.
+    /// Reads ISINs and former symbols in one statement. The names are those of `securities`.
     pub(super) async fn load(
         generation: &ServedGeneration,
         securities: &[SecurityRow],
@@ -51,7 +51,7 @@ impl NameIndex {
         Ok(Self { by_symbol })
     }
 
-    /// Searchable names of one security.
+    /// Searchable names of the security with this symbol.
     pub(crate) fn get(&self, symbol: &str) -> Option<&SearchNames> {
         self.by_symbol.get(symbol)
     }
