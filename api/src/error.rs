@@ -38,7 +38,7 @@ pub(crate) enum ApiError {
     NotFound(String),
     #[error("method not allowed")]
     MethodNotAllowed { allow: &'static str },
-    /// Refusal before the endpoint is known.
+    /// Refusal with its own status, for a reason outside the parameters, such as a malformed request head.
     #[error("{message}")]
     Refused { status: StatusCode, message: String },
     #[error("invalid parameter")]
@@ -198,7 +198,7 @@ fn parameters_message(errors: &[ParameterError]) -> String {
     format!("Invalid parameter: {}", all.join("; "))
 }
 
-/// 100 x current / limit, rounded to two places, as an exact JSON number.
+/// Used percentage of the quota, rounded to two decimal places, as an exact JSON number.
 pub(crate) fn quota_percentage(current: i64, limit: i64) -> Value {
     let limit = i128::from(limit.max(1));
     let hundredths = (i128::from(current) * 20_000 + limit) / (limit * 2);

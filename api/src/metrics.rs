@@ -43,7 +43,7 @@ pub(crate) struct AdmissionMetrics {
     pub(crate) undecided: IntCounter,
     /// Number of calls per batch.
     pub(crate) batch: Histogram,
-    /// Duration of a database round, in seconds.
+    /// Duration of the database round trip of a batch, in seconds.
     pub(crate) statement: Histogram,
 }
 

@@ -1,4 +1,4 @@
-//! Context of a tool call. The HTTP request of the call has the same context.
+//! Context of a tool call, shared with the HTTP request that contains the call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -43,10 +43,10 @@ const PASSED_OVER_BYTES: usize = 1024 * 1024;
 
 type Service = StreamableHttpService<Server, NeverSessionManager>;
 
-/// Router of the MCP endpoint. The tools call `data`.
+/// Router of the MCP endpoint. `data` is the router that the tools call.
 pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
     let server = Server::new(app.clone(), data);
-    // A host check is unnecessary, because a browser never adds a key to a page's requests by itself.
+    // The Host header needs no check, because a browser never adds a key to a page's requests by itself.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)

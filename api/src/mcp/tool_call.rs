@@ -17,7 +17,7 @@ use crate::parameters::ParameterError;
 /// Maximum number of rows on a page. The cursor gives access to the remaining rows.
 const MOST_ROWS: u64 = 200;
 
-/// API request of a tool call, and the number of its rows that an earlier result contained.
+/// API request of a tool call. The first `skip` rows of the response were in an earlier result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolCall {
     pub(super) target: String,
@@ -93,7 +93,7 @@ fn select_endpoint<'a>(
     }
 }
 
-/// Value of an argument as the text of a parameter; `None` for null.
+/// Converts the value of an argument to the text of a parameter; `None` for null. `limit` is reduced to [`MOST_ROWS`].
 fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     Ok(match value {
         Value::Null => None,
@@ -125,7 +125,7 @@ fn position(cursor: &str) -> Result<(usize, Option<String>), ParameterError> {
     Ok((skip, Some(page.to_owned()).filter(|page| !page.is_empty())))
 }
 
-/// Cursor of a tool for the rows of an API page after the first `skip` rows.
+/// Builds the cursor of a tool for the rows of an API page after the first `skip` rows.
 pub(super) fn remaining_cursor(skip: usize, page: Option<&str>) -> String {
     format!("{skip}.{}", page.unwrap_or_default())
 }

@@ -13,8 +13,8 @@ use super::tool_call::{ToolCall, remaining_cursor};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Maximum size of a tool's text as a JSON string, in bytes. The message around it may have the remaining 1 KiB of 32
-/// KiB.
+/// Maximum size of a tool's text as a JSON string, in bytes. A whole message has at most 32 KiB, of which 1 KiB remains
+/// for the JSON around the text.
 const MOST: usize = 31 * 1024;
 
 /// Result of a tool call.

@@ -16,7 +16,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 /// Maximum size of the uncompressed backlog, in bytes. Further bytes are compressed.
 pub(crate) const MAX_UNCOMPRESSED: usize = 1024 * 1024;
-/// Size of a segment, in bytes.
+/// Size of a segment, the unit that is queued and compressed, in bytes.
 const SEGMENT: usize = 128 * 1024;
 /// Compression level. The fastest level already compresses repetitive rows to less than a tenth.
 const LEVEL: i32 = 1;
@@ -53,9 +53,9 @@ struct SharedBacklog(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Segment>,
-    /// Number of bytes in the backlog that are not compressed.
+    /// Size of the uncompressed part of the backlog, in bytes.
     plain: usize,
-    /// Number of all bytes in the backlog before compression.
+    /// Size of the whole backlog before compression, in bytes.
     left: usize,
     end: Option<Result<(), Truncated>>,
     is_read: bool,
@@ -138,7 +138,7 @@ impl Segment {
 }
 
 impl BodySender {
-    /// Writes bytes. A large part that is not compressed is not copied.
+    /// Writes bytes. A part of 128 KiB to 1 MiB is queued as one segment, without a copy.
     pub(crate) fn write(&mut self, bytes: Bytes) -> Result<(), Disconnected> {
         if (SEGMENT..=MAX_UNCOMPRESSED).contains(&bytes.len()) {
             self.flush()?;

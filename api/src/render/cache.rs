@@ -46,7 +46,7 @@ impl CacheKey {
         hasher.update(&[self.format as u8, tier]);
         hasher.update(self.target.as_bytes());
         let tag = hasher.finalize().to_hex();
-        // The version lets a later request with this tag ask for data that is not older.
+        // The tag contains the version, so that a later request with this tag is not served older data.
         HeaderValue::try_from(["W/\"", &version.to_exact_text(), "-", &tag[..32], "\""].concat())
             .unwrap_or_else(|_| HeaderValue::from_static("W/\"0\""))
     }
@@ -86,7 +86,8 @@ impl ResponseCache {
         Self { entries, metrics }
     }
 
-    /// Cached response. If there is none, `fill` renders it. Concurrent calls share one `fill`. Errors are not cached.
+    /// Returns the cached response, or renders it with `fill`. Concurrent calls share one `fill`. Errors are not
+    /// cached.
     pub(crate) async fn get_or_render<E>(
         &self,
         key: &CacheKey,
@@ -102,7 +103,7 @@ impl ResponseCache {
         answer
     }
 
-    /// Inserts a response that was rendered without the cache.
+    /// Inserts a response that was not rendered by [`Self::get_or_render`].
     pub(crate) fn insert(&self, key: CacheKey, answer: CachedResponse) {
         self.entries.insert(key, Arc::new(answer));
     }

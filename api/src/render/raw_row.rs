@@ -1,4 +1,4 @@
-//! Renderer of Postgres rows. It reads the columns directly; rendering by way of structs takes twice as long.
+//! Renderer of Postgres rows. It reads the columns directly, because rendering through structs takes twice as long.
 //!
 //! Invariant: the bytes equal the bytes that serde writes for the struct of the row.
 

@@ -149,7 +149,7 @@ fn columns(output: &Output) -> &[&'static str] {
     output.fields.as_deref().unwrap_or(output.columns)
 }
 
-/// CSV records of JSON objects.
+/// Converts JSON objects to CSV records.
 fn records(
     output: &Output,
     rows: impl IntoIterator<Item = Result<Vec<u8>, RenderError>>,
@@ -167,7 +167,7 @@ fn records(
     })
 }
 
-/// Bytes that `write` writes with a CSV writer.
+/// Runs `write` with a CSV writer, and returns the written bytes.
 fn csv_bytes(
     write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> Result<(), RenderError>,
 ) -> Result<Vec<u8>, RenderError> {

@@ -180,7 +180,7 @@ fn not_found_message(path: &str) -> String {
     }
 }
 
-/// Path as a message shows it: keys are masked, and the length is limited.
+/// Path for a message: secrets are masked, and the length is limited.
 fn displayed_path(path: &str) -> String {
     crate::auth::redact_secrets(path).chars().take(128).collect()
 }

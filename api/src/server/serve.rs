@@ -44,8 +44,8 @@ use crate::render::cache::ResponseCache;
 use crate::server::metrics_source::ApiMetricsSource;
 use crate::server::router;
 
-/// Maximum number of connections that wait for acceptance. The system may reduce it (`net.core.somaxconn`). The next
-/// client is not answered and retries only after a second or more.
+/// Maximum number of connections that wait for acceptance. The system may reduce it (`net.core.somaxconn`). A client
+/// beyond this number gets no reply, and retries only after a second or more.
 const BACKLOG: u32 = 4_096;
 
 /// Serves requests until the shutdown signal. Then completes the open requests.
@@ -71,14 +71,14 @@ pub async fn serve(
         let observed = ApiMetricsSource { app: app.clone(), registry: Arc::clone(&clients.registry) };
         tasks.spawn_until_stopped(metrics.serve(Arc::new(observed)));
     }
-    // A client that connects earlier would get a 503.
+    // The server listens only when it is ready, because a client that connects earlier would get a 503.
     tokio::select! { () = wait_until_ready(&app, start_limit) => {}, () = shutdown.wait() => {} }
     let listener = socket.listen(BACKLOG).with_context(in_use)?;
     tracing::info!(address = %listener.local_addr()?, "listening");
     clients.accept_until(&listener, &app, &router, shutdown.wait()).await;
     app.draining.store(true, Ordering::Relaxed);
     clients.accept_until(&listener, &app, &router, tokio::time::sleep(drain_delay)).await;
-    // Connections that the kernel has accepted would be reset.
+    // The kernel has already accepted these connections. Closing the listener would reset them.
     while let Some(Ok((stream, peer))) = listener.accept().now_or_never() {
         clients.serve(stream, peer, &app, &router);
     }
@@ -108,7 +108,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Waits until requests can be served, up to a limit. Without its database, the server listens and reports its health.
+/// Waits until requests can be served. After the limit, the server listens anyway, so that it can report its health.
 async fn wait_until_ready(app: &App, limit: Duration) {
     let started = Instant::now();
     while let Some(reason) = app.find_unreadiness() {
@@ -120,7 +120,7 @@ async fn wait_until_ready(app: &App, limit: Duration) {
     }
 }
 
-/// Warns about pages that show an address chosen by the client.
+/// Warns if the dashboard's pages would show an address that the client chooses, in the `Host` header.
 fn warn_about_public_address(settings: &ServeSettings) {
     let (listen, dashboard) = (settings.listen, &settings.dashboard);
     if !listen.ip().is_loopback()
@@ -139,8 +139,8 @@ fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Conf
     role_config(own, owner, API_ROLE, "API_DATABASE_URL")
 }
 
-/// Refuses a database of a newer version at the start. A running instance continues to read its database during an
-/// upgrade.
+/// Fails if the database has a newer schema than this program. Only the start is checked, so a running instance
+/// continues to serve during an upgrade.
 async fn refuse_newer_database(settings: &ServeSettings, database: &DatabaseSettings) -> anyhow::Result<()> {
     let config = primary(settings, database)?;
     let asking = async { db::refuse_newer_schema(&db::connect(&config).await?).await };
@@ -274,7 +274,7 @@ impl Clients {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, peer)) => self.serve(stream, peer, app, router),
                     Err(error) => {
-                        // No file descriptor is free, or the client has gone. A short pause is the only remedy.
+                        // No file descriptor is free, or the client has disconnected. A short pause is the only remedy.
                         tracing::warn!(%error, "cannot accept a connection");
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
@@ -308,7 +308,7 @@ impl Clients {
             .max_buf_size(HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         let serving = self.graceful.watch(serving);
-        // A connection error concerns only its client.
+        // Connection errors are ignored, because they concern only the client.
         self.tasks.spawn(async move {
             let _ = Abortable::new(serving, ended).await;
             drop(registered);
