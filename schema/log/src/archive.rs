@@ -1,7 +1,8 @@
 //! Log archive: a copy of the whole log in a file.
 //!
-//! The file is one zstd stream of records. A record is a length and a postcard body. The first record has the identity
-//! of the stream, the last record the number of messages and a digest. All other records are the messages as published.
+//! The file is one zstd stream of records. A record is a length of 4 bytes and a body in postcard's encoding. The first
+//! record has the identity of the stream, the last record the number of messages and a digest. All other records are
+//! the messages as published.
 //!
 //! An imported log keeps the identity and the sequence numbers. Projections of the original therefore stay valid.
 
@@ -45,9 +46,9 @@ enum ArchiveRecord {
 }
 
 const LAYOUT: u32 = 1;
-/// Name of a header for the malformed header block of the original message.
+/// Name of the header that contains the malformed header block of the original message, as text.
 const MALFORMED_HEADERS: &str = "Dds-Malformed-Headers";
-/// Maximum size of a record, in bytes. No log message is as large.
+/// Maximum size of a record, in bytes. Every log message is smaller.
 const LARGEST: usize = 64 << 20;
 
 /// One log message in the archive file.
@@ -83,7 +84,7 @@ impl ArchiveWriter {
         }
         let failed = |source| ArchiveError::File { path: path.display().to_string(), source };
         let staging = path.with_extension("partial");
-        // An interrupted export left such a file. A new one is never created through a link.
+        // An interrupted export leaves such a file. `create_new` below never writes through a link.
         match std::fs::remove_file(&staging) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -188,7 +189,7 @@ impl ArchiveReader {
     fn open(path: &Path) -> Result<Self, ArchiveError> {
         let shown = path.display().to_string();
         let failed = |source| ArchiveError::File { path: shown.clone(), source };
-        // A FIFO would wait for its other end.
+        // Opening a FIFO would block until another process writes to it.
         if !path.metadata().map_err(failed)?.is_file() {
             return Err(ArchiveError::Refused(format!("cannot read {shown}: it is not a regular file")));
         }

@@ -18,7 +18,7 @@ const ROWS: &str = "Dds-Rows";
 const FILE: &str = "Dds-File";
 const LINE: &str = "Dds-Line";
 
-/// Newest version of the bodies. It is part of the schema name (`price.v1`).
+/// Newest version of the body format. It is part of the schema name (`price.v1`).
 pub const BODY_VERSION: u32 = 1;
 
 /// Schema name for the newest body version of a kind.
@@ -37,7 +37,7 @@ pub struct Envelope {
     pub id: FrameId,
     /// Kind of the batch's rows.
     pub kind: Kind,
-    /// Version of the body.
+    /// Version of the body format.
     pub version: u32,
     /// Codec of the body.
     pub codec: Codec,
@@ -49,9 +49,9 @@ pub struct Envelope {
     pub chunk: u64,
     /// Number of rows.
     pub rows: u64,
-    /// File from which the rows came, as text for people.
+    /// Name of the file from which the rows came, for display.
     pub file: String,
-    /// First line of the rows in the file.
+    /// Line of the first row in the file.
     pub line: u64,
 }
 

@@ -18,7 +18,7 @@ pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 /// message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// Id by which a repeated batch is detected.
+    /// Id of the batch. The same batch of a repeated load has the same id.
     pub id: FrameId,
     /// Feed from which the rows came (`--source`).
     pub source: String,
@@ -26,9 +26,9 @@ pub struct Frame {
     pub run: String,
     /// Number of the batch within the run, from 0.
     pub chunk: u64,
-    /// File from which the rows came, as text for people.
+    /// Name of the file from which the rows came, for display.
     pub file: String,
-    /// First line of the rows in the file.
+    /// Line of the first row in the file.
     pub line: u64,
     /// Rows of the batch.
     pub body: Body,

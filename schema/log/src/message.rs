@@ -32,7 +32,7 @@ const MAX_SHOWN_BYTES: usize = 8 * 1024;
 /// One message of the log.
 #[derive(Debug, Clone)]
 pub struct LogMessage {
-    /// Position in the log.
+    /// Sequence number in the log.
     pub sequence: Sequence,
     /// Subject on which the message was published.
     pub subject: String,
@@ -46,12 +46,12 @@ pub struct LogMessage {
     pub stored_at: DateTime<Utc>,
 }
 
-/// Position of a delivered message in its consumer.
+/// Delivery of a message by a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
     /// Number of the delivery, from 1. If a number is missing, the client lost or hid a message.
     pub number: u64,
-    /// Number of messages after this message.
+    /// Number of messages that the consumer has not delivered yet.
     pub pending: u64,
 }
 
@@ -123,7 +123,7 @@ impl LogMessage {
         })
     }
 
-    /// Id of the message; empty without the header.
+    /// Id of the message (header `Nats-Msg-Id`); empty if the message has no id.
     pub fn id(&self) -> String {
         let id = self.headers.as_ref().and_then(|headers| headers.get(NATS_MESSAGE_ID));
         id.map(ToString::to_string).unwrap_or_default()

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Replica that lacks messages of the stream, or does not report its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LaggingReplica {
-    /// Name of the server; `None` for a replica without a server.
+    /// Name of the replica's server; `None` if no server stores the replica.
     pub node: Option<String>,
     /// True if the leader has no contact with the server.
     pub offline: bool,

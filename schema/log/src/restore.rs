@@ -69,7 +69,8 @@ pub fn is_storage_full(error: &PublishError) -> bool {
 struct ArchiveImport<'a> {
     context: Context,
     settings: &'a StreamSettings,
-    /// Time at which each message was sent, by message id. The server detects repeated ids only within its window.
+    /// Time at which each message was sent, by message id. A repeated id must wait, because the server drops duplicates
+    /// within its window.
     sent: HashMap<String, Instant>,
     position: u64,
     waiting: Vec<(u64, PublishAckFuture)>,

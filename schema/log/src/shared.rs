@@ -17,7 +17,7 @@ use crate::limits::TARGET_BYTES;
 
 /// Name of the header with the envelopes of all batches, as a JSON array.
 const FRAMES: &str = "Dds-Frames";
-/// Uncompressed size at which no further batch is added. A batch of the target size still fits.
+/// Uncompressed size at which no further batch is added, in bytes. A batch of the target size still fits.
 const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
 /// Header size at which no further batch is added, in bytes. Servers accept 64 KiB of headers, which include file
 /// names.
@@ -66,7 +66,7 @@ impl SharedMessageBuilder {
         self.unpacked >= ENOUGH_BYTES || self.headers >= ENOUGH_HEADERS
     }
 
-    /// Returns headers and body of the message, and empties the collector. A single batch becomes a message that is not
+    /// Returns headers and body of the message, and empties the builder. A single batch becomes a message that is not
     /// shared. `None` if no batch was added.
     pub fn take_message(&mut self) -> Option<(HeaderMap, Bytes)> {
         let Self { mut frames, members, .. } = std::mem::take(self);

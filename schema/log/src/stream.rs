@@ -1,8 +1,8 @@
 //! JetStream stream of the log: names, configuration and connection. Each kind has its own subject.
 //!
 //! Invariants: the stream uses file storage without compression, and has no limit of age or size. A full stream rejects
-//! new messages and keeps all old messages. Deletes and purges are denied. A server without `sync_interval` is
-//! rejected.
+//! new messages and keeps all old messages. Deletes and purges are denied. A server that is too old for `sync_interval`
+//! is rejected.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,7 +111,7 @@ impl StreamSettings {
                 async {}
             })
             .connection_timeout(Duration::from_secs(5))
-            // A frozen server is left after three unanswered pings.
+            // After three unanswered pings, the client drops the connection to a frozen server.
             .ping_interval(Duration::from_secs(5))
             .connect(self.nats_url.split(',').map(str::trim).collect::<Vec<_>>())
             .await
@@ -164,8 +164,8 @@ impl StreamSettings {
     async fn open_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         match self.open_existing_once(context).await {
             Err(StreamError::Absent { .. }) => {
-                // Two processes may create the stream at once with different identities. The loser uses the
-                // winner's.
+                // Two processes may create the stream at once with different identities. The process that is refused
+                // uses the stream of the other.
                 match self.create(context, self.config()).await {
                     Ok(stream) => Ok(stream),
                     Err(error) => context.get_stream(&self.nats_stream).await.map_err(|_| error),
@@ -203,8 +203,8 @@ impl StreamSettings {
     }
 
     /// Opens the stream for an import, and creates it if it does not exist. An existing stream must have the identity
-    /// of the log, or be empty. An empty stream gets the identity of the log, because no projection can depend on it
-    /// yet.
+    /// of the imported log, or be empty. An empty stream gets this identity, because no projection can depend on the
+    /// stream yet.
     ///
     /// Until [`StreamSettings::end_import`], the deduplication window is short, because a log may contain a message
     /// twice.
@@ -222,7 +222,7 @@ impl StreamSettings {
                     "it has messages of another log; import into a stream that is empty or does not exist: --nats-stream OTHER --nats-subject-prefix other",
                 ))
             }
-            // nats-server keeps compressing after an update of this setting.
+            // nats-server continues to compress a stream even after this setting is updated.
             Ok(stream) if is_compressed(&stream) => Err(self.unavailable(
                 "it is compressed; import into a stream that does not exist: --nats-stream OTHER --nats-subject-prefix other",
             )),
