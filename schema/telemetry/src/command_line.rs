@@ -1,17 +1,18 @@
-//! Command lines of the programs. Help has only the options that a command uses, and a usage line only the required ones.
+//! Command lines of the programs. Help lists only the options that a command uses. A usage line lists only required
+//! options.
 
 use clap::{Command, Parser};
 
-/// Options of all commands that some of the commands ignore.
+/// Global options that some commands ignore.
 #[derive(Debug, Clone, Copy)]
 pub struct UnusedOptions {
-    /// Names of the commands.
+    /// Names of the commands that ignore the options.
     pub commands: &'static [&'static str],
     /// Ids of the options. They stay valid, but help does not list them.
     pub options: &'static [&'static str],
 }
 
-/// Parses the arguments of the process; an error or `--help` ends it.
+/// Parses the arguments of the process. An error or `--help` ends the process.
 pub fn parse<T: Parser>(unused: &[UnusedOptions]) -> T {
     let mut command = prepare(T::command(), unused);
     let mut matches =
@@ -20,7 +21,7 @@ pub fn parse<T: Parser>(unused: &[UnusedOptions]) -> T {
 }
 
 fn prepare(mut command: Command, unused: &[UnusedOptions]) -> Command {
-    // Options of all commands are copied to each command here.
+    // `build` copies the global options to each command.
     command.build();
     for one in unused {
         for name in one.commands {
@@ -39,7 +40,8 @@ fn hide_options(command: Command, options: &'static [&'static str]) -> Command {
         .mut_subcommands(|subcommand| hide_options(subcommand, options))
 }
 
-/// Sets the usage of every command, because clap adds each option with a set environment variable to that of an error.
+/// Fixes the usage line of every command. Otherwise, the usage line of an error would include every option whose
+/// environment variable is set.
 fn set_usage(mut command: Command) -> Command {
     let usage = command.render_usage().to_string();
     command.override_usage(usage.trim_start_matches("Usage:").trim().to_owned()).mut_subcommands(set_usage)

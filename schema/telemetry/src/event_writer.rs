@@ -1,12 +1,12 @@
-//! Writer of log events to standard error. All lines of an event after the first are indented. A text from outside,
-//! such as a file name, can therefore not look like another event.
+//! Writer of log events to standard error. All lines of an event after the first are indented. External text, such as a
+//! file name, can therefore not look like another event.
 
 use std::io::{self, Stderr, Write};
 
 /// Indentation of all lines of an event after the first line.
 const INDENT: &[u8] = b"    ";
 
-/// Writer of whole events. Each call of `write` must contain one event.
+/// Writer of complete events. Each call of `write` must contain one event.
 #[derive(Debug)]
 pub(crate) struct EventWriter(Stderr);
 

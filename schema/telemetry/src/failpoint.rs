@@ -26,7 +26,7 @@ macro_rules! failpoint {
     };
 }
 
-/// Counts that the process reached a step. Sends the signal if the variable has the name of the step and this count.
+/// Counts how often the process has reached this step. Sends the signal if the variable has this name and count.
 pub fn pass_failpoint(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);

@@ -44,7 +44,7 @@ pub trait MetricsSource: Send + Sync + 'static {
     /// Health of the program. The error is the reason why the program cannot do its work.
     fn health(&self) -> Result<(), String>;
 
-    /// Conditions that need a person, although the program does its work.
+    /// Conditions that an operator must resolve, although the program works.
     fn warnings(&self) -> Vec<String> {
         vec![]
     }
@@ -129,7 +129,7 @@ fn respond(path: &str, source: &impl MetricsSource) -> Response<String> {
     response
 }
 
-/// Parses `ADDRESS:PORT`, or a port on loopback.
+/// Parses `ADDRESS:PORT`, or a port alone, which means loopback.
 pub fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));

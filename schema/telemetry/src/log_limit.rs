@@ -1,4 +1,4 @@
-//! Limit of a repeated log line: an outage logs one line per interval, not one per request.
+//! Rate limit of a repeated log line: an outage logs one line per interval, not one per request.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Interval between two lines.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Limit of one log line, as a `static` at its call site.
+/// Rate limit of one log line, declared as a `static` at the call site.
 #[derive(Debug)]
 pub struct LogLimit(Mutex<LastLine>);
 
@@ -23,7 +23,7 @@ impl LogLimit {
         Self(Mutex::new(LastLine { at: None, suppressed: 0 }))
     }
 
-    /// Number of lines suppressed since the last one, if this line may be logged.
+    /// `Some` if the line may be logged, with the number of lines that were suppressed since the last logged line.
     pub fn admit(&self) -> Option<u64> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last.at.is_some_and(|at| at.elapsed() < INTERVAL) {

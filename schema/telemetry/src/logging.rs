@@ -11,9 +11,9 @@ use tracing_subscriber::{EnvFilter, Layer};
 use crate::event_writer::EventWriter;
 use crate::spans;
 
-/// Upper bound of the log level of libraries that would log secrets: tool-call arguments with keys, statement parameters
-/// with password hashes. `RUST_LOG` cannot raise it. tokio-postgres logs the notices of Postgres as `info`, such as a list
-/// of dropped tables.
+/// Upper bound of the log level of libraries that would log secrets: tool-call arguments with keys, statement
+/// parameters with password hashes. `RUST_LOG` cannot raise it. The cap of tokio-postgres also hides notices of
+/// Postgres, such as a list of dropped tables, which are logged as `info`.
 const LEVEL_CAPS: [&str; 2] = ["rmcp=error", "tokio_postgres=warn"];
 
 /// Timeout for sending the remaining spans at exit.

@@ -10,9 +10,9 @@ use crate::outln;
 
 /// Number of rows of a table without `--limit`.
 const DEFAULT_LIMIT: usize = 50;
-/// Width of a table that is not printed to a terminal, unless `COLUMNS` sets another one.
+/// Width of a table in columns, if output is not a terminal and `COLUMNS` is not set.
 const DEFAULT_WIDTH: usize = 80;
-/// Distance of two columns.
+/// Number of spaces between two columns.
 const GAP: usize = 2;
 
 /// Output options of a command that prints a list.
@@ -75,7 +75,8 @@ struct TableRow {
 }
 
 impl Table {
-    /// Table of at most `max_rows` rows. The nouns name one row and several rows in the total.
+    /// Creates a table of at most `max_rows` rows. `nouns` are the singular and plural for a row, used in the total
+    /// line.
     pub fn new(nouns: [&'static str; 2], columns: &[Column], max_rows: usize) -> Self {
         Self {
             nouns,
@@ -88,7 +89,7 @@ impl Table {
         }
     }
 
-    /// Keeps the last rows instead of the first ones, for a list in the order of time.
+    /// Keeps the last rows instead of the first ones, for a list in chronological order.
     pub fn keep_newest(mut self) -> Self {
         self.keeps_newest = true;
         self
@@ -194,7 +195,7 @@ impl Table {
     }
 }
 
-/// Columns of the terminal of standard output, or those of other output.
+/// Width of the output in columns: of the terminal, else `COLUMNS`, else [`DEFAULT_WIDTH`].
 #[expect(clippy::disallowed_methods, reason = "a variable of every terminal, not a setting of the service")]
 fn output_width() -> usize {
     let stdout = std::io::stdout();
@@ -206,7 +207,7 @@ fn output_width() -> usize {
     of_terminal.or_else(of_variable).unwrap_or(DEFAULT_WIDTH)
 }
 
-/// Lines of at most `width` columns. A longer word has a line of its own.
+/// Splits a text into lines of at most `width` columns. A longer word gets its own line.
 fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -221,7 +222,7 @@ fn wrap_words(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Digits in groups of three: 1,234.
+/// Formats a number with its digits in groups of three: 1,234.
 pub fn group_digits(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -234,7 +235,7 @@ pub fn group_digits(number: usize) -> String {
     grouped
 }
 
-/// Text without characters by which a value could forge a line or change the direction of text.
+/// Escapes the characters with which a value could forge a line or change the direction of text.
 fn escape_controls(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
