@@ -1,7 +1,7 @@
 //! Block codec of integer columns: blocks of 32 values, each with the bit width of its widest value.
 //!
-//! A block starts with one byte for coding and bit width. The codes of the values follow, lowest bit first, without
-//! padding between them. `store/generation/unpack.sql` decodes the same format for SQL users.
+//! A block starts with one byte for coding and bit width. The encoded values (codes) follow, lowest bit first, without
+//! padding between them. `unpack.sql` decodes the same format for SQL users.
 
 use market::bars::MISSING;
 
@@ -11,9 +11,10 @@ use super::error::PackedBarsError;
 pub(super) const BLOCK: usize = 32;
 /// Number of bit widths: 0 to 64.
 const WIDTHS: u8 = 65;
-/// Bytes that must be readable after a block. A value wider than [`NARROW`] bits is decoded with one read of 16 bytes.
+/// Bytes that must be readable after a block, because a code wider than [`NARROW`] bits is decoded with one 16-byte
+/// read.
 const PADDING: usize = 16;
-/// Maximum width of codes that are read with 8 bytes.
+/// Maximum width, in bits, of codes that are decoded with 8-byte reads.
 const NARROW: usize = 57;
 
 /// Coding of a block's values.

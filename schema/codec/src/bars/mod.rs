@@ -1,6 +1,6 @@
 //! Binary codec of price bars: one byte string per column.
 //!
-//! Integers are stored as differences to predicted values, in blocks of minimal bit width.
+//! Integers are stored as differences from predicted values, in blocks of minimal bit width.
 
 mod blocks;
 mod error;
@@ -13,5 +13,5 @@ pub use error::PackedBarsError;
 pub use packed::{PackedBars, pack_closes, unpack_closes};
 pub use sessions::unpack_days;
 
-/// SQL functions that unpack prices, for SQL users. Run it in the schema of the table `prices`.
+/// Script of SQL functions that decode prices, for SQL users. It must run in the schema of the table `prices`.
 pub const UNPACK_SQL: &str = include_str!("unpack.sql");

@@ -13,15 +13,17 @@ use crate::digest;
 pub struct PackedBars {
     /// Format version, scale and days.
     pub days: Vec<u8>,
-    /// Closes, as differences to the previous close.
+    /// Closes, as differences from the previous close.
     pub close: Vec<u8>,
-    /// Opens, as differences to the previous close; highs and lows, as distances beyond open and close.
+    /// Opens, as differences from the previous close; highs, as distances above the higher of open and close; lows, as
+    /// distances below the lower one.
     pub range: Vec<u8>,
     /// Shares traded.
     pub volume: Vec<u8>,
-    /// vwap, as differences to the close, and trade counts; empty if no bar has them.
+    /// Volume-weighted average prices, as differences from the close, and trade counts; empty if no bar has them.
     pub extra: Vec<u8>,
-    /// Version dictionary and runs of indexes; empty in read tables, which need no versions.
+    /// Distinct versions of bars, and the run-length encoded version index of each bar; empty in read tables, which
+    /// need no versions.
     pub versions: Vec<u8>,
 }
 
@@ -91,7 +93,7 @@ fn pack_versions(version: &[u16], versions: &[BarVersion]) -> Result<Vec<u8>, Pa
     Ok(postcard::to_stdvec(&(versions, runs))?)
 }
 
-/// Differences of prices to their predictions.
+/// Differences of prices from their predicted values.
 struct Differences {
     close: Vec<i64>,
     open: Vec<i64>,
@@ -154,7 +156,7 @@ fn price_or(price: i64, otherwise: i64) -> i64 {
     if price == MISSING { otherwise } else { price }
 }
 
-/// Difference of a price to its prediction, modulo 2^64; absent if the price is absent.
+/// Difference of a price from its predicted value, modulo 2^64; [`MISSING`] if the price is absent.
 fn difference(price: i64, expected: i64) -> Result<i64, PackedBarsError> {
     match (price, price.wrapping_sub(expected)) {
         (MISSING, _) => Ok(MISSING),
@@ -172,7 +174,7 @@ fn add(difference: &mut i64, expected: i64) {
 /// Decodes `bars` closes, with capacity for `room` further closes.
 fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, PackedBarsError> {
     let (mut before, mut rest): (i64, &[u8]) = postcard::take_from_bytes(bytes)?;
-    // The length is bounded: the days were decoded before.
+    // `bars` is bounded, because the days were decoded before.
     let mut closes = Vec::with_capacity(bars.saturating_add(room));
     blocks::for_each_block(&mut rest, bars, |differences| {
         if differences.contains(&MISSING) {
@@ -194,7 +196,7 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, PackedBars
     Ok(closes)
 }
 
-/// Start value of the closes, and their differences.
+/// Decodes the start value of the closes, and their differences.
 fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), PackedBarsError> {
     let (start, mut rest) = postcard::take_from_bytes(bytes)?;
     let closes = blocks::read(&mut rest, bars)?;
@@ -282,7 +284,7 @@ fn unpack_versions(
     Ok((version, versions))
 }
 
-/// 64-bit digest of byte strings.
+/// Decodes days, closes and versions that [`pack_closes`] encoded, with capacity for `room` further bars.
 pub fn unpack_closes(
     days: &[u8],
     close: &[u8],

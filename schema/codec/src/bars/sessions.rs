@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::blocks::{self, BLOCK};
 use super::error::PackedBarsError;
 
-/// Format version, the first byte of the days. A new version needs a new codec of the log, so that older readers stop
-/// at its messages.
+/// Format version, the first byte of the days. A new version also needs a new codec name in the log, so that older
+/// readers stop at its messages.
 pub(super) const FORM: u8 = 1;
 
 /// Header of the days column.
@@ -86,7 +86,7 @@ pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>
     Ok((head.scale, sessions.days))
 }
 
-/// Decoder that converts steps to days.
+/// Decoder of days. A step is the distance of a day from the next expected session, in days.
 struct Sessions {
     days: Vec<i32>,
     last: i32,

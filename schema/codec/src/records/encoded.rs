@@ -1,5 +1,4 @@
-//! Encoding of a record as bytes. The fields are in the order of the record's layout, and the length of a field comes
-//! before the field.
+//! Encoding of a record as bytes. The fields are in the order of the record's layout, each after its length.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -86,7 +85,8 @@ impl FieldWriter {
     }
 }
 
-/// Fields of a row: a mask of the present fields, and for each present field the index of its value in the set.
+/// Fields of a row: a mask of the present fields, and for each present field an index into the distinct values of the
+/// set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RowFields {
     /// Bit mask of the present fields. The lowest bit is the first field.
@@ -175,7 +175,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Reads the next field. A record that was written before the field existed lacks the field.
+    /// Reads the next field. The field is read as absent if the record was written before the field existed.
     ///
     /// # Errors
     /// The bytes are not an encoded field.

@@ -175,7 +175,7 @@ numbers! {
     i64 as i64: |value| *value, Some;
     // Days from 0001-01-01.
     NaiveDate as i32: |date| date.num_days_from_ce(), NaiveDate::from_num_days_from_ce_opt;
-    // Places, then the digits.
+    // Number of decimal places, then the digits.
     Decimal as (u32, i128):
         |value| (value.scale(), value.mantissa()),
         |(scale, digits)| Decimal::try_from_i128_with_scale(digits, scale).ok();

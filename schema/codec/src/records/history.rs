@@ -12,11 +12,10 @@ use super::packed::read;
 /// Declares the record kinds of a history and their lists.
 macro_rules! kept {
     ($($record:ident => $list:ident),* $(,)?) => {
-        /// Adds packed records of one kind and source to a history, for the days that the security owns. Other
-        /// kinds add nothing.
+        /// Adds packed records of one kind and source to a history. `owns` selects the days on which the symbol belongs
+        /// to the security. Records of kinds without a list are ignored.
         ///
-        /// # Errors
-        /// Damaged bytes, or those of a newer version.
+        /// # Errors The bytes are damaged, or were written by a newer version.
         pub fn add_to_history(
             history: &mut History,
             kind: Kind,
@@ -27,7 +26,7 @@ macro_rules! kept {
             $(if kind == $record::KIND {
                 let mut said = read::<$record>(source, packed)?;
                 said.retain(|observation| observation.record.date().is_none_or(&owns));
-                // Usually there is one source and symbol.
+                // Usually there is one source and symbol, so that the list can be moved instead of copied.
                 match history.$list.is_empty() {
                     true => history.$list = said,
                     false => history.$list.append(&mut said),

@@ -1,7 +1,7 @@
 //! Set of the observations of one symbol, kind and source, and its packed form. The set only grows.
 //!
-//! The records in a set stay encoded. They are decoded when a security is derived. Two sets are merged by set union.
-//! Duplicates, order and the division into batches therefore do not matter. Equal sets have equal bytes.
+//! The records in a set stay encoded. They are decoded when the metrics of a security are derived. Two sets are merged
+//! by set union. Duplicates, order and the division into batches therefore do not matter. Equal sets have equal bytes.
 
 mod encoded;
 mod error;

@@ -11,7 +11,7 @@ pub struct RecordSet {
 }
 
 impl RecordSet {
-    /// Builds a set from observations. Of equal observations, the last one is kept.
+    /// Builds a set from observations. If several observations have equal content, only the newest is kept.
     pub fn new(kind: Kind, mut observations: Vec<RawObservation>) -> Self {
         let newest_first = |a: &RawObservation, b: &RawObservation| {
             a.compare_content(b, kind)
@@ -23,7 +23,7 @@ impl RecordSet {
         Self { kind, observations }
     }
 
-    /// Union of the set and more observations.
+    /// Returns the union of the set and further observations.
     pub fn merge(mut self, more: Vec<RawObservation>) -> Self {
         self.observations.extend(more);
         Self::new(self.kind, self.observations)
