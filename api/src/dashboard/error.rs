@@ -11,7 +11,7 @@ use crate::app::login_throttle::AttemptError;
 use crate::connection::request_id::current_request_id;
 use crate::dashboard::view::layout::{self, Section, Viewer};
 
-/// Seconds in the `Retry-After` header, if the queue of hashes is full.
+/// Seconds in the `Retry-After` header, if the queue of password hashes is full.
 const BUSY: u64 = 5;
 
 /// Errors of a page.
@@ -33,7 +33,7 @@ pub(crate) enum PageError {
     /// Too many attempts. The value is the wait in seconds.
     #[error("too many attempts")]
     TooMany(u64),
-    /// The queue of hashes is full.
+    /// The queue of password hashes is full.
     #[error("too many sign-ins at once")]
     Busy,
     #[error("{0}")]
@@ -84,7 +84,7 @@ impl PageError {
     }
 }
 
-/// Converts an error in the visitor's input to its message. A database error stays an error.
+/// Converts an error that the visitor can correct to a message for the form. A database error is returned as an error.
 pub(crate) fn to_form_message(error: AccountError) -> Result<String, PageError> {
     match error {
         AccountError::Database(_) => Err(error.into()),

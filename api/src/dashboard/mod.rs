@@ -1,8 +1,8 @@
 //! Account dashboard and public pages: keys, usage, plan, reference, status.
 //!
-//! Invariants: only a POST from a page of the same origin and session changes state. Responses are never stored. Pages
-//! load nothing from other sites, and contain no inline script or style. `/v1` does not read cookies. Every page has a
-//! deadline. All changes of accounts are functions of [`crate::account`].
+//! Invariants: only a POST from a page of the same origin and session changes state. Browsers and proxies do not store
+//! pages (`Cache-Control: no-store`). Pages load nothing from other sites, and contain no inline script or style. `/v1`
+//! does not read cookies. Every page has a deadline. All changes of accounts are functions of [`crate::account`].
 
 mod error;
 mod page_deadline;
@@ -30,8 +30,8 @@ use error::PageError;
 /// Maximum size of a form, in bytes.
 const FORM: usize = 16 * 1024;
 
-/// Router of all pages. `data` serves the example on the landing page. Without a dashboard, there are only the pages
-/// for plans, reference and status.
+/// Router of all pages. `data` is the API router from which pages get their data. If the dashboard is switched off,
+/// only the pages for plans, reference, status and the market exist.
 pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Router<App> {
     let pages = match app.dashboard.is_some() {
         true => pages().merge(pages_with_password()),
@@ -133,7 +133,7 @@ fn pages_with_password() -> Router<App> {
         .layer(from_fn(page_deadline::limit_password_page_time))
 }
 
-/// Router of the pages of a service without a dashboard.
+/// Router of the pages that exist if the dashboard is switched off.
 fn pages_alone() -> Router<App> {
     Router::new()
         .route("/plans", get(crate::dashboard::pages::plans::show_plans_without_dashboard))
@@ -141,7 +141,7 @@ fn pages_alone() -> Router<App> {
         .route("/status", get(crate::dashboard::pages::status::show_status_without_dashboard))
 }
 
-/// Page that a browser gets with status 404. `path` is the requested path, in which a key is removed.
+/// Renders the page for status 404. `path` is the requested path, with secrets masked.
 pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Response {
     let viewer = if app.dashboard.is_some() { Viewer::Visitor } else { Viewer::Reader };
     let body = html! {

@@ -16,8 +16,8 @@ pub(crate) const PAGE_DEADLINE: Duration = Duration::from_secs(4);
 /// Maximum time to look up the reader's account on a public page. Without a reply, the page treats the reader as a
 /// visitor.
 pub(crate) const VISITOR_LOOKUP_LIMIT: Duration = Duration::from_millis(300);
-/// Maximum time of a request with a password. The sign-in throttle may delay it by 20 s, and the queue of hashes by 15
-/// s.
+/// Maximum time of a request with a password. The login throttle may delay the request by 20 s, and the queue of
+/// password hashes by 15 s.
 const PASSWORD_PAGE_DEADLINE: Duration = Duration::from_secs(39);
 
 /// Runs database work with a time limit.
@@ -39,7 +39,7 @@ pub(crate) async fn limit_page_time(request: Request, next: Next) -> Response {
     bounded(PAGE_DEADLINE, request, next).await
 }
 
-/// Middleware that sets the deadline of a request that may wait for the sign-in throttle.
+/// Middleware that sets the deadline of a request that may wait for the login throttle.
 pub(crate) async fn limit_password_page_time(request: Request, next: Next) -> Response {
     bounded(PASSWORD_PAGE_DEADLINE, request, next).await
 }

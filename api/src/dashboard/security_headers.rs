@@ -21,7 +21,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::CACHE_CONTROL, "no-store"),
     (header::X_FRAME_OPTIONS, "DENY"),
-    // Without any referrer, browsers would also hide the origin of the forms.
+    // With `no-referrer`, browsers would also hide the origin of forms, which the origin check needs.
     (header::REFERRER_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
@@ -43,7 +43,7 @@ pub(crate) fn is_secure_request(app: &App, request: &Request) -> bool {
     is_https(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref())
 }
 
-/// Sets the security headers. A content security policy that is already set stays.
+/// Sets the security headers. A content security policy that the page has already set is not replaced.
 pub(crate) fn set_security_headers(target: &mut HeaderMap, is_secure: bool) {
     for (name, value) in HEADERS {
         if name != header::CONTENT_SECURITY_POLICY || !target.contains_key(&name) {

@@ -1,7 +1,7 @@
 //! Session cookie, device cookie, and the CSRF token of forms.
 //!
 //! Invariants: except on loopback addresses, the cookie is Secure and bound to this host. Scripts cannot read it. A
-//! token belongs to one session and differs on every page, so that compression reveals nothing about it.
+//! CSRF token belongs to one session and differs on every page, so that compression reveals nothing about it.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use hmac::{Hmac, KeyInit, Mac};
@@ -13,7 +13,7 @@ const SECURE_NAME: &str = "__Host-session";
 const LOCAL_NAME: &str = "session";
 const SECURE_DEVICE_NAME: &str = "__Host-device";
 const LOCAL_DEVICE_NAME: &str = "device";
-/// Lifetime of the device cookie in seconds. A known device has the same lifetime.
+/// Lifetime of the device cookie in seconds. Known devices in the database have the same lifetime.
 const DEVICE_SECONDS: u32 = 30 * 24 * 60 * 60;
 const NONCE: usize = 16;
 
@@ -43,7 +43,7 @@ fn read_secret(headers: &HeaderMap, name: &str) -> Option<String> {
     is_formed.then(|| value.to_owned())
 }
 
-/// `Set-Cookie` header that sets the session cookie, or deletes it without a secret.
+/// `Set-Cookie` header that sets the session cookie, or deletes it if `secret` is `None`.
 pub(crate) fn session_cookie_header(secret: Option<&str>, is_local: bool) -> Option<HeaderValue> {
     let (name, secure) = (name(is_local), if is_local { "" } else { "; Secure" });
     let age = if secret.is_some() { "" } else { "; Max-Age=0" };
@@ -63,7 +63,7 @@ pub(crate) fn device_cookie_header(secret: &str, is_local: bool) -> Option<Heade
     Some(value)
 }
 
-/// CSRF token for a form of a session.
+/// Creates a CSRF token for a form. `secret` is the secret of the session.
 pub(crate) fn create_csrf_token(secret: &str) -> String {
     let nonce = format!("{:016x}", rand::random::<u64>());
     let proof: String = keyed(secret, &nonce)
@@ -72,7 +72,7 @@ pub(crate) fn create_csrf_token(secret: &str) -> String {
     nonce + &proof
 }
 
-/// True if the token belongs to the session.
+/// True if the token was created for the session with this secret.
 pub(crate) fn is_csrf_token(secret: &str, token: &str) -> bool {
     let Some((nonce, proof)) = token.split_at_checked(NONCE) else { return false };
     let digits = |at: usize| proof.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());

@@ -22,7 +22,7 @@ use crate::dashboard::view::layout::{Section, error_message, format_time, succes
 const PATH: &str = "/dashboard/account";
 const WRONG: &str = "That is not your present password.";
 
-/// Form of the page. An error message is shown at its form.
+/// Form of the page. An error message is shown at the form that caused it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AccountForm {
     Password,
@@ -150,7 +150,8 @@ fn end_form(holder: &AccountHolder, message: Option<&str>) -> Markup {
     }
 }
 
-/// Field for the present password. After a mistake the field has the focus, so that the browser scrolls to it.
+/// Field for the present password. If the form has an error, the field gets the focus, so that the browser scrolls to
+/// it.
 fn present_field(id: &str, message: Option<&str>) -> Markup {
     let is_wrong = message == Some(WRONG);
     html! {
@@ -159,7 +160,8 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
     }
 }
 
-/// Account of the holder, if the form contains the correct password. Attempts are throttled like sign-ins.
+/// Checks the present password in the form. Returns the stored password, or `None` if the given one is wrong. Attempts
+/// are throttled like sign-ins.
 async fn verify_password(holder: &AccountHolder, form: &Form) -> Result<Option<StoredPassword>, PageError> {
     let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirmation_hashing);
     let throttle = &visitor.dashboard.login_throttle;
@@ -175,7 +177,7 @@ async fn verify_password(holder: &AccountHolder, form: &Form) -> Result<Option<S
     }
 }
 
-/// Locks the account, if the verified password is still the current password.
+/// Locks the account. Fails if its password was changed after it was verified.
 async fn lock_if_password_current(
     transaction: &Transaction<'_>,
     known: &StoredPassword,
@@ -218,7 +220,8 @@ pub(crate) async fn change_password(
     }
 }
 
-/// Ends every session, because other people may have the cookies. A new session replaces the current session.
+/// Changes the password and ends every session, because other people may have their cookies. Starts a new session for
+/// the holder.
 async fn set_password(
     client: &mut Client,
     holder: &AccountHolder,

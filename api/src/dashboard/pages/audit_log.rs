@@ -41,7 +41,7 @@ fn row(entry: &AuditEntry) -> Markup {
     }
 }
 
-/// Name of an action for the reader. An unknown action is shown by its own name.
+/// Display name of an action. An unknown action keeps its stored name.
 fn action_text(action: &str) -> &str {
     match action {
         "account.create" => "Account made",
@@ -68,7 +68,7 @@ fn action_text(action: &str) -> &str {
     }
 }
 
-/// Details of an entry that are useful to the reader.
+/// Describes the details of an entry that are useful to the holder.
 fn describe_details(details: &Value) -> String {
     let text = |pointer: &str| details.pointer(pointer).and_then(Value::as_str);
     let shown = [

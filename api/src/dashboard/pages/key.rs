@@ -22,7 +22,7 @@ const OVERLAPS: [(Overlap, &str); 4] = [
     (Overlap::None, "No longer: it ends now"),
 ];
 
-/// Message for a form that is sent twice. Only the first response contained the secret.
+/// Message for a replacement form that is sent twice. Only the first response contained the new secret.
 const ENDED: &str = "the key has ended; if it was just replaced and the new secret is lost, replace the newer key of its name";
 
 /// Key id in the path.
@@ -35,7 +35,7 @@ impl FromRequestParts<App> for KeyId {
     }
 }
 
-/// Page with a new secret. No other page shows the secret.
+/// Renders the page with a new secret. No other page shows the secret.
 pub(crate) async fn show_new_secret(
     holder: &AccountHolder,
     drawn: &CreatedKey,
@@ -82,7 +82,7 @@ pub(crate) async fn show_new_secret(
     Ok(holder.render_page("Your new key", Section::Keys, &body))
 }
 
-/// Button that copies the text of the element `of`. It is visible only with the script.
+/// Button that copies the text of the element `of`. The page's script makes it visible.
 fn copy_button(of: &str, title: &str) -> Markup {
     html! { button.second type="button" data-copy=(of) hidden { (title) } }
 }
@@ -148,7 +148,7 @@ pub(crate) async fn delete_key(
     Ok(Redirect::to(&PageNotice::KeyDeleted.add_to_path("/dashboard/keys")).into_response())
 }
 
-/// Active key of the holder with this id. A key of another holder is not found.
+/// Finds the holder's active key with this id. Other holders' keys are not found.
 async fn find_own_key(holder: &AccountHolder, id: KeyId) -> Result<ApiKey, PageError> {
     let key = keys::find_key(&*holder.database_client().await?, holder.account_id(), id).await?;
     key.filter(|key| key.status == "active").ok_or(PageError::NotFound)

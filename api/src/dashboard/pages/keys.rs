@@ -17,9 +17,9 @@ use crate::dashboard::view::layout::{Section, error_message, format_day, format_
 /// Lifetimes of a key: form value, label and number of days. The first is the default.
 const LIVES: [(&str, &str, i64); 3] =
     [("90", "90 days", 90), ("30", "30 days", 30), ("365", "One year", 365)];
-/// Lifetimes without a number of days: form value and label.
+/// Other choices of an expiry: form value and label.
 const OTHER_LIVES: [(&str, &str); 2] = [("never", "Never"), ("date", "On a day")];
-/// Values in the form that creates a key. After a mistake, the form shows them again.
+/// Values in the form that creates a key. After an error, the form shows them again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyFormValues<'a> {
     name: &'a str,

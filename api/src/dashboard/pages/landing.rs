@@ -9,7 +9,7 @@ use crate::dashboard::session::visitor::{Visitor, has_market_pages};
 use crate::dashboard::view::layout::Section;
 use crate::dashboard::view::live_example::ApiExample;
 
-/// Data that the service offers: title and description.
+/// Cards for the data that the service offers: title and description.
 const SERVED: [(&str, &str); 6] = [
     ("Dividends", "Every payment with its ex-date, record date, pay date and adjusted amount."),
     ("Calendars", "Ex-dates and payment dates in any range, by yield, amount and sector."),

@@ -1,4 +1,4 @@
-//! `/plans`: comparison of the plans. In a refused call, `upgrade_url` is the address of this page.
+//! `/plans`: comparison of the plans. The `upgrade_url` in the response to a refused call is this page.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -25,7 +25,7 @@ const GATED: [(Tier, &str, &str); 8] = [
     (Tier::Professional, "Changed dividends of the market", "/v1/dividends/history?updated_since=…"),
 ];
 
-/// Page of a service with a dashboard.
+/// Shows the page if the dashboard is switched on.
 pub(crate) async fn show_plans(visitor: Visitor) -> Response {
     let tiers = visitor.app.projection.tiers();
     let current = match &visitor.signed {
@@ -54,7 +54,7 @@ pub(crate) async fn show_plans(visitor: Visitor) -> Response {
     visitor.render_page("Plans", Section::Other, &body(&tiers, current, &how))
 }
 
-/// Page of a service without a dashboard.
+/// Shows the page if the dashboard is switched off.
 pub(crate) async fn show_plans_without_dashboard(State(app): State<App>) -> Response {
     let how = html! {
         h2 { "Take another plan" }
@@ -125,7 +125,7 @@ pub(crate) fn render_plan_table(tiers: &TierTable, current: Option<Tier>) -> Mar
     }
 }
 
-/// Endpoints that a plan adds, as text.
+/// Describes the endpoints that a plan adds to the plan below it.
 fn endpoints(tier: Tier) -> &'static str {
     match tier {
         Tier::Free => {

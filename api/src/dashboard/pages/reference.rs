@@ -1,7 +1,8 @@
 //! `/docs`: reference of the endpoints. Each endpoint has a form that calls it.
 //!
-//! The server renders the page from the OpenAPI document once, at its start. Invariants: only required parameters have
-//! an initial value. The key is stored only in the browser tab. The page loads nothing from other sites.
+//! The server renders the page from the OpenAPI document once, at its start. Invariants: in the forms, only required
+//! parameters have an initial value. The key is stored only in the browser tab. The page loads nothing from other
+//! sites.
 
 use std::sync::Arc;
 
@@ -22,7 +23,8 @@ use crate::dashboard::view::markdown;
 use crate::routes::rules_notice::describe_deviation;
 
 const TITLE: &str = "Reference";
-/// Optional parameters with an initial value. Their endpoint needs at least one of several parameters.
+/// Optional parameters that get an initial value, because their endpoint needs at least one of several parameters: path
+/// and parameter.
 const NEEDED: [(&str, &str); 1] = [("/v1/dividends/history", "symbols")];
 
 /// Parts of the page that are equal for every reader.
@@ -54,7 +56,7 @@ impl ReferencePage {
     }
 }
 
-/// Page of a service with a dashboard.
+/// Shows the page if the dashboard is switched on.
 pub(crate) async fn show_reference(
     Extension(reference): Extension<Arc<ReferencePage>>,
     visitor: Visitor,
@@ -62,7 +64,7 @@ pub(crate) async fn show_reference(
     render_reference(&visitor, &reference, KeyFieldState::Empty).await
 }
 
-/// Page of a service without a dashboard.
+/// Shows the page if the dashboard is switched off.
 pub(crate) async fn show_reference_without_dashboard(
     Extension(reference): Extension<Arc<ReferencePage>>,
     State(app): State<App>,
@@ -71,7 +73,7 @@ pub(crate) async fn show_reference_without_dashboard(
     allow_service_calls(layout::render_page(TITLE, Viewer::Reader, Section::Other, &body).into_response())
 }
 
-/// Page for a visitor.
+/// Renders the page for a visitor.
 pub(crate) async fn render_reference(
     visitor: &Visitor,
     reference: &ReferencePage,
@@ -232,12 +234,12 @@ fn endpoint(document: &Value, path: &str, operation: &Value) -> Markup {
     }
 }
 
-/// True if a call is refused without this parameter.
+/// True if the form requires the parameter: it is required, or listed in [`NEEDED`].
 fn is_needed(path: &str, parameter: &Value) -> bool {
     parameter["required"] == true || NEEDED.contains(&(path, text(parameter, "name")))
 }
 
-/// Input field of a parameter. Only a needed parameter has an initial value.
+/// Renders the input field of a parameter. Only a needed parameter gets an initial value.
 fn render_parameter_field(path: &str, operation: &str, parameter: &Value, is_needed: bool) -> Markup {
     let (name, schema) = (text(parameter, "name"), &parameter["schema"]);
     let id = format!("{operation}-{name}");

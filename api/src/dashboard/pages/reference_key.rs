@@ -1,8 +1,9 @@
 //! API key of a signed-in holder for `/docs`.
 //!
-//! The service stores only hashes of keys, so that it cannot show an existing key. `/v1` does not read cookies. The
-//! holder therefore creates a key for the page with one click. The key is listed, logged and can be revoked like any
-//! other key. It expires after 12 hours, like a session. A newer key of the page or a sign-out deletes it.
+//! The page needs a key, because `/v1` does not read cookies. The service stores only hashes of keys, so it cannot show
+//! an existing key. The holder therefore creates a key for the page with one click. The key is listed, logged and can
+//! be revoked like any other key. It expires after 12 hours, like a session. Signing out, or creating another key for
+//! the page, deletes it.
 
 use std::sync::Arc;
 
@@ -21,10 +22,10 @@ use crate::dashboard::session::form::AuthenticatedForm;
 use crate::dashboard::session::visitor::AccountHolder;
 
 const NAME: &str = "Reference page";
-/// Lifetime of the key in hours, equal to the maximum of a session.
+/// Lifetime of the key in hours, equal to the maximum lifetime of a session.
 const HOURS: i64 = 12;
 
-/// Creates the key and shows the reference with it.
+/// Creates the key, and shows the reference page with its secret.
 pub(crate) async fn create_reference_key(
     Extension(reference): Extension<Arc<ReferencePage>>,
     AuthenticatedForm { holder, .. }: AuthenticatedForm,
@@ -50,7 +51,7 @@ async fn draw(client: &mut Client, holder: &AccountHolder) -> Result<CreatedKey,
     keys::create_key(client, holder.actor(), &new).await
 }
 
-/// Deletes the key, if it exists.
+/// Deletes the holder's key for the reference page, if it exists.
 pub(crate) async fn delete_reference_key(
     client: &mut Client,
     holder: &AccountHolder,

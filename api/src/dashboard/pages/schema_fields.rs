@@ -1,11 +1,11 @@
-//! Schemas of the OpenAPI document as text: limits of a parameter, fields of a response.
+//! Schemas of the OpenAPI document as page content: limits of a parameter, fields of a response.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::view::markdown;
 
-/// Number of levels of response fields in the table.
+/// Depth to which nested response fields are listed in the table.
 const LEVELS: usize = 2;
 
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -113,7 +113,7 @@ fn kind(document: &Value, schema: &Value) -> String {
     if is_nullable { format!("{word} or null") } else { word.to_owned() }
 }
 
-/// Schema to which a reference leads, or the non-null choice of a nullable schema.
+/// Returns the schema to which a `$ref` leads, or the non-null choice of a nullable schema.
 fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     if let Some(pointer) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
         return document.pointer(pointer).map_or(schema, |target| resolve(document, target));

@@ -1,8 +1,8 @@
 //! `/sign-up`, `/sign-in` and `/sign-out`.
 //!
 //! Invariants: an unknown address and a wrong password get the same message after the same time. A sign-up gets the
-//! same response for a new and for an existing address. If a visitor signs in to the same account again, the new
-//! session replaces the old one. Redirects lead only to pages in a fixed list.
+//! same response for a new and for an existing address. If a signed-in visitor signs in to the same account again, the
+//! new session replaces the old one. Redirects lead only to pages in a fixed list.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<
     Ok(redirect_signed_in(&visitor, &cookies, "/dashboard"))
 }
 
-/// Turn in the queue of hashes for a client whose device is unknown.
+/// Key in the queue of password hashes for a client whose device is unknown: the client's network.
 pub(crate) fn turn_of_unknown_device(visitor: &Visitor) -> HashingTurn {
     HashingTurn::Network(ClientNetwork::containing(visitor.client).0)
 }
@@ -139,7 +139,7 @@ pub(crate) async fn sign_in(PublicForm { visitor, form }: PublicForm) -> Result<
     }
 }
 
-/// Account of this email address, if it may sign in.
+/// Finds the stored password for this email address; `None` if the account cannot sign in.
 pub(crate) async fn find_stored(visitor: &Visitor, given: &str) -> Result<Option<StoredPassword>, PageError> {
     let Ok(address) = parse_email(given) else { return Ok(None) };
     let find = async {
@@ -149,20 +149,20 @@ pub(crate) async fn find_stored(visitor: &Visitor, given: &str) -> Result<Option
     run_within(PAGE_DEADLINE, find).await
 }
 
-/// True if the password is the account's password. The caller must ask the throttle first.
+/// True if the password is correct. The caller must charge the attempt to the login throttle before.
 pub(crate) async fn check_password(
     hashing: &PasswordHashing,
     secret: SecretString,
     stored: Option<&StoredPassword>,
     turn: HashingTurn,
 ) -> Result<bool, PageError> {
-    // A longer text cannot be a password, so hashing it is a waste of work.
+    // A longer text cannot be a password. It is replaced by an empty text, because hashing it would be wasted work.
     let is_short = secret.expose_secret().len() <= 1_024;
     let secret = if is_short { secret } else { SecretString::default() };
     Ok(hashing.verify(secret, stored, turn).await?)
 }
 
-/// Trust in the visitor's device for the account, and the visitor's turn in the queue of hashes.
+/// Trust in the visitor's device, and the visitor's key in the queue of password hashes.
 fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingTurn) {
     match (stored, visitor.origin.devices.browser) {
         (Some(stored), Some(browser)) if stored.knows_browser => {
@@ -175,8 +175,8 @@ fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, Ha
     }
 }
 
-/// Records a refused sign-in in the holder's log. The response does not wait for it, so that the response time does not
-/// depend on the account.
+/// Records a refused sign-in in the account's audit log, in the background. The response time must not reveal if the
+/// account exists.
 fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
     let Some(account_id) = stored.map(|stored| stored.account) else { return };
     let (dashboard, address) = (Arc::clone(&visitor.dashboard), visitor.origin.address.clone());
@@ -191,7 +191,7 @@ fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
     });
 }
 
-/// Starts a session, if the verified password is still the current password.
+/// Starts a session. Returns `None` if the password was changed after it was verified.
 async fn begin(visitor: &Visitor, known: &StoredPassword) -> Result<Option<SessionCookies>, PageError> {
     let mut client = visitor.dashboard.database_client().await?;
     let transaction = client.transaction().await?;
@@ -201,7 +201,7 @@ async fn begin(visitor: &Visitor, known: &StoredPassword) -> Result<Option<Sessi
     Ok(Some(session))
 }
 
-/// Starts a session that replaces the visitor's current session.
+/// Starts a session. If the visitor is signed in to the same account, it replaces the current session.
 pub(crate) async fn renew_session(
     transaction: &Transaction<'_>,
     visitor: &Visitor,
@@ -241,7 +241,7 @@ pub(crate) async fn sign_out(
     Ok(response)
 }
 
-/// Redirect target, if it is in the fixed list, else the dashboard.
+/// Returns `next` if it is in [`ONWARD`], else the path of the dashboard.
 fn allowed_target(next: &str) -> &'static str {
     ONWARD.into_iter().find(|known| *known == next).unwrap_or("/dashboard")
 }
@@ -314,7 +314,7 @@ pub(crate) fn new_password_field(title: &str) -> Markup {
     }
 }
 
-/// Alert on a page whose session cookie the browser would refuse.
+/// Alert for a page without HTTPS, where the browser would refuse the session cookie.
 fn needs_https(visitor: &Visitor) -> Markup {
     let message = "This page was reached without HTTPS, so your browser will not keep you signed in. Open it over HTTPS.";
     let is_open = !visitor.site.is_secure && !visitor.site.is_local;

@@ -12,13 +12,13 @@ use crate::routes::health::{ComponentStatus, Health, Status};
 
 const TITLE: &str = "Status";
 
-/// Page of a service with a dashboard.
+/// Shows the page if the dashboard is switched on.
 pub(crate) async fn show_status(visitor: Visitor) -> Response {
     let health = Health::from_app(&visitor.app);
     (code(&health), visitor.render_page(TITLE, Section::Other, &body(&health))).into_response()
 }
 
-/// Page of a service without a dashboard.
+/// Shows the page if the dashboard is switched off.
 pub(crate) async fn show_status_without_dashboard(State(app): State<App>) -> Response {
     let health = Health::from_app(&app);
     (code(&health), layout::render_page(TITLE, Viewer::Reader, Section::Other, &body(&health)))

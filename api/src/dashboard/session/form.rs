@@ -14,13 +14,13 @@ use crate::dashboard::session_cookie;
 #[derive(Clone)]
 pub(crate) struct Form(Vec<(String, String)>);
 
-/// Form of any visitor.
+/// Form that any visitor may send, signed in or not.
 pub(crate) struct PublicForm {
     pub(crate) visitor: Visitor,
     pub(crate) form: Form,
 }
 
-/// Form of a signed-in holder. Its CSRF token belongs to the same session.
+/// Form of a signed-in holder, with a verified CSRF token of the same session.
 pub(crate) struct AuthenticatedForm {
     pub(crate) holder: AccountHolder,
     pub(crate) form: Form,
@@ -41,7 +41,7 @@ impl Form {
         self.0.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value.trim())
     }
 
-    /// Secret field, unchanged. Its debug output is redacted.
+    /// Value of a secret field, unchanged. Its debug output is redacted.
     pub(crate) fn secret(&self, name: &str) -> SecretString {
         self.0.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value).into()
     }

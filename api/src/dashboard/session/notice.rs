@@ -1,4 +1,4 @@
-//! Notices after an action: fixed messages, which a word in the address selects.
+//! Notices after an action: fixed messages, selected by the query parameter `done`.
 
 use market::text_enum;
 
@@ -19,7 +19,7 @@ text_enum! {
 }
 
 impl PageNotice {
-    /// Message for a query string; `None` without a known word.
+    /// Message for a query string; `None` without a known value of `done`.
     pub(crate) fn message_for_query(query: &str) -> Option<&'static str> {
         let notice: Self = Form::from_query(query).text("done").parse().ok()?;
         Some(match notice {

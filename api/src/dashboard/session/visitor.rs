@@ -40,7 +40,7 @@ pub(crate) struct Visitor {
     pub(crate) query: String,
 }
 
-/// Session with the secret from its cookie.
+/// Session of a signed-in visitor, with the secret from the session cookie.
 #[derive(Debug, Clone)]
 pub(crate) struct SignedInSession {
     pub(crate) session: BrowserSession,
@@ -57,7 +57,7 @@ pub(crate) struct AccountHolder {
 impl FromRequestParts<App> for Visitor {
     type Rejection = PageError;
 
-    /// Visitor of a public page. If the database does not reply, the page is shown without the session.
+    /// Extracts the visitor of a public page. If the database does not reply, the visitor counts as not signed in.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
         let mut visitor = Self::unknown(parts, app)?;
         if let Ok(signed) = run_within(VISITOR_LOOKUP_LIMIT, visitor.session(parts)).await {
@@ -68,14 +68,14 @@ impl FromRequestParts<App> for Visitor {
 }
 
 impl Visitor {
-    /// Visitor after the session look-up. Fails if the database does not reply.
+    /// Extracts the visitor with the session. Fails if the database does not reply.
     pub(crate) async fn with_session(parts: &Parts, app: &App) -> Result<Self, PageError> {
         let mut visitor = Self::unknown(parts, app)?;
         visitor.signed = run_within(PAGE_DEADLINE, visitor.session(parts)).await?;
         Ok(visitor)
     }
 
-    /// Visitor before the session look-up.
+    /// Extracts the visitor without looking up the session.
     fn unknown(parts: &Parts, app: &App) -> Result<Self, PageError> {
         let caller = RequestContext::from_extensions(&parts.extensions).ok_or(PageError::NotFound)?;
         let (client, is_proxied) = (caller.client, caller.is_proxied);

@@ -13,7 +13,7 @@ const STYLE: &str = include_str!("../../../templates/style.css");
 const SCRIPT: &str = include_str!("../../../templates/script.js");
 const REFERENCE_SCRIPT: &str = include_str!("../../../templates/reference.js");
 const ICON: &str = include_str!("../../../templates/icon.svg");
-/// Icon. Some browsers request this path even if the page names another icon.
+/// Icon for `/favicon.ico`, which some browsers request even if the page names another icon.
 const FAVICON: &[u8] = include_bytes!("../../../templates/favicon.ico");
 /// Image of link previews.
 const PREVIEW: &[u8] = include_bytes!("../../../templates/preview.png");

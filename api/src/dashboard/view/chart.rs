@@ -27,7 +27,7 @@ fn kind(outcome: CallOutcome) -> usize {
     }
 }
 
-/// Chart of `days` days. The first day is `since`.
+/// Renders the chart of `days` days. The first day is `since`.
 pub(crate) fn render_calls_chart(calls: &[DailyCalls], since: NaiveDate, days: i64) -> Markup {
     let mut by_day: BTreeMap<NaiveDate, DayCounts> =
         (0..days).map(|number| (since + TimeDelta::days(number), [0; 4])).collect();
@@ -71,7 +71,7 @@ fn bar(x: i64, counts: &DayCounts, top: i64) -> Markup {
     let mut parts = Vec::new();
     for ((class, _), count) in KINDS.iter().zip(counts) {
         let (bottom, upper) = (height(below, top), height(below + count, top));
-        // Each nonzero count is visible.
+        // At least 2 pixels, so that every nonzero count is visible.
         let tall = if *count > 0 { (upper - bottom).max(2) } else { 0 };
         below += count;
         if tall > 0 {

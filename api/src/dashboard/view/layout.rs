@@ -13,7 +13,7 @@ pub(crate) enum Viewer<'a> {
     Holder(SignedInHolder<'a>),
     /// Visitor who is not signed in.
     Visitor,
-    /// Reader of a service without a dashboard, and so without sign-in.
+    /// Reader of a service whose dashboard, including sign-in, is switched off.
     Reader,
 }
 
@@ -63,7 +63,7 @@ const MENU: [(Section, &str, &str); 6] = [
     (Section::Log, "/dashboard/log", "Log"),
 ];
 
-/// Complete page: title, reader, place in the site, and content.
+/// Complete page: title, reader, section of the site, and content.
 #[derive(Debug)]
 pub(crate) struct PageLayout<'a> {
     pub(crate) title: &'a str,
@@ -171,7 +171,7 @@ fn menu(label: &str, entries: &[(Section, &str, &str)], section: Section) -> Mar
     }
 }
 
-/// Search of the header. The script focuses it when the reader presses a slash.
+/// Search form in the page header. The script focuses its field when the reader presses the slash key.
 fn search_form() -> Markup {
     html! {
         form.search role="search" action="/search" method="get" {
@@ -221,17 +221,17 @@ pub(crate) fn success_message(message: Option<&str>) -> Markup {
     html! { @if let Some(message) = message { p.done role="status" { (message) } } }
 }
 
-/// Formatted date and time.
+/// Formats a date and time, in UTC.
 pub(crate) fn format_time(at: DateTime<Utc>) -> Markup {
     html! { time datetime=(at.to_rfc3339()) { (at.format("%-d %b %Y, %H:%M")) " UTC" } }
 }
 
-/// Formatted day.
+/// Formats the day of a time, in UTC.
 pub(crate) fn format_day(at: DateTime<Utc>) -> Markup {
     html! { time datetime=(at.to_rfc3339()) { (at.format("%-d %B %Y")) } }
 }
 
-/// Whole number with thousands separators.
+/// Formats a whole number with thousands separators.
 pub(crate) fn format_grouped(number: i64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
@@ -239,12 +239,12 @@ pub(crate) fn format_grouped(number: i64) -> String {
     groups.join(",")
 }
 
-/// Number with its noun in the singular or plural.
+/// Formats a number with its noun, in the singular or plural.
 pub(crate) fn format_count(number: i64, one: &str, many: &str) -> String {
     format!("{} {}", format_grouped(number), if number == 1 { one } else { many })
 }
 
-/// Converts the message of a command to a sentence.
+/// Converts an error message to a sentence: upper case at the start, and a final period.
 pub(crate) fn to_sentence(message: &str) -> String {
     let mut letters = message.chars();
     let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Live example of the landing page: an API response that is refreshed every minute.
 //!
-//! Invariants: the checks of `projector audit` find nothing for the security. No page waits longer than [`WAIT`] for a
-//! response, so that pages are also shown during a database outage.
+//! Invariants: the example is a security for which `projector audit` would report nothing. No page waits longer than
+//! [`WAIT`] for the example, so that pages are also shown during a database outage.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,9 +16,9 @@ use tower::ServiceExt;
 use crate::answer::InternalRequest;
 use crate::auth::tier::Tier;
 
-/// Age at which the example is refreshed.
+/// Age after which the example is refreshed.
 const FRESH: Duration = Duration::from_secs(60);
-/// Pause after a refresh that gave no example.
+/// Pause after a refresh that found no suitable security.
 const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time for which a page waits for a refresh.
 const WAIT: Duration = Duration::from_millis(500);
@@ -32,7 +32,7 @@ const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
 const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
 /// Maximum size of a response about one security, in bytes.
 const BYTES: usize = 64 * 1024;
-/// Flags that the audit reports, and flags of uncertain metrics.
+/// Flags that exclude a security: those that `projector audit` reports, and those of uncertain metrics.
 const SUSPECT: [&str; 10] = [
     "amount_dip",
     "amount_held",
@@ -57,9 +57,9 @@ pub(crate) struct ApiExample {
     pub(crate) answer: String,
     /// Symbol of the security.
     pub(crate) symbol: String,
-    /// Symbol of a fund; empty without one.
+    /// Symbol of a fund; empty if there is no fund.
     pub(crate) fund: String,
-    /// Name of a sector; empty without one.
+    /// Name of a sector; empty if there is no sector.
     pub(crate) sector: String,
 }
 
@@ -76,7 +76,7 @@ struct LatestExample {
 pub(crate) struct ExampleCache {
     data: Router,
     latest: Arc<Mutex<LatestExample>>,
-    /// Lock that a refresh holds.
+    /// Lock of the refresh in progress.
     refreshing: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -85,7 +85,8 @@ impl ExampleCache {
         Self { data, latest: Arc::default(), refreshing: Arc::default() }
     }
 
-    /// Latest example without a finding. It is kept during an outage. `None` before the first refresh.
+    /// Latest example. An outdated example is refreshed first; if that fails or takes too long, the outdated example is
+    /// returned. `None` before the first success.
     pub(crate) async fn latest_sound_example(&self) -> Option<Arc<ApiExample>> {
         if !self.is_due() {
             return self.latest();
@@ -132,7 +133,7 @@ impl ExampleCache {
         Some(ApiExample { call, answer, symbol, fund, sector })
     }
 
-    /// First candidate without a finding.
+    /// Finds the first candidate that passes [`Self::is_sound`].
     async fn sound_symbol(&self) -> Option<String> {
         if self.is_sound(FAVORITE).await {
             return Some(FAVORITE.to_owned());
@@ -148,8 +149,7 @@ impl ExampleCache {
         None
     }
 
-    /// True if the checks of the audit find nothing for the security. Its dividend status must also be the same as a
-    /// month ago.
+    /// True if the metrics of the security pass [`is_clean`], and its dividend status is the same as a month ago.
     async fn is_sound(&self, symbol: &str) -> bool {
         let path = format!("/v1/stocks/{}/metrics", path_segment(symbol));
         let Some(now) = self.ask_json(&path).await.map(|mut body| body["data"].take()) else { return false };
@@ -177,7 +177,7 @@ impl ExampleCache {
     }
 }
 
-/// True if the metrics of an active payer have no finding.
+/// True for an active dividend payer whose metrics have no suspect flag, no quarantined row, and a recent price.
 fn is_clean(metrics: &Value) -> bool {
     let number = |name: &str| metrics[name].as_f64();
     let has_suspect_flag = metrics["flags"].as_array().is_none_or(|flags| {
@@ -210,7 +210,7 @@ fn path_segment(symbol: &str) -> String {
     percent_encoding::utf8_percent_encode(symbol, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-/// Indented JSON with one member per line. Texts and numbers are copied unchanged, without a binary float.
+/// Indents JSON, with one member per line. Texts and numbers are copied unchanged, without a binary float.
 fn indented(json: &str) -> String {
     let (mut out, mut depth, mut in_text, mut is_escaped) = (String::new(), 0usize, false, false);
     let line = |out: &mut String, depth: usize| {

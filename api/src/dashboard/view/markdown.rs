@@ -6,7 +6,7 @@ pub(crate) fn render_paragraphs(text: &str) -> Markup {
     html! { @for paragraph in text.split("\n\n").filter(|text| !text.trim().is_empty()) { p { (render_inline(paragraph)) } } }
 }
 
-/// Inline content of a paragraph.
+/// Renders the inline content of a paragraph.
 pub(crate) fn render_inline(text: &str) -> Markup {
     let Some((at, mark)) = first_mark(text) else { return html! { (text) } };
     let (before, rest) = text.split_at(at);
@@ -33,7 +33,7 @@ fn first_mark(text: &str) -> Option<(usize, &'static str)> {
     ["`", "**", "["].into_iter().filter_map(|mark| Some((text.find(mark)?, mark))).min()
 }
 
-/// Link whose opening bracket was already read, and the text after the link.
+/// Parses a link after its opening bracket. Returns the link and the text after it.
 fn link(text: &str) -> Option<(Markup, &str)> {
     let (title, rest) = text.split_once("](")?;
     let (path, after) = rest.split_once(')')?;
