@@ -1,6 +1,6 @@
 //! Prometheus metrics of the API: counters and histograms, and gauges that are set at each scrape.
 //!
-//! Invariants: a label is a route template, a fixed word or a status code, so that clients cannot create new time
+//! Invariants: a label is a route template, a fixed word or a status code. Clients therefore cannot create new time
 //! series. Labels contain no account, key or symbol.
 
 use axum::extract::MatchedPath;

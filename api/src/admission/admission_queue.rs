@@ -28,7 +28,7 @@ use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
 
 /// Postgres session settings. The planner is forced to look keys up by index, with one generic plan. A commit does not
-/// wait for the disk, so a crash of Postgres may lose the charges of less than a second.
+/// wait for the disk. A crash of Postgres may therefore lose the charges of less than a second.
 const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generic_plan -c enable_hashjoin=off \
                        -c enable_mergejoin=off -c jit=off";
 /// Maximum number of waiting calls. Further calls are refused.

@@ -2,8 +2,8 @@
 //!
 //! Invariants: no request waits for a write. Memory is bounded. Calls that do not fit are missing in the statistics,
 //! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
-//! seconds. The server ends a slow write before the client's timeout, so that a repeated write counts no call twice
-//! over one connection.
+//! seconds. The server ends a slow write before the client's timeout. A repeated write over one connection therefore
+//! counts no call twice.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! MCP tools: name, description for the model, and endpoint.
 //!
-//! Invariant: the arguments of a tool are parameters of its endpoints and have the same names, so that the API
-//! validates them.
+//! Invariant: the arguments of a tool are parameters of its endpoints, with the same names. The API therefore validates
+//! them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

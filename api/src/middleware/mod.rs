@@ -68,8 +68,8 @@ pub(crate) async fn handle_request(
         Ok(left) => (invalid_host().into_response(), left),
         Err(refused) => (throttled(&app, refused.retry_after).into_response(), refused.left),
     };
-    // Server errors are refunded. A 400 or 406 that is found after admission is refunded too, because a call with
-    // invalid parameters is not charged either.
+    // Server errors are refunded. A 400 or 406 that is found after admission is refunded too. Calls with invalid
+    // parameters are not charged either.
     let is_late_mistake = matches!(response.status(), StatusCode::BAD_REQUEST | StatusCode::NOT_ACCEPTABLE);
     if response.status().is_server_error() || is_late_mistake {
         app.admission.refund_failed_request(&caller);
@@ -88,8 +88,8 @@ pub(crate) async fn handle_request(
 
 /// Calls the router within the deadline. Compresses the response if the request allows it.
 async fn call_router(app: &App, mut router: Router, request: Request) -> Response {
-    // The deadline is longer than the maximum wait for a permit plus the response's own timeout, which begins after
-    // this wait.
+    // The deadline exceeds the sum of the maximum wait for a permit and the response's own timeout. That timeout begins
+    // after the wait.
     let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
     let route = tower::service_fn(move |request: Request| {
         let handler = router.call(request);

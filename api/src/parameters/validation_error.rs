@@ -9,7 +9,7 @@ use crate::parameters::facets::UnknownFacet;
 pub(crate) struct ParameterError {
     /// Name of the parameter.
     pub(crate) param: String,
-    /// Message for people.
+    /// Human-readable message.
     pub(crate) error: String,
     /// Accepted values: a list of words, or bounds.
     pub(crate) allowed: Option<Value>,

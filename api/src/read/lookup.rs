@@ -68,8 +68,8 @@ pub(crate) async fn find_row(
     }
 }
 
-/// Rows of a known symbol, possibly none. The statement must also select `canonical` (null for an unknown symbol),
-/// `held` (the number of quarantined rows) and `sync_from`.
+/// Rows of a known symbol, possibly none. The statement must also select `canonical`, `held` and `sync_from`.
+/// `canonical` is null for an unknown symbol; `held` is the number of quarantined rows.
 pub(crate) async fn find_rows<T: FromRow>(
     generation: &ServedGeneration,
     statement: &str,
@@ -91,7 +91,7 @@ pub(crate) async fn find_rows<T: FromRow>(
     })
 }
 
-/// Number of quarantined rows. The column `held` has it in every row.
+/// Number of quarantined rows, which every row contains in the column `held`.
 pub(crate) fn count_quarantined(rows: &[Row]) -> Result<i64, QueryError> {
     Ok(rows.first().map_or(Ok(0), |row| row.try_get("held"))?)
 }

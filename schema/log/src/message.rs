@@ -1,8 +1,8 @@
 //! Message of the log, delivered by a consumer or read by its sequence.
 //!
-//! A NATS client cannot deliver two kinds of messages. It drops its connection if a header block is malformed, and it
-//! hides a message whose header block has a status. Both can only be read by their sequences, because the server then
-//! sends the header block as data. The message is treated as a message without headers, which no reader can decode.
+//! A NATS client cannot deliver two kinds of messages. It drops its connection if a header block is malformed. It hides
+//! a message whose header block has a status. Both can only be read by their sequences, because the server then sends
+//! the header block as data. The message is treated as a message without headers, which no reader can decode.
 
 use std::str::FromStr;
 
@@ -165,8 +165,8 @@ impl LogMessage {
     }
 }
 
-/// Parses a header block. `None` if a NATS client cannot parse it, or if it has a status, which a client takes for a
-/// reply of the server.
+/// Parses a header block. `None` if a NATS client cannot parse it, or if it has a status. A client takes a message with
+/// a status for a reply of the server.
 fn parse_headers(block: &[u8]) -> Option<HeaderMap> {
     let mut lines = std::str::from_utf8(block).ok()?.lines().peekable();
     if lines.next()?.trim_end() != VERSION_LINE {

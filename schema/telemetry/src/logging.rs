@@ -13,7 +13,7 @@ use crate::spans;
 
 /// Upper bound of the log level of libraries that would log secrets: tool-call arguments with keys, statement
 /// parameters with password hashes. `RUST_LOG` cannot raise it. The cap of tokio-postgres also hides notices of
-/// Postgres, such as a list of dropped tables, which are logged as `info`.
+/// Postgres, such as a list of dropped tables. They have the level `info`.
 const LEVEL_CAPS: [&str; 2] = ["rmcp=error", "tokio_postgres=warn"];
 
 /// Timeout for sending the remaining spans at exit.

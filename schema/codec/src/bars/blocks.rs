@@ -11,8 +11,7 @@ use super::error::PackedBarsError;
 pub(super) const BLOCK: usize = 32;
 /// Number of bit widths: 0 to 64.
 const WIDTHS: u8 = 65;
-/// Bytes that must be readable after a block, because a code wider than [`NARROW`] bits is decoded with one 16-byte
-/// read.
+/// Bytes that must be readable after a block. A code wider than [`NARROW`] bits is decoded with one 16-byte read.
 const PADDING: usize = 16;
 /// Maximum width, in bits, of codes that are decoded with 8-byte reads.
 const NARROW: usize = 57;

@@ -75,7 +75,7 @@ pub fn pack_closes(bars: &CloseColumns) -> Result<[Vec<u8>; 3], PackedBarsError>
     ])
 }
 
-/// First present close, from which the differences of the closes start; 0 without one.
+/// First present close, from which the differences of the closes start; 0 if no close is present.
 fn first_close(closes: &[i64]) -> i64 {
     closes.iter().copied().find(|close| *close != MISSING).unwrap_or(0)
 }
