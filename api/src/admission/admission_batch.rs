@@ -20,8 +20,8 @@ pub(crate) struct CachedAccount {
     pub(crate) plan_version: i64,
     /// End of the paid period, after which the next tier applies; `None` without a paid period.
     pub(crate) paid_until: Option<DateTime<Utc>>,
-    /// True if the row has the current month and bucket size, and its time is not in the future. A charge then only
-    /// needs to subtract calls.
+    /// True if the row has the current month and bucket size, and the clock was not set back since its last write. A
+    /// charge then only needs to subtract calls.
     pub(crate) is_settled: bool,
     /// Calls of the account in this batch.
     pub(crate) demand: BatchDemand,
