@@ -1,4 +1,4 @@
-//! Batch of fetched responses, which are on disk until their rows are in the log.
+//! Batch of fetched responses. The responses stay on disk until their rows are in the log.
 //!
 //! Invariants: every complete response is recorded at once. After a kill, the next pull therefore loads it without a
 //! second request. Rows that are already in the log are not published twice. Files are created below open folders,
@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 use super::plan::RequestUnit;
 use crate::source::folder_handle::FolderHandle;
 
-/// Folder of a batch, in the folder of its connector.
+/// Name of the batch's folder, in the folder of its connector.
 const BATCH: &str = "batch";
-/// File with the notes about a batch.
+/// Name of the file with the notes about a batch.
 const NOTES: &str = "notes.json";
-/// Maximum number of responses in one run, and maximum size of all of them in bytes.
+/// Number of responses at which a batch is full. A batch is also full at [`MOST_BYTES`] bytes.
 const MOST_UNITS: usize = 200;
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -58,7 +58,7 @@ pub(super) struct AnswerBatch {
 pub(super) struct PageFile {
     folder: FolderHandle,
     name: String,
-    /// Path, by which the page can be read again.
+    /// Path for reading the page after it was written.
     pub path: PathBuf,
     /// Path relative to the folder with the files of new responses.
     pub relative: String,
@@ -81,7 +81,7 @@ pub(super) struct BatchNotes {
     pub answers: Vec<FetchedAnswer>,
 }
 
-/// Unit whose response was fetched completely.
+/// Completely fetched response to a [`RequestUnit`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FetchedAnswer {
     pub key: String,
@@ -94,7 +94,7 @@ pub(super) struct FetchedAnswer {
 }
 
 impl FetchedAnswer {
-    /// Unit whose response has no rows, or no new rows.
+    /// Response without rows, or without new rows.
     pub(super) fn without_rows(unit: &RequestUnit, bookmark: Bookmark) -> Self {
         Self { key: unit.key.clone(), files: Vec::new(), bookmark, replaced: false }
     }
@@ -120,7 +120,7 @@ impl AnswerBatch {
         Ok(Self { connector: connector.clone(), folder, notes, bytes: 0 })
     }
 
-    /// Opens the batch of an earlier pull; `None` if no batch has notes.
+    /// Opens the batch that an earlier pull left unfinished; `None` if no batch with notes exists.
     pub(super) fn open_unfinished(connector: &Arc<FolderHandle>) -> io::Result<Option<Self>> {
         let read = || -> io::Result<(FolderHandle, Vec<u8>)> {
             let (folder, mut notes) = (connector.open_folder(Path::new(BATCH))?, Vec::new());
@@ -148,7 +148,7 @@ impl AnswerBatch {
         self.folder.open_folder(Path::new(part.folder_name()))
     }
 
-    /// Options that load the files of a part.
+    /// Options of `ingest load` for the files of a part.
     pub(super) fn load_options(&self, part: BatchPart) -> Vec<String> {
         let mut options = self.notes.options.clone();
         if part == BatchPart::Replaced {
@@ -158,8 +158,8 @@ impl AnswerBatch {
         options
     }
 
-    /// File for a page of a unit, counted from 1. Each page has its own folder, because the file name must contain only
-    /// the symbol.
+    /// Creates the folder for a page of a unit, and returns the file in it. Pages are counted from 1. Each page has its
+    /// own folder, because the file name must contain only the symbol.
     pub(super) fn create_page(&self, unit: &RequestUnit, page: usize) -> io::Result<PageFile> {
         let number = format!("{:03}-{page:03}", self.notes.answers.len() + 1);
         // An earlier failed unit may have left pages under this number.
@@ -201,8 +201,7 @@ impl AnswerBatch {
         self.notes.answers.iter().any(|answer| answer.part() == part && !answer.files.is_empty())
     }
 
-    /// Moves a refused file to the folder of refused files, with the reason. An older file of the same name is
-    /// replaced.
+    /// Copies a refused file to the folder `refused`, with the reason. An older file of the same name is replaced.
     pub(super) fn keep_refused_file(&self, part: BatchPart, file: &str, reason: &str) -> io::Result<PathBuf> {
         let folder = self.connector.create_folder("refused")?;
         let name = format!("{}-{}", self.notes.request, file.rsplit('/').next().unwrap_or(file));
@@ -216,7 +215,7 @@ impl AnswerBatch {
         remove_folder(self.folder.path())
     }
 
-    /// Removes the pages of incomplete units, because they must not be loaded.
+    /// Removes the pages of incompletely fetched responses, because they must not be loaded.
     pub(super) fn remove_unrecorded_pages(&self) -> io::Result<()> {
         for part in BatchPart::ALL {
             let answers = self.notes.answers.iter().filter(|answer| answer.part() == part);

@@ -5,7 +5,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-/// Number of parts in which a budget is charged. It limits the number of log entries, and the number of calls that are
+/// Number of parts in which a budget is charged to the log. More parts mean more log entries, but fewer calls that are
 /// lost when a process is killed.
 const PARTS: u64 = 50;
 
@@ -51,7 +51,7 @@ impl BudgetPeriod {
     }
 }
 
-/// Charged calls. All of them are made before `until`.
+/// Calls that are charged to a budget. They must be made before `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BudgetCharge {
     pub calls: u64,
@@ -67,7 +67,8 @@ pub(super) enum BudgetAllowance {
     From(DateTime<Utc>),
 }
 
-/// Number of calls to charge for a request of cost `cost`. It is a part of the smallest budget, or the remaining calls.
+/// Number of calls to charge for a request that costs `cost` calls. It is one part of the smallest budget, but at least
+/// `cost` and at most the remaining calls.
 pub(super) fn compute_allowance(
     budgets: &[CallBudget],
     charges: &[BudgetCharge],
@@ -100,10 +101,11 @@ impl CallBudget {
     }
 }
 
-/// Lease of calls that are charged together. All of them count until the end of the lease, and unused calls are then
-/// lost. The lease is at least twice `took`, the time that the last charge took to reach the log.
+/// Duration of the lease on calls that are charged together. The budget counts all of them as made at the end of the
+/// lease. Unused calls are then lost. The duration is at least twice `took`, the time that the last charge took to
+/// reach the log.
 pub(super) fn lease_duration(budgets: &[CallBudget], calls: u64, cost: u64, took: TimeDelta) -> TimeDelta {
-    /// The charge must be in the log before the call is made.
+    /// Minimum duration, because the charge must be in the log before the call is made.
     const LEAST: TimeDelta = TimeDelta::seconds(1);
     const MOST: TimeDelta = TimeDelta::seconds(10);
     let shortest = budgets.iter().map(|budget| budget.per.length()).min().unwrap_or(MOST);
@@ -111,7 +113,7 @@ pub(super) fn lease_duration(budgets: &[CallBudget], calls: u64, cost: u64, took
     if calls == cost { least } else { (shortest / 10).clamp(LEAST, MOST).max(least) }
 }
 
-/// Longest period of the budgets, for which charges are kept.
+/// Longest period of the budgets. Older charges are not needed.
 pub(super) fn longest_period(budgets: &[CallBudget]) -> TimeDelta {
     budgets.iter().map(|budget| budget.per.length()).max().unwrap_or_default()
 }

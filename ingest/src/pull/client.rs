@@ -32,7 +32,7 @@ pub(super) struct VendorClient<'a> {
 /// Reason for an early end of a sync run.
 pub(super) struct EarlyStop {
     pub reason: String,
-    /// Time after which the sync run may continue; `None` if it must not.
+    /// Wait after which the sync run may continue; `None` if it must not continue.
     pub wait: Option<Duration>,
 }
 
@@ -46,7 +46,8 @@ pub(super) enum PageResult {
 }
 
 impl VendorClient<'_> {
-    /// Sends a request, and retries it until a response arrives or the wait or the budget is exhausted.
+    /// Sends the request for a page. Retries until a response arrives, or until the attempts, the maximum wait or the
+    /// budget are exhausted.
     pub(super) async fn request_page(
         &mut self,
         request: &RequestTemplate,
@@ -96,7 +97,7 @@ impl VendorClient<'_> {
         }
     }
 
-    /// Charges a request to the budget. Returns an early stop if the budget is exhausted.
+    /// Charges a request to the budget, and waits if necessary. Returns an early stop if the wait would be too long.
     async fn charge_request(&mut self, request: &RequestTemplate) -> Result<Option<EarlyStop>, PullError> {
         let budgets = &self.connector.budgets;
         if budgets.is_empty() {

@@ -28,7 +28,7 @@ pub(super) const SHIPPED: [(&str, &str); 6] = [
 
 /// Placeholders of a path or query. They are written in braces.
 const PLACES: [&str; 6] = ["symbol", "since", "until", "date", "year", "month"];
-/// Endings of file names from which `ingest load` finds the encoding.
+/// Endings of file names by which `ingest load` recognizes the encoding.
 const ENDINGS: [&str; 3] = ["csv", "json", "ndjson"];
 
 /// Manifest of a connector.
@@ -162,7 +162,7 @@ impl Connector {
             || url.scheme() == "https" && url.port().is_none() && url.host_str().is_some_and(named)
     }
 
-    /// True if the manifest contains the host of a URL, whose address may then be private.
+    /// True if the manifest names the host of a URL. The address of such a host may be private.
     pub(super) fn is_own_host(&self, url: &Url) -> bool {
         let host = url.host_str();
         host == self.base_url.host_str() || self.hosts.iter().any(|own| host == Some(own.as_str()))

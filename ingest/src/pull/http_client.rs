@@ -47,7 +47,7 @@ pub(super) struct HttpClient<'a> {
     connector: &'a Connector,
     credential: &'a Credential,
     client: Client,
-    /// Client for addresses that come from a response.
+    /// Client for hosts that the manifest does not name. It connects to public addresses only.
     public_client: Client,
     limits: CallLimits,
 }
@@ -55,9 +55,9 @@ pub(super) struct HttpClient<'a> {
 /// Result of a request to the vendor.
 #[derive(Debug)]
 pub(super) enum VendorAnswer {
-    /// Data, which are in the file, and the validators of the response.
+    /// The data are in the target file. The fields are the validators of the response.
     Data { etag: Option<String>, last_modified: Option<String> },
-    /// 304 Not Modified: the response equals the response of the bookmark.
+    /// 304 Not Modified: the data have not changed since the bookmark.
     Unchanged,
     /// 404 Not Found.
     Missing,
@@ -112,7 +112,7 @@ impl<'a> HttpClient<'a> {
         let (mut asked, mut headers) = (url.clone(), HeaderMap::new());
         if let Some(bookmark) = bookmark {
             insert_validator(&mut headers, IF_NONE_MATCH, bookmark.etag.as_deref());
-            // If-Modified-Since has a precision of one second, and some servers prefer it to the tag.
+            // If-Modified-Since is sent only without an ETag: it is precise to a second, and some servers prefer it.
             let moment = bookmark.last_modified.as_deref().filter(|_| bookmark.etag.is_none());
             insert_validator(&mut headers, IF_MODIFIED_SINCE, moment);
         }
@@ -186,7 +186,7 @@ impl<'a> HttpClient<'a> {
             .map_or(Ok(VendorAnswer::Data { etag, last_modified }), Err)
     }
 
-    /// Error in a small response without data; `None` if the response may have data.
+    /// Error that a small response reports instead of data; `None` if the response may contain data.
     fn find_notice(&self, file: &File, bytes: u64) -> std::io::Result<Option<CallError>> {
         if bytes > NOTICE_BYTES {
             return Ok(None);

@@ -43,7 +43,7 @@ use selection::plan_dry_run;
 use state_log::StateLog;
 use sync::SyncRun;
 
-/// Minimum pause between sync runs, and pause after a sync run without a connection to the log.
+/// Minimum pause between sync runs. It is also the pause after a sync run that could not reach the log.
 const AWAY: Duration = Duration::from_secs(5);
 
 /// Runs the pulls of the command line, and reports each sync run at its end. A sync run that did not reach the log is
@@ -141,7 +141,6 @@ struct ConnectorRun<'a> {
 }
 
 impl ConnectorRun<'_> {
-    /// Runs one sync run.
     async fn run_once(&self) -> Result<PullReport, PullError> {
         let Self { args, connector, credential, settings, shutdown } = *self;
         let path = args.folder.join(&connector.name);
@@ -166,9 +165,9 @@ impl ConnectorRun<'_> {
         SyncRun { client, symbols, settings, folder, pulled }.run().await
     }
 
-    /// Runs sync runs until shutdown. The first starts at once, for requests left over from the last scheduled time.
-    /// Others start at every scheduled time, and when an exhausted budget allows calls again. Without a schedule, there
-    /// is only one sync run.
+    /// Starts sync runs until shutdown. The first one starts at once, because requests may be left from the last
+    /// scheduled time. The others start at every scheduled time, and when an exhausted budget allows calls again.
+    /// Without a schedule, only one sync run takes place.
     async fn run_on_schedule(
         &self,
         report: impl Fn(Result<&PullReport, &PullError>),

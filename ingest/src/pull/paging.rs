@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::connector::PagingMethod;
 
-/// Maximum size of a response without records, in bytes.
+/// Size in bytes above which a response counts as having records.
 const BLANK_BYTES: u64 = 64 * 1024;
 /// Names of members with the list of records, as in the feed formats.
 const WRAPPERS: [&str; 2] = ["results", "data"];
@@ -43,8 +43,8 @@ pub(super) fn next_page_url(
     }
 }
 
-/// True if a response has no record: it is empty or has an empty list. On pages other than the `first`, a table with
-/// only a header has no record either.
+/// True if a response has no record: it is empty or has an empty list. `first` is the file of the first page: a later
+/// page that is only a header line has no record either.
 pub(super) fn has_no_records(
     body: &Path,
     first: Option<&Path>,
@@ -91,7 +91,7 @@ fn is_blank_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) ->
     WRAPPERS.iter().any(list) && !members.iter().any(matters)
 }
 
-/// True if a page equals the previous page, because the vendor ignored the page number.
+/// True if a page equals the previous page. The vendor then ignores the page number.
 pub(super) fn is_repeated_page(body: &Path, previous: &Path) -> io::Result<bool> {
     let length = |path: &Path| std::fs::metadata(path).map(|data| data.len());
     Ok(length(body)? == length(previous)? && content_hash([body])? == content_hash([previous])?)

@@ -12,7 +12,7 @@ use reqwest::Url;
 
 use super::connector::{Connector, RequestTemplate};
 
-/// Number of days to fetch without a bookmark and without another setting.
+/// Number of days to fetch if neither a bookmark nor a first day is set.
 const FIRST_DAYS: u64 = 30;
 /// Hour in New York at which the data of a session can be fetched.
 const AFTER_CLOSE: u32 = 17;
@@ -27,11 +27,11 @@ pub(super) struct SyncScope<'a> {
     pub since: Option<NaiveDate>,
     pub today: NaiveDate,
     pub bookmarks: &'a BTreeMap<String, Bookmark>,
-    /// Time after which a fetched unit is fresh and is skipped.
+    /// Units that were fetched at or after this time are skipped.
     pub fresh_since: Option<DateTime<Utc>>,
 }
 
-/// Request with its parameters. It may have several pages.
+/// One request with its parameters. Its response may have several pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestUnit {
     /// Name of the bookmark.
@@ -39,7 +39,7 @@ pub(super) struct RequestUnit {
     pub url: Url,
     /// Name of the file for the response.
     pub file: String,
-    /// Last day of the new bookmark.
+    /// Last day that the response covers. The new bookmark stores it.
     pub through: NaiveDate,
     /// Bookmark of the previous response, for comparison. If the URL has changed, the bookmark has no validators.
     pub known: Option<Bookmark>,
@@ -65,8 +65,8 @@ pub(super) fn newest_day(now: DateTime<Utc>) -> NaiveDate {
     if local.hour() >= AFTER_CLOSE { today } else { today.pred_opt().unwrap_or(today) }
 }
 
-/// All units of a request. Units with the oldest responses come first. If the budget is too small for one sync run,
-/// later runs therefore reach every unit.
+/// All units of a request template. Units with the oldest responses come first. If the budget is too small for one sync
+/// run, later runs therefore reach every unit.
 pub(super) fn plan_units(
     connector: &Connector,
     request: &RequestTemplate,
@@ -122,7 +122,7 @@ fn days_to_fetch(
         .collect()
 }
 
-/// Newest session that will not be fetched again.
+/// Newest session that is not fetched again after it was fetched once.
 fn newest_settled_day(request: &RequestTemplate, last: NaiveDate) -> NaiveDate {
     (0..request.look_back).fold(last, |day, _| previous_session(day))
 }

@@ -32,10 +32,10 @@ pub struct PullReport {
     pub failed: Vec<FailedItem>,
     /// Number of requests that were not made.
     pub left: usize,
-    /// Reason why these requests were not made.
+    /// Reason why the remaining requests were not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
-    /// Time from which these requests may be made.
+    /// Time from which the remaining requests may be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again_at: Option<DateTime<Utc>>,
     /// Number of calls made, counted as in the budget.
@@ -56,7 +56,7 @@ pub struct PullReport {
 /// Failed request or refused file, with the reason.
 #[derive(Debug, Serialize)]
 pub struct FailedItem {
-    /// Bookmark of the request, or path of the file.
+    /// Name of the request's bookmark, or path of the file.
     pub what: String,
     pub reason: String,
 }
@@ -72,7 +72,7 @@ pub struct PlannedCall {
 impl PullReport {
     /// Adds the result of a load.
     pub(super) fn add_load(&mut self, summary: &LoadSummary) {
-        // If all files are refused by their heads, the run is missing.
+        // If every file was refused before it was read, the load has no run.
         if summary.run.is_empty() {
             return;
         }

@@ -21,13 +21,13 @@ impl TryFrom<String> for PullSchedule {
 }
 
 impl PullSchedule {
-    /// First time after `time`; `None` if the expression has no time after it.
+    /// First scheduled time after `time`; `None` if the expression has no later time.
     pub(super) fn next_after(&self, time: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let next = self.0.find_next_occurrence(&time.with_timezone(&New_York), false);
         next.ok().map(|next| next.to_utc())
     }
 
-    /// Last time at or before `time`.
+    /// Last scheduled time at or before `time`.
     pub(super) fn last_until(&self, time: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let last = self.0.find_previous_occurrence(&time.with_timezone(&New_York), true);
         last.ok().map(|last| last.to_utc())

@@ -1,4 +1,4 @@
-//! Requests that the command line selects, and the calls in the output of a dry run.
+//! Selection of the requests to make, and their list for a dry run.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub(super) fn plan_dry_run(
     Ok(pulled)
 }
 
-/// Units of a request.
+/// Units of a request template.
 pub(super) fn plan_request(
     connector: &Connector,
     request: &RequestTemplate,

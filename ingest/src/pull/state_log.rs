@@ -18,9 +18,9 @@ use crate::clock::now;
 use crate::load::error::LoadError;
 use crate::log::reader::{Log, LogError};
 
-/// Maximum number of conflicts between one charge and other manifests.
+/// Maximum number of attempts to publish a charge. An attempt fails if another manifest is published first.
 const MOST_CONFLICTS: usize = 100;
-/// Maximum number of charges whose lease ends before the charge is in the log.
+/// Number of charges that expired before they were in the log, after which charging fails.
 const MOST_LATE: usize = 2;
 /// Format name in the manifest of a state log entry.
 const FORMAT: &str = "pull";
@@ -33,7 +33,7 @@ pub(super) struct StateLog {
     read_to: u64,
     charges: Vec<BudgetCharge>,
     bookmarks: BTreeMap<String, Bookmark>,
-    /// Charge whose lease is in use.
+    /// Charge whose remaining calls may be made until its lease ends.
     held: Option<BudgetCharge>,
     /// Time that the latest charge took to reach the log.
     took: TimeDelta,
@@ -132,7 +132,8 @@ impl StateLog {
         }
     }
 
-    /// Publishes an entry. With `alone`, returns false if another manifest was published first.
+    /// Publishes an entry. With `alone`, publishes nothing and returns false if another manifest was published since
+    /// the last read.
     async fn publish_entry(&self, entry: RunManifest, alone: bool) -> Result<bool, PullError> {
         let (run, source) = (entry.run.clone(), entry.source.clone());
         let id = FrameId::from_provenance(&source, &run, 0, &schema_name(Kind::Run));
@@ -159,7 +160,7 @@ impl StateLog {
                 }
             }
         });
-        // The next entry is published after this sequence, also if the message there is damaged.
+        // A damaged message counts as read too, because the next entry must follow it.
         *read_to = read.await?.max(*read_to);
         Ok(())
     }

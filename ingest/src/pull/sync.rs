@@ -56,7 +56,7 @@ enum FetchOutcome {
 }
 
 impl SyncRun<'_> {
-    /// Runs the sync run.
+    /// Loads an unfinished batch of an earlier pull, and then sends all due requests.
     pub(super) async fn run(mut self) -> Result<PullReport, PullError> {
         if let Some(batch) =
             AnswerBatch::open_unfinished(&self.folder).map_err(|error| self.folder_error(error))?
@@ -85,7 +85,7 @@ impl SyncRun<'_> {
         Ok(self.pulled)
     }
 
-    /// Sends the requests of one template and loads the answers.
+    /// Sends the requests of one template, and loads the responses.
     async fn send_requests(
         &mut self,
         request: &RequestTemplate,
@@ -129,7 +129,7 @@ impl SyncRun<'_> {
             options.extend(["--today".to_owned(), today.to_string()]);
         }
         if request.has_placeholder("symbol") {
-            // The files have their symbols as names.
+            // Each file is named by its symbol.
             options.extend(["--symbol-from".to_owned(), format!("{{symbol}}.{}", request.ending)]);
         }
         AnswerBatch::create(&self.folder, &request.name, options).map_err(|error| self.folder_error(error))
@@ -178,7 +178,7 @@ impl SyncRun<'_> {
                     let bookmark = Bookmark { through: unit.through, fetched: bookmark.fetched, ..as_before };
                     return Ok(FetchOutcome::Fetched(FetchedAnswer::without_rows(unit, bookmark)));
                 }
-                // A 404 ends numbered pages. A page that the previous one named must exist.
+                // For numbered pages, a 404 means the end. A page that the previous page names must exist.
                 VendorAnswer::Missing
                     if page > 1 && matches!(request.paging, Some(PagingMethod::Number(_))) =>
                 {
@@ -237,7 +237,7 @@ impl SyncRun<'_> {
             return Ok(FetchOutcome::Fetched(FetchedAnswer::without_rows(unit, bookmark)));
         }
         self.pulled.fetched += 1;
-        // An older bookmark may have no content hash. A repeated unit therefore counts as replaced.
+        // A unit that was fetched before counts as replaced, even if its old bookmark has no content hash.
         let replaced = unit.known.is_some();
         Ok(FetchOutcome::Fetched(FetchedAnswer { files, bookmark, replaced, key: unit.key.clone() }))
     }
