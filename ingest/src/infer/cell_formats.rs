@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{Datelike, NaiveDate, Weekday};
 
-/// Date of a cell in a format, if the year is plausible for market data.
+/// Parses a cell as a date in `format`. `None` if the year is implausible for market data.
 pub(super) fn parse_date(format: &str, cell: &str) -> Option<NaiveDate> {
     crate::format::parse_date_format(format, cell).filter(|date| (1900..2100).contains(&date.year()))
 }
@@ -31,7 +31,7 @@ const DATE_FORMATS: [&str; 18] = [
     "DD MMM YY",
 ];
 
-/// Currency signs and codes in cells of money, longest first, with their currencies.
+/// Currency signs and codes in the cells of prices and amounts, longest first, with their currencies.
 const UNITS: [(&str, &str); 20] = [
     ("US$", "USD"),
     ("CA$", "CAD"),
@@ -56,7 +56,7 @@ const UNITS: [(&str, &str); 20] = [
 ];
 
 /// Date formats that fit most of the cells, the most likely first; empty if the cells are not dates. Cells without a
-/// digit are words for absent values. A local time of day that is equal in all cells becomes part of the format.
+/// digit count as words for absent values. If all cells have the same local time of day, it becomes part of the format.
 pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     let dated: Vec<&str> = cells.iter().copied().filter(|cell| has_digit(cell)).collect();
     if dated.len() * 2 < cells.len() {
@@ -74,7 +74,7 @@ pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     }
 }
 
-/// True for the time of a session without a UTC offset. A time in the evening may be midnight in another zone.
+/// True for a time of day from 01:00 to 19:59 without a UTC offset. Other times may be midnight in another zone.
 fn is_local_time(time: &str) -> bool {
     let hour = time.split(':').next().and_then(|hour| hour.parse::<u32>().ok());
     time.contains(':')
@@ -82,7 +82,7 @@ fn is_local_time(time: &str) -> bool {
         && hour.is_some_and(|h| (1..20).contains(&h))
 }
 
-/// Formats that fit the highest number of cells. This number must be more than half of the cells.
+/// Formats that fit the highest number of cells; empty if this is not more than half of the cells.
 fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     let fits = |format: &str| cells.iter().filter(|cell| parse_date(format, cell).is_some()).count();
     let counts: Vec<(&str, usize)> = DATE_FORMATS.iter().map(|format| (*format, fits(format))).collect();
@@ -93,8 +93,8 @@ fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     counts.into_iter().filter(|(_, count)| *count == most).map(|(format, _)| format).collect()
 }
 
-/// Formats whose dates are plausible for market data: on weekdays, and in a table of prices near the dates of
-/// neighbouring rows.
+/// Formats whose dates are plausible for market data: on weekdays, and in a price table at most five days from the
+/// neighbouring rows. A criterion that excludes every format is ignored.
 pub(super) fn plausible_formats(formats: &[String], cells: &[&str], daily: bool) -> Vec<String> {
     let dates = |format: &str| -> Vec<NaiveDate> {
         cells.iter().filter_map(|cell| parse_date(format, cell)).collect()
@@ -148,7 +148,7 @@ pub(super) fn is_number(cell: &str) -> bool {
         && bare.chars().all(|c| c.is_ascii_digit() || ".,' \u{a0}\u{202f}eE-+".contains(c))
 }
 
-/// Number and currency unit of a cell of money.
+/// Splits a price or amount into its number and its currency unit.
 pub(super) fn split_unit(cell: &str) -> (&str, Option<&'static str>) {
     let cell = cell.trim();
     let found = UNITS.iter().find_map(|(unit, _)| {
@@ -158,7 +158,7 @@ pub(super) fn split_unit(cell: &str) -> (&str, Option<&'static str>) {
     found.map_or((cell, None), |(number, unit)| (number, Some(unit)))
 }
 
-/// Currency of a currency unit.
+/// Currency code of a unit such as `€` or `p`.
 pub(super) fn currency_of(unit: &str) -> Option<&'static str> {
     UNITS.iter().find(|(known, _)| *known == unit).map(|(_, currency)| *currency)
 }
@@ -183,7 +183,8 @@ impl NumberNotation {
     pub(super) fn infer<'a>(numbers: impl Iterator<Item = &'a str> + Clone, delimiter: u8) -> Self {
         let mut notation = Self::default();
         let bare = numbers.clone().map(|cell| cell.trim_end_matches(|c: char| !c.is_ascii_digit()));
-        // The last of two separators is the decimal one. A single one is too, unless three digits always follow it.
+        // If a number has both separators, the last one is the decimal separator. A single separator is decimal unless
+        // exactly three digits always follow it.
         let both = bare.clone().filter(|cell| cell.contains(',') && cell.contains('.'));
         let comma_last = both.clone().filter(|cell| cell.rfind(',') > cell.rfind('.')).count();
         let fraction = |cell: &str, sign| cell.rsplit_once(sign).is_some_and(|(_, tail)| tail.len() != 3);

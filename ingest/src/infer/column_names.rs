@@ -5,8 +5,8 @@ use market::event::Kind;
 use super::column_vocabulary::{DIVIDEND, PRICE, SPLIT, VOLUME};
 use crate::format::normalize_column_name;
 
-/// Canonical column of a name in rows of a kind, with the strength of the evidence. The strength is 3 for an
-/// unambiguous name and 1 for an ambiguous name.
+/// Canonical column that a vendor's column name means in rows of a kind, with the strength of the evidence. The
+/// strength is from 1 for an ambiguous name to 3 for an unambiguous name.
 pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
     let tables: &[&[(&str, &'static str)]] = match kind {
         Kind::Dividend => &[&DIVIDEND],
@@ -29,7 +29,7 @@ pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, 
     })
 }
 
-/// Strength of the evidence of a known name.
+/// Strength of the evidence that a known name gives, from 1 to 3.
 fn strength(name: &str) -> u8 {
     match name {
         "amount" | "cashamount" | "price" | "kurs" | "date" | "datum" | "stock" | "instrument" | "o"
@@ -180,7 +180,7 @@ fn dividend_column(words: &[&str]) -> Option<(&'static str, u8)> {
     if dated {
         return (words.len() == 1).then_some(("ex_date", 1));
     }
-    // A gross profit is no dividend.
+    // A gross profit is not a dividend.
     let gross = ["gross", "amount", "cash", "per", "share", "rate", "payment"];
     if has(words, &["payout"]) && words.len() > 1
         || has(words, &["gross"]) && !words.iter().all(|word| gross.contains(word))
@@ -224,7 +224,7 @@ fn split_column(words: &[&str]) -> Option<(&'static str, u8)> {
     has(words, &["factor", "multiplier"]).then_some(("ratio", 1))
 }
 
-/// Kind that the words of a file name show.
+/// Kind of rows that the words of a file name indicate.
 pub(super) fn kind_in_name(label: &str) -> Option<Kind> {
     let name = label.rsplit(['/', '\\']).next().unwrap_or(label);
     let words = words_of(name);

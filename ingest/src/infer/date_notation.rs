@@ -36,7 +36,7 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
         choices.iter().filter(|(formats, _)| formats.len() == 1).map(|(formats, _)| &formats[0]).collect();
     let mut notation = DateNotation { formats: Vec::new(), doubt: Vec::new(), zone: None };
     for (found, cells) in choices {
-        // Another column of the file, or the days themselves, may decide.
+        // An ambiguous format is decided by another column, or by the plausibility of the dates.
         let known: Vec<String> = found.iter().filter(|format| certain.contains(format)).cloned().collect();
         let daily = proposal.kind == Some(Kind::Price);
         let left = if known.len() == 1 { known } else { plausible_formats(found, &cells, daily) };

@@ -52,7 +52,7 @@ pub(super) fn infer(text: &str) -> Result<TableProfile, String> {
         columns.extend(scalar(value).map(|text| (name.clone(), vec![text])));
     }
     let columns = columns.into_iter().map(|(name, cells)| ColumnProfile::new(name, cells)).collect();
-    // The reader finds records in a list, and under `results` or `data`.
+    // The reader needs no path for a list at the top, or under `results` or `data`.
     let path = match list.path.as_slice() {
         [] | ["results" | "data"] => None,
         path => Some(path.join(".")),
@@ -60,7 +60,7 @@ pub(super) fn infer(text: &str) -> Result<TableProfile, String> {
     Ok(TableProfile::of_columns(TableLayout::Json(path), columns, false, None))
 }
 
-/// Lists of objects, at every path of members.
+/// Finds the lists of objects at all paths of members.
 fn find_lists<'a>(
     value: &'a Value,
     path: &mut Vec<&'a str>,

@@ -13,7 +13,7 @@ use super::table_evidence::TableEvidence;
 use super::table_profile::{TableLayout, TableProfile};
 use crate::normalize::{StampReading, abbreviate};
 
-/// Writes a map.
+/// Proposed map as TOML text.
 pub(super) fn write_toml(profile: &TableProfile, proposal: &Proposal, label: &str) -> String {
     let evidence = TableEvidence { profile, proposal, label };
     let mut writer = MapWriter { profile, proposal, label, evidence, out: String::new() };
@@ -90,7 +90,7 @@ impl MapWriter<'_> {
         }
     }
 
-    /// Name of a column in quotes, or its number if the name is not unique.
+    /// Name of a column in quotes, or its number if the name is missing, not unique or unprintable.
     fn place(&self, index: usize) -> String {
         let name = &self.profile.columns[index].name;
         let twice = self.profile.columns.iter().filter(|other| other.name == *name).count() > 1;
@@ -160,7 +160,7 @@ impl MapWriter<'_> {
         Ok(())
     }
 
-    /// Writes the required columns for which no column of the file is certain.
+    /// Writes a comment for each required column that the proposal lacks.
     fn write_missing(&mut self) -> std::fmt::Result {
         let has = |name: &str| self.proposal.column(name).is_some();
         let missing: Vec<&str> = match self.proposal.kind {
@@ -323,7 +323,7 @@ impl MapWriter<'_> {
         let wide = self.proposal.wide.is_some();
         let mapped = if wide { (0..self.profile.columns.len()).collect() } else { self.proposal.indexes() };
         let mut absent = self.profile.absent_words(&mapped);
-        // A word of a symbol column is a symbol.
+        // A word in the symbol column is a symbol, not a word for an absent value.
         if let Some(symbol) = self.proposal.column("symbol") {
             absent.retain(|word| !self.profile.columns[symbol].cells.contains(word));
         }
@@ -423,7 +423,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Name for a comment.
+/// Name on one line, shortened for a comment.
 fn one_line(name: &str) -> String {
     abbreviate(name.split_whitespace().collect::<Vec<_>>().join(" ").as_bytes())
 }

@@ -145,7 +145,7 @@ fn propose_for_table(
         },
     };
     let fitting = SHIPPED.iter().filter(|(_, map)| {
-        // A map of a headerless file fits every table with number columns.
+        // A map for files without a header would fit every table of numbers.
         let named = !map.contains("header = 0");
         named
             && first_rows(file, lines, map, placeholder.clone())

@@ -1,6 +1,6 @@
 //! Decisions of a proposed map: kind of the rows, and the column of each value.
 //!
-//! If neither the columns nor the file name decide a doubt, there is no proposal.
+//! A kind or column that neither the columns nor the file name decide is not proposed.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::format::normalize_column_name;
 
 /// Price columns in the order of files without a header.
 const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
-/// Minimum strength of evidence that decides the kind alone.
+/// Minimum strength of evidence with which one column decides the kind.
 const STRONG: u8 = 2;
 
 /// Canonical column, and the index of the file's column for it.
@@ -57,7 +57,8 @@ impl Proposal {
         let kind = infer_kind(profile, named);
         let mut columns = kind.map(|kind| columns_of(profile, kind)).unwrap_or_default();
         let taken: Vec<usize> = columns.iter().map(|column| column.index).collect();
-        // Rows of several symbols are not those of the file's name.
+        // A ticker column with several values is the symbol column, because the file name cannot be the symbol of all
+        // rows.
         let symbol = maybe_symbol(profile, &taken).filter(|index| {
             let cells: BTreeSet<&String> = profile.columns[*index].cells.iter().collect();
             !columns.iter().any(|column| column.name == "symbol") && cells.len() > 1
@@ -81,7 +82,7 @@ impl Proposal {
     }
 }
 
-/// Column with tickers, if its name does not show that it is the symbol column.
+/// First unmapped column of tickers whose name has no other meaning, such as currency.
 pub(super) fn maybe_symbol(profile: &TableProfile, taken: &[usize]) -> Option<usize> {
     const OTHERS: [&str; 11] = [
         "currency", "exchange", "country", "type", "status", "unit", "market", "mic", "series", "sector",
@@ -96,7 +97,7 @@ pub(super) fn maybe_symbol(profile: &TableProfile, taken: &[usize]) -> Option<us
     })
 }
 
-/// Kind that the columns show. If they are ambiguous, the file name decides.
+/// Kind of rows that the columns indicate. If they are ambiguous, the file name decides.
 fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     let strength = |kind: Kind, name: &str| {
         let columns = columns_of(profile, kind);
@@ -109,7 +110,7 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     let dated = strength(Kind::Dividend, "ex_date") > 0 || strength(Kind::Dividend, "record_date") > 0;
     let sides = strength(Kind::Split, "from").min(strength(Kind::Split, "to"));
     let split = sides.max(strength(Kind::Split, "ratio"));
-    // Ex-dates are of dividends, unless the table has shares of a split.
+    // A table with ex-dates has dividends, unless it has columns for the old and new shares of splits.
     let ex_dated = strength(Kind::Dividend, "ex_date") > STRONG && amount > 0 && sides == 0;
     let found = [
         (Kind::Price, if bar { price.max(STRONG) } else { price }),
@@ -126,7 +127,7 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     decide(STRONG)
         .or_else(|| named.filter(|kind| at_least(1).any(|found| found == *kind)))
         .or_else(|| {
-            // A price or an amount alone may be anything, unless one other word supports it.
+            // Weak evidence decides only if it indicates a single kind. For dividends, a date column must support it.
             let sole = at_least(1).count() == 1;
             decide(1).filter(|kind| sole && (*kind != Kind::Dividend || dated && named.is_none()))
         })
@@ -160,7 +161,7 @@ pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn
     if has("from") && has("to") {
         columns.retain(|column| !matches!(column.name, "ratio" | "direction"));
     }
-    // A bare factor may multiply shares or prices, unless another column gives its direction.
+    // A factor may multiply shares or prices. It is a ratio only if another column gives its direction.
     let bare = |column: &MappedColumn| column.name == "ratio" && column.strength == 1;
     if !columns.iter().any(|column| column.name == "direction") {
         columns.retain(|column| !bare(column));
@@ -211,7 +212,7 @@ pub(super) fn is_unix(cell: &str) -> bool {
     matches!(cell.len(), 9 | 10 | 12 | 13) && cell.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Columns of a wide table whose values belong to all of its rows.
+/// Column of a wide table that all cells of a line share: the symbol or the date.
 fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<MappedColumn> {
     if wide.pattern == "{date}" {
         return vec![MappedColumn { name: "symbol", index: 0, strength: 1 }];

@@ -17,7 +17,7 @@ pub(super) struct TableEvidence<'a> {
 }
 
 impl TableEvidence<'_> {
-    /// Currency units in the cells of money, in order of appearance.
+    /// Currency units in the cells of prices and amounts, in order of appearance.
     pub(super) fn currency_units(&self) -> Vec<&'static str> {
         let mut units = Vec::new();
         let wide = self.proposal.wide.is_some();
@@ -36,7 +36,7 @@ impl TableEvidence<'_> {
         units
     }
 
-    /// Currency sign to remove from all cells; `None` if the cells have several units or none.
+    /// Currency sign to remove from all cells. `None` unless the cells have exactly one unit, and it is a sign.
     pub(super) fn sign_to_strip(units: &[&'static str]) -> Option<&'static str> {
         match units {
             [unit] if ["$", "€", "£"].contains(unit) => Some(unit),

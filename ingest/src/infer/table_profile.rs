@@ -19,7 +19,7 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 pub(super) enum ColumnContent {
     /// Dates, with the formats that fit most cells.
     Dates(Vec<String>),
-    /// Times of day in UTC.
+    /// UTC times, with their interpretation.
     Stamps(StampReading),
     Numbers,
     Tickers,
@@ -108,7 +108,7 @@ pub(super) struct TableProfile {
     pub(super) dates_across: Option<Vec<String>>,
 }
 
-/// Text of the beginning of a file. The flag is true if it is in Windows-1252.
+/// Decodes the beginning of a file. The flag is true if it is Windows-1252.
 pub(super) fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
     let windows_1252 = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
     match windows_1252 {
@@ -130,13 +130,13 @@ impl TableProfile {
         }
         let DelimitedRecords { delimiter, records, .. } = split_at_best_delimiter(text)?;
         let width = usual_width(&records);
-        // Lines of few cells above the table are a title.
+        // Lines with few cells above the table are a title.
         let is_whole = |line: &&NumberedLine| line.cells.len() >= width && is_filled(&line.cells);
         let table: Vec<&NumberedLine> = records.iter().skip_while(|line| !is_whole(line)).collect();
         let mut header = table.iter().take(4).take_while(|line| is_header(&line.cells)).count();
         let dates_across = if header == 0 { dates_in_header(&table) } else { None };
         header = header.max(usize::from(dates_across.is_some()));
-        // In a table of words, the rows look like further lines of names.
+        // In a table without numbers and dates, the rows look like header lines.
         let has_values = |line: &&&NumberedLine| {
             line.cells.iter().any(|cell| is_number(cell.trim()) || is_dated(cell.trim()))
         };
@@ -155,7 +155,7 @@ impl TableProfile {
         Ok(Self::of_columns(layout, columns, has_totals, dates_across))
     }
 
-    /// Profile of columns.
+    /// Builds the profile of a table from its columns, and infers the notation of its numbers.
     pub(super) fn of_columns(
         layout: TableLayout,
         columns: Vec<ColumnProfile>,
@@ -178,7 +178,7 @@ impl TableProfile {
         }
     }
 
-    /// Words that mean an absent value in some columns.
+    /// Words that mean an absent value in the given columns.
     pub(super) fn absent_words(&self, columns: &[usize]) -> BTreeSet<String> {
         let typed = |index: &&usize| {
             let content = &self.columns[**index].content;
@@ -188,7 +188,7 @@ impl TableProfile {
     }
 }
 
-/// Complete lines of a file's beginning.
+/// Beginning of a file without its last, incomplete line.
 pub(super) fn whole_lines(bytes: &[u8]) -> &[u8] {
     let end = if (bytes.len() as u64) < SAMPLE_BYTES {
         bytes.len()
@@ -268,7 +268,7 @@ fn dates_in_header(table: &[&NumberedLine]) -> Option<Vec<String>> {
     across.then(|| date_formats(&dates)).filter(|formats| !formats.is_empty())
 }
 
-/// True if a line begins with a word for a total.
+/// True if the first word of a line is a word for a total.
 fn is_total(cells: &[String]) -> bool {
     const TOTALS: [&str; 10] = [
         "total",

@@ -11,7 +11,7 @@ use super::table_profile::{ColumnContent, TableProfile};
 /// Pattern of a wide table's column names.
 pub(super) struct WideLayout {
     pub(super) pattern: &'static str,
-    /// Field names of the vendor, with canonical names; empty if every cell has the same field.
+    /// Canonical field names, with the vendor's names; empty if every cell has the same field.
     pub(super) fields: Vec<(&'static str, String)>,
     /// Columns that do not follow the pattern.
     pub(super) skip: Vec<String>,
@@ -75,8 +75,8 @@ pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
     })
 }
 
-/// True if column names are symbols. V and LOW may be symbols too. But in a table with a close, or with the letters of
-/// a bar, no column name is a symbol.
+/// True if the column names are symbols. Names such as V and LOW are ambiguous. They are fields in a table with a close
+/// column, or with the four columns of a bar.
 fn are_symbols(names: &[&str]) -> bool {
     let small = names.iter().all(|name| !name.contains(|c: char| c.is_ascii_uppercase()));
     let is_symbol = |name: &&str| match small {
@@ -87,7 +87,7 @@ fn are_symbols(names: &[&str]) -> bool {
         || names.iter().filter_map(|name| Some((canonical_column(Kind::Price, name)?.0, name.len())));
     let fields: BTreeSet<&str> = meanings().map(|(field, _)| field).collect();
     let bar = ["open", "high", "low", "close"].iter().all(|field| fields.contains(field));
-    // A single letter such as C may be a symbol, the word CLOSE is not.
+    // A single letter such as C may be a symbol; the word CLOSE is a field.
     let has_close = meanings().any(|(field, length)| field == "close" && length > 1);
     let unknown = names.len() - meanings().count();
     names.iter().all(is_symbol) && !bar && !has_close && unknown * 2 >= names.len()
