@@ -1,17 +1,18 @@
-//! Price file with an adjusted close, which shows the dividends of a security without dividend rows.
+//! Price file with an adjusted close, for a security whose dividend rows are missing. The adjusted close is the only
+//! evidence of its dividends.
 
 use super::csv_row::push_micros;
 use super::distributions::SyntheticDistribution;
 
-/// Columns of the file, as charts of a security have them.
+/// Header of the file, in the usual layout of chart data.
 const COLUMNS: &str = "Date,Open,High,Low,Close,Adj Close,Volume";
-/// One, as a cumulative factor.
+/// Cumulative factor of 1, in fixed-point arithmetic.
 const ONE: i128 = 1_000_000_000_000;
 /// One cent, in millionths of a dollar.
 const CENT: i128 = 10_000;
 
-/// Converts the canonical price rows of one security. `paid` are its distributions by position; the first row is at the
-/// position `start`.
+/// Converts the canonical price rows of one security. `start` is the session position of the first row. `paid` has the
+/// distributions, sorted by position.
 pub(super) fn with_adjusted_close(rows: &[u8], start: usize, paid: &[SyntheticDistribution]) -> Vec<u8> {
     let text = String::from_utf8_lossy(rows);
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();

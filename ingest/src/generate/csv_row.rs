@@ -2,7 +2,6 @@
 
 use chrono::{Datelike, NaiveDate};
 
-/// Appends an integer.
 #[inline]
 pub(super) fn push_integer(out: &mut Vec<u8>, value: i64) {
     let mut digits = [0u8; 20];

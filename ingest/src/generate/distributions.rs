@@ -40,7 +40,8 @@ pub(super) fn plan_distributions(
     for due in dues {
         let part = scaled(plan.year(due.rate_year).rate, due.part.0, due.part.1);
         let swing = if variable { random.between(50, 150) } else { 100 };
-        // Companies declare hundredths of a cent; a later split divides that exactly.
+        // Companies declare amounts in hundredths of a cent. Two further digits remain for the conversion by later
+        // splits.
         let declared = (part * swing / 100 + 50) / 100 * 100;
         let amount = changes.per_share_at(declared.max(100), due.position).max(1);
         payments.push(SyntheticDistribution {
@@ -63,7 +64,7 @@ fn extras(
 ) -> Vec<SyntheticDistribution> {
     let sessions = &market.sessions;
     let at = |percent: usize| plan.start + (plan.end - plan.start) * percent / 100;
-    // Share of the value in hundredths of a percent.
+    // `share` is a share of the security's value, in hundredths of a percent.
     let paid = |position: usize, kind: DividendType, share: i64| {
         let value = plan.year(sessions.day(position).year()).value;
         let amount = changes.per_share_at(value / 10_000 * share, position) / 10_000 * 10_000;
@@ -79,7 +80,7 @@ fn extras(
     };
     match plan.shape.extra {
         ExtraDistribution::Nothing => Vec::new(),
-        // One year of history has one 12 December, so every year has a special dividend.
+        // Each year of history contains one 12 December, and so one special dividend.
         ExtraDistribution::Special => {
             yearly(&[12], 1).into_iter().map(|at| paid(at, DividendType::Special, 150)).collect()
         }

@@ -66,8 +66,8 @@ const CASH: i64 = 50;
 /// Number of sessions between the two snapshots of a fund.
 const SNAPSHOT_GAP: usize = 63;
 
-/// Appends two complete snapshots of a fund's holdings, and returns the number of rows. The older snapshot has other
-/// weights.
+/// Appends two complete snapshots of a fund's holdings, and returns the number of rows. The weights of the older
+/// snapshot are different.
 pub(super) fn write_holdings(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
@@ -115,7 +115,8 @@ fn position_row(
         .end();
 }
 
-/// Securities in a fund: the next securities by index. A sector fund contains only securities of its sector.
+/// Securities in a fund: the suitable securities with the next indexes. A sector fund contains only securities of its
+/// sector.
 fn constituents(fund: &SecurityPlan, market: &SyntheticMarket) -> Vec<SecurityPlan> {
     let (wanted, scanned) = if fund.index == 0 { (100, 5_000) } else { (30, 2_000) };
     let candidates = (1..market.symbols.min(scanned)).map(|step| (fund.index + step) % market.symbols);

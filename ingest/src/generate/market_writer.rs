@@ -40,12 +40,12 @@ const GROWING: [(&str, &str); 5] = [
     ("holdings.csv", funds::HOLDING_COLUMNS),
 ];
 
-/// Name and header of the list of planted faults. The name has no ending of a feed, so that loads skip it.
+/// Name and header of the list of planted faults. Loads skip the file, because its ending is not the ending of a feed.
 const PLANTED: (&str, &str) = ("planted.list", "symbol,date,kind");
 /// Folder of the price files with an adjusted close.
 const ADJUSTED: &str = "adjusted";
 
-/// Numbers of rows written, by kind in the order of [`GROWING`], and number of bars.
+/// Numbers of bars, rows, planted faults, files and bytes written. The rows are counted per file of [`GROWING`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowCounts {
     pub(super) bars: u64,
@@ -63,7 +63,7 @@ struct SecurityBlock {
     counts: RowCounts,
 }
 
-/// Writer that writes blocks in order, in whatever order they are generated.
+/// Writer that puts blocks in order. Threads may complete them in any order.
 struct OrderedWriter {
     files: Vec<BufWriter<File>>,
     /// Rows of the list of planted faults.
@@ -140,7 +140,7 @@ pub(super) fn write_market(
                 return Ok(());
             }
             let symbols = number * size..((number + 1) * size).min(market.symbols);
-            // After an error, the other threads stop soon.
+            // After an error, the other threads get no further block.
             let block = write_block(market, symbols, dir, number, progress)
                 .inspect_err(|_| taken.store(blocks, Ordering::Relaxed))?;
             growing.lock().map_err(|_| anyhow::anyhow!("another thread failed"))?.add(number, block)?;
@@ -202,7 +202,7 @@ fn is_own(path: &Path) -> bool {
         || (name.starts_with("prices-") && name.ends_with(".csv"))
 }
 
-/// Creates a file. A link in its place is an error.
+/// Creates a file. Fails if the name exists, even as a link.
 fn create(path: &Path) -> anyhow::Result<File> {
     File::create_new(path).with_context(|| format!("cannot create {}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! Tickers, names and places of synthetic securities, as a pure function of the index.
+//! Tickers, sectors and countries of synthetic securities. The index of a security alone determines its ticker.
 
 /// The eleven sectors with three industries each.
 pub(super) const SECTORS: [(&str, [&str; 3]); 11] = [
@@ -30,7 +30,7 @@ pub(super) const FOREIGN: [&str; 6] = ["GB", "DE", "FR", "JP", "BR", "CA"];
 
 const CONSONANTS: [char; 9] = ['B', 'D', 'L', 'M', 'N', 'R', 'S', 'T', 'V'];
 const VOWELS: [char; 5] = ['A', 'E', 'I', 'O', 'U'];
-/// Number of syllables, each of one of nine consonants and one of five vowels.
+/// Number of different syllables: nine consonants times five vowels.
 const SYLLABLES: u64 = 45;
 /// Number of securities whose current and former tickers have three syllables. The tickers of all later securities have
 /// four.
@@ -55,10 +55,10 @@ pub(super) fn former_ticker(index: u64) -> String {
     }
 }
 
-/// Ticker `number` among the tickers of `syllables` syllables.
+/// Ticker with the ordinal `number` among all tickers of `syllables` syllables.
 fn spelled(number: u64, syllables: u32) -> String {
     let tickers = SYLLABLES.pow(syllables);
-    // The factor and the number of tickers are coprime, so every number below it gives another ticker.
+    // The factor is coprime to the number of tickers, so different numbers give different tickers.
     let mut rest = (number % tickers) * 48_271 % tickers;
     let mut ticker = String::with_capacity(8);
     for _ in 0..syllables {

@@ -1,5 +1,5 @@
-//! Faults of real feeds planted in a market, at most one a security (R34–R38). They measure how many faults the rules
-//! find, and how many sound rows they doubt.
+//! Typical faults of real feeds, planted in a synthetic market, at most one per security (R34–R38). They serve to
+//! measure how many faults the rules find, and how many correct rows the rules doubt.
 
 use chrono::{Datelike, Days};
 use market::event::Frequency;
@@ -18,28 +18,28 @@ use super::synthetic_market::SyntheticMarket;
 pub(super) enum FaultKind {
     /// The row of a payment is repeated some days later.
     NearDuplicate,
-    /// A special has no type and no frequency.
+    /// The row of a special dividend has neither type nor frequency.
     UntypedSpecial,
-    /// One row has a regular payment and a special.
+    /// One row contains the sum of a regular payment and a special dividend.
     CombinedPayment,
     /// The amount of one row is half of the payment.
     AmountDip,
     /// The row of a payment is missing.
     MissingPayment,
-    /// The ex-date is some days before or after the end of its year.
+    /// The ex-date of a payment is moved across the end of its year, by some days.
     BoundaryShift,
     /// A spin-off is given as a split without a type.
     SpinOffAsSplit,
-    /// One bar, or bars in a row, have a wrong factor.
+    /// The prices of one bar or of consecutive bars are multiplied by a wrong factor.
     PriceLevel,
-    /// All amounts before a split are on the shares after it.
+    /// All amounts before a split are already adjusted for it.
     ShareBasis,
     /// The security has no dividend row, but its prices have an adjusted close.
     DividendsMissing,
 }
 
 impl FaultKind {
-    /// Kinds that need no split.
+    /// Kinds of faults for securities without a split.
     const UNSPLIT: [Self; 9] = [
         Self::NearDuplicate,
         Self::UntypedSpecial,
@@ -76,31 +76,32 @@ pub(super) struct PlantedFault {
     /// Position of the session of the fault.
     pub(super) position: usize,
     pub(super) bars: BarFault,
-    /// New shares for 1,000 old ones of a spin-off given as a split.
+    /// For a spin-off given as a split: new shares for 1,000 old shares.
     spin_off: Option<i64>,
 }
 
-/// Rows of a security's distributions, with a fault or without.
+/// Distributions of a security, with or without a fault.
 pub(super) struct FaultyRows {
-    /// Distributions that the price contains.
+    /// Distributions by which the price falls.
     pub(super) paid: Vec<SyntheticDistribution>,
-    /// Distributions with a row.
+    /// Distributions that have a row in the file.
     pub(super) rows: Vec<SyntheticDistribution>,
     pub(super) fault: Option<PlantedFault>,
 }
 
-/// Rows before and after a payment with a fault, which the rules need as neighbours.
+/// Minimum number of payments before and after a faulty payment, because the rules compare it with them.
 const MARGIN: usize = 5;
-/// Payments before and after a payment with a fault that neither fall nor jump.
+/// Number of steady payments before and after a faulty payment: amounts do not fall, and rise by at most 20 %.
 const CALM: usize = 4;
-/// Newest years of a history in which payments have faults. Older ones are in no figure.
+/// Maximum age of a faulty payment, in complete calendar years. Older payments affect no figure.
 const YEARS: i32 = 9;
-/// Spin-offs, in new shares for 1,000 old ones.
+/// Ratios of spin-offs, as new shares for 1,000 old shares.
 const SPIN_OFFS: [i64; 5] = [1_281, 1_253, 1_087, 1_139, 1_413];
-/// Largest yield of a payer with faults, in hundredths of a percent. A special of a larger one would exceed its price.
+/// Maximum yield of a security with faulty payments, in hundredths of a percent. With a larger yield, a planted special
+/// dividend could exceed the price.
 const LARGEST_YIELD: i64 = 1_000;
 
-/// Plants a fault in some of the securities, by the market's rate. The benchmark is sound.
+/// Plants a fault in a security, with the probability that the market sets. The benchmark has no fault.
 pub(super) fn plant(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
@@ -118,7 +119,7 @@ pub(super) fn plant(
         return planting.rows;
     }
     let kind = FaultKind::UNSPLIT[planting.random.between(0, FaultKind::UNSPLIT.len() as i64 - 1) as usize];
-    // A security without a place for the kind has a fault of its prices.
+    // If the security is not suitable for the kind of fault, its prices get a fault.
     let other = [FaultKind::SpinOffAsSplit, FaultKind::PriceLevel][planting.random.between(0, 1) as usize];
     planting.rows.fault = planting.plant(kind).or_else(|| planting.plant(other));
     planting.rows
@@ -133,7 +134,7 @@ struct Planting<'a> {
 }
 
 impl Planting<'_> {
-    /// Plants a fault of a kind; `None` if the security has no place for it.
+    /// Plants a fault of a kind; `None` if the security is not suitable for it.
     fn plant(&mut self, kind: FaultKind) -> Option<PlantedFault> {
         let shape = self.plan.shape;
         if shape.life != TradingPeriod::Whole || shape.extra != ExtraDistribution::Nothing {
@@ -165,7 +166,7 @@ impl Planting<'_> {
         PlantedFault { kind, position, bars: BarFault::NONE, spin_off: None }
     }
 
-    /// Random payment among steady ones.
+    /// Index of a random payment with steady payments around it; `None` if there is none.
     fn pick_payment(&mut self, is_fit: impl Fn(&SyntheticDistribution) -> bool) -> Option<usize> {
         let (sessions, payments) = (&self.market.sessions, &self.rows.paid);
         let past = payments.partition_point(|payment| payment.position <= sessions.last);
@@ -230,7 +231,7 @@ impl Planting<'_> {
         Some(self.fault(kind, position))
     }
 
-    /// Random session within the trading period, away from its ends.
+    /// Position of a random session within the trading period, away from its ends.
     fn pick_session(&mut self) -> usize {
         let length = self.plan.end - self.plan.start;
         self.plan.start + length * self.random.between(15, 85) as usize / 100
@@ -256,7 +257,7 @@ impl Planting<'_> {
         PlantedFault { bars, ..self.fault(FaultKind::PriceLevel, position) }
     }
 
-    /// Brings all amounts before the only split to the shares after it.
+    /// Adjusts all amounts before the only split for that split.
     fn plant_share_basis(&mut self, changes: &ShareChanges) -> Option<PlantedFault> {
         let [split] = changes.0.as_slice() else { return None };
         let payments = &self.rows.paid;
@@ -296,7 +297,7 @@ impl PlantedFault {
         1
     }
 
-    /// Appends the row of the list.
+    /// Appends the row of the fault to the list of planted faults.
     pub(super) fn write(&self, plan: &SecurityPlan, market: &SyntheticMarket, out: &mut Vec<u8>) {
         let date = market.sessions.day(self.position);
         CsvRow::new(out).text(plan.symbol_at(self.position)).date(date).text(self.kind.as_str()).end();

@@ -22,7 +22,7 @@ pub(super) struct WalkEnd {
     pub(super) bars: u64,
 }
 
-/// Wrong factor of the bars at some positions.
+/// Wrong factor on the prices of the bars in a range of positions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BarFault {
     pub(super) from: usize,
@@ -36,7 +36,7 @@ impl BarFault {
     /// No faulty bar.
     pub(super) const NONE: Self = Self { from: 0, to: 0, multiply: 1, divide: 1 };
 
-    /// Bar at a position, with its prices changed if the position is faulty.
+    /// Applies the factor to the prices of a bar, if its position is in the range.
     #[inline]
     fn apply(&self, position: usize, bar: DailyBar) -> DailyBar {
         if !(self.from..self.to).contains(&position) {
@@ -53,7 +53,7 @@ impl BarFault {
 struct CorporateAction {
     from: i64,
     to: i64,
-    /// Cash per share that leaves the price, in millionths of a dollar.
+    /// Cash per share by which the price falls, in millionths of a dollar.
     cash: i64,
     /// Part of the share's value that remains after the action, in hundredths of a percent.
     kept: i64,
@@ -64,12 +64,12 @@ const NO_STEP: CorporateAction = CorporateAction { from: 1, to: 1, cash: 0, kept
 const CENT: i64 = 10_000;
 /// Number of sessions in the average daily value.
 const QUARTER: usize = 63;
-/// Number of sessions in which the price returns to the value.
+/// Divisor of mean reversion: each session, the price moves towards the value by this part of their difference.
 const REVERSION: i64 = 512;
 /// Number of sessions in a year.
 const SESSIONS: i64 = 252;
 
-/// Appends the bars of a security, some of them with a fault.
+/// Appends the bars of a security, with the prices changed by `fault`.
 pub(super) fn write_bars(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
@@ -139,7 +139,7 @@ struct PriceWalk {
     value: i64,
     /// Daily part of the yearly dividend. The price rises by it every day, and falls by the dividend on the ex-date.
     carry: i64,
-    /// Old and new shares since the first day, from which the share basis of the day follows.
+    /// Old and new shares, cumulated since the first day. They give the share basis of the current day.
     ratio: (i64, i64),
     /// Part of the planned value that remains, in hundredths of a percent.
     kept: i64,
@@ -183,7 +183,7 @@ impl PriceWalk {
     }
 
     fn enter_year(&mut self, plan: &SecurityPlan, market: &SyntheticMarket, position: usize) {
-        // A year's first session is before 20 January; later days skip the check.
+        // The first session of a year is before 20 January. All other days skip the check for a new year.
         let date = &market.dates[position];
         if date[5..7] != *b"01" || date[8] > b'1' {
             return;
@@ -207,7 +207,7 @@ impl PriceWalk {
         self.price = close;
         let bits = self.random.next();
         let part = |shift: u32| ((bits >> shift) & 0xFF) as i64;
-        // Daily range: half the volatility, and a small part of the market's for funds without volatility.
+        // Scale of the daily range: the volatility plus 0.2 %, so that funds without own volatility have a range too.
         let swing = before * (self.volatility + 2_000) / 1_000_000;
         let gap = (part(0) - 128) * swing / 512;
         let open = (before + (close - before) * (part(8) & 7) / 16 + gap).max(CENT);

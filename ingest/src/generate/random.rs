@@ -7,7 +7,7 @@ pub(super) struct SplitMix64(u64);
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl SplitMix64 {
-    /// Stream `stream` of a seed. Streams of one seed are independent of each other.
+    /// Creates the stream with the number `stream`. Streams of one seed are independent of each other.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
         let mut mixer = Self(seed);
         Self(mixer.next() ^ stream.wrapping_add(1).wrapping_mul(0xD134_2543_DE82_EF95))

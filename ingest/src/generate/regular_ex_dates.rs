@@ -49,8 +49,8 @@ pub(super) fn regular_ex_dates(plan: &SecurityPlan, market: &SyntheticMarket) ->
     dues.filter(within).filter(|due| declared(due.position)).collect()
 }
 
-/// First session on or after a date that can be an ex-date. On two sessions a shorter settlement cycle began. No record
-/// date gives these two sessions as ex-date.
+/// First session on or after a date that can be an ex-date. Two sessions, on which a shorter settlement cycle began,
+/// are excluded: they are not the ex-date of any record date (R1).
 pub(super) fn ex_session(market: &SyntheticMarket, date: NaiveDate) -> usize {
     let position = market.sessions.on_or_after(date);
     let day = market.sessions.day(position);
@@ -75,7 +75,7 @@ fn without_rhythm(
     days.take_while(|day| *day <= limit).map(|day| (day, day.year(), (1, 2))).collect()
 }
 
-/// Due days of a calendar year. They are on the 25th or earlier, so that the next session is still in the year.
+/// Due dates of a calendar year. They are on the 25th or earlier, so that the next session is still in the year.
 fn in_year(plan: &SecurityPlan, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let day = 3 + (plan.index * 7 % 22) as u32;
     let phase = 1 + (plan.index % 3) as u32;
@@ -96,7 +96,7 @@ fn in_year(plan: &SecurityPlan, frequency: Frequency, year: i32) -> Vec<(NaiveDa
         .collect()
 }
 
-/// Position of the session of the declaration date.
+/// Position of the declaration date of a dividend. `position` is the position of its ex-date.
 pub(super) fn declaration_position(plan: &SecurityPlan, market: &SyntheticMarket, position: usize) -> usize {
     let sessions = &market.sessions;
     sessions.on_or_before(sessions.day(position) - Days::new(plan.shape.notice))

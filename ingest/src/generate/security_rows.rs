@@ -1,4 +1,4 @@
-//! Reference rows, company figures and fund data of one security.
+//! Reference row and company figures of one security.
 
 use chrono::{Datelike, Days, NaiveDate};
 use market::event::SecurityType;

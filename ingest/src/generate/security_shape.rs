@@ -52,7 +52,7 @@ pub(super) struct SplitAt {
     pub(super) percent: usize,
     pub(super) from: i64,
     pub(super) to: i64,
-    /// True to move the split to the next regular ex-date.
+    /// True if the split takes place on the next regular ex-date.
     pub(super) on_ex_date: bool,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct SecurityShape {
     pub(super) streak: i32,
     /// Yearly raise, in hundredths of a percent.
     pub(super) growth: i64,
-    /// Year with a halved dividend, as the number of years before the running year.
+    /// Year with a halved dividend, as the number of years before the current year.
     pub(super) cut: Option<i32>,
     /// Yield in hundredths of a percent.
     pub(super) dividend_yield: i64,
@@ -87,7 +87,7 @@ pub(super) struct SecurityShape {
     pub(super) payout: i64,
     pub(super) loss: bool,
     pub(super) figures: bool,
-    /// True if the price halves in the last year.
+    /// True if the price falls by 55 % near the end of the history.
     pub(super) crash: bool,
     /// Class suffix of the ticker, and the number of indexes back to the security with the root ticker.
     pub(super) class: Option<(&'static str, u64)>,

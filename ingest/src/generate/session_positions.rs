@@ -1,4 +1,4 @@
-//! Sessions of the synthetic market by position, from the exchange calendar.
+//! Sessions of the synthetic market, from the exchange calendar. The position of a session is its index in the list.
 
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;
@@ -13,7 +13,7 @@ pub(super) struct SessionPositions {
     pub(super) last: usize,
 }
 
-/// Calendar days of additional sessions before and after the history.
+/// Number of calendar days before and after the history whose sessions are included.
 const MARGIN: u64 = 200;
 
 impl SessionPositions {
@@ -28,7 +28,7 @@ impl SessionPositions {
         (first <= last).then_some(Self { days, first, last })
     }
 
-    /// Session at a position. For a position after the end, the last session.
+    /// Date of the session at a position. For a position after the end, the date of the last session.
     pub(super) fn day(&self, position: usize) -> NaiveDate {
         self.days.get(position).or(self.days.last()).copied().unwrap_or_default()
     }

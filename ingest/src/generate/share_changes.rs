@@ -62,7 +62,7 @@ impl ShareChanges {
         done.fold((1, 1), |(from, to), change| (from * change.from, to * change.to))
     }
 
-    /// Appends the split rows.
+    /// Appends the split rows, and returns their number.
     pub(super) fn write(&self, plan: &SecurityPlan, market: &SyntheticMarket, out: &mut Vec<u8>) -> u64 {
         let splits = self.0.iter().filter(|change| !change.stock_dividend);
         let mut rows = 0;

@@ -22,7 +22,7 @@ pub(super) struct SyntheticMarket {
     pub(super) last_complete_year: i32,
     /// True if some securities have well-known tickers.
     pub(super) familiar_tickers: bool,
-    /// Securities with a planted fault, percent.
+    /// Share of the securities with a planted fault, in percent.
     pub(super) fault_percent: u32,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct SyntheticMarket {
 const VOLATILITY: i64 = 9_000;
 
 impl SyntheticMarket {
-    /// Market of `years` years. The last day is the newest session on or before `until`.
+    /// Creates a market with a history of `years` years. Its last day is the newest session on or before `until`.
     pub(super) fn new(symbols: u64, years: u32, seed: u64, until: NaiveDate) -> anyhow::Result<Self> {
         let start = until
             .checked_sub_months(Months::new(years * 12))
