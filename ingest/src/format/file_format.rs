@@ -193,7 +193,7 @@ pub(super) struct VendorFile<'a> {
 }
 
 impl VendorFile<'_> {
-    /// Currency of amounts without a currency, in the spelling of a feed.
+    /// Currency from the command line for amounts without a currency, spelled as in a feed.
     pub(super) fn currency(&self) -> Option<String> {
         self.options.currency.as_ref().map(|currency| currency.unit().to_owned())
     }

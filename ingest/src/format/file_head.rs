@@ -200,7 +200,7 @@ fn encoding_of(text: &str, named: Encoding) -> Encoding {
     let whole = serde_json::from_str::<serde::de::IgnoredAny>(first).is_ok();
     match (whole, named) {
         (true, _) if !rest.trim().is_empty() => Encoding::Ndjson,
-        // A damaged first record leaves the name's encoding. A single opening brace is a document.
+        // If the first record is damaged, the file name decides. A line with only an opening brace begins a document.
         (_, Encoding::Ndjson) if whole || first.trim().len() > 1 => Encoding::Ndjson,
         _ => Encoding::Json,
     }

@@ -163,7 +163,8 @@ fn is_year(word: &str) -> bool {
     word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Result for an interval word such as `1d`: `Some(true)` for daily intervals, `Some(false)` for other intervals.
+/// `Some(true)` for a word for a daily interval such as `1d`, `Some(false)` for other intervals; `None` for other
+/// words.
 fn interval(word: &str) -> Option<bool> {
     let unit = word.trim_start_matches(|c: char| c.is_ascii_digit());
     let counted = unit.len() < word.len();

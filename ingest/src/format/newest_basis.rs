@@ -1,7 +1,7 @@
-//! Rows whose prices and dividends are either adjusted for splits up to the newest day, or not adjusted.
+//! Reader of daily rows whose prices and dividends are adjusted for all splits up to the newest day, or not adjusted.
 //!
 //! In a file of one symbol, the newest day is the day of the newest row. In a table of many symbols, the series may end
-//! on different days. The newest day is then the source's newest day of each symbol.
+//! on different days. For each symbol, the newest day is then the newest day that the source has of that symbol.
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;
@@ -29,14 +29,14 @@ pub(super) struct AdjustedTradingDay<'a> {
     pub(super) has_dividends: bool,
     /// Cell of the close that is adjusted for splits and dividends; empty if the file has none.
     pub(super) adjusted_close: &'a [u8],
-    /// Old and new shares.
+    /// Old and new shares of a split on this day.
     pub(super) split: Option<(Decimal, Decimal)>,
     pub(super) line: u64,
     /// Length of the source text.
     pub(super) bytes: usize,
 }
 
-/// Reader of the rows. The share basis is known only after the last row.
+/// Reader of the rows. The date of the share basis is known only after the last row.
 pub(super) struct NewestBasis<'a> {
     one_symbol: bool,
     basis: ShareBasis,
@@ -94,8 +94,8 @@ impl<'a> NewestBasis<'a> {
         Ok(())
     }
 
-    /// Checks that the rows are daily, and sets their share basis. For one symbol, it is the share basis of the newest
-    /// day.
+    /// Checks that the rows are daily. In a file of one symbol with adjusted values, sets the newest day as the date of
+    /// the share basis.
     pub(super) fn finish(mut self, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
         let named = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
         let newest = self.days.check_daily()?.filter(|_| named);

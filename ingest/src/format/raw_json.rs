@@ -46,7 +46,7 @@ pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Names of an object's members, to find a name that occurs twice.
+/// Set of an object's member names. It finds a name that occurs twice.
 #[derive(Default)]
 struct MemberNames<'a> {
     few: Vec<Cow<'a, str>>,
@@ -81,7 +81,7 @@ impl ObjectMembers<'_> {
 
 /// Name that occurs twice in one object, at any depth of a well-formed text.
 pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
-    // Names of the open objects; a list has none.
+    // Member names of each open object; `None` for an open list.
     let mut open: Vec<Option<MemberNames<'_>>> = Vec::new();
     let (mut rest, mut is_name) = (text, false);
     while let Some(at) =

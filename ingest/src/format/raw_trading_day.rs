@@ -86,7 +86,7 @@ pub(super) fn plain_split(symbol: &Symbol, ex_date: NaiveDate, (from, to): (Deci
     Split { symbol, ex_date, from, to, declaration_date: None, payable_date: None, r#type: None }
 }
 
-/// Parses a paid amount; `None` for an amount of 0.
+/// Parses a paid amount; `None` if it is absent or 0.
 pub(super) fn parse_cash_amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, RowError> {
     let cell = trim_blanks(cell);
     if is_absent_value(cell) {
@@ -103,7 +103,7 @@ pub(super) fn parse_cash_amount(column: &str, cell: &[u8]) -> Result<Option<Deci
     Ok((parsed.value > Decimal::ZERO).then_some(parsed.value))
 }
 
-/// Parses the old and new shares of a split; `None` for a ratio of 0 or 1.
+/// Parses the old and new shares of a split; `None` if the ratio is absent, 0 or 1.
 pub(super) fn parse_split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, RowError> {
     let text = String::from_utf8_lossy(trim_blanks(cell));
     let parsed = parse_decimal(&text).ok().map(|ratio| ratio.value);

@@ -4,7 +4,7 @@
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
-/// Largest denominator of a truncated ratio, such as 0.3333.
+/// Largest denominator for which a truncated ratio such as 0.3333 is recognized.
 const MAX_CUT_DENOMINATOR: i64 = 20;
 
 /// Old and new shares as the smallest whole numbers; `None` for an invalid ratio.
@@ -55,7 +55,8 @@ fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     (ratio < Decimal::ONE && (is_exact || is_only)).then_some(old)
 }
 
-/// Fraction of small numbers that was truncated or rounded to a number with many digits.
+/// Old and new shares of the fraction that was cut to `ratio`, such as 1/3 to 0.3333. Only denominators up to
+/// [`MAX_CUT_DENOMINATOR`] are considered.
 fn cut_short(ratio: Decimal) -> Option<(i128, i128)> {
     let step = Decimal::new(1, ratio.scale());
     (1..=MAX_CUT_DENOMINATOR).find_map(|from| {

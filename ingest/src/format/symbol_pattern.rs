@@ -34,7 +34,7 @@ impl SymbolPattern {
         let name = &label[start..];
         let unpacked = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
         let stem = unpacked.rsplit_once('.').map_or(unpacked, |(stem, _)| stem);
-        // A pattern that ends with the symbol would include the ending of the name in it.
+        // If the pattern ends with the symbol, only the stem is matched. The symbol would otherwise include the ending.
         let forms = if self.after.is_empty() { vec![stem] } else { vec![name, unpacked, stem] };
         forms.into_iter().find_map(|form| {
             let text = self.extract_text(form)?;

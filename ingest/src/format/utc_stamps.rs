@@ -1,4 +1,4 @@
-//! UTC times in the date columns of a file, and the exchange's time zone that follows from them.
+//! Detection of the exchange's time zone from the UTC times in a file's date columns.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,10 @@ use crate::source::feed_files::Encoding;
 const DAYS: [&str; 6] = ["", "datetime", "timestamp", "time", "day", "asof"];
 
 impl FileFormat {
-    /// Zone in which the UTC times of a file's first rows are midnights; `None` if the file has no such times. A map
-    /// contains its own zone.
+    /// Time zone in which the UTC times of a file's first rows are midnights; `None` if the file has no such times. A
+    /// file under a map gets `None` too, because the map sets the zone.
     ///
-    /// # Errors
-    /// The times are midnights in a zone, but the rows do not show if the written date is the day of the row.
+    /// # Errors The times are midnights in a zone, but the file may mean the written UTC dates.
     pub(crate) fn exchange_zone(&self, head: &FileHead) -> Result<Option<ExchangeZone>, String> {
         if matches!(self, Self::Mapped { .. }) {
             return Ok(None);
@@ -76,11 +75,11 @@ fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
     columns
 }
 
-/// Texts of a JSON document, by the names of their members.
+/// Strings in a JSON text, by the names of their members.
 fn json_members(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    // Pieces alternate between the outside and the inside of a text. A text with an escaped quote shifts them, which
-    // gives names that are not dates.
+    // The pieces are alternately outside and inside a string. An escaped quote shifts this order. The names found after
+    // it are then not names of date columns.
     let pieces: Vec<&str> = text.split('"').collect();
     for window in pieces.windows(4).step_by(2) {
         let [_, name, colon, value] = window else { continue };

@@ -93,7 +93,7 @@ impl<'a> VendorRow<'a> {
         })
     }
 
-    /// Symbol of the file; without one, the value under the first of these names that the row has.
+    /// Symbol of the file, or else the first value of a field with one of these names.
     pub(super) fn symbol_of_file_or_row(
         &self,
         file_symbol: Option<&Symbol>,
@@ -113,7 +113,7 @@ fn normalize_field_name(name: &str) -> String {
     normalize_column_name(unnumbered.unwrap_or(name))
 }
 
-/// Day of a date that ends with the time of midnight: `2015-01-02T00:00:00.000Z`.
+/// Removes the time of midnight from a date such as `2015-01-02T00:00:00.000Z`. Other text stays unchanged.
 pub(super) fn strip_midnight(text: &str) -> &str {
     match (text.get(..10), text.get(11..19)) {
         (Some(day), Some("00:00:00")) => day,
@@ -128,7 +128,7 @@ pub(super) fn scale_number(text: &str, factor: Decimal) -> String {
     product.map_or_else(|| text.to_owned(), |product| product.normalize().to_string())
 }
 
-/// Counts a record, and rejects the record if `row` returns an error.
+/// Counts a record, and rejects it if `read` fails.
 pub(super) fn count_row(
     row: &VendorRow<'_>,
     rows: &mut RowAccumulator,
@@ -204,8 +204,8 @@ pub(super) fn read_rows(
     })
 }
 
-/// Calls `each` for every object of a JSON file, with the enclosing page. The number is its line, or its position from
-/// 1.
+/// Calls `each` for every object of a JSON file, with the enclosing page. The number is the line of the object in
+/// NDJSON, or its position in the document, from 1.
 pub(super) fn read_objects(
     reading: VendorFile<'_>,
     rows: &mut RowAccumulator,
@@ -221,7 +221,7 @@ pub(super) fn read_objects(
     })
 }
 
-/// Maximum depth of nested lists. Lists below this depth are not read as records.
+/// Maximum depth of nested lists that are searched for records.
 const MAX_NESTING: u32 = 8;
 
 /// Finds the records of a document: in a list, under `results` or `data` of a page, or the document itself.

@@ -1,4 +1,4 @@
-//! Canonical NDJSON record as cells. Numbers keep their digits.
+//! Parser of canonical JSON records. Numbers keep their digits.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,8 +9,7 @@ use super::kind_layout::{ID_FIELD, KindLayout, LISTS, REASON_FIELD};
 use crate::format::raw_json::{ObjectMembers, find_repeated_member, string};
 use crate::normalize::{RecordCells, RowError};
 
-/// Reads a record: its kind and its cells, in the column order of the kind. A record without a kind has the kind
-/// `unnamed`.
+/// Parses a record into its kind and its cells. `unnamed` is the kind of a record that names none.
 pub(super) fn parse_cells(
     line: &[u8],
     unnamed: Option<Kind>,

@@ -2,7 +2,7 @@
 
 use market::event::Kind;
 
-/// Additional field of a reject that is exported for correction.
+/// Additional field with the reject id, in rows that are exported for correction.
 pub(crate) const ID_FIELD: &str = "reject_id";
 pub(crate) const REASON_FIELD: &str = "reject_reason";
 
@@ -118,8 +118,8 @@ impl KindLayout {
         ALL.iter().find(|layout| layout.kind == kind)
     }
 
-    /// Index of the canonical name for each column of a header. Fails with a message if the columns do not fit the
-    /// kind.
+    /// Index of the canonical name for each column of a header; `None` for an unknown column. Fails with a message if
+    /// the columns do not fit the kind.
     pub(super) fn columns(
         &self,
         header: &[String],
@@ -148,7 +148,7 @@ impl KindLayout {
         let has = |name: &&&str| header.iter().any(|column| column == **name);
         let missing =
             |names: &[&str]| names.iter().filter(|name| !has(name)).copied().collect::<Vec<_>>().join(", ");
-        // A file with an `action` column may have only retractions, which need the key alone.
+        // A file with an `action` column may have only retractions, which need no other column than the key.
         let retracting = header.iter().any(|column| column == "action");
         let absent = [missing(self.key), if retracting { String::new() } else { missing(self.required) }];
         let absent = absent.iter().filter(|names| !names.is_empty()).cloned().collect::<Vec<_>>().join(", ");

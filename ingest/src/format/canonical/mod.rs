@@ -30,7 +30,8 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
     let named = kind_of(file.stem()).and_then(KindLayout::for_kind);
     if head.encoding == Encoding::Csv {
         let layout = named?;
-        // A vendor's table may have one of our file names. It is canonical if it has a column of the natural key.
+        // A vendor's table may have a canonical file name. The file counts as canonical if it has a key column, or if
+        // no other origin is known.
         let ours =
             layout.key.iter().any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
         let taken = ours || head.guess_origin().is_none();
@@ -50,8 +51,8 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
     Some(Ok(FileFormat::CanonicalRecords { kind, encoding: head.encoding }))
 }
 
-/// Refuses a file whose name says that its values are adjusted (`prices-split-adjusted.csv`), if no column gives the
-/// share basis. Returns the reason.
+/// Reason for refusing a file whose name says that its values are adjusted (`prices-split-adjusted.csv`), although no
+/// column gives the share basis. `None` for other files.
 fn named_adjusted(stem: &str, layout: &KindLayout, columns: &[String]) -> Option<String> {
     let basis = layout.names.iter().find(|name| matches!(**name, "basis" | "amount_basis"))?;
     let says = |column: &String| column.eq_ignore_ascii_case(basis);

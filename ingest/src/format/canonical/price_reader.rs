@@ -1,5 +1,5 @@
 //! Reader of canonical price rows, optimized for speed. It converts bytes directly to scaled integers, and builds a
-//! version only when its cells change.
+//! [`BarVersion`] only when its cells change.
 
 use std::io::Read;
 
@@ -16,7 +16,7 @@ use crate::format::headered_table::{HeaderedTable, NONE, PriceColumns};
 use crate::normalize::{RecordCells, RowError, parse_session_date, trim_blanks};
 use crate::source::csv_reader::CsvRecord;
 
-/// Columns that a version consists of.
+/// Columns from which a [`BarVersion`] is built.
 const VERSION: [&str; 5] = ["revision", "action", "observed_at", "basis", "basis_as_of"];
 
 struct VersionColumns {
@@ -25,7 +25,7 @@ struct VersionColumns {
     prices: PriceColumns,
     kind: usize,
     version: [usize; 5],
-    /// True if the table has none of the columns of a version.
+    /// True if the table has no column of [`VERSION`].
     unversioned: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Canonical record under construction. Every record of a vendor is converted to a canonical record.
+//! Builder of a canonical record. The vendor formats convert their records with it.
 
 use std::borrow::Cow;
 

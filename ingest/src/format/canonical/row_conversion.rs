@@ -17,7 +17,7 @@ use crate::normalize::{
 };
 use crate::price::bar_parser::PriceCells;
 
-/// Reads one record into `rows`. `bytes` is the length of its source text.
+/// Converts one record, and adds it to `rows`. `bytes` is the length of its source text.
 pub(super) fn convert_record(
     kind: Kind,
     cells: &RecordCells<'_>,
@@ -313,8 +313,8 @@ fn holding(cells: &RecordCells<'_>) -> Result<Holding, RowError> {
     })
 }
 
-/// List of symbols, or of `{symbol, from, to}` in JSON. In CSV, entries such as `FB@2012-05-18..2022-06-08` are
-/// separated by `;`.
+/// Parses former symbols. JSON has a list of symbols, or of `{symbol, from, to}`. CSV has entries such as
+/// `FB@2012-05-18..2022-06-08`, separated by `;`.
 fn former_symbols(text: Option<&str>) -> Result<Vec<FormerSymbol>, RowError> {
     let Some(text) = text else { return Ok(Vec::new()) };
     let bad = |part: &str| {

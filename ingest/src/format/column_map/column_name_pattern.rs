@@ -62,8 +62,8 @@ impl ColumnNamePattern {
         self.0.contains(&PatternPart::Date)
     }
 
-    /// Parts of a name in the first interpretation that `wanted` accepts. A part before a separator is as long as
-    /// possible: the symbol of `BRK.B.Close` is `BRK.B`.
+    /// Splits a name by the pattern. Returns the first result that `wanted` accepts. The longest possible part before a
+    /// separator is tried first: the symbol of `BRK.B.Close` is `BRK.B`.
     pub(super) fn read<'a>(
         &self,
         name: &'a str,

@@ -23,7 +23,7 @@ pub(super) struct ColumnPlan {
     pub(super) rows: Vec<PlannedRow>,
 }
 
-/// Row that every record contains.
+/// Row to build from every record.
 #[derive(Debug, Default)]
 pub(super) struct PlannedRow {
     /// Values that come from the column names.
@@ -135,7 +135,7 @@ fn wide_rows(
     Ok(rows)
 }
 
-/// Values of a column name in canonical form. A name that cannot be a ticker is refused.
+/// Symbol or date in a column name, in canonical form. Fails if the symbol or the date is invalid.
 fn values_of_name(
     map: &ColumnMap,
     name: &str,

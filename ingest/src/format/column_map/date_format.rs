@@ -91,8 +91,8 @@ impl DateFormat {
     }
 }
 
-/// Parses a date with the first format that fits. A midnight after the date is ignored. With a time zone, a UTC time
-/// that is midnight in the zone gives the local day. A time in ticks since 1970 also gives the local day.
+/// Parses a date with the first format that fits. A time of midnight after the date is ignored. With `zone`, a UTC time
+/// at local midnight gives the local date, and a Unix time always gives the local date.
 pub(super) fn read_date(
     formats: &[DateFormat],
     zone: Option<ExchangeZone>,
@@ -136,7 +136,7 @@ pub(crate) fn parse_date_format(format: &str, text: &str) -> Option<NaiveDate> {
     is_midnight(rest).then_some(date)
 }
 
-/// True if the rest of a date is empty or the time of midnight.
+/// True if the text after a date is empty or a time of midnight.
 fn is_midnight(rest: &str) -> bool {
     let Some(time) = rest.strip_prefix([' ', 'T']).map(str::trim_start) else { return rest.is_empty() };
     let offset = time.find(['+', '-', 'Z']).unwrap_or(time.len());

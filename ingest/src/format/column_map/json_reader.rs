@@ -40,7 +40,7 @@ pub(super) fn read_json(
             rows.add_reject(line, object.raw().as_bytes(), fault);
         }
     };
-    // Exported rejects are not inside a page.
+    // Exported rejects have no enclosing object, so `file.records` does not apply to them.
     let Some(path) = map.records.as_deref().filter(|_| !is_reject_export) else {
         return read_objects(reading, rows, take);
     };

@@ -1,4 +1,5 @@
-//! Validated map: where a file has the values of one kind, and how they are converted to canonical form.
+//! Validated column map. It states where a file has the values of one kind, and how they are converted to canonical
+//! form.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,12 +42,12 @@ pub struct ColumnMap {
     pub(super) columns: Vec<(&'static str, ColumnLocation)>,
     pub(super) constants: Vec<(&'static str, String)>,
     pub(super) wide: Option<WideNames>,
-    /// Columns without which a record is skipped: a cell that is empty or 0 skips the record.
+    /// Columns that a record must fill. A record is skipped if one of these cells is empty or 0.
     pub(super) skip_without: Vec<&'static str>,
     pub(super) dates: Vec<DateFormat>,
     /// Time zone of the exchange, for times in UTC.
     pub(super) zone: Option<ExchangeZone>,
-    /// Currency units in cells of money, longest first, with their currencies.
+    /// Currency units in the cells of prices and amounts, longest first, with their currencies.
     pub(super) units: Vec<(String, String)>,
     pub(super) numbers: NumberFormat,
     pub(super) scale: BTreeMap<&'static str, Decimal>,
@@ -82,13 +83,13 @@ impl ColumnMap {
         &self.digest
     }
 
-    /// Column with the symbol of a row; `None` for kinds of the whole market.
+    /// Column with the symbol of a row; `None` for kinds without a symbol, such as sessions.
     pub(super) fn symbol_column(&self) -> Option<&'static str> {
         let layout = KindLayout::for_kind(self.kind)?;
         layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
     }
 
-    /// True if rows contain their symbol. Otherwise the file name has it.
+    /// True if the rows or the column names contain the symbols. Otherwise, all rows of a file have one symbol.
     pub(super) fn has_symbol_column(&self) -> bool {
         let Some(owner) = self.symbol_column() else { return true };
         self.columns.iter().any(|(name, _)| *name == owner)
@@ -101,7 +102,7 @@ impl ColumnMap {
         self.file_name.as_ref()
     }
 
-    /// Cell in canonical form; `None` if it is absent.
+    /// Converts a cell to canonical form; `None` for an absent value.
     pub(super) fn convert_cell<'a>(
         &self,
         name: &'static str,
@@ -128,7 +129,7 @@ impl ColumnMap {
         Ok(Some(value))
     }
 
-    /// Number and currency of a cell with a unit. A cell without a unit has no currency.
+    /// Splits a cell into its number and the currency of its unit. A cell without a unit has no currency.
     pub(super) fn split_unit<'a>(&self, name: &str, cell: &'a str) -> (&'a str, Option<&str>) {
         let cell = cell.trim();
         if !MONEY.contains(&name) {
@@ -148,7 +149,7 @@ impl ColumnMap {
         }
     }
 
-    /// True if the columns of a record require that its rows are skipped.
+    /// True if the cell of a column in `skip_without` is absent. The record is then skipped.
     pub(super) fn skips(&self, name: &'static str, cell: &str) -> bool {
         let cell = cell.trim();
         self.skip_without.contains(&name)
@@ -170,7 +171,7 @@ impl ColumnMap {
         Ok(format!("{inside}{}", self.suffix))
     }
 
-    /// Replaces the symbol of a file name by the map's alias, if there is one.
+    /// Applies the map's alias, or else its suffix, to the symbol of a file.
     pub(super) fn apply_aliases(&self, symbol: Symbol) -> Result<Symbol, String> {
         let aliases = self.symbol_column().and_then(|owner| self.aliases.get(owner));
         let text = match aliases.and_then(|aliases| aliases.get(symbol.as_str())) {

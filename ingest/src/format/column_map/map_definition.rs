@@ -94,7 +94,7 @@ pub(super) struct SymbolsSection {
 pub(super) struct RowsSection {
     #[serde(default)]
     pub(super) absent: Vec<String>,
-    /// Columns without which a record is skipped: a cell that is empty or 0 skips the record.
+    /// Columns that a record must fill. A record is skipped if one of these cells is empty or 0.
     #[serde(default)]
     pub(super) skip_without: Vec<Spanned<String>>,
 }

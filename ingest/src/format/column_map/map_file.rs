@@ -17,7 +17,7 @@ pub const SHIPPED: [(&str, &str); 6] = [
     ("yfinance-wide", include_str!("shipped/yfinance-wide.toml")),
 ];
 
-/// Shipped map of which all columns are in a table's header.
+/// Name of the shipped map whose columns are all in a header.
 pub(crate) fn find_shipped_map(columns: &[String]) -> Option<&'static str> {
     let fits = |(_, text): &&(&str, &str)| {
         ColumnMap::parse(text).is_ok_and(|map| {
@@ -41,8 +41,7 @@ pub struct MapFile {
 impl MapFile {
     /// Reads a map: a shipped map by its name, or else a regular file. A link is refused.
     ///
-    /// # Errors
-    /// The first mistake, with line and column, and the allowed values.
+    /// # Errors The file cannot be read, or the map has a mistake. The message has the line and the allowed values.
     pub fn open(name_or_path: &str) -> Result<Self, String> {
         let shipped = SHIPPED.iter().find(|(known, _)| *known == name_or_path);
         let (name, text) = match shipped {

@@ -1,4 +1,4 @@
-//! Row under a map: converted values by canonical name, validated and added as a record.
+//! Row under a map. Its converted values are validated, and added as a canonical record.
 
 use std::borrow::Cow;
 

@@ -60,7 +60,7 @@ pub(super) fn detect(
     if head.encoding == Encoding::Csv && map.records.is_some() {
         return Err("is a table, which has no members: file.records is for JSON".to_owned());
     }
-    // Members of the pages around deeper lists are out of reach.
+    // A deeper path is not checked, because the head lists only the members of outer objects.
     let reachable =
         head.encoding != Encoding::Csv && map.records.as_ref().is_none_or(|path| !path.contains('.'));
     let keys = if reachable { head.record_keys() } else { Vec::new() };

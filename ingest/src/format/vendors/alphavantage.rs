@@ -1,6 +1,7 @@
 //! Alpha Vantage: daily prices, `DIVIDENDS`, `SPLITS` and `OVERVIEW`, as JSON and CSV.
 //!
-//! Daily prices and dividends are as traded and paid. The adjusted close is not read. CSV files contain no symbol.
+//! Prices are as traded, and dividends are as paid. The adjusted close is evidence of dividends only. CSV files contain
+//! no symbol.
 
 use std::borrow::Cow;
 

@@ -42,7 +42,7 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.has_column(&CODE) && head.has_column(&EXCHANGE) && head.has_column(&kinds) {
         return Some(Ok(SymbolScope::Rows));
     }
-    // Other vendors' tables also have an Adjusted Close, with prices that are adjusted for splits.
+    // The exact name excludes tables of other vendors with `Adjusted Close`, whose prices are adjusted for splits.
     let adjusted = head.columns.iter().any(|column| column.eq_ignore_ascii_case("adjusted_close"));
     let prices = head.has_column(&["close"]) && adjusted;
     let dividends = head.has_column(&["unadjustedvalue"])
@@ -244,7 +244,7 @@ fn fundamentals(
         .validate_into(whole.line, bytes, rows)
 }
 
-/// Figure above 0. The vendor writes 0 for an unknown figure.
+/// Figure other than 0. The vendor writes 0 for an unknown figure.
 fn positive(text: Option<&str>) -> Option<&str> {
     text.filter(|text| market::decimal::parse_figure(text).is_ok_and(|figure| figure.value != Decimal::ZERO))
 }

@@ -54,7 +54,7 @@ struct Preamble {
 struct HoldingColumns(Vec<String>);
 
 impl HoldingColumns {
-    /// Cell of a record. Thousands separators of numbers are removed.
+    /// Text of a cell; `None` for an absent value.
     fn text(&self, record: &CsvRecord<'_>, names: &[&str]) -> Option<String> {
         let index = self.0.iter().position(|column| names.contains(&column.as_str()))?;
         let text = String::from_utf8_lossy(record.field(index)).trim().to_owned();

@@ -47,7 +47,7 @@ fn listing(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowErro
         return Err(RowError::new("test_issue", "is a symbol by which the exchange tests its systems"));
     }
     let name = row.text(&NAME).ok_or_else(|| RowError::missing_value("Security Name"))?;
-    // A directory of one exchange has no exchange column. Only Nasdaq's files have a column Symbol.
+    // A list of one exchange has no exchange column. Lists of NYSE have a column `ACT Symbol`, lists of Nasdaq do not.
     let exchange = match row.text(&["exchange"]) {
         Some("A") => "XASE",
         Some("N") => "XNYS",
@@ -75,7 +75,7 @@ fn canonical_symbol(symbol: &str) -> String {
     }
 }
 
-/// Security type that the full name shows.
+/// Security type that the full name indicates.
 fn type_of(name: &str, is_fund: bool) -> &'static str {
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if is_fund || name.ends_with(" ETF") {

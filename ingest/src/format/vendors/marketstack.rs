@@ -1,6 +1,7 @@
 //! Marketstack: end-of-day prices of one or many symbols, as CSV and JSON.
 //!
-//! Prices and `dividend` are as traded and paid. Of the `adj_…` columns, only the close is read, as evidence of dividends.
+//! Prices are as traded, and `dividend` is as paid. `adj_close` is evidence of dividends only; the other `adj_…`
+//! columns are not read.
 
 use market::symbol::Symbol;
 

@@ -132,7 +132,7 @@ fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'
         .with_value("basis_as_of", basis_as_of)
 }
 
-/// Adds a security, and the figures about its size from a ticker's details.
+/// Adds a security. If the response has the details of a ticker, adds its market value and share count too.
 fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     if let Some(market) = row.text(&["market"]).filter(|market| !matches!(*market, "stocks" | "otc")) {
         return Err(RowError::new(
@@ -180,7 +180,7 @@ fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut RowAccumulator) -> Res
         .validate_into(row.line, row.raw.len(), rows)
 }
 
-/// Session of a time in milliseconds or nanoseconds. The time is midnight or the close of the day.
+/// Session of a time in milliseconds or nanoseconds. In New York, the time must be midnight or 16:00.
 fn session_of(time: Option<&str>) -> Result<NaiveDate, RowError> {
     let text = time.ok_or_else(|| RowError::missing_value("t"))?;
     let number: Option<i64> = text.parse().ok();

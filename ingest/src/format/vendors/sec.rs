@@ -149,8 +149,8 @@ fn trailing(periods: &BTreeMap<Period, Decimal>) -> BTreeMap<NaiveDate, Decimal>
     sums
 }
 
-/// True if two dates are a few days apart. Fiscal periods often end on a certain weekday, so that the date differs from
-/// year to year.
+/// True if two dates are at most ten days apart. Fiscal periods often end on a certain weekday, so that the date
+/// differs from year to year.
 fn are_near(a: NaiveDate, b: NaiveDate) -> bool {
     (a - b).num_days().abs() <= 10
 }

@@ -62,8 +62,7 @@ fn constituent(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), Row
         .validate_into(row.line, row.raw.len(), rows)
 }
 
-/// Adds the figures as of the date in the file name, or else as of the date of the load. A company with losses has no
-/// price-earnings ratio.
+/// Adds the figures as of the date in the file name, or else as of the date of the load.
 fn financials(
     row: &VendorRow<'_>,
     date: Option<NaiveDate>,

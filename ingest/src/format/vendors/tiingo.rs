@@ -1,7 +1,7 @@
 //! Tiingo: end-of-day prices as CSV and JSON, corporate actions, and the description of a ticker.
 //!
-//! Prices and `divCash` are as traded and paid. Of the `adj…` columns, only the close is read, as evidence of
-//! dividends.
+//! Prices are as traded, and `divCash` is as paid. `adjClose` is evidence of dividends only; the other `adj…` columns
+//! are not read.
 
 use market::event::Kind;
 use market::symbol::Symbol;
@@ -87,7 +87,7 @@ fn symbol_of(row: &VendorRow<'_>) -> Result<Symbol, RowError> {
     Symbol::parse(text).map_err(|_| RowError::invalid_symbol("ticker", text.as_bytes()))
 }
 
-/// Dividend record. The vendor writes `distributionFreqency` for the frequency; both spellings are read.
+/// Dividend record. The vendor misspells the frequency as `distributionFreqency`. The correct spelling is read too.
 fn distribution<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> RecordBuilder<'a> {
     let code = row.text(&["distributionfreqency", "distributionfrequency", "distributionfreq"]);
     let frequency = match code.unwrap_or_default() {

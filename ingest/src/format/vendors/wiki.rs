@@ -1,7 +1,7 @@
 //! Quandl / Nasdaq Data Link WIKI prices: each row has a raw price, and optionally a dividend and a split.
 //!
-//! Three spellings of the header are known. Files without a ticker column have one symbol, from `--symbol` or the
-//! file name. Of the `adj_*` columns, only the close is read, as evidence of dividends.
+//! Three spellings of the header are known. Files without a ticker column have one symbol, from `--symbol` or the file
+//! name. `adj_close` is evidence of dividends only; the other `adj_*` columns are not read.
 
 use market::symbol::Symbol;
 
@@ -38,7 +38,6 @@ struct WikiColumns {
     adjusted_close: usize,
 }
 
-/// Reads all rows.
 fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let VendorFile { source, symbol, options, .. } = reading;
     let table = HeaderedTable::open(source, normalize_column_name)?;

@@ -55,7 +55,7 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if !head.has_column(&TICKER) {
         return (events || prices && head.has_column(&["adjclose"])).then_some(Ok(SymbolScope::File));
     }
-    // Tables of other vendors may have both closes; only Yahoo spells the column this way.
+    // Tables of other vendors may have two closes too. Only Yahoo spells the column `Adj Close`.
     let downloaded = prices && head.columns.iter().any(|column| column == "Adj Close");
     (events || downloaded).then_some(Ok(SymbolScope::Rows))
 }
@@ -118,7 +118,6 @@ impl YahooColumns {
     }
 }
 
-/// Reads all rows.
 fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     if reading.encoding != Encoding::Csv {
         return yahoo_chart::read_chart(reading, rows);
