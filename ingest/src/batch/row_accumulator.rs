@@ -97,7 +97,7 @@ macro_rules! collect {
             }
         })*
 
-        /// Sends the pending rows of all kinds in this list.
+        /// Sends the pending rows of all kinds that the macro call lists.
         fn flush_rows(&mut self) {
             $(if let Some((rows, line)) = self.$field.take() {
                 self.send(RowChunk::Rows(Body::$body(rows), line));

@@ -96,12 +96,12 @@ impl FileHead {
         columns.find(|(name, cell)| named(name) && is_ticker(cell)).map(|(name, _)| name.as_str())
     }
 
-    /// Column names in the form of an error message.
+    /// Column names, shortened for an error message.
     pub fn display_columns(&self) -> String {
         if self.columns.is_empty() { "none, the file is empty".to_owned() } else { shown_list(&self.columns) }
     }
 
-    /// First characters in the form of an error message.
+    /// First characters of the file, for an error message.
     pub fn display_beginning(&self) -> String {
         abbreviate(self.text.trim_start().as_bytes())
     }
@@ -137,8 +137,8 @@ impl FileHead {
         Some(guess.to_owned())
     }
 
-    /// Reason to refuse a yfinance file with several header lines: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`. All
-    /// files with several symbols have such lines. Newer versions write them for one symbol too.
+    /// Reason for refusing a yfinance file with several header lines: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`.
+    /// All files with several symbols have such lines. Newer versions of yfinance write them for one symbol too.
     fn several_lines_of_names(&self) -> Option<&'static str> {
         let names = || self.columns.iter().chain(&self.first_row);
         let has = |name: &str| names().any(|cell| cell == name);

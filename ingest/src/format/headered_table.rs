@@ -1,4 +1,4 @@
-//! Tables with a header and records: the reader loop of all such formats.
+//! Reader loop of all formats that are tables with a header.
 
 use std::io::Read;
 
@@ -67,7 +67,7 @@ impl<R: Read> HeaderedTable<R> {
     }
 }
 
-/// Fails if a record has another number of fields than the header. Additional empty fields at the end are ignored.
+/// Fails if the number of fields in a record differs from the header. Additional empty fields at the end are ignored.
 fn check_shape(columns: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     if record.unclosed {
         return Err(RowError::new(

@@ -1,4 +1,4 @@
-//! Trading day of one security in a vendor's file: price, dividend and split with that ex-date.
+//! Trading day of one security in a vendor's file: its price, and the dividend and the split with this ex-date.
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;

@@ -64,7 +64,7 @@ const NO_STEP: CorporateAction = CorporateAction { from: 1, to: 1, cash: 0, kept
 const CENT: i64 = 10_000;
 /// Number of sessions in the average daily value.
 const QUARTER: usize = 63;
-/// Divisor of mean reversion: each session, the price moves towards the value by this part of their difference.
+/// Mean reversion: in each session, the price moves towards the value by 1/`REVERSION` of their difference.
 const REVERSION: i64 = 512;
 /// Number of sessions in a year.
 const SESSIONS: i64 = 252;

@@ -1,6 +1,6 @@
 //! Decisions of a proposed map: kind of the rows, and the column of each value.
 //!
-//! A kind or column that neither the columns nor the file name decide is not proposed.
+//! If neither the columns nor the file name decide a kind or a column, the map leaves it open.
 
 use std::collections::BTreeSet;
 

@@ -65,8 +65,8 @@ pub(super) fn newest_day(now: DateTime<Utc>) -> NaiveDate {
     if local.hour() >= AFTER_CLOSE { today } else { today.pred_opt().unwrap_or(today) }
 }
 
-/// All units of a request template. Units with the oldest responses come first. If the budget is too small for one sync
-/// run, later runs therefore reach every unit.
+/// Plans all units of a request template. Units with the oldest responses come first. If the budget is too small for
+/// one sync run, later runs therefore reach every unit.
 pub(super) fn plan_units(
     connector: &Connector,
     request: &RequestTemplate,

@@ -31,7 +31,7 @@ use crate::source::folder_handle::FolderHandle;
 
 /// Maximum number of pages of one response.
 const MOST_PAGES: usize = 10_000;
-/// Number of consecutive failures after which the sync run stops.
+/// Number of consecutive requests without an answer after which the sync run stops.
 const MOST_FAILURES: u32 = 3;
 
 /// State of a sync run.

@@ -113,7 +113,7 @@ pub(crate) fn canonical_column_type(column: &str) -> CanonicalColumnType {
 }
 
 impl KindLayout {
-    /// Layout of a kind; `None` for kinds that only the service writes.
+    /// Layout of a kind; `None` for kinds that cannot be loaded from files.
     pub(crate) fn for_kind(kind: Kind) -> Option<&'static Self> {
         ALL.iter().find(|layout| layout.kind == kind)
     }

@@ -26,7 +26,7 @@ pub(super) enum DateFormat {
 }
 
 impl DateFormat {
-    /// Parses a format. `None` without year, month or day.
+    /// Parses a format; `None` if year, month or day is missing or repeated.
     pub(super) fn parse(text: &str) -> Option<Self> {
         match text {
             "unix" => return Some(Self::Unix(1)),

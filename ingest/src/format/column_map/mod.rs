@@ -71,7 +71,7 @@ pub(super) fn detect(
     Ok(FileFormat::Mapped { map: map.clone(), encoding: head.encoding, symbol, is_reject_export })
 }
 
-/// Reason to refuse a file whose rows contain symbols although the map expects one symbol per file.
+/// Reason for refusing a file whose rows contain symbols, although the map expects one symbol per file.
 fn names_symbols(map: &ColumnMap, column: &str) -> String {
     let symbol = map.symbol_column().unwrap_or("symbol");
     format!("names symbols in its column {column:?}: say columns.{symbol} = {column:?} in the map")
@@ -204,7 +204,7 @@ fn table_header(names: &[String], delimiter: u8) -> String {
     names.iter().map(quoted).collect::<Vec<_>>().join(&char::from(delimiter).to_string())
 }
 
-/// Fails if a record has another number of columns than the table. Additional empty columns at the end are ignored.
+/// Fails if the number of columns in a record differs from the table. Additional empty columns at the end are ignored.
 fn check_shape(width: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     if record.unclosed {
         return Err(RowError::new(

@@ -13,7 +13,8 @@ use crate::log::reader::{Log, LogError};
 pub(super) struct UndoScope<'a> {
     pub log: &'a Log,
     pub run: &'a RunManifest,
-    /// End of the sequences that are read, exclusive. It is the sequence of the undo's start manifest.
+    /// End of the sequences that are read, exclusive. It is the sequence of the undo's start manifest; `u64::MAX` in a
+    /// dry run.
     pub end: u64,
 }
 
