@@ -1,7 +1,7 @@
 //! Symbol from the name of a single-symbol file: `AAPL.csv`, `aapl.us.csv`, `1398-HK-1d-prices.csv`.
 //!
-//! A file name contains a symbol only if the whole name is a symbol, or if all its other words are known. Known words
-//! are a year, an interval and the name of the archive. Every other name is refused with suggestions, so that no false
+//! A file name contains a symbol if the whole name is a symbol, or if all its other words are known. Known words are a
+//! year, an interval and the name of the archive. Every other name is refused with suggestions, so that no false
 //! security is created.
 
 use market::symbol::Symbol;

@@ -43,15 +43,13 @@ impl ShareChanges {
         Self(changes)
     }
 
-    /// Converts a per-share amount from the share basis of the first day to the share basis of the session at
-    /// `position`.
+    /// Converts a per-share amount from the share basis of the first day to that of the session at `position`.
     pub(super) fn per_share_at(&self, amount: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(amount, from, to)
     }
 
-    /// Converts a number of shares from the share basis of the first day to the share basis of the session at
-    /// `position`.
+    /// Converts a number of shares from the share basis of the first day to that of the session at `position`.
     pub(super) fn share_count_at(&self, shares: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(shares, to, from)

@@ -201,8 +201,8 @@ impl SeriesBatches {
     }
 }
 
-/// Columns of the rows in `order`, and the number of rounded prices. The scale is the largest scale of the rows, or 8
-/// if a price does not fit an `i64` at the largest scale.
+/// Columns of the rows in `order`, and the number of rounded prices. The scale is the largest scale of the rows. If a
+/// price does not fit an `i64` at that scale, the scale is 8.
 fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
     let rows = || order.iter().map(|index| &batch.rows[*index as usize]);
     let finest = rows().map(|row| row.scale).max().unwrap_or(0);
