@@ -12,7 +12,7 @@ use serde::Serialize;
 /// Maximum number of symbols recorded per load. It limits the memory and the size of the manifest.
 const MAX_SYMBOLS: usize = 200_000;
 /// Maximum number of symbols named in a summary.
-const NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 /// Symbols and dates of the accepted rows.
 #[derive(Debug, Default, Clone)]
@@ -60,7 +60,7 @@ impl LoadCoverage {
     }
 
     /// Adds the coverage of other rows.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.overflowed |= other.overflowed;
         other.symbols.iter().for_each(|symbol| self.add_symbol(symbol));
         other.priced.iter().for_each(|symbol| self.add_priced_symbol(symbol));
@@ -155,9 +155,9 @@ impl SymbolSummary {
         Self {
             count: coverage.symbols.len(),
             more: coverage.overflowed,
-            first: coverage.symbols.iter().take(NAMED).cloned().collect(),
+            first: coverage.symbols.iter().take(MAX_NAMED).cloned().collect(),
             new: new.map(<[Symbol]>::len),
-            first_new: new.unwrap_or_default().iter().take(NAMED).cloned().collect(),
+            first_new: new.unwrap_or_default().iter().take(MAX_NAMED).cloned().collect(),
         }
     }
 
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn symbols_beyond_all_measure_are_not_remembered() {
         let mut many = coverage(0..MAX_SYMBOLS);
-        many.add(&coverage(MAX_SYMBOLS..MAX_SYMBOLS + 5));
+        many.merge(&coverage(MAX_SYMBOLS..MAX_SYMBOLS + 5));
         assert_eq!(many.symbols.len(), MAX_SYMBOLS);
         assert_eq!(EarlierCoverage::from_manifests([]).new_symbols(&many), None);
         let mut text = String::new();

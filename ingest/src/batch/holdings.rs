@@ -51,7 +51,7 @@ impl LoadHoldings {
         snapshot.holdings.extend(row.record);
     }
 
-    pub(crate) fn append(&mut self, later_file: Self) {
+    pub(crate) fn merge(&mut self, later_file: Self) {
         self.positions += later_file.positions;
         for (key, more) in later_file.snapshots {
             match self.snapshots.entry(key) {

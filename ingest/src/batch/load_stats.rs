@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use market::event::{Kind, Reject};
 
-use crate::batch::assumed_currencies::{AssumedCurrencies, SecurityCurrencies};
 use crate::batch::coverage::LoadCoverage;
+use crate::batch::missing_currencies::MissingCurrencyCounts;
 use crate::batch::retractions::Retractions;
 use crate::batch::row_review::ReviewedRows;
+use crate::batch::security_currencies::SecurityCurrencies;
 
 /// Maximum number of rejects in the summary.
-const EXAMPLES: usize = 10;
+const MAX_EXAMPLES: usize = 10;
 
 /// Statistics of the records read.
 #[derive(Debug, Default, Clone)]
@@ -24,7 +25,7 @@ pub struct LoadStats {
     /// Coverage of the accepted rows.
     pub(crate) coverage: LoadCoverage,
     /// Counts of dividends without a currency. Each gets the currency of its security.
-    pub(crate) assumed_currencies: AssumedCurrencies,
+    pub(crate) missing_currencies: MissingCurrencyCounts,
     /// Currencies in the reference records among the accepted rows.
     pub(crate) currencies: SecurityCurrencies,
     /// Accepted rows, for a review.
@@ -37,7 +38,7 @@ impl LoadStats {
     /// Counts a reject.
     pub(crate) fn count_reject(&mut self, reason: &'static str, reject: &Reject) {
         *self.rejects.entry(reason).or_default() += 1;
-        if self.examples.len() < EXAMPLES {
+        if self.examples.len() < MAX_EXAMPLES {
             self.examples.push(reject.clone());
         }
     }
@@ -53,17 +54,17 @@ impl LoadStats {
     }
 
     /// Adds the statistics of another file.
-    pub fn add(&mut self, mut other: Self) {
+    pub fn merge(&mut self, mut other: Self) {
         self.records += other.records;
         self.rounded += other.rounded;
-        self.assumed_currencies.add(&other.assumed_currencies);
-        self.currencies.add(&other.currencies);
-        self.reviewed.add(std::mem::take(&mut other.reviewed));
-        self.coverage.add(&other.coverage);
-        self.retractions.add(&other.retractions);
+        self.missing_currencies.merge(&other.missing_currencies);
+        self.currencies.merge(&other.currencies);
+        self.reviewed.merge(std::mem::take(&mut other.reviewed));
+        self.coverage.merge(&other.coverage);
+        self.retractions.merge(&other.retractions);
         other.rows.iter().for_each(|(kind, rows)| *self.rows.entry(*kind).or_default() += rows);
         other.rejects.iter().for_each(|(reason, rows)| *self.rejects.entry(reason).or_default() += rows);
-        let room = EXAMPLES.saturating_sub(self.examples.len());
+        let room = MAX_EXAMPLES.saturating_sub(self.examples.len());
         self.examples.extend(other.examples.iter().take(room).cloned());
     }
 }

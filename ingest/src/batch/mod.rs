@@ -1,13 +1,14 @@
 //! Accumulation of rows into record batches, with statistics, coverage and retraction checks.
 
-pub(crate) mod assumed_currencies;
 pub(crate) mod batch_spool;
 pub(crate) mod chunk_encoder;
 pub(crate) mod coverage;
 pub(crate) mod holdings;
 pub(crate) mod load_stats;
+pub(crate) mod missing_currencies;
 mod pending_rows;
 pub(crate) mod price_evidence;
 pub(crate) mod retractions;
 pub(crate) mod row_accumulator;
 pub(crate) mod row_review;
+pub(crate) mod security_currencies;

@@ -19,15 +19,15 @@ use rust_decimal::Decimal;
 
 /// Relative tolerance that widens the bounds of a row beyond the rounding of its two numbers. It covers closes that
 /// were stored as single-precision floats, with seven significant digits.
-const WIDTH: Decimal = Decimal::from_parts(1, 0, 0, false, 5);
+const BOUNDS_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 5);
 /// Minimum difference of a step's factor from 1. Smaller steps are ignored.
-const LEAST_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
+const MIN_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
 /// Number of fraction digits of a step.
-const STEP_PLACES: u32 = 6;
-/// Minimum number of a symbol's rows for the check of [`ROWS_PER_RUN`].
-const COUNTED_ROWS: u32 = 20;
+const STEP_DIGITS: u32 = 6;
+/// Minimum number of a symbol's rows for the check of [`MIN_ROWS_PER_RUN`].
+const MIN_ROWS_FOR_RUN_CHECK: u32 = 20;
 /// Minimum average number of rows per run. Below it, the adjusted closes of the symbol are not used as evidence.
-const ROWS_PER_RUN: u32 = 3;
+const MIN_ROWS_PER_RUN: u32 = 3;
 
 /// Adjusted closes and dividend columns of a file, by symbol.
 #[derive(Debug, Default)]
@@ -60,14 +60,14 @@ struct RatioRun {
 
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
-    least: Decimal,
-    most: Decimal,
+    lower: Decimal,
+    upper: Decimal,
 }
 
 impl PriceEvidence {
     /// Records that the row of a day has a dividend column. The cell may be empty.
     pub(crate) fn add_dividend_column(&mut self, symbol: &Symbol, date: NaiveDate, line: u64) {
-        let evidence = self.evidence_of(symbol, line);
+        let evidence = self.entry_for(symbol, line);
         let year = date.year();
         let (first, last) = evidence.dividend_years.unwrap_or((year, year));
         evidence.dividend_years = Some((first.min(year), last.max(year)));
@@ -84,13 +84,13 @@ impl PriceEvidence {
         line: u64,
     ) {
         let Some(bounds) = Bounds::of_cells(close, adjusted) else { return };
-        let evidence = self.evidence_of(symbol, line);
+        let evidence = self.entry_for(symbol, line);
         evidence.basis = Some(basis);
         evidence.rows += 1;
         evidence.add_row(date, bounds);
     }
 
-    fn evidence_of(&mut self, symbol: &Symbol, line: u64) -> &mut SymbolEvidence {
+    fn entry_for(&mut self, symbol: &Symbol, line: u64) -> &mut SymbolEvidence {
         // Only the first row of a symbol sets the line.
         if !self.symbols.contains_key(symbol) {
             self.symbols.insert(symbol.clone(), SymbolEvidence { line, ..SymbolEvidence::default() });
@@ -111,9 +111,9 @@ impl PriceEvidence {
 
 impl SymbolEvidence {
     fn add_row(&mut self, date: NaiveDate, bounds: Bounds) {
-        let falls = self.falls();
+        let is_descending = self.is_descending();
         if let Some(run) = self.runs.last_mut() {
-            let is_next = match falls {
+            let is_next = match is_descending {
                 Some(true) => date < run.last,
                 Some(false) => date > run.last,
                 None => date != run.last,
@@ -131,7 +131,7 @@ impl SymbolEvidence {
     }
 
     /// True if the dates are descending, false if ascending; `None` if fewer than two dates are known.
-    fn falls(&self) -> Option<bool> {
+    fn is_descending(&self) -> Option<bool> {
         let (first, last) = (self.runs.first()?.first, self.runs.last()?.last);
         (first != last).then_some(last < first)
     }
@@ -151,7 +151,7 @@ impl SymbolEvidence {
             dividends_to: NaiveDate::from_ymd_opt(last, 12, 31),
             ..record.clone()
         });
-        if self.falls() == Some(true) {
+        if self.is_descending() == Some(true) {
             self.runs.reverse();
             self.runs.iter_mut().for_each(|run| std::mem::swap(&mut run.first, &mut run.last));
         }
@@ -167,44 +167,45 @@ impl SymbolEvidence {
     }
 
     /// Steps between the runs, oldest first.
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<RatioStep> {
         let runs = without_outliers(&self.runs);
-        let many = u32::try_from(runs.len()).unwrap_or(u32::MAX).saturating_mul(ROWS_PER_RUN) > self.rows;
-        if self.unordered || (many && self.rows >= COUNTED_ROWS) {
+        let too_many_runs =
+            u32::try_from(runs.len()).unwrap_or(u32::MAX).saturating_mul(MIN_ROWS_PER_RUN) > self.rows;
+        if self.unordered || (too_many_runs && self.rows >= MIN_ROWS_FOR_RUN_CHECK) {
             return Vec::new();
         }
-        runs.windows(2).filter_map(|pair| Step::between(&pair[0], &pair[1])).collect()
+        runs.windows(2).filter_map(|pair| RatioStep::between(&pair[0], &pair[1])).collect()
     }
 }
 
 /// Removes each run of one row between two runs with overlapping bounds, and joins these two runs.
 fn without_outliers(runs: &[RatioRun]) -> Vec<RatioRun> {
-    let mut kept: Vec<RatioRun> = Vec::with_capacity(runs.len());
+    let mut joined: Vec<RatioRun> = Vec::with_capacity(runs.len());
     for run in runs {
-        if let [.., before, outlier] = kept.as_mut_slice()
+        if let [.., before, outlier] = joined.as_mut_slice()
             && outlier.rows == 1
             && let Some(bounds) = before.bounds.intersection(run.bounds)
         {
             (before.last, before.rows, before.bounds) = (run.last, before.rows + run.rows, bounds);
-            kept.pop();
+            joined.pop();
             continue;
         }
-        kept.push(*run);
+        joined.push(*run);
     }
-    kept
+    joined
 }
 
 /// Change of the ratio of adjusted close to close between two sessions.
-struct Step {
+struct RatioStep {
     previous: NaiveDate,
     ex_date: NaiveDate,
     factor: Decimal,
 }
 
-impl Step {
+impl RatioStep {
     fn between(before: &RatioRun, after: &RatioRun) -> Option<Self> {
-        let factor = before.bounds.middle()?.checked_div(after.bounds.middle()?)?.round_dp(STEP_PLACES);
-        let is_step = (factor - Decimal::ONE).abs() >= LEAST_STEP && factor > Decimal::ZERO;
+        let factor = before.bounds.middle()?.checked_div(after.bounds.middle()?)?.round_dp(STEP_DIGITS);
+        let is_step = (factor - Decimal::ONE).abs() >= MIN_STEP && factor > Decimal::ZERO;
         is_step.then_some(Self { previous: before.last, ex_date: after.first, factor })
     }
 }
@@ -217,22 +218,22 @@ impl Bounds {
         });
         let (close, adjusted) = (close.filter(|value| *value > Decimal::ZERO)?, adjusted?);
         let (close_half, adjusted_half) = (half_unit(close), half_unit(adjusted));
-        let least = (adjusted - adjusted_half).checked_div(close + close_half)?;
-        let most = (adjusted + adjusted_half).checked_div(close - close_half)?;
+        let lower = (adjusted - adjusted_half).checked_div(close + close_half)?;
+        let upper = (adjusted + adjusted_half).checked_div(close - close_half)?;
         Some(Self {
-            least: least.checked_mul(Decimal::ONE - WIDTH)?,
-            most: most.checked_mul(Decimal::ONE + WIDTH)?,
+            lower: lower.checked_mul(Decimal::ONE - BOUNDS_TOLERANCE)?,
+            upper: upper.checked_mul(Decimal::ONE + BOUNDS_TOLERANCE)?,
         })
-        .filter(|bounds| bounds.least > Decimal::ZERO)
+        .filter(|bounds| bounds.lower > Decimal::ZERO)
     }
 
     fn intersection(self, other: Self) -> Option<Self> {
-        let both = Self { least: self.least.max(other.least), most: self.most.min(other.most) };
-        (both.least <= both.most).then_some(both)
+        let both = Self { lower: self.lower.max(other.lower), upper: self.upper.min(other.upper) };
+        (both.lower <= both.upper).then_some(both)
     }
 
     fn middle(self) -> Option<Decimal> {
-        self.least.checked_add(self.most)?.checked_div(Decimal::TWO)
+        self.lower.checked_add(self.upper)?.checked_div(Decimal::TWO)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::suggest::find_nearest_name;
 /// Maximum number of retractions recorded per load, which limits memory. Further retractions are not checked.
 const MAX_RETRACTIONS: usize = 1000;
 /// Maximum number of retractions named in a summary.
-const NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 /// Key of a retraction row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ struct KnownKeys {
     /// Days of each symbol; `None` for records without a date.
     days: BTreeMap<String, BTreeSet<Option<NaiveDate>>>,
     /// True if the days are unknown. Any day then matches.
-    any_day: bool,
+    days_unknown: bool,
 }
 
 /// Retractions without a matching row, for a load's summary.
@@ -71,7 +71,7 @@ impl Retractions {
     }
 
     /// Adds the retractions of another file.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         other.0.iter().for_each(|retraction| self.push(retraction.clone()));
     }
 
@@ -103,7 +103,7 @@ impl Retractions {
         if kinds.contains(&Kind::Price)
             && let Some(symbols) = before.symbols_with_prices(source, load)
         {
-            known_keys.insert(Kind::Price, KnownKeys::on_any_day(symbols));
+            known_keys.insert(Kind::Price, KnownKeys::with_unknown_days(symbols));
         }
         // The search for the nearest of many ids is slow, so it runs on a blocking thread.
         let retractions = self.clone();
@@ -121,7 +121,7 @@ impl Retractions {
                 continue;
             };
             unmatched.count += 1;
-            if unmatched.first.len() < NAMED {
+            if unmatched.first.len() < MAX_NAMED {
                 unmatched.first.push(format!(
                     "{}: {}",
                     retraction.describe(),
@@ -171,9 +171,9 @@ impl KnownKeys {
     }
 
     /// Keys of symbols whose days are unknown. Any day then matches.
-    fn on_any_day<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) -> Self {
+    fn with_unknown_days<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) -> Self {
         let days = symbols.into_iter().map(|symbol| (symbol.to_string(), BTreeSet::new())).collect();
-        Self { any_day: true, days, ..Self::default() }
+        Self { days_unknown: true, days, ..Self::default() }
     }
 
     /// True if a row matches the retraction.
@@ -182,7 +182,9 @@ impl KnownKeys {
             return self.ids.contains(id);
         }
         let days = self.days.get(retraction.symbol());
-        days.is_some_and(|days| self.any_day || retraction.date.is_none() || days.contains(&retraction.date))
+        days.is_some_and(|days| {
+            self.days_unknown || retraction.date.is_none() || days.contains(&retraction.date)
+        })
     }
 
     /// Nearest known key, as text.
@@ -236,10 +238,10 @@ mod tests {
         assert_eq!(hint("KOO", "2024-03-14", None).as_deref(), Some("known is KO"));
         assert_eq!(hint("KO", "2024-03-13", Some("d-17")), None);
         assert_eq!(hint("KO", "2024-03-14", Some("d-71")).as_deref(), Some("no row has that id"));
-        let many = Retractions(vec![retraction("KOO", "2024-03-14", None); NAMED + 1])
+        let many = Retractions(vec![retraction("KOO", "2024-03-14", None); MAX_NAMED + 1])
             .compare_with_keys(&known_keys);
-        assert_eq!((many.count, many.first.len()), (NAMED + 1, NAMED));
-        let prices = KnownKeys::on_any_day(&[Symbol::parse("KO").unwrap()]);
+        assert_eq!((many.count, many.first.len()), (MAX_NAMED + 1, MAX_NAMED));
+        let prices = KnownKeys::with_unknown_days(&[Symbol::parse("KO").unwrap()]);
         let price = |symbol| prices.contains(&retraction(symbol, "2024-03-14", None));
         assert!(price("KO") && !price("PEP"));
         let text = retraction("KO", "2024-03-13", Some("d-1")).describe();

@@ -194,7 +194,7 @@ impl RowAccumulator {
     /// Adds a dividend with the vendor's type, which may distinguish two payments of one day.
     pub(crate) fn add_typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
         if row.record.currency.is_empty() {
-            self.stats.assumed_currencies.add_dividend(&row.record.symbol);
+            self.stats.missing_currencies.add_dividend(&row.record.symbol);
         }
         self.same_day.set_siblings(&mut row, type_text);
         self.add_paired_dividend(row, bytes);
@@ -258,7 +258,7 @@ impl RowAccumulator {
 
     /// All price rows read so far; `None` if some were already cut into record batches. Formats that state the share
     /// basis at the end of the file correct these rows.
-    pub(crate) fn prices_before_first_cut(&mut self) -> Option<&mut PriceBatch> {
+    pub(crate) fn uncut_prices_mut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }
 

@@ -22,7 +22,7 @@ use serde::Serialize;
 /// Maximum number of rows in a review; they stay in memory until the end of the load.
 const MAX_ROWS: usize = 500_000;
 /// Maximum number of examples.
-const EXAMPLES: usize = 10;
+const MAX_EXAMPLES: usize = 10;
 /// Flags that a load's own rows can raise.
 const FLAGS: [Flag; 10] = [
     Flag::AmountBasisSuspect,
@@ -64,28 +64,28 @@ impl ReviewedRows {
         match body {
             Body::Prices(series) => {
                 for series in series {
-                    self.of(&series.symbol).bars.push(series.bars.clone());
+                    self.rows_mut(&series.symbol).bars.push(series.bars.clone());
                 }
             }
             Body::Securities(rows) => {
                 for row in rows {
-                    self.of(&row.record.symbol).security = Some(row.clone());
+                    self.rows_mut(&row.record.symbol).security = Some(row.clone());
                 }
             }
             Body::Dividends(rows) => {
-                rows.iter().for_each(|row| self.of(&row.record.symbol).dividends.push(row.clone()));
+                rows.iter().for_each(|row| self.rows_mut(&row.record.symbol).dividends.push(row.clone()));
             }
             Body::Splits(rows) => {
-                rows.iter().for_each(|row| self.of(&row.record.symbol).splits.push(row.clone()));
+                rows.iter().for_each(|row| self.rows_mut(&row.record.symbol).splits.push(row.clone()));
             }
             Body::Evidence(rows) => {
-                rows.iter().for_each(|row| self.of(&row.record.symbol).evidence.push(row.clone()));
+                rows.iter().for_each(|row| self.rows_mut(&row.record.symbol).evidence.push(row.clone()));
             }
             _ => {}
         }
     }
 
-    fn of(&mut self, symbol: &Symbol) -> &mut SymbolRows {
+    fn rows_mut(&mut self, symbol: &Symbol) -> &mut SymbolRows {
         self.symbols.entry(symbol.clone()).or_default()
     }
 
@@ -94,7 +94,7 @@ impl ReviewedRows {
     }
 
     /// Adds the rows of another file.
-    pub(crate) fn add(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.rows = self.rows.saturating_add(other.rows);
         if self.is_too_large() {
             self.symbols.clear();
@@ -123,7 +123,7 @@ impl ReviewedRows {
             .filter_map(|prices| prices.bars.last_live_day());
         let as_of = newest.max().map_or(today, date_of);
         let mut review = RowReview::default();
-        histories.iter().for_each(|history| review.add(history, as_of));
+        histories.iter().for_each(|history| review.add_history(history, as_of));
         review
     }
 }
@@ -231,8 +231,8 @@ impl GrowthFigures {
 }
 
 impl RowReview {
-    fn add(&mut self, history: &History, as_of: NaiveDate) {
-        let found = derived(history, as_of);
+    fn add_history(&mut self, history: &History, as_of: NaiveDate) {
+        let found = derive_rows(history, as_of);
         for row in &found.quarantined {
             *self.quarantined.entry(row.kind.clone()).or_default().entry(row.reason.clone()).or_default() +=
                 1;
@@ -251,7 +251,7 @@ impl RowReview {
         for flag in FLAGS.iter().filter(|flag| has(flag)) {
             self.flags.entry(flag.to_string()).or_default().push(history.symbol.clone());
         }
-        if has(&Flag::AmountBasisSuspect) && self.share_bases.len() < EXAMPLES {
+        if has(&Flag::AmountBasisSuspect) && self.share_bases.len() < MAX_EXAMPLES {
             let mut adjusted = history.clone();
             for row in &mut adjusted.dividends {
                 row.record.amount_basis = ShareBasis::SplitAdjusted;
@@ -259,13 +259,13 @@ impl RowReview {
             self.share_bases.push(ShareBasisReadings {
                 symbol: history.symbol.clone(),
                 raw: GrowthFigures::new(&found.metrics),
-                split_adjusted: GrowthFigures::new(&derived(&adjusted, as_of).metrics),
+                split_adjusted: GrowthFigures::new(&derive_rows(&adjusted, as_of).metrics),
             });
         }
     }
 
     fn add_example(&mut self, history: &History, date: Option<NaiveDate>, reason: String, message: String) {
-        if self.examples.len() < EXAMPLES {
+        if self.examples.len() < MAX_EXAMPLES {
             self.examples.push(DoubtedRow { symbol: history.symbol.clone(), date, reason, message });
         }
     }
@@ -288,8 +288,8 @@ impl RowReview {
             writeln!(text, "  {symbol}{date} {reason}: {message}")?;
         }
         for (flag, symbols) in &self.flags {
-            let names: Vec<&str> = symbols.iter().take(EXAMPLES).map(Symbol::as_str).collect();
-            let more = if symbols.len() > EXAMPLES { ", …" } else { "" };
+            let names: Vec<&str> = symbols.iter().take(MAX_EXAMPLES).map(Symbol::as_str).collect();
+            let more = if symbols.len() > MAX_EXAMPLES { ", …" } else { "" };
             writeln!(text, "flagged {flag}: {} symbols ({}{more})", symbols.len(), names.join(", "))?;
         }
         for ShareBasisReadings { symbol, raw, split_adjusted } in &self.share_bases {
@@ -304,7 +304,7 @@ impl RowReview {
     }
 }
 
-fn derived(history: &History, as_of: NaiveDate) -> DerivedRows {
+fn derive_rows(history: &History, as_of: NaiveDate) -> DerivedRows {
     let (policy, rules) = (SourcePolicy::default(), &Rules::DEFAULT);
     derive(history, &DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules })
 }

@@ -100,7 +100,7 @@ impl<'a> NewestBasis<'a> {
         let named = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
         let newest = self.days.check_daily()?.filter(|_| named);
         if let Some(newest) = newest {
-            let Some(batch) = rows.prices_before_first_cut() else {
+            let Some(batch) = rows.uncut_prices_mut() else {
                 return Err(FeedReadError::Refused("has more rows than one symbol has days".to_owned()));
             };
             batch.set_basis_day(newest);

@@ -25,8 +25,7 @@ pub(crate) struct LoadInput {
     pub digest: String,
     /// Hash of the unpacked content. It detects a change of the file during the load.
     pub content: blake3::Hash,
-    /// Unpacked size in bytes.
-    pub bytes: u64,
+    pub unpacked_bytes: u64,
     /// Ids of the earlier rejects that the file corrects.
     pub mends: BTreeSet<String>,
     /// Names of the columns with binary doubles. Each value is read as the shortest decimal that identifies it.
@@ -78,7 +77,7 @@ fn identify_file(
     let format = FileFormat::detect(file, &head, options)?;
     let zone = format.exchange_zone(&head)?;
     let mut mends = RejectIdSearch::default();
-    let (content, bytes) = unpack::read_text(file, |reader| {
+    let (content, unpacked_bytes) = unpack::read_text(file, |reader| {
         let mut hashing = HashingReader::new(reader);
         let mut buffer = vec![0; 1 << 20];
         loop {
@@ -91,15 +90,24 @@ fn identify_file(
         }
     })
     .map_err(unreadable)?;
-    let reading = format.identity_context();
-    let digest = if reading.is_empty() {
+    let context = format.identity_context();
+    let digest = if context.is_empty() {
         content
     } else {
-        blake3::Hasher::new().update(content.as_bytes()).update(reading.as_bytes()).finalize()
+        blake3::Hasher::new().update(content.as_bytes()).update(context.as_bytes()).finalize()
     };
     let digest = digest.to_hex().to_string();
     let doubles = unpack::double_columns(file).map_err(unreadable)?;
-    Ok(LoadInput { file: file.clone(), format, zone, digest, content, bytes, mends: mends.ids, doubles })
+    Ok(LoadInput {
+        file: file.clone(),
+        format,
+        zone,
+        digest,
+        content,
+        unpacked_bytes,
+        mends: mends.ids,
+        doubles,
+    })
 }
 
 /// Reader that hashes and counts the bytes read through it.

@@ -98,6 +98,6 @@ fn find_inputs(
             }),
         }
     }
-    progress.show_loading(inputs.iter().map(|input| input.bytes).sum());
+    progress.show_loading(inputs.iter().map(|input| input.unpacked_bytes).sum());
     (summary, inputs)
 }

@@ -73,9 +73,9 @@ enum FileOutcome {
 impl Producer {
     /// Reads all inputs and sends events. Returns early if the receiver is closed.
     pub(crate) fn run(&self, events: &Sender<ProducerEvent>) {
-        let (outcomes, prepared) = sync_channel(1);
+        let (sender, outcomes) = sync_channel(1);
         std::thread::scope(|scope| {
-            scope.spawn(|| self.send_prepared(prepared, events));
+            scope.spawn(|| self.send_outcomes(outcomes, events));
             for (index, input) in self.inputs.iter().enumerate() {
                 self.progress.show_file(&input.file.label);
                 let outcome = match self.max_reject_percent {
@@ -83,11 +83,11 @@ impl Producer {
                     None => self.stream_file(index, input, events),
                 };
                 let failed = matches!(&outcome, FileOutcome::Event(event) if matches!(**event, ProducerEvent::Failed(_)));
-                if outcomes.send(outcome).is_err() || failed || self.is_stopped() {
+                if sender.send(outcome).is_err() || failed || self.is_stopped() {
                     break;
                 }
             }
-            drop(outcomes);
+            drop(sender);
         });
     }
 
@@ -96,11 +96,11 @@ impl Producer {
     }
 
     /// Sends the batches of a prechecked file while the next file is read.
-    fn send_prepared(&self, prepared: Receiver<FileOutcome>, events: &Sender<ProducerEvent>) {
-        for outcome in prepared {
+    fn send_outcomes(&self, outcomes: Receiver<FileOutcome>, events: &Sender<ProducerEvent>) {
+        for outcome in outcomes {
             let sent = match outcome {
                 FileOutcome::Event(event) => events.blocking_send(*event).is_ok(),
-                FileOutcome::Spooled(prepared) => send_spooled(*prepared, events),
+                FileOutcome::Spooled(file) => send_spooled(*file, events),
             };
             if !sent || self.is_stopped() {
                 self.stop.store(true, Ordering::Relaxed);
@@ -125,8 +125,8 @@ impl Producer {
 
     fn stream_file(&self, index: usize, input: &LoadInput, events: &Sender<ProducerEvent>) -> FileOutcome {
         let read = self.parse_file(input, &mut |frame| {
-            let gone = |_| io::Error::other("stopped");
-            events.blocking_send(ProducerEvent::Frame { input: index, frame }).map_err(gone)
+            let stopped = |_| io::Error::other("stopped");
+            events.blocking_send(ProducerEvent::Frame { input: index, frame }).map_err(stopped)
         });
         FileOutcome::Event(Box::new(match read {
             Ok((stats, holdings)) => ProducerEvent::Loaded { input: index, stats, holdings },
@@ -237,8 +237,8 @@ fn describe_excess_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Optio
 }
 
 /// Sends the batches of an accepted file; false if the receiver is closed.
-fn send_spooled(prepared: SpooledFile, events: &Sender<ProducerEvent>) -> bool {
-    let SpooledFile { input, spool, stats, holdings } = prepared;
+fn send_spooled(file: SpooledFile, events: &Sender<ProducerEvent>) -> bool {
+    let SpooledFile { input, spool, stats, holdings } = file;
     let frames = match spool.into_record_batches() {
         Ok(frames) => frames,
         Err(error) => return events.blocking_send(ProducerEvent::Failed(error.to_string())).is_ok(),

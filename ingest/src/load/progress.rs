@@ -13,12 +13,12 @@ use crate::batch::load_stats::LoadStats;
 pub(crate) struct LoadProgress {
     bar: ProgressBar,
     terminal: bool,
-    /// Time of the last progress line.
-    said: Arc<Mutex<Instant>>,
+    last_log_at: Arc<Mutex<Instant>>,
 }
 
 /// Interval of progress lines without a terminal.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
 impl LoadProgress {
     /// Creates the display.
     pub(crate) fn start() -> Self {
@@ -29,7 +29,7 @@ impl LoadProgress {
         if terminal {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Self { bar, terminal, said: Arc::new(Mutex::new(Instant::now())) }
+        Self { bar, terminal, last_log_at: Arc::new(Mutex::new(Instant::now())) }
     }
 
     /// Shows the phase that identifies the files.
@@ -53,10 +53,10 @@ impl LoadProgress {
     pub(crate) fn add_bytes(&self, bytes: u64) {
         self.bar.inc(bytes);
         if !self.terminal
-            && let Ok(mut said) = self.said.try_lock()
-            && said.elapsed() >= LOG_INTERVAL
+            && let Ok(mut last_log_at) = self.last_log_at.try_lock()
+            && last_log_at.elapsed() >= LOG_INTERVAL
         {
-            *said = Instant::now();
+            *last_log_at = Instant::now();
             let all = self.bar.length().unwrap_or_default().max(1);
             tracing::info!("{}: {} % of all files", self.bar.message(), self.bar.position() * 100 / all);
         }

@@ -104,7 +104,7 @@ impl LoadSummary {
         self.rejects = stats.rejects.iter().map(|(reason, rows)| ((*reason).to_owned(), *rows)).collect();
         (self.rows_total, self.rejects_total) = (stats.accepted_count(), stats.rejected_count());
         self.rounded = stats.rounded;
-        self.assumed_currencies = stats.assumed_currencies.count();
+        self.assumed_currencies = stats.missing_currencies.count();
         self.examples.clone_from(&stats.examples);
     }
 
@@ -157,8 +157,8 @@ impl LoadSummary {
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
         for file in self.refused() {
-            let place = file.path.as_deref().unwrap_or(&file.file);
-            writeln!(text, "refused {place}: {}", file.reason.as_deref().unwrap_or_default())?;
+            let path = file.path.as_deref().unwrap_or(&file.file);
+            writeln!(text, "refused {path}: {}", file.reason.as_deref().unwrap_or_default())?;
             for (reason, count) in &file.rejects {
                 writeln!(text, "  {reason}: {count}")?;
             }
@@ -214,7 +214,7 @@ impl LoadSummary {
             let (name, columns) = (&file.file, file.doubles.join(", "));
             writeln!(text, "{name} holds binary doubles, read by their shortest decimals: {columns}")?;
         }
-        self.write_assumptions(text)?;
+        self.write_time_zones(text)?;
         self.symbols.write_text(text)?;
         if let Some(dates) = &self.dates {
             writeln!(text, "dates: {} to {}", dates.first, dates.last)?;
@@ -283,7 +283,7 @@ impl LoadSummary {
     }
 
     /// Writes the time zones that were assumed for the dates of files.
-    fn write_assumptions(&self, text: &mut String) -> std::fmt::Result {
+    fn write_time_zones(&self, text: &mut String) -> std::fmt::Result {
         let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for file in &self.files {
             if let Some(zone) = &file.time_zone {

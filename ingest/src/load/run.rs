@@ -17,13 +17,13 @@ use telemetry::failpoint;
 use telemetry::spans::SPAN_TARGET;
 use tokio::sync::mpsc;
 
-use crate::batch::assumed_currencies::SecurityCurrencies;
 use crate::batch::chunk_encoder::ChunkEncoder;
 use crate::batch::coverage::EarlierCoverage;
 use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
 use crate::batch::row_accumulator::RowChunk;
 use crate::batch::row_review::RowReview;
+use crate::batch::security_currencies::SecurityCurrencies;
 use crate::clock::now;
 use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
@@ -107,7 +107,7 @@ impl LoadRun {
                 ProducerEvent::Loaded { input, stats, holdings } => {
                     summary.frames += holdings.into_record_batches(TARGET_BYTES).len() as u64;
                     summary.files.push(self.file_report(input, &stats, None));
-                    total.add(stats);
+                    total.merge(stats);
                 }
                 ProducerEvent::Refused { input, stats, reason } => {
                     summary.files.push(self.file_report(input, &stats, Some(reason)));
@@ -117,7 +117,7 @@ impl LoadRun {
         }
         summary.set_totals(&total);
         summary.compare_with_earlier(&total, before.as_ref());
-        let needs_log = !total.retractions.is_empty() || !total.assumed_currencies.is_empty();
+        let needs_log = !total.retractions.is_empty() || !total.missing_currencies.is_empty();
         let log = match before.as_ref().filter(|_| needs_log) {
             Some(before) => Log::open_existing(settings).await.map(|log| (log, before)).ok(),
             None => None,
@@ -281,7 +281,7 @@ impl LoadRun {
 /// Adds the assumed currencies of dividends to the summary. The newest reference record of a security decides, whether
 /// it is in the log or in the load.
 async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
-    if total.assumed_currencies.is_empty() {
+    if total.missing_currencies.is_empty() {
         return;
     }
     let mut known = match log {
@@ -291,8 +291,8 @@ async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary
         }),
         None => SecurityCurrencies::default(),
     };
-    known.add(&total.currencies);
-    summary.assumed_units = total.assumed_currencies.count_by_unit(&known);
+    known.merge(&total.currencies);
+    summary.assumed_units = total.missing_currencies.count_by_unit(&known);
 }
 
 /// All manifests of the log; empty if the log does not exist.
@@ -344,10 +344,10 @@ impl<'a> RunningLoad<'a> {
                 ProducerEvent::Loaded { input, stats, holdings } => {
                     summary.files.push(self.run.file_report(input, &stats, None));
                     self.loaded.push(input);
-                    self.total.add(stats);
+                    self.total.merge(stats);
                     if !holdings.is_empty() {
                         self.holding_inputs.push(input);
-                        self.holdings.append(holdings);
+                        self.holdings.merge(holdings);
                     }
                 }
                 ProducerEvent::Refused { input, stats, reason } => {

@@ -15,7 +15,7 @@ use market::observation::VersionRank;
 use super::changes::UndoChanges;
 use super::frames::{EncodedFrames, ROWS};
 use super::scope::UndoScope;
-use crate::batch::assumed_currencies::SecurityCurrencies;
+use crate::batch::security_currencies::SecurityCurrencies;
 use crate::load::error::LoadError;
 
 /// Kind of record that supports undo.

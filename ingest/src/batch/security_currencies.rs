@@ -1,4 +1,4 @@
-//! Currencies of securities, and counts of dividends without a currency (R39).
+//! Currency and unit of each security's prices, from the reference records (R39).
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,6 @@ use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use crate::log::reader::{Log, LogError};
-
-/// Maximum number of symbols with a separate count, which limits memory.
-const MAX_SYMBOLS: usize = 200_000;
 
 /// Currency and unit of each security's prices, by symbol. The newest reference record of a symbol decides.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +34,7 @@ impl SecurityCurrencies {
     }
 
     /// Adds the currencies of another file. For a symbol in both, the newer reference record decides.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         for (symbol, (observed_at, currency)) in &other.0 {
             self.add_record(symbol, *observed_at, currency.clone());
         }
@@ -52,55 +49,5 @@ impl SecurityCurrencies {
     /// Currency and unit of a symbol's prices; US dollars without a reference record.
     pub(crate) fn find(&self, symbol: &Symbol) -> Currency {
         self.0.get(symbol).map_or_else(Currency::dollar, |(_, currency)| currency.clone())
-    }
-}
-
-/// Counts of dividends without a currency, by symbol.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct AssumedCurrencies {
-    dividends: BTreeMap<Symbol, u64>,
-    /// Number of dividends of symbols beyond `MAX_SYMBOLS`.
-    others: u64,
-}
-
-impl AssumedCurrencies {
-    pub(crate) fn add_dividend(&mut self, symbol: &Symbol) {
-        self.add_dividends(symbol, 1);
-    }
-
-    fn add_dividends(&mut self, symbol: &Symbol, count: u64) {
-        let has_room = self.dividends.len() < MAX_SYMBOLS;
-        match self.dividends.get_mut(symbol) {
-            Some(known) => *known += count,
-            None if has_room => {
-                self.dividends.insert(symbol.clone(), count);
-            }
-            None => self.others += count,
-        }
-    }
-
-    /// Adds the counts of another file.
-    pub(crate) fn add(&mut self, other: &Self) {
-        other.dividends.iter().for_each(|(symbol, count)| self.add_dividends(symbol, *count));
-        self.others += other.others;
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.dividends.is_empty()
-    }
-
-    /// Number of dividends without a currency.
-    pub(crate) fn count(&self) -> u64 {
-        self.dividends.values().sum::<u64>() + self.others
-    }
-
-    /// Counts of dividends by assumed unit, which is the unit of the security's prices. Dividends of symbols beyond
-    /// `MAX_SYMBOLS` are not included.
-    pub(crate) fn count_by_unit(&self, known: &SecurityCurrencies) -> BTreeMap<String, u64> {
-        let mut units = BTreeMap::new();
-        for (symbol, count) in &self.dividends {
-            *units.entry(known.find(symbol).unit().to_owned()).or_default() += count;
-        }
-        units
     }
 }
