@@ -17,14 +17,14 @@ use telemetry::failpoint;
 use tokio::task::JoinSet;
 
 /// Maximum number of unacknowledged messages.
-const WINDOW: usize = 64;
+const MAX_IN_FLIGHT: usize = 64;
 /// Time without acknowledgement after which the load fails.
-const GIVE_UP: Duration = Duration::from_secs(30);
+const ACK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Errors of publishing a record batch.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishFailure {
-    #[error("cannot publish: the log did not acknowledge a record batch within {} s: {source}", GIVE_UP.as_secs())]
+    #[error("cannot publish: the log did not acknowledge a record batch within {} s: {source}", ACK_TIMEOUT.as_secs())]
     Unreachable { source: PublishError },
     #[error(
         "cannot publish: no space for the log ({source}); free disk space for NATS, then restart NATS, which measures the free space at start"
@@ -51,42 +51,42 @@ pub(crate) struct OutgoingMessage {
 pub(crate) struct Publisher {
     context: Context,
     stream: Stream,
-    on_the_way: JoinSet<Result<(), PublishFailure>>,
+    in_flight: JoinSet<Result<(), PublishFailure>>,
 }
 
 impl Publisher {
     pub(crate) fn new(context: Context, stream: Stream) -> Self {
-        Self { context, stream, on_the_way: JoinSet::new() }
+        Self { context, stream, in_flight: JoinSet::new() }
     }
 
     /// Sends a message as soon as the window has room. Returns the error of an earlier message, if one failed.
     pub(crate) async fn send(&mut self, message: OutgoingMessage) -> Result<(), PublishFailure> {
-        while let Some(settled) = self.on_the_way.try_join_next() {
-            outcome(settled)?;
+        while let Some(settled) = self.in_flight.try_join_next() {
+            check_outcome(settled)?;
         }
-        while self.on_the_way.len() >= WINDOW {
+        while self.in_flight.len() >= MAX_IN_FLIGHT {
             self.await_oldest().await?;
         }
         let sent = publish(&self.context, &message).await;
         failpoint!("ingest.sent");
-        self.on_the_way.spawn(deliver_with_retries(self.context.clone(), self.stream.clone(), message, sent));
+        self.in_flight.spawn(deliver_with_retries(self.context.clone(), self.stream.clone(), message, sent));
         Ok(())
     }
 
     /// Waits until all sent messages are on disk.
     pub(crate) async fn wait_until_stored(&mut self) -> Result<(), PublishFailure> {
-        while !self.on_the_way.is_empty() {
+        while !self.in_flight.is_empty() {
             self.await_oldest().await?;
         }
         Ok(())
     }
 
     async fn await_oldest(&mut self) -> Result<(), PublishFailure> {
-        self.on_the_way.join_next().await.map_or(Ok(()), outcome)
+        self.in_flight.join_next().await.map_or(Ok(()), check_outcome)
     }
 }
 
-fn outcome(
+fn check_outcome(
     settled: Result<Result<(), PublishFailure>, tokio::task::JoinError>,
 ) -> Result<(), PublishFailure> {
     settled.map_err(PublishFailure::Internal)?
@@ -104,15 +104,15 @@ fn retry_pauses() -> ExponentialBackoff {
         .build()
 }
 
-/// Awaits the acknowledgement of a sent message. After a failure, resends the message until [`GIVE_UP`] has passed.
+/// Awaits the acknowledgement of a sent message. After a failure, resends the message until [`ACK_TIMEOUT`] has passed.
 async fn deliver_with_retries(
     context: Context,
     stream: Stream,
     message: OutgoingMessage,
     sent: Result<PublishAckFuture, PublishError>,
 ) -> Result<(), PublishFailure> {
-    let (deadline, mut pauses) = (Instant::now() + GIVE_UP, retry_pauses());
-    let (mut attempt, mut stood_at) = (sent, None);
+    let (deadline, mut pauses) = (Instant::now() + ACK_TIMEOUT, retry_pauses());
+    let (mut attempt, mut last_sequence) = (sent, None);
     loop {
         let acknowledged = match attempt {
             Ok(acknowledgement) => acknowledgement.await,
@@ -130,7 +130,7 @@ async fn deliver_with_retries(
         }
         if error.kind() == PublishErrorKind::TimedOut
             && let Ok(info) = stream.get_info().await
-            && stood_at.replace(info.state.last_sequence) == Some(info.state.last_sequence)
+            && last_sequence.replace(info.state.last_sequence) == Some(info.state.last_sequence)
         {
             return Err(PublishFailure::StoresNothing);
         }

@@ -25,8 +25,8 @@ pub use error::LogError;
 use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher};
 
 /// Maximum number of attempts. The pause between two attempts gives a cluster time to elect a leader.
-const ATTEMPTS: usize = 5;
-const PAUSE: Duration = Duration::from_millis(500);
+const MAX_ATTEMPTS: usize = 5;
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Connection to the log: reads its messages and publishes manifests.
 pub struct Log {
@@ -98,7 +98,7 @@ impl Log {
     /// All manifests with the times at which the log stored them, in log order.
     pub(crate) async fn dated_manifests(&self) -> Result<Vec<(DateTime<Utc>, RunManifest)>, LogError> {
         let mut manifests = Vec::new();
-        self.each_manifest(1, |_, taken, run| manifests.push((taken, run))).await?;
+        self.each_manifest(1, |_, stored_at, run| manifests.push((stored_at, run))).await?;
         Ok(manifests)
     }
 
@@ -216,15 +216,15 @@ impl Log {
             match self.stream.get_info().await {
                 Ok(info) => {
                     let found = find_lagging_replicas(&info);
-                    if found.is_empty() || attempt == ATTEMPTS {
+                    if found.is_empty() || attempt == MAX_ATTEMPTS {
                         return Ok(found);
                     }
                 }
-                Err(error) if attempt == ATTEMPTS => return Err(LogError::Read(error.into())),
+                Err(error) if attempt == MAX_ATTEMPTS => return Err(LogError::Read(error.into())),
                 Err(_) => {}
             }
             attempt += 1;
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
     }
 
@@ -306,8 +306,8 @@ pub fn find_earlier_runs(
     let mut known = EarlierRuns::default();
     let wanted: HashSet<&str> = inputs.iter().map(String::as_str).collect();
     for (sequence, manifest) in manifests.into_iter().filter(|(_, manifest)| manifest.source == source) {
-        let there: HashSet<&str> = manifest.inputs.iter().map(String::as_str).collect();
-        let shared = wanted.intersection(&there).count();
+        let manifest_inputs: HashSet<&str> = manifest.inputs.iter().map(String::as_str).collect();
+        let shared = wanted.intersection(&manifest_inputs).count();
         if shared == 0 {
             continue;
         }

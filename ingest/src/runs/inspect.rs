@@ -51,7 +51,8 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
         // A lost log must not look like an empty one.
         Err(error) if error.is_absence() => empty = format!("no runs: {error}"),
         log => {
-            log?.each_manifest(1, |sequence, taken, run| manifests.push((sequence, taken, run))).await?;
+            log?.each_manifest(1, |sequence, stored_at, run| manifests.push((sequence, stored_at, run)))
+                .await?;
         }
     }
     let is_listed = |(_, _, run): &&StoredManifest| args.all || run.pull.is_none();
@@ -81,11 +82,11 @@ fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize
     let last: HashMap<&str, &StoredManifest> =
         manifests.iter().map(|manifest| (manifest.2.run.as_str(), *manifest)).collect();
     for (sequence, _, run) in manifests {
-        let (last_sequence, taken, newest) = last[run.run.as_str()];
+        let (last_sequence, stored_at, newest) = last[run.run.as_str()];
         if sequence == last_sequence {
             table.add_row([
                 run.run.clone(),
-                taken.format("%Y-%m-%d %H:%M").to_string(),
+                stored_at.format("%Y-%m-%d %H:%M").to_string(),
                 run.source.clone(),
                 newest.rows.to_string(),
                 describe_state(newest, status),

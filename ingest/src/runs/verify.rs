@@ -150,7 +150,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
     let mut findings = VerifyReport::default();
     let manifests = log.manifests().await?;
     let completed = completions(&manifests);
-    let mut seen: HashMap<&str, u64> = HashMap::new();
+    let mut stored_messages: HashMap<&str, u64> = HashMap::new();
     // An interrupted run that was undone need not be resumed.
     let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let (mut ids, mut next) = (HashSet::new(), 1);
@@ -165,7 +165,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
                     run.and_then(|frame| completed.get_key_value(frame.run.as_str()))
                 {
                     // Messages after the completion manifest are repairs, and do not count.
-                    *seen.entry(*run).or_default() += u64::from(sequence < *end);
+                    *stored_messages.entry(*run).or_default() += u64::from(sequence < *end);
                 }
                 ids.extend(frames.iter().map(|frame| frame.id));
             }
@@ -207,7 +207,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
         let messages = run.messages.unwrap_or(run.chunks);
         // Runs that record the calls and bookmarks of `ingest pull` have no start manifest.
         let beginning = u64::from(run.pull.is_none() && !begun.contains(name));
-        beginning + messages.saturating_sub(seen.get(name).copied().unwrap_or_default())
+        beginning + messages.saturating_sub(stored_messages.get(name).copied().unwrap_or_default())
     });
     findings.unaccounted = (findings.gaps.len() as u64).saturating_sub(lost.sum());
     Ok(findings)
@@ -336,10 +336,10 @@ pub async fn resume_runs(
     if let Some(unknown) = args.run.as_ref().filter(|_| !manifests.iter().any(|(_, run)| wanted(run))) {
         return Err(LoadError::Failed(format!("cannot find run {unknown} in the log; see: ingest runs")));
     }
-    let mut seen = HashSet::new();
+    let mut repeated = HashSet::new();
     let mut resumed = Vec::new();
     for (_, run) in manifests.iter().filter(|(_, run)| wanted(run) && !completed.contains(&run.run)) {
-        if seen.insert(run.run.as_str()) {
+        if repeated.insert(run.run.as_str()) {
             resumed.push(repeat_command(&run.command, settings, shutdown, false).await?);
         }
     }

@@ -10,7 +10,7 @@ use async_nats::jetstream::stream::Stream;
 use event_log::message::LogMessage;
 use futures::StreamExt;
 
-use super::{Log, LogError, PAUSE};
+use super::{Log, LogError, RETRY_PAUSE};
 
 /// Maximum wait for the deletion of a consumer.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ const STALLED: Duration = Duration::from_secs(1);
 const UNDELIVERED: Duration = Duration::from_secs(15);
 
 /// Maximum number of messages of other subjects that a search for malformed messages skips.
-const MAX_PASSED: u64 = 256;
+const MAX_SKIPPED: u64 = 256;
 
 /// Connection for one scan. A malformed message can end the connection, so publishing uses another one.
 struct ScanConnection {
@@ -54,7 +54,7 @@ impl Log {
                 Ok(ScanEnd::Undelivered) => {}
                 Err(error) if error.is_transient() && progress.elapsed() < MAX_OUTAGE => {
                     tracing::debug!(%error, next, "retrying a read of the log");
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(RETRY_PAUSE).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -77,7 +77,7 @@ impl Log {
         let connection = self.connect_scan().await?;
         let mut next = from_sequence;
         if by_sequence {
-            next = connection.read_malformed(next, subjects, u64::MAX, each).await?;
+            next = connection.fetch_malformed(next, subjects, u64::MAX, each).await?;
         }
         let config = pull::Config {
             deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: next },
@@ -135,7 +135,7 @@ impl Log {
                     each(&message)?;
                     let connection = self.connect_scan().await?;
                     let next = message.sequence.to_u64() + 1;
-                    connection.read_malformed(next, subjects, MAX_PASSED, each).await?;
+                    connection.fetch_malformed(next, subjects, MAX_SKIPPED, each).await?;
                     return Ok(ScanEnd::Undelivered);
                 }
             };
@@ -145,7 +145,7 @@ impl Log {
             let sequence = message.sequence.to_u64();
             if delivery.number != delivered + 1 {
                 // The client did not pass on some deliveries: its connection ended, or a message has a status code.
-                connection.read_between(next..sequence, subjects, each).await?;
+                connection.fetch_between(next..sequence, subjects, each).await?;
             }
             each(&message)?;
             (pending, next, delivered) = ((pending - 1).min(delivery.pending), sequence + 1, delivery.number);
@@ -175,7 +175,7 @@ impl Log {
                 unreadable += 1;
                 continue;
             };
-            if !is_of(&message, subjects) {
+            if !matches_subjects(&message, subjects) {
                 continue;
             }
             if unreadable > 0 {
@@ -204,14 +204,16 @@ impl ScanConnection {
     }
 
     /// Fetches the stored messages in a range of sequences, one by one.
-    async fn read_between(
+    async fn fetch_between(
         &self,
         sequences: Range<u64>,
         subjects: &[String],
         each: &mut impl FnMut(&LogMessage) -> Result<(), LogError>,
     ) -> Result<(), LogError> {
         for sequence in sequences {
-            if let Some(message) = self.fetch(sequence).await?.filter(|message| is_of(message, subjects)) {
+            if let Some(message) =
+                self.fetch(sequence).await?.filter(|message| matches_subjects(message, subjects))
+            {
                 each(&message)?;
             }
         }
@@ -219,20 +221,20 @@ impl ScanConnection {
     }
 
     /// Fetches malformed messages of `subjects` from a sequence on. Stops at the first well-formed message of
-    /// `subjects` and at a missing message. Skips at most `max_passed` messages of other subjects. Returns the next
+    /// `subjects` and at a missing message. Skips at most `max_skipped` messages of other subjects. Returns the next
     /// sequence.
-    async fn read_malformed(
+    async fn fetch_malformed(
         &self,
         from_sequence: u64,
         subjects: &[String],
-        max_passed: u64,
+        max_skipped: u64,
         each: &mut impl FnMut(&LogMessage) -> Result<(), LogError>,
     ) -> Result<u64, LogError> {
-        let (mut next, mut passed) = (from_sequence, 0);
+        let (mut next, mut skipped) = (from_sequence, 0);
         while let Some(message) = self.fetch(next).await? {
-            match is_of(&message, subjects) {
+            match matches_subjects(&message, subjects) {
                 true if message.is_malformed() => each(&message)?,
-                false if passed < max_passed => passed += 1,
+                false if skipped < max_skipped => skipped += 1,
                 _ => break,
             }
             next += 1;
@@ -242,6 +244,6 @@ impl ScanConnection {
 }
 
 /// True if the subject of a message is in the list. An empty list contains all subjects.
-fn is_of(message: &LogMessage, subjects: &[String]) -> bool {
+fn matches_subjects(message: &LogMessage, subjects: &[String]) -> bool {
     subjects.is_empty() || subjects.contains(&message.subject)
 }

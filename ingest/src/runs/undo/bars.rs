@@ -15,9 +15,9 @@ use crate::load::error::LoadError;
 
 /// Maximum number of bars in a part. Parts are compared one after the other, which limits memory. Each part reads the
 /// log twice.
-const PART: u64 = 1_500_000;
+const MAX_BARS_PER_PART: u64 = 1_500_000;
 /// Maximum number of bars per record batch. Each bar may have its own version.
-const BARS: usize = 3_000;
+const MAX_BARS_PER_BATCH: usize = 3_000;
 
 /// Computes the bars that undo the run, and adds them to `frames`. Returns the numbers of changes. `bars` is the number
 /// of bars in the run.
@@ -27,7 +27,7 @@ pub(super) async fn compute_changes(
     frames: &mut EncodedFrames,
 ) -> Result<UndoChanges, LoadError> {
     let mut changes = UndoChanges::default();
-    let parts = bars.div_ceil(PART);
+    let parts = bars.div_ceil(MAX_BARS_PER_PART);
     for part in 0..parts {
         let mut table = BarTable { part, parts, ..BarTable::default() };
         scope
@@ -61,26 +61,26 @@ struct SymbolBars {
 struct BarTable {
     part: u64,
     parts: u64,
-    touched: BTreeMap<Symbol, SymbolBars>,
+    by_symbol: BTreeMap<Symbol, SymbolBars>,
 }
 
 impl BarTable {
     fn add_own(&mut self, series: &SymbolSeries) {
         if part_of(&series.symbol, self.parts) == self.part {
-            let touched = self.touched.entry(series.symbol.clone()).or_default();
-            touched.days.extend(&series.bars.day);
-            touched.own.push(series.bars.clone());
+            let symbol_bars = self.by_symbol.entry(series.symbol.clone()).or_default();
+            symbol_bars.days.extend(&series.bars.day);
+            symbol_bars.own.push(series.bars.clone());
         }
     }
 
     /// Adds bars of another run. Bars on days without a bar of the undone run are left out.
     fn add_other(&mut self, series: &SymbolSeries) {
-        let Some(touched) = self.touched.get_mut(&series.symbol) else { return };
+        let Some(symbol_bars) = self.by_symbol.get_mut(&series.symbol) else { return };
         let bars = &series.bars;
-        let same_days = (0..bars.len()).filter(|index| touched.days.contains(&bars.day[*index]));
+        let same_days = (0..bars.len()).filter(|index| symbol_bars.days.contains(&bars.day[*index]));
         for index in same_days.collect::<Vec<_>>().chunk_by(|a, b| a + 1 == *b) {
             if let (Some(first), Some(last)) = (index.first(), index.last()) {
-                touched.other.push(bars.slice(*first..last + 1));
+                symbol_bars.other.push(bars.slice(*first..last + 1));
             }
         }
     }
@@ -88,14 +88,14 @@ impl BarTable {
     /// New bars that undo the run, as series. Each series is for one record batch.
     fn undo(self, changes: &mut UndoChanges) -> Result<Vec<SymbolSeries>, BarsError> {
         let mut all = Vec::new();
-        for (symbol, touched) in self.touched {
-            let mut own = Bars::merge_all(touched.own)?;
-            let mut other = Bars::merge_all(touched.other)?;
+        for (symbol, symbol_bars) in self.by_symbol {
+            let mut own = Bars::merge_all(symbol_bars.own)?;
+            let mut other = Bars::merge_all(symbol_bars.other)?;
             let scale = own.scale.max(other.scale);
             own.rescale(scale)?;
             other.rescale(scale)?;
             let undone = undo_symbol(&symbol, &own, &other, changes);
-            for bars in undone.chunks(BARS) {
+            for bars in undone.chunks(MAX_BARS_PER_BATCH) {
                 all.push(SymbolSeries { symbol: symbol.clone(), bars: columns(bars, scale)? });
             }
         }
@@ -121,21 +121,23 @@ fn undo_symbol(
     for index in 0..own.len() {
         let (bar, version) = (own.bar(index), own.version_of(index));
         let found = other.day.binary_search(&bar.day).ok();
-        let stood = found.map(|index| (other.bar(index), other.version_of(index)));
-        let live = stood.filter(|(_, stood)| !stood.retracted);
-        let change = match (stood, live) {
-            (Some((_, stood)), _) if version.rank() < stood.rank() => {
+        let earlier = found.map(|index| (other.bar(index), other.version_of(index)));
+        let live = earlier.filter(|(_, earlier)| !earlier.retracted);
+        let change = match (earlier, live) {
+            (Some((_, earlier)), _) if version.rank() < earlier.rank() => {
                 changes.corrected_since += 1;
                 continue;
             }
-            (_, Some((before, stood))) if version.retracted || !is_same_bar(bar, version, before, stood) => {
+            (_, Some((before, earlier)))
+                if version.retracted || !is_same_bar(bar, version, before, earlier) =>
+            {
                 changes.restored += 1;
                 (
                     before,
                     BarVersion {
                         revision: version.revision,
                         observed_at: version.observed_at + 1,
-                        ..stood.clone()
+                        ..earlier.clone()
                     },
                 )
             }
@@ -155,8 +157,8 @@ fn undo_symbol(
     undone
 }
 
-fn is_same_bar(bar: Bar, version: &BarVersion, before: Bar, stood: &BarVersion) -> bool {
-    bar == before && version.basis_day == stood.basis_day
+fn is_same_bar(bar: Bar, version: &BarVersion, before: Bar, before_version: &BarVersion) -> bool {
+    bar == before && version.basis_day == before_version.basis_day
 }
 
 /// Bar of a retraction, without values. Its close is encoded as a difference of zero, which needs no space.

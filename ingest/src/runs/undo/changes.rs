@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// Maximum number of examples.
-const EXAMPLES: usize = 10;
+const MAX_EXAMPLES: usize = 10;
 
 /// Numbers of changes to the rows of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -23,7 +23,7 @@ pub struct UndoChanges {
 
 impl UndoChanges {
     pub(super) fn add_example(&mut self, describe: impl FnOnce() -> String) {
-        if self.examples.len() < EXAMPLES {
+        if self.examples.len() < MAX_EXAMPLES {
             self.examples.push(describe());
         }
     }

@@ -6,7 +6,7 @@ use crate::batch::chunk_encoder::{ChunkEncoder, EncodedBatch};
 use crate::batch::row_accumulator::RowChunk;
 
 /// Number of rows per record batch. It is small enough for rows of any size.
-pub(super) const ROWS: usize = 500;
+pub(super) const ROWS_PER_BATCH: usize = 500;
 
 /// Encoded record batches in order.
 #[derive(Debug, Default)]

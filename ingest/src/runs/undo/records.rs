@@ -13,7 +13,7 @@ use market::metrics::merge::{dividend_preference, split_preference};
 use market::observation::VersionRank;
 
 use super::changes::UndoChanges;
-use super::frames::{EncodedFrames, ROWS};
+use super::frames::{EncodedFrames, ROWS_PER_BATCH};
 use super::scope::UndoScope;
 use crate::batch::security_currencies::SecurityCurrencies;
 use crate::load::error::LoadError;
@@ -135,7 +135,7 @@ async fn compute_changes_of<T: Undoable>(
     let others = |frame: Frame| T::rows(&frame.body).iter().for_each(|row| table.add_other(row, frame.id));
     scope.each_other_frame(T::KIND, others).await?;
     let (rows, changes) = table.undo();
-    for rows in rows.chunks(ROWS) {
+    for rows in rows.chunks(ROWS_PER_BATCH) {
         frames.push(T::body(rows.to_vec()))?;
     }
     Ok(changes)
@@ -175,9 +175,9 @@ impl<T: Undoable> RecordVersion<T> {
 }
 
 /// Replaces the version in `slot` if the new version has a higher rank.
-fn keep_higher<T: Undoable>(slot: &mut Option<RecordVersion<T>>, seen: RecordVersion<T>) {
-    if slot.as_ref().is_none_or(|kept| kept.version() < seen.version()) {
-        *slot = Some(seen);
+fn replace_if_higher<T: Undoable>(slot: &mut Option<RecordVersion<T>>, version: RecordVersion<T>) {
+    if slot.as_ref().is_none_or(|highest| highest.version() < version.version()) {
+        *slot = Some(version);
     }
 }
 
@@ -201,7 +201,7 @@ struct KeyNeighbours<T> {
 /// Versions of every key in the run.
 #[derive(Debug)]
 struct RecordTable<T> {
-    touched: BTreeMap<String, KeyVersions<T>>,
+    by_key: BTreeMap<String, KeyVersions<T>>,
     /// Rows with ids by natural key, for kinds with `BY_NATURAL_KEY`.
     neighbours: BTreeMap<String, KeyNeighbours<T>>,
     currencies: SecurityCurrencies,
@@ -210,7 +210,7 @@ struct RecordTable<T> {
 impl<T> Default for RecordTable<T> {
     fn default() -> Self {
         let currencies = SecurityCurrencies::default();
-        Self { touched: BTreeMap::new(), neighbours: BTreeMap::new(), currencies }
+        Self { by_key: BTreeMap::new(), neighbours: BTreeMap::new(), currencies }
     }
 }
 
@@ -224,28 +224,28 @@ impl<T: Undoable> RecordTable<T> {
             self.neighbours.entry(row.record.natural_key(&self.currencies)).or_insert_with(none);
         }
         let key = T::key(row, &self.currencies);
-        let versions = self.touched.entry(key).or_insert(KeyVersions { own: None, other: None });
-        keep_higher(&mut versions.own, RecordVersion { row: row.clone(), frame });
+        let versions = self.by_key.entry(key).or_insert(KeyVersions { own: None, other: None });
+        replace_if_higher(&mut versions.own, RecordVersion { row: row.clone(), frame });
     }
 
     /// Adds a row of another run, if the undone run has the same key.
     fn add_other(&mut self, row: &EventRow<T>, frame: FrameId) {
         let key = T::key(row, &self.currencies);
-        let seen = || RecordVersion { row: row.clone(), frame };
-        let touched = self.touched.get_mut(&key);
-        let is_touched = touched.is_some();
-        touched.into_iter().for_each(|versions| keep_higher(&mut versions.other, seen()));
+        let version = || RecordVersion { row: row.clone(), frame };
+        let versions = self.by_key.get_mut(&key);
+        let is_own_key = versions.is_some();
+        versions.into_iter().for_each(|versions| replace_if_higher(&mut versions.other, version()));
         if !T::BY_NATURAL_KEY {
             return;
         }
         let natural = row.record.natural_key(&self.currencies);
         let Some(neighbours) = self.neighbours.get_mut(&natural) else { return };
         match (&row.id, row.action) {
-            (None, Action::Retract) => keep_higher(&mut neighbours.withdrawn, seen()),
-            (Some(_), _) if !is_touched => {
-                let kept = neighbours.ids.entry(key).or_insert_with(seen);
-                if kept.version() < seen().version() {
-                    *kept = seen();
+            (None, Action::Retract) => replace_if_higher(&mut neighbours.withdrawn, version()),
+            (Some(_), _) if !is_own_key => {
+                let highest = neighbours.ids.entry(key).or_insert_with(version);
+                if highest.version() < version().version() {
+                    *highest = version();
                 }
             }
             _ => {}
@@ -256,20 +256,20 @@ impl<T: Undoable> RecordTable<T> {
     fn undo(self) -> (Vec<EventRow<T>>, UndoChanges) {
         let (mut rows, mut changes) = (Vec::new(), UndoChanges::default());
         let mut withdrawn: BTreeMap<String, RetractionTime> = BTreeMap::new();
-        for (key, versions) in &self.touched {
+        for (key, versions) in &self.by_key {
             let Some(own) = &versions.own else { continue };
             let row = undo_key(key, own, versions.other.as_ref(), &mut changes);
             // A retraction without an id also withdraws the rows with an id that have the same natural key.
             let withdrawal = row.iter().chain([&own.row]).find(|row| is_withdrawal(row));
             if let Some(row) = withdrawal.filter(|_| T::BY_NATURAL_KEY) {
                 let natural = row.record.natural_key(&self.currencies);
-                let moment = withdrawn.entry(natural).or_insert((row.revision, row.observed_at));
-                *moment = (*moment).max((row.revision, row.observed_at));
+                let rank = withdrawn.entry(natural).or_insert((row.revision, row.observed_at));
+                *rank = (*rank).max((row.revision, row.observed_at));
             }
             rows.extend(row);
         }
-        for (natural, moment) in withdrawn {
-            rows.extend(self.rows_to_republish(&natural, moment));
+        for (natural, rank) in withdrawn {
+            rows.extend(self.rows_to_republish(&natural, rank));
         }
         rows.iter_mut().zip(1..).for_each(|(row, line)| row.line = line);
         (rows, changes)
@@ -279,16 +279,18 @@ impl<T: Undoable> RecordTable<T> {
     /// just after the retraction, so that they count again.
     fn rows_to_republish(&self, natural: &str, (revision, observed_at): RetractionTime) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
-        let moment = |seen: &RecordVersion<T>| (seen.row.revision, seen.row.observed_at);
-        let withdrawn_before = neighbours.withdrawn.as_ref().map(moment);
-        let concerned = neighbours.ids.values().filter(|seen| {
-            seen.is_put() && moment(seen) <= (revision, observed_at) && Some(moment(seen)) > withdrawn_before
+        let rank = |version: &RecordVersion<T>| (version.row.revision, version.row.observed_at);
+        let withdrawn_before = neighbours.withdrawn.as_ref().map(rank);
+        let concerned = neighbours.ids.values().filter(|version| {
+            version.is_put()
+                && rank(version) <= (revision, observed_at)
+                && Some(rank(version)) > withdrawn_before
         });
         concerned
-            .map(|seen| EventRow {
-                revision: revision.max(seen.row.revision),
+            .map(|version| EventRow {
+                revision: revision.max(version.row.revision),
                 observed_at: just_after(observed_at),
-                ..seen.row.clone()
+                ..version.row.clone()
             })
             .collect()
     }
@@ -330,8 +332,8 @@ fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
     EventRow { id, action: Action::Retract, ..own.row.clone() }
 }
 
-fn just_after(moment: DateTime<Utc>) -> DateTime<Utc> {
-    moment + TimeDelta::microseconds(1)
+fn just_after(time: DateTime<Utc>) -> DateTime<Utc> {
+    time + TimeDelta::microseconds(1)
 }
 
 fn has_same_record<T: Undoable>(own: &RecordVersion<T>, other: &RecordVersion<T>) -> bool {
