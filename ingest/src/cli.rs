@@ -152,7 +152,7 @@ async fn run_watch(args: &WatchArgs, stream: &StreamSettings) -> std::io::Result
     let count_event = |event: WatchEvent<'_>| match event {
         WatchEvent::Loaded(summary) => metrics.count_load(summary),
         WatchEvent::Refused => metrics.count_refused_file(),
-        WatchEvent::Away => metrics.set_log_unreachable(),
+        WatchEvent::LogUnreachable => metrics.set_log_unreachable(),
     };
     let shutdown = Shutdown::listen()?;
     let watching = watch_folder(args, stream, &shutdown, count_event);

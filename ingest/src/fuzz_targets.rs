@@ -73,7 +73,7 @@ fn parse_with(options: ReaderOptions, (label, encoding): (&str, Encoding), bytes
     let file = FeedFile {
         location: PathBuf::new().into(),
         label: label.to_owned(),
-        packing: Packing::Alone,
+        packing: Packing::Plain,
         encoding,
     };
     let Ok(head) = FileHead::read(&file, &mut &*bytes) else { return };

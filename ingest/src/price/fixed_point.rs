@@ -57,12 +57,12 @@ fn parse_plain(bytes: &[u8]) -> Option<(i64, u8)> {
     if digits.len() > 19 {
         return None;
     }
-    let (mut mantissa, mut scale, mut seen, mut point) = (0i64, 0u8, 0u8, 0u8);
+    let (mut mantissa, mut scale, mut digit_count, mut point) = (0i64, 0u8, 0u8, 0u8);
     for byte in digits {
         let digit = byte.wrapping_sub(b'0');
         if digit <= 9 {
             mantissa = mantissa.wrapping_mul(10).wrapping_add(i64::from(digit));
-            seen += 1;
+            digit_count += 1;
             scale += point;
         } else if *byte == b'.' && point == 0 {
             point = 1;
@@ -70,7 +70,7 @@ fn parse_plain(bytes: &[u8]) -> Option<(i64, u8)> {
             return None;
         }
     }
-    (1..=18).contains(&seen).then_some((if negative { -mantissa } else { mantissa }, scale))
+    (1..=18).contains(&digit_count).then_some((if negative { -mantissa } else { mantissa }, scale))
 }
 
 /// True if the number has at most ten integer digits.

@@ -138,9 +138,9 @@ impl PriceBatch {
         }
         let mut order = vec![0u32; self.rows.len()];
         for (index, row) in (0u32..).zip(&self.rows) {
-            let place = &mut starts[row.symbol as usize];
-            order[*place as usize] = index;
-            *place += 1;
+            let slot = &mut starts[row.symbol as usize];
+            order[*slot as usize] = index;
+            *slot += 1;
         }
         let mut cut = SeriesBatches::default();
         let mut rest = order.as_slice();

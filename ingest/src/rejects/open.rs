@@ -11,16 +11,16 @@ use memchr::memmem;
 use crate::log::run_status::RunStatus;
 
 /// Prefix of a reject id. The id continues with the run id, `-` and a hash of the row's position and the error.
-const MARK: &str = "rj-";
+const ID_PREFIX: &str = "rj-";
 const RUN_DIGITS: usize = 32;
 const HASH_DIGITS: usize = 16;
-const ID_LENGTH: usize = MARK.len() + RUN_DIGITS + 1 + HASH_DIGITS;
+const ID_LENGTH: usize = ID_PREFIX.len() + RUN_DIGITS + 1 + HASH_DIGITS;
 
 /// Id of a reject. `run` is the run that rejected the row.
 pub(crate) fn reject_id(run: &str, reject: &Reject) -> String {
     // A row of a wide table is rejected once for each invalid cell, so the reason is part of the hash.
-    let place = format!("{}\n{}\n{}\n{}", reject.file, reject.line, reject.reason, reject.message);
-    format!("{MARK}{run}-{}", &blake3::hash(place.as_bytes()).to_hex()[..HASH_DIGITS])
+    let position = format!("{}\n{}\n{}\n{}", reject.file, reject.line, reject.reason, reject.message);
+    format!("{ID_PREFIX}{run}-{}", &blake3::hash(position.as_bytes()).to_hex()[..HASH_DIGITS])
 }
 
 /// Search for reject ids in a text that is read in pieces.
@@ -28,24 +28,24 @@ pub(crate) fn reject_id(run: &str, reject: &Reject) -> String {
 pub(crate) struct RejectIdSearch {
     pub ids: BTreeSet<String>,
     /// End of the previous piece, which may contain the beginning of an id.
-    seam: Vec<u8>,
+    overlap: Vec<u8>,
 }
 
 impl RejectIdSearch {
     /// Searches the next piece.
     pub(crate) fn search_piece(&mut self, piece: &[u8]) {
-        self.seam.extend_from_slice(&piece[..piece.len().min(ID_LENGTH)]);
-        for text in [self.seam.as_slice(), piece] {
-            self.ids.extend(memmem::find_iter(text, MARK).filter_map(|at| parse_id_at(&text[at..])));
+        self.overlap.extend_from_slice(&piece[..piece.len().min(ID_LENGTH)]);
+        for text in [self.overlap.as_slice(), piece] {
+            self.ids.extend(memmem::find_iter(text, ID_PREFIX).filter_map(|at| parse_id_at(&text[at..])));
         }
-        let end = if piece.len() < ID_LENGTH { self.seam.as_slice() } else { piece };
-        self.seam = end[end.len().saturating_sub(ID_LENGTH - 1)..].to_vec();
+        let end = if piece.len() < ID_LENGTH { self.overlap.as_slice() } else { piece };
+        self.overlap = end[end.len().saturating_sub(ID_LENGTH - 1)..].to_vec();
     }
 }
 
 fn parse_id_at(text: &[u8]) -> Option<String> {
     let id = std::str::from_utf8(text.get(..ID_LENGTH)?).ok()?;
-    let (run, hash) = id.strip_prefix(MARK)?.split_once('-')?;
+    let (run, hash) = id.strip_prefix(ID_PREFIX)?.split_once('-')?;
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     (run.len() == RUN_DIGITS && digits(run) && digits(hash)).then(|| id.to_owned())
 }
@@ -77,7 +77,7 @@ impl OpenRejects {
         }
         self.refused.insert(run.run.clone(), (run.source.clone(), run.rejects));
         for id in &run.mends {
-            let refused_by = id.get(MARK.len()..MARK.len() + RUN_DIGITS).unwrap_or_default();
+            let refused_by = id.get(ID_PREFIX.len()..ID_PREFIX.len() + RUN_DIGITS).unwrap_or_default();
             self.mended.entry(refused_by.to_owned()).or_default().insert(id.clone());
         }
     }
@@ -119,8 +119,9 @@ mod tests {
     fn a_row_is_open_until_it_is_mended_and_again_when_that_is_taken_back() {
         let [a, b, u] = ["a", "b", "c"].map(|digit| digit.repeat(RUN_DIGITS));
         let (first, second) = (reject_id(&a, &reject(2)), reject_id(&a, &reject(3)));
-        let text =
-            format!("KO,2024-01-02,1,{first},\"why\"\n{{\"reject_id\":\"{second}\"}} rj-x {MARK}{a}-zz\n");
+        let text = format!(
+            "KO,2024-01-02,1,{first},\"why\"\n{{\"reject_id\":\"{second}\"}} rj-x {ID_PREFIX}{a}-zz\n"
+        );
         for pieces in [1, 7, ID_LENGTH - 1, ID_LENGTH, 1000] {
             let mut search = RejectIdSearch::default();
             text.as_bytes().chunks(pieces).for_each(|piece| search.search_piece(piece));

@@ -14,7 +14,7 @@ use memchr::{memchr, memchr_iter};
 /// Maximum length of a line or record, in bytes. A file with a longer line is not a feed.
 pub(crate) const MAX_RECORD: usize = 1024 * 1024;
 const CHUNK: usize = 256 * 1024;
-const MARK: &[u8] = b"\xef\xbb\xbf";
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Lines of a feed, numbered from 1.
 pub(crate) struct LineReader<R> {
@@ -26,8 +26,7 @@ pub(crate) struct LineReader<R> {
     end: usize,
     finished: bool,
     line: u64,
-    /// Number of the last line that was read.
-    taken: u64,
+    lines_read: u64,
     /// True if the buffer contains a quotation mark. Otherwise, its records need no check for quotes.
     quotes: bool,
 }
@@ -43,14 +42,14 @@ impl<R: Read> LineReader<R> {
             end: 0,
             finished: false,
             line: 0,
-            taken: 0,
+            lines_read: 0,
             quotes: false,
         };
-        while lines.end < MARK.len() && !lines.finished {
+        while lines.end < BYTE_ORDER_MARK.len() && !lines.finished {
             lines.fill()?;
         }
-        if lines.buffer[..lines.end].starts_with(MARK) {
-            lines.next = MARK.len();
+        if lines.buffer[..lines.end].starts_with(BYTE_ORDER_MARK) {
+            lines.next = BYTE_ORDER_MARK.len();
         }
         Ok(lines)
     }
@@ -64,7 +63,7 @@ impl<R: Read> LineReader<R> {
     fn begin(&mut self) -> io::Result<bool> {
         self.start = self.next;
         let found = self.extend()?;
-        self.line = self.taken;
+        self.line = self.lines_read;
         Ok(found)
     }
 
@@ -86,17 +85,17 @@ impl<R: Read> LineReader<R> {
             searched = self.end - self.start;
             self.fill()?;
         }
-        self.taken += 1;
+        self.lines_read += 1;
         Ok(true)
     }
 
     /// Returns a copy of the next line that `wanted` accepts. No line is consumed.
     fn peek_line(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
         /// Maximum number of lines examined.
-        const MOST_LINES: usize = 100;
-        let (end, taken) = (self.next - self.start, self.taken);
+        const MAX_LINES: usize = 100;
+        let (end, lines_read) = (self.next - self.start, self.lines_read);
         let mut found = None;
-        for _ in 0..MOST_LINES {
+        for _ in 0..MAX_LINES {
             let begin = self.next - self.start;
             if !self.extend()? {
                 break;
@@ -107,7 +106,7 @@ impl<R: Read> LineReader<R> {
                 break;
             }
         }
-        (self.next, self.taken) = (self.start + end, taken);
+        (self.next, self.lines_read) = (self.start + end, lines_read);
         Ok(found)
     }
 
@@ -118,7 +117,7 @@ impl<R: Read> LineReader<R> {
         self.end -= self.start;
         self.start = 0;
         if self.end >= MAX_RECORD {
-            let message = format!("line {} is longer than 1 MiB: this is not a feed", self.taken + 1);
+            let message = format!("line {} is longer than 1 MiB: this is not a feed", self.lines_read + 1);
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         if self.buffer.len() - self.end < CHUNK {
@@ -278,7 +277,7 @@ impl<R: Read> CsvReader<R> {
         /// Maximum number of lines in a quoted field. In a longer field, the opening quote counts as an error. Only the
         /// first line is then rejected.
         const MAX_LINES: usize = 1000;
-        let (first_end, first_taken) = (self.lines.next - self.lines.start, self.lines.taken);
+        let (first_end, first_lines_read) = (self.lines.next - self.lines.start, self.lines.lines_read);
         for _ in 0..MAX_LINES {
             if unquote(self.lines.current(), delimiter, &mut self.unquoted, &mut self.fields) {
                 return Ok(true);
@@ -289,7 +288,7 @@ impl<R: Read> CsvReader<R> {
         }
         // The lines after the first one are read again as separate records.
         self.lines.next = self.lines.start + first_end;
-        self.lines.taken = first_taken;
+        self.lines.lines_read = first_lines_read;
         Ok(false)
     }
 }

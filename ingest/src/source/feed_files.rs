@@ -18,7 +18,7 @@ use crate::source::zip_archive::ZipDirectory;
 /// Container of a file's content. Compression is not included, because it is detected from the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packing {
-    Alone,
+    Plain,
     /// Entry of a zip archive, by index.
     Zip(ZipDirectory, usize),
 }
@@ -71,7 +71,7 @@ impl FeedFile {
     pub(crate) fn from_name(label: &str) -> Self {
         let encoding = encoding_of(strip_packing(label)).unwrap_or(Encoding::Csv);
         let location = PathBuf::new().into();
-        Self { location, label: label.to_owned(), packing: Packing::Alone, encoding }
+        Self { location, label: label.to_owned(), packing: Packing::Plain, encoding }
     }
 }
 
@@ -166,7 +166,7 @@ fn add(location: FileLocation, label: String, named: bool, found: &mut FoundFile
     let encoding = encoding_of(strip_packing(&label)).or(named.then_some(Encoding::Csv));
     match encoding {
         Some(encoding) => {
-            found.files.push(FeedFile { location, label, packing: Packing::Alone, encoding });
+            found.files.push(FeedFile { location, label, packing: Packing::Plain, encoding });
         }
         None => found.skipped.push(label),
     }

@@ -48,9 +48,9 @@ impl FolderHandle {
 
     /// True if the path still leads to the same folder.
     pub(crate) fn is_at_its_path(&self) -> bool {
-        let (there, open) = (rustix::fs::stat(&self.path), rustix::fs::fstat(&self.directory));
+        let (at_path, open) = (rustix::fs::stat(&self.path), rustix::fs::fstat(&self.directory));
         let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
-        matches!((there, open), (Ok(there), Ok(open)) if identity(there) == identity(open))
+        matches!((at_path, open), (Ok(at_path), Ok(open)) if identity(at_path) == identity(open))
     }
 
     /// Opens a folder below this folder.

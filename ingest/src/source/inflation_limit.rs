@@ -7,14 +7,14 @@ use std::time::Duration;
 /// Maximum compression ratio. Real feeds have ratios of 3 to 40. Deflate can reach 1,032, and zstd far more.
 pub(super) const MAX_RATIO: u64 = 250;
 /// Unpacked size below which every ratio is accepted, in bytes.
-const HARMLESS: u64 = 64 * 1024 * 1024;
+const MIN_CHECKED_BYTES: u64 = 64 * 1024 * 1024;
 /// Base of the maximum time to unpack an archive. Each [`BYTES_PER_SECOND`] bytes of its size add one second.
 const UNPACK_TIME: Duration = Duration::from_secs(60);
 const BYTES_PER_SECOND: u64 = 1024 * 1024;
 
 /// True if the ratio of unpacked to packed bytes is so high that the file is a zip bomb.
 pub(super) fn exceeds_ratio(unpacked: u64, packed: u64) -> bool {
-    unpacked > HARMLESS && unpacked / packed.max(1) > MAX_RATIO
+    unpacked > MIN_CHECKED_BYTES && unpacked / packed.max(1) > MAX_RATIO
 }
 
 /// Limits that all entries of an archive share. An entry is read several times, but its bytes count once.

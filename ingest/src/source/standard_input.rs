@@ -45,12 +45,12 @@ impl StandardInput {
         kind: Option<Kind>,
         shutdown: &Shutdown,
     ) -> Result<Self, StandardInputError> {
-        let (done, mut taken) = oneshot::channel();
+        let (sender, mut receiver) = oneshot::channel();
         // The copy runs on its own thread. If it were a task of the runtime, the shutdown would wait for input.
-        std::thread::spawn(move || done.send(copy(io::stdin().lock())));
+        std::thread::spawn(move || sender.send(copy(io::stdin().lock())));
         let mut shutdown = shutdown.clone();
         let copied = tokio::select! {
-            copied = &mut taken => copied.map_err(io::Error::other).and_then(|copied| copied),
+            copied = &mut receiver => copied.map_err(io::Error::other).and_then(|copied| copied),
             () = shutdown.wait() => return Err(StandardInputError::Interrupted),
         };
         let path = copied.map_err(StandardInputError::NotKept)?;

@@ -22,7 +22,7 @@ pub(crate) fn read_text<T>(
     body: impl FnOnce(&mut dyn Read) -> io::Result<T>,
 ) -> io::Result<T> {
     match &file.packing {
-        Packing::Alone => match parquet(&file.location)? {
+        Packing::Plain => match parquet(&file.location)? {
             Some(table) => in_utf8(table, body),
             None => unpacked(file.location.open()?, None, body),
         },
@@ -40,7 +40,7 @@ pub(crate) fn read_text<T>(
 /// Names of the columns with binary doubles. Empty for files that are not Parquet, and for builds without Parquet.
 pub(crate) fn double_columns(file: &FeedFile) -> io::Result<Vec<String>> {
     #[cfg(feature = "parquet")]
-    if file.packing == Packing::Alone && is_parquet(&file.location)? {
+    if file.packing == Packing::Plain && is_parquet(&file.location)? {
         return parquet_table::double_columns(file.location.open()?);
     }
     let _ = file;
@@ -227,7 +227,7 @@ mod tests {
         let path: PathBuf = std::env::temp_dir().join(format!("{}-{name}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
         let (location, label) = (path.into(), name.to_owned());
-        FeedFile { location, label, packing: Packing::Alone, encoding: Encoding::Csv }
+        FeedFile { location, label, packing: Packing::Plain, encoding: Encoding::Csv }
     }
 
     fn inflate(file: &FeedFile) -> io::Result<u64> {

@@ -19,7 +19,7 @@ const BUFFER: usize = 64 * 1024;
 /// Central directory of an archive. A clone is cheap and has its own reader.
 #[derive(Debug, Clone)]
 pub struct ZipDirectory {
-    archive: ZipArchive<Positioned>,
+    archive: ZipArchive<ReopeningReader>,
     budget: Arc<ArchiveBudget>,
 }
 
@@ -36,7 +36,8 @@ impl ZipDirectory {
     pub(crate) fn open(location: &FileLocation) -> ZipResult<Self> {
         let length = location.open()?.metadata()?.len();
         let (location, file, buffer) = (Arc::new(location.clone()), None, Vec::new());
-        let opened = ZipArchive::new(Positioned { location, length, file, at: 0, buffer, buffered_at: 0 })?;
+        let opened =
+            ZipArchive::new(ReopeningReader { location, length, file, at: 0, buffer, buffered_at: 0 })?;
         // A clone has no open file. A folder with thousands of archives therefore keeps no file open.
         let archive = opened.clone();
         let mut checked = opened;
@@ -65,7 +66,7 @@ impl ZipDirectory {
 
 /// Reader at a position of a file. The file is opened at the first read.
 #[derive(Debug)]
-struct Positioned {
+struct ReopeningReader {
     location: Arc<FileLocation>,
     length: u64,
     file: Option<File>,
@@ -75,14 +76,14 @@ struct Positioned {
     buffered_at: u64,
 }
 
-impl Clone for Positioned {
+impl Clone for ReopeningReader {
     fn clone(&self) -> Self {
         let (location, file, buffer) = (self.location.clone(), None, Vec::new());
         Self { location, length: self.length, file, at: self.at, buffer, buffered_at: 0 }
     }
 }
 
-impl Read for Positioned {
+impl Read for ReopeningReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let buffered = self.at.checked_sub(self.buffered_at).and_then(|skip| usize::try_from(skip).ok());
         let mut skip = buffered.filter(|skip| *skip < self.buffer.len());
@@ -105,14 +106,14 @@ impl Read for Positioned {
     }
 }
 
-impl Seek for Positioned {
+impl Seek for ReopeningReader {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let place = match to {
-            SeekFrom::Start(place) => Some(place),
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
             SeekFrom::End(offset) => self.length.checked_add_signed(offset),
             SeekFrom::Current(offset) => self.at.checked_add_signed(offset),
         };
-        self.at = place.ok_or(io::ErrorKind::InvalidInput)?;
+        self.at = position.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.at)
     }
 }

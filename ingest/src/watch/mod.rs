@@ -27,10 +27,10 @@ use pending_files::{EntryState, PendingFiles};
 use watched_folder::{Destination, WatchedFolder};
 
 /// Pause after a load that could not reach the log.
-const AWAY: Duration = Duration::from_secs(5);
+const RECONNECT_PAUSE: Duration = Duration::from_secs(5);
 /// Replacement for the report of a file with several hard links. Such a file may belong to another user than its
 /// sender.
-const WITHHELD: &str = "the report is withheld: the file has several names (hard links), so its contents may not be the sender's; ingest load prints the report\n";
+const WITHHELD_REPORT: &str = "the report is withheld: the file has several names (hard links), so its contents may not be the sender's; ingest load prints the report\n";
 
 /// Loads every file that arrives in a folder.
 ///
@@ -79,7 +79,7 @@ pub enum WatchEvent<'a> {
     /// A file was refused. None of its rows are in the log.
     Refused,
     /// The log is unreachable.
-    Away,
+    LogUnreachable,
 }
 
 /// Loads files until shutdown. Returns the number of files that could not be moved.
@@ -107,10 +107,10 @@ pub async fn watch_folder(
             match watch.process_file(&name, pending.state(&name), &report_event).await {
                 FileResult::Moved => pending.forget(&name),
                 FileResult::Changed => pending.restart(&name),
-                FileResult::Left => pending.postpone(&name),
-                FileResult::Away => {
-                    report_event(WatchEvent::Away);
-                    pause = AWAY;
+                FileResult::NotMoved => pending.postpone(&name),
+                FileResult::LogUnreachable => {
+                    report_event(WatchEvent::LogUnreachable);
+                    pause = RECONNECT_PAUSE;
                     break;
                 }
             }
@@ -139,9 +139,9 @@ enum FileResult {
     /// The file is still being written.
     Changed,
     /// The file could not be moved, and stays in the folder.
-    Left,
+    NotMoved,
     /// The log is unreachable, or the load was stopped.
-    Away,
+    LogUnreachable,
 }
 
 /// Running watch.
@@ -185,10 +185,10 @@ impl Watch<'_> {
                 failpoint!("watch.loaded");
                 (Destination::Done, (summary.exit_code() == 1).then(|| summary.text()))
             }
-            Err(LoadError::Interrupted) => return FileResult::Away,
+            Err(LoadError::Interrupted) => return FileResult::LogUnreachable,
             Err(error @ (LoadError::Log(_) | LoadError::Publish(_))) => {
                 tracing::warn!(%error, "cannot load: the log is unreachable; the files stay in the folder");
-                return FileResult::Away;
+                return FileResult::LogUnreachable;
             }
             Err(error) => {
                 reason = error.to_string();
@@ -196,10 +196,10 @@ impl Watch<'_> {
             }
         };
         if now.is_some_and(|state| state.links > 1) {
-            reason = WITHHELD.trim_end().to_owned();
+            reason = WITHHELD_REPORT.trim_end().to_owned();
         }
         let report = match report {
-            Some(_) if now.is_some_and(|state| state.links > 1) => Some(WITHHELD.to_owned()),
+            Some(_) if now.is_some_and(|state| state.links > 1) => Some(WITHHELD_REPORT.to_owned()),
             report => report,
         };
         if destination == Destination::Refused {
@@ -210,7 +210,7 @@ impl Watch<'_> {
             Ok(()) => FileResult::Moved,
             Err(error) => {
                 tracing::warn!(file = ?name, %error, "cannot move a processed file: it stays in the folder");
-                FileResult::Left
+                FileResult::NotMoved
             }
         }
     }

@@ -17,13 +17,13 @@ use crate::source::folder_handle::FolderHandle;
 const LOCK: &str = ".ingest-watch.lock";
 const REPORT_ENDING: &str = ".reason.txt";
 /// Maximum length of a file name on common file systems, in bytes.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME_BYTES: usize = 255;
 /// Maximum number that is appended to tell files of the same name apart.
-const MOST_SAME_NAMES: usize = 99_999;
+const MAX_NAME_NUMBER: usize = 99_999;
 /// Maximum length of a stored name, in bytes. It leaves room for the number and for the ending of the report.
-const LONGEST_STORED: usize = LONGEST_NAME - REPORT_ENDING.len() - ".99999".len();
+const MAX_STORED_NAME_BYTES: usize = MAX_NAME_BYTES - REPORT_ENDING.len() - ".99999".len();
 /// Maximum length of an ending that a shortened name keeps, in bytes.
-const LONGEST_ENDING: usize = 16;
+const MAX_ENDING_BYTES: usize = 16;
 
 /// Subfolder for a processed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ fn write_report(folder: &FolderHandle, stored: &OsStr, report: &str) -> io::Resu
 
 /// First name that is used neither by a file nor by a report: `name`, `name.2`, `name.3` …
 fn find_unused_name(folder: &FolderHandle, name: &OsStr) -> io::Result<OsString> {
-    let numbered = (2..=MOST_SAME_NAMES).map(|number| with_ending(name, &format!(".{number}")));
+    let numbered = (2..=MAX_NAME_NUMBER).map(|number| with_ending(name, &format!(".{number}")));
     for name in std::iter::once(name.to_owned()).chain(numbered) {
         if !folder.has_entry(&name)? && !folder.has_entry(&with_ending(&name, REPORT_ENDING))? {
             return Ok(name);
@@ -114,13 +114,13 @@ fn with_ending(name: &OsStr, ending: &str) -> OsString {
 /// and contains a hash of the original name.
 fn shorten_name(name: &OsStr) -> OsString {
     let bytes = name.as_bytes();
-    if bytes.len() <= LONGEST_STORED {
+    if bytes.len() <= MAX_STORED_NAME_BYTES {
         return name.to_owned();
     }
     let ending = bytes.iter().rposition(|byte| *byte == b'.').map_or(&[][..], |at| &bytes[at..]);
-    let ending = if ending.len() > LONGEST_ENDING { &[][..] } else { ending };
+    let ending = if ending.len() > MAX_ENDING_BYTES { &[][..] } else { ending };
     let hash = format!("~{}", &blake3::hash(bytes).to_hex()[..8]);
-    let mut end = LONGEST_STORED - ending.len() - hash.len();
+    let mut end = MAX_STORED_NAME_BYTES - ending.len() - hash.len();
     // The name is cut between UTF-8 characters.
     while end > 0 && bytes[end] & 0xc0 == 0x80 {
         end -= 1;
@@ -138,8 +138,8 @@ mod tests {
         let long = |last: &str| OsString::from(format!("{}{last}.csv.gz", "ö".repeat(123)));
         let (one, other) = (shorten_name(&long("a")), shorten_name(&long("b")));
         assert!(one != other && one.to_str().is_some_and(|name| name.ends_with(".gz")), "{one:?}");
-        assert!(one.len() <= LONGEST_STORED && one.len() > LONGEST_STORED - 4, "{}", one.len());
+        assert!(one.len() <= MAX_STORED_NAME_BYTES && one.len() > MAX_STORED_NAME_BYTES - 4, "{}", one.len());
         let endless = OsString::from(format!("a.{}", "x".repeat(250)));
-        assert!(shorten_name(&endless).len() <= LONGEST_STORED);
+        assert!(shorten_name(&endless).len() <= MAX_STORED_NAME_BYTES);
     }
 }

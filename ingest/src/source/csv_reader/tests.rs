@@ -78,8 +78,8 @@ proptest! {
         let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
         rows.iter().for_each(|row| writer.write_record(row).unwrap());
         let text = writer.into_inner().unwrap();
-        let said = |row: &&Vec<String>| row.iter().any(|field| !field.trim_matches(' ').is_empty());
-        let rows: Vec<Vec<String>> = rows.iter().filter(said).cloned().collect();
+        let has_text = |row: &&Vec<String>| row.iter().any(|field| !field.trim_matches(' ').is_empty());
+        let rows: Vec<Vec<String>> = rows.iter().filter(has_text).cloned().collect();
         let found: Vec<Vec<String>> = read(&text).into_iter().map(|(_, fields)| fields).collect();
         prop_assert_eq!(found, rows);
     }
