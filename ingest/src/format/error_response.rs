@@ -9,7 +9,7 @@ use crate::source::feed_files::Encoding;
 /// Names of members with the reason why a service sends no data.
 const MESSAGES: [&str; 7] = ["errormessage", "error", "message", "detail", "note", "information", "errors"];
 /// Names of members that may occur together with such a reason.
-const BESIDE: [&str; 7] = ["status", "code", "requestid", "statuscode", "success", "timestamp", "path"];
+const ACCOMPANYING: [&str; 7] = ["status", "code", "requestid", "statuscode", "success", "timestamp", "path"];
 /// Phrases that occur in throttle notices.
 const THROTTLE: [&str; 11] = [
     "rate limit",
@@ -52,14 +52,14 @@ pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
     if text.contains('\0') {
         return Some("is binary, neither text nor a supported packing (.gz, .zst, .zip)".to_owned());
     }
-    let ServiceMessage { said, throttled } = match head.encoding {
+    let ServiceMessage { message, throttled } = match head.encoding {
         Encoding::Csv => parse_single_line(text)?,
         _ => parse_service_message(text).or_else(|| parse_single_line(text))?,
     };
     Some(if throttled {
-        format!("is a throttle notice, not data: {said:?}; ask again later")
+        format!("is a throttle notice, not data: {message:?}; ask again later")
     } else {
-        format!("is a service's message, not data: {said:?}")
+        format!("is a service's message, not data: {message:?}")
     })
 }
 
@@ -68,7 +68,7 @@ fn parse_single_line(text: &str) -> Option<ServiceMessage> {
     let line = text.trim();
     let is_sentence = line.contains(' ') && !line.contains(['\n', '\r', ',', ';', '\t', '|', '{', '[']);
     is_sentence
-        .then(|| ServiceMessage { throttled: is_throttle_notice(line), said: abbreviate(line.as_bytes()) })
+        .then(|| ServiceMessage { throttled: is_throttle_notice(line), message: abbreviate(line.as_bytes()) })
 }
 
 /// Title of a web page, for an error message.
@@ -80,7 +80,7 @@ fn title(text: &str) -> String {
 /// Message that a service sends instead of data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServiceMessage {
-    pub(crate) said: String,
+    pub(crate) message: String,
     /// True for a throttle notice. The same request may succeed later.
     pub(crate) throttled: bool,
 }
@@ -90,10 +90,10 @@ pub(crate) fn parse_service_message(text: &str) -> Option<ServiceMessage> {
     let answer = RawJson::parse(text).ok()?;
     let members = answer.members();
     let known = |name: &str, list: &[&str]| list.contains(&normalize_column_name(name).as_str());
-    let only = members.iter().all(|(name, _)| known(name, &MESSAGES) || known(name, &BESIDE));
-    let (_, said) = members.iter().find(|(name, _)| known(name, &MESSAGES)).filter(|_| only)?;
-    let said = said.text().unwrap_or_else(|| said.raw().into()).into_owned();
-    Some(ServiceMessage { throttled: is_throttle_notice(&said), said })
+    let only = members.iter().all(|(name, _)| known(name, &MESSAGES) || known(name, &ACCOMPANYING));
+    let (_, message) = members.iter().find(|(name, _)| known(name, &MESSAGES)).filter(|_| only)?;
+    let message = message.text().unwrap_or_else(|| message.raw().into()).into_owned();
+    Some(ServiceMessage { throttled: is_throttle_notice(&message), message })
 }
 
 /// True if a message is a throttle notice.

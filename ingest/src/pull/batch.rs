@@ -14,16 +14,16 @@ use std::sync::Arc;
 use market::event::Bookmark;
 use serde::{Deserialize, Serialize};
 
-use super::plan::RequestUnit;
+use super::plan::PlannedRequest;
 use crate::source::folder_handle::FolderHandle;
 
 /// Name of the batch's folder, in the folder of its connector.
 const BATCH: &str = "batch";
 /// Name of the file with the notes about a batch.
 const NOTES: &str = "notes.json";
-/// Number of responses at which a batch is full. A batch is also full at [`MOST_BYTES`] bytes.
-const MOST_UNITS: usize = 200;
-const MOST_BYTES: u64 = 256 * 1024 * 1024;
+/// Number of responses at which a batch is full. A batch is also full at [`MAX_BATCH_BYTES`] bytes.
+const MAX_BATCH_RESPONSES: usize = 200;
+const MAX_BATCH_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Part of a batch: responses that are loaded in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl BatchPart {
 }
 
 /// Batch of the responses to one request of the manifest.
-pub(super) struct AnswerBatch {
+pub(super) struct ResponseBatch {
     /// Folder of the connector.
     connector: Arc<FolderHandle>,
     folder: FolderHandle,
@@ -78,12 +78,13 @@ pub(super) struct BatchNotes {
     pub request: String,
     /// Options of `ingest load` for the files: observation time, and pattern for the symbol in file names.
     pub options: Vec<String>,
-    pub answers: Vec<FetchedAnswer>,
+    #[serde(rename = "answers")]
+    pub responses: Vec<FetchedResponse>,
 }
 
-/// Completely fetched response to a [`RequestUnit`].
+/// Completely fetched response to a [`PlannedRequest`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct FetchedAnswer {
+pub(super) struct FetchedResponse {
     pub key: String,
     /// Paths of the pages, relative to the folder with the files; empty for a response without rows.
     pub files: Vec<String>,
@@ -93,10 +94,10 @@ pub(super) struct FetchedAnswer {
     pub replaced: bool,
 }
 
-impl FetchedAnswer {
+impl FetchedResponse {
     /// Response without rows, or without new rows.
-    pub(super) fn without_rows(unit: &RequestUnit, bookmark: Bookmark) -> Self {
-        Self { key: unit.key.clone(), files: Vec::new(), bookmark, replaced: false }
+    pub(super) fn without_rows(request: &PlannedRequest, bookmark: Bookmark) -> Self {
+        Self { key: request.key.clone(), files: Vec::new(), bookmark, replaced: false }
     }
 
     pub(super) fn part(&self) -> BatchPart {
@@ -104,7 +105,7 @@ impl FetchedAnswer {
     }
 }
 
-impl AnswerBatch {
+impl ResponseBatch {
     /// Creates an empty batch in a connector's folder.
     pub(super) fn create(
         connector: &Arc<FolderHandle>,
@@ -116,7 +117,7 @@ impl AnswerBatch {
         for part in BatchPart::ALL {
             folder.create_folder(part.folder_name())?;
         }
-        let notes = BatchNotes { request: request.to_owned(), options, answers: Vec::new() };
+        let notes = BatchNotes { request: request.to_owned(), options, responses: Vec::new() };
         Ok(Self { connector: connector.clone(), folder, notes, bytes: 0 })
     }
 
@@ -158,28 +159,28 @@ impl AnswerBatch {
         options
     }
 
-    /// Creates the folder for a page of a unit, and returns the file in it. Pages are counted from 1. Each page has its
-    /// own folder, because the file name must contain only the symbol.
-    pub(super) fn create_page(&self, unit: &RequestUnit, page: usize) -> io::Result<PageFile> {
-        let number = format!("{:03}-{page:03}", self.notes.answers.len() + 1);
-        // An earlier failed unit may have left pages under this number.
+    /// Creates the folder for a page of a response, and returns the file in it. Pages are counted from 1. Each page has
+    /// its own folder, because the file name must contain only the symbol.
+    pub(super) fn create_page(&self, request: &PlannedRequest, page: usize) -> io::Result<PageFile> {
+        let number = format!("{:03}-{page:03}", self.notes.responses.len() + 1);
+        // An earlier failed request may have left pages under this number.
         remove_folder(&self.files_folder(BatchPart::New).join(&number))?;
         let folder = self.open_files_folder(BatchPart::New)?.create_folder(&number)?;
-        let (name, path) = (unit.file.clone(), folder.path().join(&unit.file));
-        Ok(PageFile { folder, name, path, relative: format!("{number}/{}", unit.file) })
+        let (name, path) = (request.file.clone(), folder.path().join(&request.file));
+        Ok(PageFile { folder, name, path, relative: format!("{number}/{}", request.file) })
     }
 
-    /// Records a fetched unit.
-    pub(super) fn record_answer(&mut self, answer: FetchedAnswer) -> io::Result<()> {
-        for file in &answer.files {
-            let part = self.files_folder(answer.part());
-            if let Some((folder, _)) = file.split_once('/').filter(|_| answer.replaced) {
+    /// Records a fetched response.
+    pub(super) fn record_response(&mut self, response: FetchedResponse) -> io::Result<()> {
+        for file in &response.files {
+            let part = self.files_folder(response.part());
+            if let Some((folder, _)) = file.split_once('/').filter(|_| response.replaced) {
                 remove_folder(&part.join(folder))?;
                 fs::rename(self.files_folder(BatchPart::New).join(folder), part.join(folder))?;
             }
             self.bytes += fs::metadata(part.join(file))?.len();
         }
-        self.notes.answers.push(answer);
+        self.notes.responses.push(response);
         let new = OsStr::new("notes.new");
         let mut file = self.folder.replace_file(new)?;
         file.write_all(&serde_json::to_vec(&self.notes)?)?;
@@ -188,17 +189,17 @@ impl AnswerBatch {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.notes.answers.is_empty()
+        self.notes.responses.is_empty()
     }
 
     /// True if the batch must be loaded before further requests.
     pub(super) fn is_full(&self) -> bool {
-        self.notes.answers.len() >= MOST_UNITS || self.bytes >= MOST_BYTES
+        self.notes.responses.len() >= MAX_BATCH_RESPONSES || self.bytes >= MAX_BATCH_BYTES
     }
 
     /// True if a response of this part has rows.
     pub(super) fn has_files(&self, part: BatchPart) -> bool {
-        self.notes.answers.iter().any(|answer| answer.part() == part && !answer.files.is_empty())
+        self.notes.responses.iter().any(|response| response.part() == part && !response.files.is_empty())
     }
 
     /// Copies a refused file to the folder `refused`, with the reason. An older file of the same name is replaced.
@@ -218,8 +219,8 @@ impl AnswerBatch {
     /// Removes the pages of incompletely fetched responses, because they must not be loaded.
     pub(super) fn remove_unrecorded_pages(&self) -> io::Result<()> {
         for part in BatchPart::ALL {
-            let answers = self.notes.answers.iter().filter(|answer| answer.part() == part);
-            let files = answers.flat_map(|answer| &answer.files);
+            let responses = self.notes.responses.iter().filter(|response| response.part() == part);
+            let files = responses.flat_map(|response| &response.files);
             let whole: HashSet<&str> = files.filter_map(|file| file.split('/').next()).collect();
             for entry in fs::read_dir(self.files_folder(part))? {
                 let entry = entry?;

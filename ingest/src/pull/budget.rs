@@ -102,15 +102,24 @@ impl CallBudget {
 }
 
 /// Duration of the lease on calls that are charged together. The budget counts all of them as made at the end of the
-/// lease. Unused calls are then lost. The duration is at least twice `took`, the time that the last charge took to
-/// reach the log.
-pub(super) fn lease_duration(budgets: &[CallBudget], calls: u64, cost: u64, took: TimeDelta) -> TimeDelta {
+/// lease. Unused calls are then lost. The duration is at least twice `charge_duration`, the time that the last charge
+/// took to reach the log.
+pub(super) fn lease_duration(
+    budgets: &[CallBudget],
+    calls: u64,
+    cost: u64,
+    charge_duration: TimeDelta,
+) -> TimeDelta {
     /// Minimum duration, because the charge must be in the log before the call is made.
-    const LEAST: TimeDelta = TimeDelta::seconds(1);
-    const MOST: TimeDelta = TimeDelta::seconds(10);
-    let shortest = budgets.iter().map(|budget| budget.per.length()).min().unwrap_or(MOST);
-    let least = LEAST.max(took * 2);
-    if calls == cost { least } else { (shortest / 10).clamp(LEAST, MOST).max(least) }
+    const MIN_LEASE: TimeDelta = TimeDelta::seconds(1);
+    const MAX_LEASE: TimeDelta = TimeDelta::seconds(10);
+    let shortest = budgets.iter().map(|budget| budget.per.length()).min().unwrap_or(MAX_LEASE);
+    let shortest_lease = MIN_LEASE.max(charge_duration * 2);
+    if calls == cost {
+        shortest_lease
+    } else {
+        (shortest / 10).clamp(MIN_LEASE, MAX_LEASE).max(shortest_lease)
+    }
 }
 
 /// Longest period of the budgets. Older charges are not needed.

@@ -11,8 +11,8 @@ use super::args::PullArgs;
 use super::batch::PageFile;
 use super::connector::{Connector, RequestTemplate};
 use super::error::PullError;
-use super::http_client::{CallError, HttpClient, VendorAnswer};
-use super::retry::{TRIES, retry_pause};
+use super::http_client::{CallError, HttpClient, VendorResponse};
+use super::retry::{MAX_ATTEMPTS, retry_pause};
 use super::state_log::StateLog;
 
 /// Maximum number of redirects.
@@ -38,10 +38,10 @@ pub(super) struct EarlyStop {
 
 /// Result of the request for one page.
 pub(super) enum PageResult {
-    Answer(VendorAnswer),
+    Response(VendorResponse),
     Failed(String),
     /// The vendor's server does not answer.
-    Silent(String),
+    NoResponse(String),
     Stop(EarlyStop),
 }
 
@@ -50,14 +50,14 @@ impl VendorClient<'_> {
     /// budget are exhausted.
     pub(super) async fn request_page(
         &mut self,
-        request: &RequestTemplate,
+        template: &RequestTemplate,
         url: &Url,
         bookmark: Option<&Bookmark>,
         target: &PageFile,
     ) -> Result<PageResult, PullError> {
         let (mut url, mut redirects, mut attempts) = (url.clone(), 0, 0);
         loop {
-            if let Some(stop) = self.charge_request(request).await? {
+            if let Some(stop) = self.charge_request(template).await? {
                 return Ok(PageResult::Stop(stop));
             }
             failpoint!("pull.charged");
@@ -67,25 +67,29 @@ impl VendorClient<'_> {
                 () = shutdown.wait() => return Err(PullError::Interrupted),
             };
             let (reason, wait) = match called {
-                Ok(VendorAnswer::Elsewhere(to)) if redirects < MAX_REDIRECTS => {
+                Ok(VendorResponse::Redirect(to)) if redirects < MAX_REDIRECTS => {
                     (url, redirects) = (to, redirects + 1);
                     continue;
                 }
-                Ok(answer) => return Ok(PageResult::Answer(answer)),
+                Ok(response) => return Ok(PageResult::Response(response)),
                 Err(CallError::Failed(reason)) => return Ok(PageResult::Failed(reason)),
                 Err(error @ CallError::Unauthorised(_)) => {
                     return Ok(PageResult::Stop(EarlyStop { reason: error.to_string(), wait: None }));
                 }
-                Err(CallError::Throttled { said, wait }) => {
-                    (format!("too many requests: {said}"), Some(wait))
+                Err(CallError::Throttled { message, wait }) => {
+                    (format!("too many requests: {message}"), Some(wait))
                 }
                 Err(CallError::Transient(reason)) => (reason, None),
             };
             let pause = retry_pause(attempts, wait.flatten());
             attempts += 1;
-            if attempts >= TRIES || pause > self.args.patience {
+            if attempts >= MAX_ATTEMPTS || pause > self.args.patience {
                 let stop = EarlyStop { reason: reason.clone(), wait: Some(pause) };
-                return Ok(if wait.is_some() { PageResult::Stop(stop) } else { PageResult::Silent(reason) });
+                return Ok(if wait.is_some() {
+                    PageResult::Stop(stop)
+                } else {
+                    PageResult::NoResponse(reason)
+                });
             }
             tracing::info!(
                 connector = self.connector.name,
@@ -98,13 +102,13 @@ impl VendorClient<'_> {
     }
 
     /// Charges a request to the budget, and waits if necessary. Returns an early stop if the wait would be too long.
-    async fn charge_request(&mut self, request: &RequestTemplate) -> Result<Option<EarlyStop>, PullError> {
+    async fn charge_request(&mut self, template: &RequestTemplate) -> Result<Option<EarlyStop>, PullError> {
         let budgets = &self.connector.budgets;
         if budgets.is_empty() {
-            self.calls += request.cost;
+            self.calls += template.cost;
             return Ok(None);
         }
-        while let Some(moment) = self.state_log.charge_calls(budgets, request.cost).await? {
+        while let Some(moment) = self.state_log.charge_calls(budgets, template.cost).await? {
             let wait = (moment - Utc::now()).to_std().unwrap_or_default();
             if wait > self.args.patience {
                 let budgets: Vec<String> = budgets
@@ -125,7 +129,7 @@ impl VendorClient<'_> {
             );
             self.sleep(wait + Duration::from_millis(1)).await?;
         }
-        self.calls += request.cost;
+        self.calls += template.cost;
         Ok(None)
     }
 

@@ -27,7 +27,7 @@ pub(super) const SHIPPED: [(&str, &str); 6] = [
 ];
 
 /// Placeholders of a path or query. They are written in braces.
-const PLACES: [&str; 6] = ["symbol", "since", "until", "date", "year", "month"];
+const PLACEHOLDERS: [&str; 6] = ["symbol", "since", "until", "date", "year", "month"];
 /// Endings of file names by which `ingest load` recognizes the encoding.
 const ENDINGS: [&str; 3] = ["csv", "json", "ndjson"];
 
@@ -206,14 +206,14 @@ impl Connector {
 
 /// Refuses options that a manifest must not set, such as paths or the observation time.
 fn check_options(args: &LoadArgs) -> Result<(), String> {
-    let said = [
+    let forbidden = [
         (args.paths.len() != 1, "a path"),
         (args.dry_run, "--dry-run"),
         (args.observed_at.is_some(), "--observed-at"),
         (args.name.is_some() || args.kind.is_some(), "--name or --kind"),
         (args.repair || args.again.is_some(), "--repair or --again"),
     ];
-    match said.iter().find(|(said, _)| *said) {
+    match forbidden.iter().find(|(is_set, _)| *is_set) {
         Some((_, option)) => {
             Err(format!("{option} is not allowed in a manifest: a pull sets it for the fetched files"))
         }
@@ -223,9 +223,9 @@ fn check_options(args: &LoadArgs) -> Result<(), String> {
 
 impl RequestTemplate {
     /// True if a template of the request contains this placeholder.
-    pub(super) fn has_placeholder(&self, place: &str) -> bool {
-        let place = format!("{{{place}}}");
-        self.templates().any(|template| template.contains(&place))
+    pub(super) fn has_placeholder(&self, name: &str) -> bool {
+        let placeholder = format!("{{{name}}}");
+        self.templates().any(|template| template.contains(&placeholder))
     }
 
     fn templates(&self) -> impl Iterator<Item = &String> {
@@ -246,11 +246,13 @@ impl RequestTemplate {
             return Err(format!("ending: one of {}, also with .gz or .zst", ENDINGS.join(", ")));
         }
         for template in self.templates() {
-            for place in template.split('{').skip(1).map(|rest| rest.split('}').next().unwrap_or_default()) {
-                if !PLACES.contains(&place) {
+            for placeholder in
+                template.split('{').skip(1).map(|rest| rest.split('}').next().unwrap_or_default())
+            {
+                if !PLACEHOLDERS.contains(&placeholder) {
                     return Err(format!(
-                        "{{{place}}} is not a placeholder; use one of {}",
-                        PLACES.join(", ")
+                        "{{{placeholder}}} is not a placeholder; use one of {}",
+                        PLACEHOLDERS.join(", ")
                     ));
                 }
             }

@@ -120,13 +120,13 @@ impl Credential {
         let secrets: Vec<&[u8]> =
             self.secrets().map(str::as_bytes).filter(|secret| secret.len() >= MIN_MASKED_LENGTH).collect();
         let Some(longest) = secrets.iter().map(|secret| secret.len()).max() else { return Ok(()) };
-        let (mut buffer, mut kept, mut at) = (vec![0; PIECE + longest], 0, 0);
+        let (mut buffer, mut carried, mut at) = (vec![0; PIECE + longest], 0, 0);
         loop {
-            let read = file.read_at(&mut buffer[kept..], at + kept as u64)?;
+            let read = file.read_at(&mut buffer[carried..], at + carried as u64)?;
             if read == 0 {
                 return Ok(());
             }
-            let piece = &buffer[..kept + read];
+            let piece = &buffer[..carried + read];
             for secret in &secrets {
                 for hit in memchr::memmem::find_iter(piece, secret) {
                     file.write_all_at(&vec![b'*'; secret.len()], at + hit as u64)?;
@@ -134,9 +134,9 @@ impl Credential {
             }
             // A secret may continue in the next piece.
             let end = piece.len();
-            let seam = end.min(longest - 1);
-            buffer.copy_within(end - seam..end, 0);
-            (kept, at) = (seam, at + (end - seam) as u64);
+            let overlap = end.min(longest - 1);
+            buffer.copy_within(end - overlap..end, 0);
+            (carried, at) = (overlap, at + (end - overlap) as u64);
         }
     }
 

@@ -27,11 +27,11 @@ use crate::format::{is_throttle_notice, parse_service_message};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum duration of a whole response.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(3600);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Maximum size of a response that is checked for a message instead of data, in bytes.
-const NOTICE_BYTES: u64 = 64 * 1024;
+const MAX_NOTICE_BYTES: u64 = 64 * 1024;
 /// Minimum speed of a response that takes longer than the maximum pause, in bytes per second.
-const SLOWEST: u64 = 1024;
+const MIN_BYTES_PER_SECOND: u64 = 1024;
 
 /// Limits of a call.
 #[derive(Debug, Clone, Copy)]
@@ -54,23 +54,23 @@ pub(super) struct HttpClient<'a> {
 
 /// Result of a request to the vendor.
 #[derive(Debug)]
-pub(super) enum VendorAnswer {
+pub(super) enum VendorResponse {
     /// The data are in the target file. The fields are the validators of the response.
     Data { etag: Option<String>, last_modified: Option<String> },
     /// 304 Not Modified: the data have not changed since the bookmark.
-    Unchanged,
+    NotModified,
     /// 404 Not Found.
-    Missing,
+    NotFound,
     /// Redirect to another address.
-    Elsewhere(Url),
+    Redirect(Url),
 }
 
 /// Errors of a call.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
     /// Transient error: too many requests.
-    #[error("too many requests: {said}")]
-    Throttled { said: String, wait: Option<Duration> },
+    #[error("too many requests: {message}")]
+    Throttled { message: String, wait: Option<Duration> },
     #[error("{0}")]
     Transient(String),
     /// Permanent error: every call of this connector fails.
@@ -92,7 +92,7 @@ impl<'a> HttpClient<'a> {
                 .user_agent(concat!("ingest/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(CONNECT_TIMEOUT)
                 .read_timeout(limits.idle)
-                .timeout(ANSWER_TIMEOUT)
+                .timeout(RESPONSE_TIMEOUT)
                 // Redirects are handled here, since a query or any header may contain a credential.
                 .redirect(redirect::Policy::none())
         };
@@ -108,8 +108,8 @@ impl<'a> HttpClient<'a> {
         url: &Url,
         bookmark: Option<&Bookmark>,
         target: &PageFile,
-    ) -> Result<VendorAnswer, CallError> {
-        let (mut asked, mut headers) = (url.clone(), HeaderMap::new());
+    ) -> Result<VendorResponse, CallError> {
+        let (mut request_url, mut headers) = (url.clone(), HeaderMap::new());
         if let Some(bookmark) = bookmark {
             insert_validator(&mut headers, IF_NONE_MATCH, bookmark.etag.as_deref());
             // If-Modified-Since is sent only without an ETag: it is precise to a second, and some servers prefer it.
@@ -117,10 +117,10 @@ impl<'a> HttpClient<'a> {
             insert_validator(&mut headers, IF_MODIFIED_SINCE, moment);
         }
         if self.connector.may_receive_credential(url) {
-            self.credential.add_to_request(&mut asked, &mut headers).map_err(CallError::Failed)?;
+            self.credential.add_to_request(&mut request_url, &mut headers).map_err(CallError::Failed)?;
         } else if self.credential.appears_in(url.as_str().as_bytes()) {
-            let said = "cannot follow a redirect with the credential in its URL: its host is not trusted; add it to hosts";
-            return Err(CallError::Failed(said.to_owned()));
+            let message = "cannot follow a redirect with the credential in its URL: its host is not trusted; add it to hosts";
+            return Err(CallError::Failed(message.to_owned()));
         }
         let client = if self.connector.is_own_host(url) {
             &self.client
@@ -132,18 +132,22 @@ impl<'a> HttpClient<'a> {
         } else {
             &self.public_client
         };
-        let sent = client.get(asked).headers(headers).send().await;
+        let sent = client.get(request_url).headers(headers).send().await;
         let response = sent.map_err(|error| CallError::Transient(self.describe_error(error)))?;
         match response.status() {
             StatusCode::OK => self.write_body(response, target).await,
-            StatusCode::NO_CONTENT | StatusCode::NOT_FOUND | StatusCode::GONE => Ok(VendorAnswer::Missing),
-            StatusCode::NOT_MODIFIED => Ok(VendorAnswer::Unchanged),
+            StatusCode::NO_CONTENT | StatusCode::NOT_FOUND | StatusCode::GONE => Ok(VendorResponse::NotFound),
+            StatusCode::NOT_MODIFIED => Ok(VendorResponse::NotModified),
             status if status.is_redirection() => redirect_target(url, &response),
             status => Err(self.read_error(status, response).await),
         }
     }
 
-    async fn write_body(&self, mut response: Response, target: &PageFile) -> Result<VendorAnswer, CallError> {
+    async fn write_body(
+        &self,
+        mut response: Response,
+        target: &PageFile,
+    ) -> Result<VendorResponse, CallError> {
         let header = |name| {
             response
                 .headers()
@@ -160,8 +164,9 @@ impl<'a> HttpClient<'a> {
         if response.content_length().is_some_and(|length| length > self.limits.bytes) {
             return Err(too_large());
         }
-        let kept = |error: std::io::Error| CallError::Failed(format!("cannot store the answer: {error}"));
-        let mut file = target.create().map_err(kept)?;
+        let cannot_store =
+            |error: std::io::Error| CallError::Failed(format!("cannot store the answer: {error}"));
+        let mut file = target.create().map_err(cannot_store)?;
         let (mut bytes, begun) = (0, Instant::now());
         while let Some(chunk) =
             response.chunk().await.map_err(|error| CallError::Transient(self.describe_error(error)))?
@@ -171,58 +176,58 @@ impl<'a> HttpClient<'a> {
                 return Err(too_large());
             }
             let elapsed = begun.elapsed();
-            if elapsed > self.limits.idle && bytes < elapsed.as_secs() * SLOWEST {
+            if elapsed > self.limits.idle && bytes < elapsed.as_secs() * MIN_BYTES_PER_SECOND {
                 return Err(CallError::Transient(format!(
-                    "the answer is too slow: {bytes} bytes in {} s, at least {SLOWEST} bytes per second are expected",
+                    "the answer is too slow: {bytes} bytes in {} s, at least {MIN_BYTES_PER_SECOND} bytes per second are expected",
                     elapsed.as_secs()
                 )));
             }
-            file.write_all(&chunk).map_err(kept)?;
+            file.write_all(&chunk).map_err(cannot_store)?;
         }
-        self.credential.overwrite_secrets(&file).map_err(kept)?;
-        file.sync_all().map_err(kept)?;
+        self.credential.overwrite_secrets(&file).map_err(cannot_store)?;
+        file.sync_all().map_err(cannot_store)?;
         self.find_notice(&file, bytes)
-            .map_err(kept)?
-            .map_or(Ok(VendorAnswer::Data { etag, last_modified }), Err)
+            .map_err(cannot_store)?
+            .map_or(Ok(VendorResponse::Data { etag, last_modified }), Err)
     }
 
     /// Error that a small response reports instead of data; `None` if the response may contain data.
     fn find_notice(&self, file: &File, bytes: u64) -> std::io::Result<Option<CallError>> {
-        if bytes > NOTICE_BYTES {
+        if bytes > MAX_NOTICE_BYTES {
             return Ok(None);
         }
         let mut content = vec![0; usize::try_from(bytes).unwrap_or_default()];
         file.read_exact_at(&mut content, 0)?;
         let text = self.credential.redact(&String::from_utf8_lossy(&content));
         if let Some(notice) = parse_service_message(&text) {
-            let said = notice.said;
-            let throttled = CallError::Throttled { said: said.clone(), wait: None };
-            return Ok(Some(if notice.throttled { throttled } else { CallError::Failed(said) }));
+            let message = notice.message;
+            let throttled = CallError::Throttled { message: message.clone(), wait: None };
+            return Ok(Some(if notice.throttled { throttled } else { CallError::Failed(message) }));
         }
         Ok(None)
     }
 
     async fn read_error(&self, status: StatusCode, mut response: Response) -> CallError {
-        let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let wait = asked.and_then(|value| retry_after(value, Utc::now()));
+        let retry_after_header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let wait = retry_after_header.and_then(|value| retry_after(value, Utc::now()));
         // The first chunk of the body is enough for a message.
         let body = response.chunk().await.ok().flatten().unwrap_or_default();
         // Redaction comes before truncation, since half a secret would not be found.
         let body = self.credential.redact(&String::from_utf8_lossy(&body));
         let body: String = body.trim().chars().take(300).collect();
-        let said = format!("{status} {body}");
+        let message = format!("{status} {body}");
         match status {
-            StatusCode::UNAUTHORIZED => CallError::Unauthorised(said),
-            StatusCode::TOO_MANY_REQUESTS => CallError::Throttled { said, wait },
-            StatusCode::SERVICE_UNAVAILABLE if wait.is_some() => CallError::Throttled { said, wait },
+            StatusCode::UNAUTHORIZED => CallError::Unauthorised(message),
+            StatusCode::TOO_MANY_REQUESTS => CallError::Throttled { message, wait },
+            StatusCode::SERVICE_UNAVAILABLE if wait.is_some() => CallError::Throttled { message, wait },
             // Some vendors report an exhausted daily quota with these codes.
-            StatusCode::PAYMENT_REQUIRED | StatusCode::FORBIDDEN if is_throttle_notice(&said) => {
-                CallError::Throttled { said, wait }
+            StatusCode::PAYMENT_REQUIRED | StatusCode::FORBIDDEN if is_throttle_notice(&message) => {
+                CallError::Throttled { message, wait }
             }
             status if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
-                CallError::Transient(said)
+                CallError::Transient(message)
             }
-            _ => CallError::Failed(said),
+            _ => CallError::Failed(message),
         }
     }
 
@@ -246,12 +251,12 @@ fn insert_validator(headers: &mut HeaderMap, name: HeaderName, value: Option<&st
 }
 
 /// Target of a redirect. A redirect from https to http is refused.
-fn redirect_target(from: &Url, response: &Response) -> Result<VendorAnswer, CallError> {
+fn redirect_target(from: &Url, response: &Response) -> Result<VendorResponse, CallError> {
     let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
     let to = location.and_then(|location| from.join(location).ok());
     match to {
         Some(to) if to.scheme() == "https" || to.scheme() == "http" && from.scheme() == "http" => {
-            Ok(VendorAnswer::Elsewhere(to))
+            Ok(VendorResponse::Redirect(to))
         }
         _ => Err(CallError::Failed(format!(
             "cannot follow the redirect ({}): it has no valid or safe target",

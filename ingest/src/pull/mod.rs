@@ -44,7 +44,7 @@ use state_log::StateLog;
 use sync::SyncRun;
 
 /// Minimum pause between sync runs. It is also the pause after a sync run that could not reach the log.
-const AWAY: Duration = Duration::from_secs(5);
+const MIN_SYNC_PAUSE: Duration = Duration::from_secs(5);
 
 /// Runs the pulls of the command line, and reports each sync run at its end. A sync run that did not reach the log is
 /// reported too, and is repeated. Returns the exit code.
@@ -183,7 +183,7 @@ impl ConnectorRun<'_> {
                 Err(error) if error.exit_code() == 3 => {
                     report(Err(&error));
                     tracing::warn!(%error, "sync run failed: fetched answers are kept");
-                    Some(Utc::now() + AWAY)
+                    Some(Utc::now() + MIN_SYNC_PAUSE)
                 }
                 Err(error) => return Err(error),
             };
@@ -194,7 +194,7 @@ impl ConnectorRun<'_> {
                 "next sync run scheduled"
             );
             let mut shutdown = self.shutdown.clone();
-            let wait = (again - Utc::now()).to_std().unwrap_or_default().max(AWAY);
+            let wait = (again - Utc::now()).to_std().unwrap_or_default().max(MIN_SYNC_PAUSE);
             tokio::select! { () = tokio::time::sleep(wait) => {}, () = shutdown.wait() => return Ok(()) }
         }
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::connector::PagingMethod;
 
 /// Size in bytes above which a response counts as having records.
-const BLANK_BYTES: u64 = 64 * 1024;
+const MAX_EMPTY_PAGE_BYTES: u64 = 64 * 1024;
 /// Names of members with the list of records, as in the feed formats.
 const WRAPPERS: [&str; 2] = ["results", "data"];
 /// Names of members with information about the page.
@@ -18,7 +18,7 @@ const ABOUT_PAGE: [&str; 4] = ["meta", "metadata", "pagination", "links"];
 /// Names of members with an error message.
 const ERRORS: [&str; 4] = ["error", "errors", "message", "detail"];
 
-/// Address of the next page; `None` after the last page. `blank` is true if the current page has no records.
+/// Address of the next page; `None` after the last page. `is_empty` is true if the current page has no records.
 ///
 /// # Errors
 /// The paging information of the response is invalid.
@@ -27,18 +27,18 @@ pub(super) fn next_page_url(
     url: &Url,
     page: usize,
     body: &Path,
-    blank: bool,
+    is_empty: bool,
 ) -> Result<Option<Url>, String> {
     match paging {
-        PagingMethod::Number(_) if blank => Ok(None),
+        PagingMethod::Number(_) if is_empty => Ok(None),
         PagingMethod::Number(parameter) => Ok(Some(set_parameter(url, parameter, &(page + 1).to_string()))),
         PagingMethod::NextUrl(pointer) => {
-            let Some(text) = text_at(body, pointer, blank)? else { return Ok(None) };
+            let Some(text) = text_at(body, pointer, is_empty)? else { return Ok(None) };
             let next = url.join(&text).map_err(|error| format!("its next page has no address: {error}"))?;
             if next == *url { Err("its next page is itself".to_owned()) } else { Ok(Some(next)) }
         }
         PagingMethod::Token { pointer, parameter } => {
-            Ok(text_at(body, pointer, blank)?.map(|token| set_parameter(url, parameter, &token)))
+            Ok(text_at(body, pointer, is_empty)?.map(|token| set_parameter(url, parameter, &token)))
         }
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn has_no_records(
     first: Option<&Path>,
     paging: Option<&PagingMethod>,
 ) -> io::Result<bool> {
-    if std::fs::metadata(body)?.len() > BLANK_BYTES {
+    if std::fs::metadata(body)?.len() > MAX_EMPTY_PAGE_BYTES {
         return Ok(false);
     }
     let bytes = std::fs::read(body)?;
@@ -58,21 +58,21 @@ pub(super) fn has_no_records(
     if text.is_empty() {
         return Ok(true);
     }
-    let blank = serde_json::from_slice(text).is_ok_and(|answer| match answer {
+    let is_empty = serde_json::from_slice(text).is_ok_and(|response| match response {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty() || is_blank_page(&members, paging),
+        Value::Object(members) => members.is_empty() || is_empty_page(&members, paging),
         _ => false,
     });
-    match first.filter(|_| !blank) {
+    match first.filter(|_| !is_empty) {
         Some(first) => Ok(first_line(first)? == text),
-        None => Ok(blank),
+        None => Ok(is_empty),
     }
 }
 
 /// True if the list of records is empty, and no other member may be a record or an error. Such a response is not
 /// stored.
-fn is_blank_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) -> bool {
+fn is_empty_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) -> bool {
     let pointer = match paging {
         Some(PagingMethod::NextUrl(pointer) | PagingMethod::Token { pointer, .. }) => {
             pointer.split('/').nth(1)
@@ -108,19 +108,19 @@ pub(super) fn content_hash<'a>(pages: impl IntoIterator<Item = &'a Path>) -> io:
 
 fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    BufReader::new(File::open(path)?.take(BLANK_BYTES)).read_until(b'\n', &mut line)?;
+    BufReader::new(File::open(path)?.take(MAX_EMPTY_PAGE_BYTES)).read_until(b'\n', &mut line)?;
     Ok(line.trim_ascii().to_vec())
 }
 
-/// Text or number at a JSON pointer. `None` if it is absent, null or empty, or if the response is blank.
-fn text_at(body: &Path, pointer: &str, blank: bool) -> Result<Option<String>, String> {
+/// Text or number at a JSON pointer. `None` if it is absent, null or empty, or if the response has no records.
+fn text_at(body: &Path, pointer: &str, is_empty: bool) -> Result<Option<String>, String> {
     let file = File::open(body).map_err(|error| error.to_string())?;
-    let answer: Value = match serde_json::from_reader(BufReader::new(file)) {
-        Ok(answer) => answer,
-        Err(_) if blank => return Ok(None),
+    let response: Value = match serde_json::from_reader(BufReader::new(file)) {
+        Ok(response) => response,
+        Err(_) if is_empty => return Ok(None),
         Err(error) => return Err(format!("is no JSON, which its paging needs: {error}")),
     };
-    Ok(match answer.pointer(pointer) {
+    Ok(match response.pointer(pointer) {
         Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
         Some(Value::Number(number)) => Some(number.to_string()),
         _ => None,
@@ -142,8 +142,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("ingest-paging-{}-{}", std::process::id(), body.len()));
         std::fs::write(&path, body).unwrap();
         let url = Url::parse("https://example.com/list?limit=2&page=1").unwrap();
-        let blank = has_no_records(&path, None, Some(paging)).unwrap();
-        let found = next_page_url(paging, &url, 1, &path, blank).map(|next| next.map(String::from));
+        let is_empty = has_no_records(&path, None, Some(paging)).unwrap();
+        let found = next_page_url(paging, &url, 1, &path, is_empty).map(|next| next.map(String::from));
         std::fs::remove_file(&path).unwrap();
         found
     }
@@ -171,7 +171,7 @@ mod tests {
         let [page, first] =
             ["page", "first"].map(|name| folder.join(format!("ingest-blank-{}-{name}", std::process::id())));
         std::fs::write(&first, "date,close\r\n2024-03-14,1\r\n").unwrap();
-        let blank = |text: &str, first: Option<&Path>| {
+        let is_empty = |text: &str, first: Option<&Path>| {
             std::fs::write(&page, text).unwrap();
             has_no_records(&page, first, Some(&PagingMethod::NextUrl("/page/next".to_owned()))).unwrap()
         };
@@ -185,7 +185,7 @@ mod tests {
             r#"{"data":[],"error":null}"#,
             r#"{"results":[],"symbol":"KO","meta":{"total":0},"page":{"next":null},"warnings":[]}"#,
         ] {
-            assert!(blank(text, None), "{text}");
+            assert!(is_empty(text, None), "{text}");
         }
         for text in [
             "[1]",
@@ -197,9 +197,9 @@ mod tests {
             r#"{"data":{"date":"2024-03-14"},"warnings":[]}"#,
             r#"{"data":[],"quote":{"date":"2024-03-14"}}"#,
         ] {
-            assert!(!blank(text, None), "{text}");
+            assert!(!is_empty(text, None), "{text}");
         }
-        assert!(blank("date,close\n", Some(&first)) && !blank("date,open\n", Some(&first)));
+        assert!(is_empty("date,close\n", Some(&first)) && !is_empty("date,open\n", Some(&first)));
         assert!(!is_repeated_page(&page, &first).unwrap() && is_repeated_page(&first, &first).unwrap());
         [page, first].iter().for_each(|path| std::fs::remove_file(path).unwrap());
     }

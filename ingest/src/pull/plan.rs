@@ -27,13 +27,13 @@ pub(super) struct SyncScope<'a> {
     pub since: Option<NaiveDate>,
     pub today: NaiveDate,
     pub bookmarks: &'a BTreeMap<String, Bookmark>,
-    /// Units that were fetched at or after this time are skipped.
+    /// Requests whose responses were fetched at or after this time are skipped.
     pub fresh_since: Option<DateTime<Utc>>,
 }
 
 /// One request with its parameters. Its response may have several pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RequestUnit {
+pub(super) struct PlannedRequest {
     /// Name of the bookmark.
     pub key: String,
     pub url: Url,
@@ -43,8 +43,8 @@ pub(super) struct RequestUnit {
     pub through: NaiveDate,
     /// Bookmark of the previous response, for comparison. If the URL has changed, the bookmark has no validators.
     pub known: Option<Bookmark>,
-    /// Meaning of a 404 response to this unit.
-    pub missing: NotFoundMeaning,
+    /// Meaning of a 404 response to this request.
+    pub not_found: NotFoundMeaning,
 }
 
 /// Meaning of a 404 response.
@@ -65,49 +65,50 @@ pub(super) fn newest_day(now: DateTime<Utc>) -> NaiveDate {
     if local.hour() >= AFTER_CLOSE { today } else { today.pred_opt().unwrap_or(today) }
 }
 
-/// Plans all units of a request template. Units with the oldest responses come first. If the budget is too small for
-/// one sync run, later runs therefore reach every unit.
-pub(super) fn plan_units(
+/// Plans all requests of a template. Requests with the oldest responses come first. If the budget is too small for
+/// one sync run, later runs therefore reach every request.
+pub(super) fn plan_requests(
     connector: &Connector,
-    request: &RequestTemplate,
+    template: &RequestTemplate,
     scope: &SyncScope<'_>,
-) -> Result<Vec<RequestUnit>, String> {
-    if request.has_placeholder("symbol") && scope.symbols.is_empty() {
-        let name = &request.name;
+) -> Result<Vec<PlannedRequest>, String> {
+    if template.has_placeholder("symbol") && scope.symbols.is_empty() {
+        let name = &template.name;
         return Err(format!(
             "request {name} asks symbol by symbol: name them with --symbols, or in the manifest"
         ));
     }
     let symbols = scope.symbols.iter().map(Some).collect::<Vec<_>>();
-    let symbols = if request.has_placeholder("symbol") { symbols } else { vec![None] };
-    let mut units = Vec::new();
+    let symbols = if template.has_placeholder("symbol") { symbols } else { vec![None] };
+    let mut requests = Vec::new();
     for symbol in symbols {
-        let key = std::iter::once(request.name.as_str()).chain(symbol.map(Symbol::as_str));
+        let key = std::iter::once(template.name.as_str()).chain(symbol.map(Symbol::as_str));
         let key = key.collect::<Vec<_>>().join("/");
-        if ["date", "year", "month"].iter().any(|place| request.has_placeholder(place)) {
-            for day in days_to_fetch(connector, request, scope, &key) {
+        if ["date", "year", "month"].iter().any(|placeholder| template.has_placeholder(placeholder)) {
+            for day in days_to_fetch(connector, template, scope, &key) {
                 let key = format!("{key}/{day}");
-                units.push(build_unit(connector, request, scope, key, symbol, Some(day))?);
+                requests.push(build_request(connector, template, scope, key, symbol, Some(day))?);
             }
         } else {
-            units.push(build_unit(connector, request, scope, key, symbol, None)?);
+            requests.push(build_request(connector, template, scope, key, symbol, None)?);
         }
     }
-    let fetched = |unit: &RequestUnit| scope.bookmarks.get(&unit.key).map(|bookmark| bookmark.fetched);
-    units.retain(|unit| scope.fresh_since.is_none() || fetched(unit) < scope.fresh_since);
-    units.sort_by_key(fetched);
-    Ok(units)
+    let fetched =
+        |request: &PlannedRequest| scope.bookmarks.get(&request.key).map(|bookmark| bookmark.fetched);
+    requests.retain(|request| scope.fresh_since.is_none() || fetched(request) < scope.fresh_since);
+    requests.sort_by_key(fetched);
+    Ok(requests)
 }
 
 /// Sessions that were not fetched yet, and the newest sessions, because vendors may replace their data.
 fn days_to_fetch(
     connector: &Connector,
-    request: &RequestTemplate,
+    template: &RequestTemplate,
     scope: &SyncScope<'_>,
     key: &str,
 ) -> Vec<NaiveDate> {
     let last = session_on_or_before(scope.today);
-    let recent = newest_settled_day(request, last);
+    let recent = newest_settled_day(template, last);
     let fetched = |day: NaiveDate| scope.bookmarks.contains_key(&format!("{key}/{day}"));
     // A pull continues at its oldest bookmark, even after a long pause.
     let prefix = format!("{key}/");
@@ -123,8 +124,8 @@ fn days_to_fetch(
 }
 
 /// Newest session that is not fetched again after it was fetched once.
-fn newest_settled_day(request: &RequestTemplate, last: NaiveDate) -> NaiveDate {
-    (0..request.look_back).fold(last, |day, _| previous_session(day))
+fn newest_settled_day(template: &RequestTemplate, last: NaiveDate) -> NaiveDate {
+    (0..template.look_back).fold(last, |day, _| previous_session(day))
 }
 
 fn first_day(connector: &Connector, scope: &SyncScope<'_>) -> NaiveDate {
@@ -132,21 +133,21 @@ fn first_day(connector: &Connector, scope: &SyncScope<'_>) -> NaiveDate {
     scope.since.or(connector.since).unwrap_or_else(back)
 }
 
-fn build_unit(
+fn build_request(
     connector: &Connector,
-    request: &RequestTemplate,
+    template: &RequestTemplate,
     scope: &SyncScope<'_>,
     key: String,
     symbol: Option<&Symbol>,
     day: Option<NaiveDate>,
-) -> Result<RequestUnit, String> {
+) -> Result<PlannedRequest, String> {
     let known = scope.bookmarks.get(&key);
-    let asked_before = known.filter(|_| scope.since.is_none()).map(|known| known.through);
-    let back = |day: NaiveDate| day.checked_sub_days(Days::new(request.look_back));
-    let since = asked_before.and_then(back).unwrap_or_else(|| first_day(connector, scope));
+    let fetched_through = known.filter(|_| scope.since.is_none()).map(|known| known.through);
+    let back = |day: NaiveDate| day.checked_sub_days(Days::new(template.look_back));
+    let since = fetched_through.and_then(back).unwrap_or_else(|| first_day(connector, scope));
     let through = day.unwrap_or(scope.today);
     let spelled = symbol.map(|symbol| symbol.as_str().replace('.', &connector.separator));
-    let places = [
+    let placeholders = [
         ("symbol", spelled.unwrap_or_default()),
         ("since", since.to_string()),
         ("until", scope.today.to_string()),
@@ -155,35 +156,35 @@ fn build_unit(
         ("month", format!("{:02}", through.month())),
     ];
     let fill = |template: &str, encode: &dyn Fn(&str) -> String| {
-        let place = |text: String, (name, value): &(&str, String)| {
+        let substitute = |text: String, (name, value): &(&str, String)| {
             text.replace(&format!("{{{name}}}"), &encode(value))
         };
-        places.iter().fold(template.to_owned(), place)
+        placeholders.iter().fold(template.to_owned(), substitute)
     };
-    let path = fill(&request.path, &|value| utf8_percent_encode(value, ENCODED).to_string());
+    let path = fill(&template.path, &|value| utf8_percent_encode(value, ENCODED).to_string());
     let base = connector.base_url.as_str().trim_end_matches('/');
     let mut url = Url::parse(&format!("{base}{path}")).map_err(|error| format!("{base}{path}: {error}"))?;
-    for (name, value) in &request.query {
+    for (name, value) in &template.query {
         url.query_pairs_mut().append_pair(name, &fill(value, &str::to_owned));
     }
     let name = match (symbol, day) {
         (Some(symbol), _) => symbol.to_string(),
-        (None, Some(day)) => format!("{}-{day}", request.name),
-        (None, None) => request.name.clone(),
+        (None, Some(day)) => format!("{}-{day}", template.name),
+        (None, None) => template.name.clone(),
     };
     // Validators apply only to the same URL. The content hash still shows if the rows are unchanged.
-    let same_question = !request.has_placeholder("since") && !request.has_placeholder("until");
+    let same_url = !template.has_placeholder("since") && !template.has_placeholder("until");
     let unvalidated = |known: Bookmark| Bookmark { etag: None, last_modified: None, ..known };
-    let known = known.cloned().map(|known| if same_question { known } else { unvalidated(known) });
-    Ok(RequestUnit {
+    let known = known.cloned().map(|known| if same_url { known } else { unvalidated(known) });
+    Ok(PlannedRequest {
         key,
         url,
-        file: format!("{name}.{}", request.ending),
+        file: format!("{name}.{}", template.ending),
         through,
         known,
-        missing: match day {
+        not_found: match day {
             None => NotFoundMeaning::Wrong,
-            Some(day) if day > newest_settled_day(request, session_on_or_before(scope.today)) => {
+            Some(day) if day > newest_settled_day(template, session_on_or_before(scope.today)) => {
                 NotFoundMeaning::NotYet
             }
             Some(_) => NotFoundMeaning::Never,
@@ -204,9 +205,9 @@ mod tests {
         Bookmark { through: day(through), fetched: DateTime::UNIX_EPOCH, etag, last_modified, content: None }
     }
 
-    fn plan(request: &str, since: Option<&str>, bookmarks: &[(&str, &str)]) -> Vec<RequestUnit> {
+    fn plan(template: &str, since: Option<&str>, bookmarks: &[(&str, &str)]) -> Vec<PlannedRequest> {
         let text = format!(
-            "name = \"x\"\nbase_url = \"https://example.com/api/\"\nsince = \"2024-03-01\"\nseparator = \"-\"\n[[request]]\n{request}"
+            "name = \"x\"\nbase_url = \"https://example.com/api/\"\nsince = \"2024-03-01\"\nseparator = \"-\"\n[[request]]\n{template}"
         );
         let connector = Connector::parse(&text).unwrap();
         let symbols = [Symbol::parse("KO").unwrap(), Symbol::parse("BRK.B").unwrap()];
@@ -220,14 +221,14 @@ mod tests {
             bookmarks: &bookmarks,
             fresh_since: None,
         };
-        plan_units(&connector, &connector.requests[0], &scope).unwrap()
+        plan_requests(&connector, &connector.requests[0], &scope).unwrap()
     }
 
     #[test]
     fn symbols_are_asked_for_from_their_bookmarks_on() {
-        let request = "name = \"eod\"\npath = \"/{symbol}.US\"\nquery = { from = \"{since}\" }";
-        let found = plan(request, None, &[("eod/KO", "2024-03-14")]);
-        let urls: Vec<&str> = found.iter().map(|unit| unit.url.as_str()).collect();
+        let template = "name = \"eod\"\npath = \"/{symbol}.US\"\nquery = { from = \"{since}\" }";
+        let found = plan(template, None, &[("eod/KO", "2024-03-14")]);
+        let urls: Vec<&str> = found.iter().map(|request| request.url.as_str()).collect();
         // A symbol that was never fetched comes first.
         let expected = [
             "https://example.com/api/BRK-B.US?from=2024-03-01",
@@ -235,14 +236,15 @@ mod tests {
         ];
         assert_eq!(urls, expected);
         let (keys, files): (Vec<&str>, Vec<&str>) =
-            found.iter().map(|unit| (unit.key.as_str(), unit.file.as_str())).unzip();
+            found.iter().map(|request| (request.key.as_str(), request.file.as_str())).unzip();
         assert_eq!((keys, files), (vec!["eod/BRK.B", "eod/KO"], vec!["BRK.B.json", "KO.json"]));
         // Another date range is another URL.
-        let validated = |unit: &RequestUnit| unit.known.as_ref().is_some_and(|known| known.etag.is_some());
-        assert!(found.iter().all(|unit| !validated(unit) && unit.through == day("2024-03-15")));
+        let validated =
+            |request: &PlannedRequest| request.known.as_ref().is_some_and(|known| known.etag.is_some());
+        assert!(found.iter().all(|request| !validated(request) && request.through == day("2024-03-15")));
         assert!(found[0].known.is_none() && found[1].known.is_some());
         assert!(
-            plan(request, Some("2020-01-01"), &[("eod/KO", "2024-03-14")])[1]
+            plan(template, Some("2020-01-01"), &[("eod/KO", "2024-03-14")])[1]
                 .url
                 .as_str()
                 .ends_with("2020-01-01")
@@ -251,10 +253,12 @@ mod tests {
 
     #[test]
     fn sessions_are_asked_for_once_and_the_newest_again() {
-        let request =
+        let template =
             "name = \"day\"\npath = \"/{year}/{month}/{date}.csv.gz\"\nending = \"csv.gz\"\nlook_back = 2";
-        let dates = |units: &[RequestUnit]| units.iter().map(|unit| unit.through.day()).collect::<Vec<_>>();
-        let all = plan(request, None, &[]);
+        let dates = |requests: &[PlannedRequest]| {
+            requests.iter().map(|request| request.through.day()).collect::<Vec<_>>()
+        };
+        let all = plan(template, None, &[]);
         assert_eq!(dates(&all), [1, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15]);
         assert_eq!(all[0].url.path(), "/api/2024/03/2024-03-01.csv.gz");
         let fetched: Vec<(String, String)> = (1..=14)
@@ -263,11 +267,14 @@ mod tests {
             .collect();
         let fetched: Vec<(&str, &str)> =
             fetched.iter().map(|(key, day)| (key.as_str(), day.as_str())).collect();
-        let again = plan(request, None, &fetched);
+        let again = plan(template, None, &fetched);
         assert_eq!(dates(&again), [6, 15, 14], "the one that is missing, and the newest two");
         assert!(again[2].known.is_some() && again[0].known.is_none());
-        assert_eq!((again[0].missing, again[1].missing), (NotFoundMeaning::Never, NotFoundMeaning::NotYet));
-        assert_eq!(dates(&plan(request, Some("2024-03-12"), &fetched)), [15, 12, 13, 14]);
+        assert_eq!(
+            (again[0].not_found, again[1].not_found),
+            (NotFoundMeaning::Never, NotFoundMeaning::NotYet)
+        );
+        assert_eq!(dates(&plan(template, Some("2024-03-12"), &fetched)), [15, 12, 13, 14]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::load::report::LoadSummary;
 
 /// Maximum number of requests and reasons named in a report.
-const NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 /// Result of a sync run of a connector.
 #[derive(Debug, Default, Serialize)]
@@ -50,7 +50,7 @@ pub struct PullReport {
     pub refused: Vec<FailedItem>,
     /// Planned requests of a dry run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub planned: Vec<PlannedCall>,
+    pub planned: Vec<DryRunRequest>,
 }
 
 /// Failed request or refused file, with the reason.
@@ -63,7 +63,7 @@ pub struct FailedItem {
 
 /// Planned request.
 #[derive(Debug, Serialize)]
-pub struct PlannedCall {
+pub struct DryRunRequest {
     pub request: String,
     pub url: String,
     pub cost: u64,
@@ -138,11 +138,11 @@ impl PullReport {
 }
 
 fn write_failed(text: &mut String, word: &str, failed: &[FailedItem]) -> std::fmt::Result {
-    for FailedItem { what, reason } in failed.iter().take(NAMED) {
+    for FailedItem { what, reason } in failed.iter().take(MAX_NAMED) {
         writeln!(text, "  {word} {what}: {reason}")?;
     }
-    if failed.len() > NAMED {
-        writeln!(text, "  … and {} more {word}", failed.len() - NAMED)?;
+    if failed.len() > MAX_NAMED {
+        writeln!(text, "  … and {} more {word}", failed.len() - MAX_NAMED)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 /// Maximum number of attempts per call.
-pub(super) const TRIES: u32 = 5;
+pub(super) const MAX_ATTEMPTS: u32 = 5;
 /// First pause. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 

@@ -9,8 +9,8 @@ use market::symbol::Symbol;
 use super::args::PullArgs;
 use super::connector::{Connector, RequestTemplate};
 use super::error::PullError;
-use super::plan::{RequestUnit, SyncScope, newest_day, plan_units};
-use super::report::{PlannedCall, PullReport};
+use super::plan::{PlannedRequest, SyncScope, newest_day, plan_requests};
+use super::report::{DryRunRequest, PullReport};
 
 /// Planned requests of a sync run, for a dry run.
 pub(super) fn plan_dry_run(
@@ -27,41 +27,41 @@ pub(super) fn plan_dry_run(
         dry_run: true,
         ..PullReport::default()
     };
-    for request in select_requests(args, connector)? {
-        let units = plan_request(connector, request, &scope)?;
-        pulled.requests += units.len();
-        let planned = |unit: &RequestUnit| PlannedCall {
-            request: unit.key.clone(),
-            url: unit.url.to_string(),
-            cost: request.cost,
+    for template in select_templates(args, connector)? {
+        let requests = plan_template(connector, template, &scope)?;
+        pulled.requests += requests.len();
+        let planned = |request: &PlannedRequest| DryRunRequest {
+            request: request.key.clone(),
+            url: request.url.to_string(),
+            cost: template.cost,
         };
-        pulled.planned.extend(units.iter().map(planned));
+        pulled.planned.extend(requests.iter().map(planned));
     }
     Ok(pulled)
 }
 
-/// Units of a request template.
-pub(super) fn plan_request(
+/// Requests of a template.
+pub(super) fn plan_template(
     connector: &Connector,
-    request: &RequestTemplate,
+    template: &RequestTemplate,
     scope: &SyncScope<'_>,
-) -> Result<Vec<RequestUnit>, PullError> {
-    plan_units(connector, request, scope)
+) -> Result<Vec<PlannedRequest>, PullError> {
+    plan_requests(connector, template, scope)
         .map_err(|reason| PullError::Unusable { connector: connector.name.clone(), reason })
 }
 
-/// Requests that the command line selects; all requests without a selection.
-pub(super) fn select_requests<'a>(
+/// Templates that the command line selects; all templates without a selection.
+pub(super) fn select_templates<'a>(
     args: &PullArgs,
     connector: &'a Connector,
 ) -> Result<Vec<&'a RequestTemplate>, PullError> {
-    let known = |name: &String| connector.requests.iter().any(|request| request.name == *name);
+    let known = |name: &String| connector.requests.iter().any(|template| template.name == *name);
     if let Some(unknown) = args.requests.iter().find(|name| !known(name)) {
-        let names: Vec<&str> = connector.requests.iter().map(|request| request.name.as_str()).collect();
+        let names: Vec<&str> = connector.requests.iter().map(|template| template.name.as_str()).collect();
         let reason = format!("has no request {unknown}; it has {}", names.join(", "));
         return Err(PullError::Unusable { connector: connector.name.clone(), reason });
     }
     let is_wanted =
-        |request: &&RequestTemplate| args.requests.is_empty() || args.requests.contains(&request.name);
+        |template: &&RequestTemplate| args.requests.is_empty() || args.requests.contains(&template.name);
     Ok(connector.requests.iter().filter(is_wanted).collect())
 }

@@ -19,9 +19,9 @@ use crate::load::error::LoadError;
 use crate::log::reader::{Log, LogError};
 
 /// Maximum number of attempts to publish a charge. An attempt fails if another manifest is published first.
-const MOST_CONFLICTS: usize = 100;
+const MAX_CONFLICTS: usize = 100;
 /// Number of charges that expired before they were in the log, after which charging fails.
-const MOST_LATE: usize = 2;
+const MAX_LATE_CHARGES: usize = 2;
 /// Format name in the manifest of a state log entry.
 const FORMAT: &str = "pull";
 
@@ -34,9 +34,9 @@ pub(super) struct StateLog {
     charges: Vec<BudgetCharge>,
     bookmarks: BTreeMap<String, Bookmark>,
     /// Charge whose remaining calls may be made until its lease ends.
-    held: Option<BudgetCharge>,
+    current_charge: Option<BudgetCharge>,
     /// Time that the latest charge took to reach the log.
-    took: TimeDelta,
+    charge_duration: TimeDelta,
 }
 
 impl StateLog {
@@ -48,8 +48,8 @@ impl StateLog {
             read_to: 0,
             charges: Vec::new(),
             bookmarks: BTreeMap::new(),
-            held: None,
-            took: TimeDelta::zero(),
+            current_charge: None,
+            charge_duration: TimeDelta::zero(),
         };
         state_log.read_new_entries().await?;
         Ok(state_log)
@@ -65,33 +65,36 @@ impl StateLog {
         budgets: &[CallBudget],
         cost: u64,
     ) -> Result<Option<DateTime<Utc>>, PullError> {
-        let mut late = 0;
-        for _ in 0..MOST_CONFLICTS {
+        let mut late_charges = 0;
+        for _ in 0..MAX_CONFLICTS {
             let begun = now();
-            if let Some(held) = self.held.as_mut().filter(|held| held.calls >= cost && held.until > begun) {
-                held.calls -= cost;
+            if let Some(charge) =
+                self.current_charge.as_mut().filter(|charge| charge.calls >= cost && charge.until > begun)
+            {
+                charge.calls -= cost;
                 return Ok(None);
             }
-            self.held = None;
+            self.current_charge = None;
             self.charges.retain(|charge| charge.until + longest_period(budgets) > begun);
             match compute_allowance(budgets, &self.charges, cost, begun) {
                 BudgetAllowance::From(moment) => return Ok(Some(moment)),
                 BudgetAllowance::Calls(calls) => {
                     let charge = BudgetCharge {
                         calls,
-                        until: begun + lease_duration(budgets, calls, cost, self.took),
+                        until: begun + lease_duration(budgets, calls, cost, self.charge_duration),
                     };
                     if self
                         .publish_entry(self.new_entry(charge.calls, charge.until, BTreeMap::new()), true)
                         .await?
                     {
-                        self.held = Some(charge);
+                        self.current_charge = Some(charge);
                     }
                     self.read_new_entries().await?;
                     let ended = now();
-                    self.took = ended - begun;
-                    late += usize::from(self.held.is_some_and(|held| held.until <= ended));
-                    if late >= MOST_LATE {
+                    self.charge_duration = ended - begun;
+                    late_charges +=
+                        usize::from(self.current_charge.is_some_and(|charge| charge.until <= ended));
+                    if late_charges >= MAX_LATE_CHARGES {
                         // Every further charge would use the budget without a call.
                         return Err(
                             LogError::Read("the log is too slow to charge calls: try again".into()).into()
@@ -132,15 +135,15 @@ impl StateLog {
         }
     }
 
-    /// Publishes an entry. With `alone`, publishes nothing and returns false if another manifest was published since
-    /// the last read.
-    async fn publish_entry(&self, entry: RunManifest, alone: bool) -> Result<bool, PullError> {
+    /// Publishes an entry. With `only_if_unchanged`, publishes nothing and returns false if another manifest
+    /// was published since the last read.
+    async fn publish_entry(&self, entry: RunManifest, only_if_unchanged: bool) -> Result<bool, PullError> {
         let (run, source) = (entry.run.clone(), entry.source.clone());
         let id = FrameId::from_provenance(&source, &run, 0, &schema_name(Kind::Run));
         let body = Body::Run(Box::new(entry));
         let frame = Frame { id, source, run, chunk: 0, file: String::new(), line: 0, body };
         let (headers, body) = frame.encode().map_err(LoadError::from)?;
-        let after = alone.then_some(self.read_to);
+        let after = only_if_unchanged.then_some(self.read_to);
         Ok(self.log.publish_manifest(headers, body, after).await.map_err(LoadError::from)?)
     }
 

@@ -14,15 +14,15 @@ use market::symbol::Symbol;
 use reqwest::Url;
 use telemetry::failpoint;
 
-use super::batch::{AnswerBatch, BatchPart, FetchedAnswer};
+use super::batch::{BatchPart, FetchedResponse, ResponseBatch};
 use super::client::{EarlyStop, PageResult, VendorClient};
 use super::connector::{PagingMethod, RequestTemplate};
 use super::error::PullError;
-use super::http_client::VendorAnswer;
+use super::http_client::VendorResponse;
 use super::paging;
-use super::plan::{NotFoundMeaning, RequestUnit, SyncScope, newest_day};
+use super::plan::{NotFoundMeaning, PlannedRequest, SyncScope, newest_day};
 use super::report::{FailedItem, PullReport};
-use super::selection::{plan_request, select_requests};
+use super::selection::{plan_template, select_templates};
 use crate::clock::now;
 use crate::load::error::LoadError;
 use crate::load::file_report::FileStatus;
@@ -30,9 +30,9 @@ use crate::load::load;
 use crate::source::folder_handle::FolderHandle;
 
 /// Maximum number of pages of one response.
-const MOST_PAGES: usize = 10_000;
+const MAX_PAGES: usize = 10_000;
 /// Number of consecutive requests without an answer after which the sync run stops.
-const MOST_FAILURES: u32 = 3;
+const MAX_CONSECUTIVE_FAILURES: u32 = 3;
 
 /// State of a sync run.
 pub(super) struct SyncRun<'a> {
@@ -44,13 +44,13 @@ pub(super) struct SyncRun<'a> {
     pub pulled: PullReport,
 }
 
-/// Result of fetching a unit.
+/// Result of a request.
 enum FetchOutcome {
-    Fetched(FetchedAnswer),
+    Fetched(FetchedResponse),
     Missing,
     Failed(String),
     /// The vendor's server does not answer.
-    Silent(String),
+    NoResponse(String),
     /// The sync run stops.
     Stop(EarlyStop),
 }
@@ -59,7 +59,7 @@ impl SyncRun<'_> {
     /// Loads an unfinished batch of an earlier pull, and then sends all due requests.
     pub(super) async fn run(mut self) -> Result<PullReport, PullError> {
         if let Some(batch) =
-            AnswerBatch::open_unfinished(&self.folder).map_err(|error| self.folder_error(error))?
+            ResponseBatch::open_unfinished(&self.folder).map_err(|error| self.folder_error(error))?
         {
             self.load_batch(batch).await?;
         }
@@ -72,13 +72,13 @@ impl SyncRun<'_> {
             bookmarks: &bookmarks,
             fresh_since: schedule.and_then(|schedule| schedule.last_until(Utc::now())),
         };
-        for request in select_requests(self.client.args, self.client.connector)? {
-            let units = plan_request(self.client.connector, request, &scope)?;
-            self.pulled.requests += units.len();
+        for template in select_templates(self.client.args, self.client.connector)? {
+            let requests = plan_template(self.client.connector, template, &scope)?;
+            self.pulled.requests += requests.len();
             if self.pulled.stopped.is_some() {
-                self.pulled.left += units.len();
+                self.pulled.left += requests.len();
             } else {
-                self.send_requests(request, &units).await?;
+                self.send_requests(template, &requests).await?;
             }
         }
         self.pulled.calls = self.client.calls;
@@ -88,51 +88,51 @@ impl SyncRun<'_> {
     /// Sends the requests of one template, and loads the responses.
     async fn send_requests(
         &mut self,
-        request: &RequestTemplate,
-        units: &[RequestUnit],
+        template: &RequestTemplate,
+        requests: &[PlannedRequest],
     ) -> Result<(), PullError> {
-        let mut batch = self.create_batch(request)?;
+        let mut batch = self.create_batch(template)?;
         let mut failures = 0;
-        for (index, unit) in units.iter().enumerate() {
-            let outcome = self.fetch_unit(request, unit, &batch).await?;
-            failures = if matches!(outcome, FetchOutcome::Silent(_)) { failures + 1 } else { 0 };
+        for (index, request) in requests.iter().enumerate() {
+            let outcome = self.fetch_response(template, request, &batch).await?;
+            failures = if matches!(outcome, FetchOutcome::NoResponse(_)) { failures + 1 } else { 0 };
             match outcome {
-                FetchOutcome::Fetched(answer) => {
-                    batch.record_answer(answer).map_err(|error| self.folder_error(error))?;
+                FetchOutcome::Fetched(response) => {
+                    batch.record_response(response).map_err(|error| self.folder_error(error))?;
                     failpoint!("pull.fetched");
                 }
                 FetchOutcome::Missing => self.pulled.missing += 1,
-                FetchOutcome::Failed(reason) | FetchOutcome::Silent(reason) => {
-                    self.pulled.failed.push(FailedItem { what: unit.key.clone(), reason })
+                FetchOutcome::Failed(reason) | FetchOutcome::NoResponse(reason) => {
+                    self.pulled.failed.push(FailedItem { what: request.key.clone(), reason })
                 }
                 FetchOutcome::Stop(stop) => {
-                    self.stop_early(stop, units.len() - index);
+                    self.stop_early(stop, requests.len() - index);
                     break;
                 }
             }
-            if failures >= MOST_FAILURES && index + 1 < units.len() {
-                let reason = format!("{MOST_FAILURES} consecutive requests got no answer");
-                self.stop_early(EarlyStop { reason, wait: None }, units.len() - index - 1);
+            if failures >= MAX_CONSECUTIVE_FAILURES && index + 1 < requests.len() {
+                let reason = format!("{MAX_CONSECUTIVE_FAILURES} consecutive requests got no answer");
+                self.stop_early(EarlyStop { reason, wait: None }, requests.len() - index - 1);
                 break;
             }
             if batch.is_full() {
                 self.load_batch(batch).await?;
-                batch = self.create_batch(request)?;
+                batch = self.create_batch(template)?;
             }
         }
         self.load_batch(batch).await
     }
 
-    fn create_batch(&self, request: &RequestTemplate) -> Result<AnswerBatch, PullError> {
+    fn create_batch(&self, template: &RequestTemplate) -> Result<ResponseBatch, PullError> {
         let mut options = vec!["--observed-at".to_owned(), now().to_rfc3339()];
         if let Some(today) = self.client.args.today {
             options.extend(["--today".to_owned(), today.to_string()]);
         }
-        if request.has_placeholder("symbol") {
+        if template.has_placeholder("symbol") {
             // Each file is named by its symbol.
-            options.extend(["--symbol-from".to_owned(), format!("{{symbol}}.{}", request.ending)]);
+            options.extend(["--symbol-from".to_owned(), format!("{{symbol}}.{}", template.ending)]);
         }
-        AnswerBatch::create(&self.folder, &request.name, options).map_err(|error| self.folder_error(error))
+        ResponseBatch::create(&self.folder, &template.name, options).map_err(|error| self.folder_error(error))
     }
 
     fn stop_early(&mut self, stop: EarlyStop, left: usize) {
@@ -142,67 +142,68 @@ impl SyncRun<'_> {
         self.pulled.stopped = Some(stop.reason);
     }
 
-    /// Fetches all pages of a unit into the batch's folder.
-    async fn fetch_unit(
+    /// Fetches all pages of a response into the batch's folder.
+    async fn fetch_response(
         &mut self,
-        request: &RequestTemplate,
-        unit: &RequestUnit,
-        batch: &AnswerBatch,
+        template: &RequestTemplate,
+        request: &PlannedRequest,
+        batch: &ResponseBatch,
     ) -> Result<FetchOutcome, PullError> {
-        let (mut url, mut files) = (unit.url.clone(), Vec::new());
+        let (mut url, mut files) = (request.url.clone(), Vec::new());
         let mut bookmark = Bookmark {
-            through: unit.through,
+            through: request.through,
             fetched: now(),
             etag: None,
             last_modified: None,
             content: None,
         };
         let mut first = None;
-        for page in 1..=MOST_PAGES {
-            let target = batch.create_page(unit, page).map_err(|error| self.folder_error(error))?;
-            let known = unit.known.as_ref().filter(|_| page == 1);
-            let answer = match self.client.request_page(request, &url, known, &target).await? {
-                PageResult::Answer(answer) => answer,
+        for page in 1..=MAX_PAGES {
+            let target = batch.create_page(request, page).map_err(|error| self.folder_error(error))?;
+            let known = request.known.as_ref().filter(|_| page == 1);
+            let response = match self.client.request_page(template, &url, known, &target).await? {
+                PageResult::Response(response) => response,
                 PageResult::Failed(reason) => return Ok(FetchOutcome::Failed(reason)),
-                PageResult::Silent(reason) => return Ok(FetchOutcome::Silent(reason)),
+                PageResult::NoResponse(reason) => return Ok(FetchOutcome::NoResponse(reason)),
                 PageResult::Stop(stop) => return Ok(FetchOutcome::Stop(stop)),
             };
-            match answer {
-                VendorAnswer::Data { etag, last_modified } if page == 1 => {
+            match response {
+                VendorResponse::Data { etag, last_modified } if page == 1 => {
                     (bookmark.etag, bookmark.last_modified) = (etag, last_modified);
                 }
-                VendorAnswer::Data { .. } => {}
-                VendorAnswer::Unchanged => {
+                VendorResponse::Data { .. } => {}
+                VendorResponse::NotModified => {
                     self.pulled.unchanged += 1;
-                    let as_before = unit.known.clone().unwrap_or_else(|| bookmark.clone());
-                    let bookmark = Bookmark { through: unit.through, fetched: bookmark.fetched, ..as_before };
-                    return Ok(FetchOutcome::Fetched(FetchedAnswer::without_rows(unit, bookmark)));
+                    let as_before = request.known.clone().unwrap_or_else(|| bookmark.clone());
+                    let bookmark =
+                        Bookmark { through: request.through, fetched: bookmark.fetched, ..as_before };
+                    return Ok(FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark)));
                 }
                 // For numbered pages, a 404 means the end. A page that the previous page names must exist.
-                VendorAnswer::Missing
-                    if page > 1 && matches!(request.paging, Some(PagingMethod::Number(_))) =>
+                VendorResponse::NotFound
+                    if page > 1 && matches!(template.paging, Some(PagingMethod::Number(_))) =>
                 {
                     break;
                 }
-                VendorAnswer::Missing if page > 1 => {
+                VendorResponse::NotFound if page > 1 => {
                     return Ok(FetchOutcome::Failed(format!(
                         "page {page} does not exist, although the previous page names it"
                     )));
                 }
-                VendorAnswer::Missing => return Ok(self.handle_missing(unit, bookmark)),
-                VendorAnswer::Elsewhere(to) => {
+                VendorResponse::NotFound => return Ok(self.handle_not_found(request, bookmark)),
+                VendorResponse::Redirect(to) => {
                     return Ok(FetchOutcome::Failed(format!(
                         "too many redirects, the last one to {}",
-                        host(&to)
+                        host_of(&to)
                     )));
                 }
             }
             let (path, file) = (target.path, target.relative);
-            let blank = paging::has_no_records(&path, first.as_deref(), request.paging.as_ref());
-            let blank = blank.map_err(|error| self.folder_error(error))?;
+            let is_empty = paging::has_no_records(&path, first.as_deref(), template.paging.as_ref());
+            let is_empty = is_empty.map_err(|error| self.folder_error(error))?;
             let before = files.last().map(|file| batch.files_folder(BatchPart::New).join(file));
             if let (Some(PagingMethod::Number(parameter)), Some(before), false) =
-                (&request.paging, before, blank)
+                (&template.paging, before, is_empty)
                 && paging::is_repeated_page(&path, &before).map_err(|error| self.folder_error(error))?
             {
                 return Ok(FetchOutcome::Failed(format!(
@@ -210,17 +211,19 @@ impl SyncRun<'_> {
                     page - 1
                 )));
             }
-            let next =
-                request.paging.as_ref().map(|paging| paging::next_page_url(paging, &url, page, &path, blank));
-            if blank {
+            let next = template
+                .paging
+                .as_ref()
+                .map(|paging| paging::next_page_url(paging, &url, page, &path, is_empty));
+            if is_empty {
                 std::fs::remove_file(&path).map_err(|error| self.folder_error(error))?;
             } else {
                 files.push(file);
                 first = first.or(Some(path));
             }
             match next.transpose() {
-                Ok(Some(Some(_))) if page == MOST_PAGES => {
-                    return Ok(FetchOutcome::Failed(format!("has more than {MOST_PAGES} pages")));
+                Ok(Some(Some(_))) if page == MAX_PAGES => {
+                    return Ok(FetchOutcome::Failed(format!("has more than {MAX_PAGES} pages")));
                 }
                 Ok(Some(Some(next))) => url = next,
                 Ok(_) => break,
@@ -231,57 +234,57 @@ impl SyncRun<'_> {
             files.iter().map(|file| batch.files_folder(BatchPart::New).join(file)).collect();
         let content = paging::content_hash(pages.iter().map(PathBuf::as_path));
         bookmark.content = Some(content.map_err(|error| self.folder_error(error))?);
-        let known = unit.known.as_ref().and_then(|known| known.content.as_ref());
+        let known = request.known.as_ref().and_then(|known| known.content.as_ref());
         if known == bookmark.content.as_ref() {
             self.pulled.unchanged += 1;
-            return Ok(FetchOutcome::Fetched(FetchedAnswer::without_rows(unit, bookmark)));
+            return Ok(FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark)));
         }
         self.pulled.fetched += 1;
-        // A unit that was fetched before counts as replaced, even if its old bookmark has no content hash.
-        let replaced = unit.known.is_some();
-        Ok(FetchOutcome::Fetched(FetchedAnswer { files, bookmark, replaced, key: unit.key.clone() }))
+        // A response that was fetched before counts as replaced, even if its old bookmark has no content hash.
+        let replaced = request.known.is_some();
+        Ok(FetchOutcome::Fetched(FetchedResponse { files, bookmark, replaced, key: request.key.clone() }))
     }
 
-    fn handle_missing(&mut self, unit: &RequestUnit, bookmark: Bookmark) -> FetchOutcome {
-        match unit.missing {
+    fn handle_not_found(&mut self, request: &PlannedRequest, bookmark: Bookmark) -> FetchOutcome {
+        match request.not_found {
             NotFoundMeaning::Wrong => FetchOutcome::Failed("the vendor does not have it (404)".to_owned()),
             NotFoundMeaning::NotYet => FetchOutcome::Missing,
             NotFoundMeaning::Never => {
                 self.pulled.missing += 1;
                 // The last content hash stays: the vendor may later send the same or an older answer.
-                let content = unit.known.as_ref().and_then(|known| known.content.clone());
+                let content = request.known.as_ref().and_then(|known| known.content.clone());
                 let bookmark = Bookmark { content, ..bookmark };
-                FetchOutcome::Fetched(FetchedAnswer::without_rows(unit, bookmark))
+                FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark))
             }
         }
     }
 
     /// Loads a batch, advances its bookmarks and removes the batch.
-    async fn load_batch(&mut self, batch: AnswerBatch) -> Result<(), PullError> {
+    async fn load_batch(&mut self, batch: ResponseBatch) -> Result<(), PullError> {
         if !batch.is_empty() {
             batch.remove_unrecorded_pages().map_err(|error| self.folder_error(error))?;
             let mut refused = BTreeMap::new();
             for part in BatchPart::ALL.into_iter().filter(|part| batch.has_files(*part)) {
-                let of_part = self.load_files(&batch, part).await?;
-                for (file, reason) in &of_part {
-                    let kept = batch
+                let refused_files = self.load_files(&batch, part).await?;
+                for (file, reason) in &refused_files {
+                    let copy = batch
                         .keep_refused_file(part, file, reason)
                         .map_err(|error| self.folder_error(error))?;
-                    let what = kept.display().to_string();
+                    let what = copy.display().to_string();
                     self.pulled.refused.push(FailedItem { what, reason: reason.clone() });
                 }
-                refused.extend(of_part);
+                refused.extend(refused_files);
             }
             failpoint!("pull.loaded");
             let complete = batch
                 .notes
-                .answers
+                .responses
                 .iter()
-                .filter(|answer| !answer.files.iter().any(|file| refused.contains_key(file)));
+                .filter(|response| !response.files.iter().any(|file| refused.contains_key(file)));
             self.client
                 .state_log
                 .record_bookmarks(
-                    complete.map(|answer| (answer.key.clone(), answer.bookmark.clone())).collect(),
+                    complete.map(|response| (response.key.clone(), response.bookmark.clone())).collect(),
                 )
                 .await?;
             failpoint!("pull.noted");
@@ -292,7 +295,7 @@ impl SyncRun<'_> {
     /// Loads the files of a part of a batch. Returns the refused files with their reasons.
     async fn load_files(
         &mut self,
-        batch: &AnswerBatch,
+        batch: &ResponseBatch,
         part: BatchPart,
     ) -> Result<BTreeMap<String, String>, PullError> {
         let folder = batch.files_folder(part);
@@ -307,8 +310,8 @@ impl SyncRun<'_> {
             .map_err(unusable)?;
         let opened = batch.open_files_folder(part).map_err(|error| self.folder_error(error))?;
         (args.paths, args.folder) = (vec![folder], Some(Arc::new(opened)));
-        let answers = || batch.notes.answers.iter().filter(|answer| answer.part() == part);
-        let files = || answers().flat_map(|answer| &answer.files);
+        let responses = || batch.notes.responses.iter().filter(|response| response.part() == part);
+        let files = || responses().flat_map(|response| &response.files);
         let summary = match load(&args, self.settings, self.client.shutdown).await {
             Ok(summary) => summary,
             Err(error @ (LoadError::Log(_) | LoadError::Publish(_) | LoadError::Interrupted)) => {
@@ -331,6 +334,6 @@ impl SyncRun<'_> {
     }
 }
 
-fn host(url: &Url) -> &str {
+fn host_of(url: &Url) -> &str {
     url.host_str().unwrap_or_default()
 }
