@@ -11,17 +11,21 @@ const ONE: i128 = 1_000_000_000_000;
 /// One cent, in millionths of a dollar.
 const CENT: i128 = 10_000;
 
-/// Converts the canonical price rows of one security. `start` is the session position of the first row. `paid` has the
-/// distributions, sorted by position.
-pub(super) fn with_adjusted_close(rows: &[u8], start: usize, paid: &[SyntheticDistribution]) -> Vec<u8> {
+/// Converts the canonical price rows of one security. `start` is the session position of the first row. The
+/// distributions must be sorted by position.
+pub(super) fn with_adjusted_close(
+    rows: &[u8],
+    start: usize,
+    distributions: &[SyntheticDistribution],
+) -> Vec<u8> {
     let text = String::from_utf8_lossy(rows);
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     let close = |row: &[&str]| row[5].replace('.', "").parse::<i128>().unwrap_or_default() * CENT;
     let mut factors = vec![ONE; rows.len()];
     let mut factor = ONE;
     for index in (1..rows.len()).rev() {
-        let from = paid.partition_point(|payment| payment.position < start + index);
-        let of_day = paid[from..].iter().take_while(|payment| payment.position == start + index);
+        let from = distributions.partition_point(|payment| payment.position < start + index);
+        let of_day = distributions[from..].iter().take_while(|payment| payment.position == start + index);
         let cash: i64 = of_day.filter(|payment| payment.is_cash()).map(|payment| payment.amount).sum();
         let before = close(&rows[index - 1]).max(1);
         factor = factor * (before - i128::from(cash)).max(1) / before;

@@ -31,33 +31,33 @@ impl SyntheticDistribution {
 pub(super) fn plan_distributions(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
-    dues: &[RegularExDate],
+    ex_dates: &[RegularExDate],
     changes: &ShareChanges,
 ) -> Vec<SyntheticDistribution> {
     let mut random = plan.random.clone();
     let variable = matches!(plan.shape.schedule, PaymentSchedule::Variable(_));
-    let mut payments: Vec<SyntheticDistribution> = Vec::with_capacity(dues.len() + 8);
-    for due in dues {
-        let part = scaled(plan.year(due.rate_year).rate, due.part.0, due.part.1);
+    let mut payments: Vec<SyntheticDistribution> = Vec::with_capacity(ex_dates.len() + 8);
+    for ex_date in ex_dates {
+        let part = scaled(plan.year(ex_date.rate_year).rate, ex_date.part.0, ex_date.part.1);
         let swing = if variable { random.between(50, 150) } else { 100 };
         // Companies declare amounts in hundredths of a cent. Two further digits remain for the conversion by later
         // splits.
         let declared = (part * swing / 100 + 50) / 100 * 100;
-        let amount = changes.per_share_at(declared.max(100), due.position).max(1);
+        let amount = changes.per_share_at(declared.max(100), ex_date.position).max(1);
         payments.push(SyntheticDistribution {
-            position: due.position,
+            position: ex_date.position,
             amount,
             kind: plan.shape.regular_type,
             frequency: plan.shape.frequency(),
         });
     }
-    payments.extend(extras(plan, market, changes));
+    payments.extend(extra_distributions(plan, market, changes));
     payments.sort_by_key(|payment| payment.position);
     payments
 }
 
 /// Distributions other than regular dividends.
-fn extras(
+fn extra_distributions(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
     changes: &ShareChanges,
@@ -65,7 +65,7 @@ fn extras(
     let sessions = &market.sessions;
     let at = |percent: usize| plan.start + (plan.end - plan.start) * percent / 100;
     // `share` is a share of the security's value, in hundredths of a percent.
-    let paid = |position: usize, kind: DividendType, share: i64| {
+    let distribution = |position: usize, kind: DividendType, share: i64| {
         let value = plan.year(sessions.day(position).year()).value;
         let amount = changes.per_share_at(value / 10_000 * share, position) / 10_000 * 10_000;
         SyntheticDistribution { position, amount: amount.max(10_000), kind, frequency: None }
@@ -82,21 +82,22 @@ fn extras(
         ExtraDistribution::Nothing => Vec::new(),
         // Each year of history contains one 12 December, and so one special dividend.
         ExtraDistribution::Special => {
-            yearly(&[12], 1).into_iter().map(|at| paid(at, DividendType::Special, 150)).collect()
+            yearly(&[12], 1).into_iter().map(|at| distribution(at, DividendType::Special, 150)).collect()
         }
-        ExtraDistribution::Supplemental => {
-            yearly(&[3, 6, 9, 12], 1).into_iter().map(|at| paid(at, DividendType::Supplemental, 30)).collect()
-        }
+        ExtraDistribution::Supplemental => yearly(&[3, 6, 9, 12], 1)
+            .into_iter()
+            .map(|at| distribution(at, DividendType::Supplemental, 30))
+            .collect(),
         ExtraDistribution::CapitalGains => {
             let both = [(DividendType::CapitalGainLong, 150), (DividendType::CapitalGainShort, 40)];
             yearly(&[12], 1)
                 .into_iter()
-                .flat_map(|at| both.map(|(kind, share)| paid(at, kind, share)))
+                .flat_map(|at| both.map(|(kind, share)| distribution(at, kind, share)))
                 .collect()
         }
-        ExtraDistribution::SpinOff => vec![paid(at(55), DividendType::SpinOff, SPIN_OFF)],
-        ExtraDistribution::ReturnOfCapital => vec![paid(at(60), DividendType::ReturnOfCapital, 300)],
-        ExtraDistribution::Liquidation => vec![paid(plan.end, DividendType::Liquidation, 4_000)],
+        ExtraDistribution::SpinOff => vec![distribution(at(55), DividendType::SpinOff, SPIN_OFF)],
+        ExtraDistribution::ReturnOfCapital => vec![distribution(at(60), DividendType::ReturnOfCapital, 300)],
+        ExtraDistribution::Liquidation => vec![distribution(plan.end, DividendType::Liquidation, 4_000)],
         ExtraDistribution::StockDividend => {
             let (kind, amount) = STOCK_DIVIDEND;
             let stock = changes.0.iter().filter(|change| change.stock_dividend);

@@ -78,17 +78,17 @@ pub(super) fn write_holdings(
     if !plan.shape.holdings {
         return 0;
     }
-    let held = constituents(plan, market);
+    let constituents = constituents(plan, market);
     let assets = assets(plan, changes, ending);
     let older = plan.end.saturating_sub(SNAPSHOT_GAP).max(plan.start);
     for (position, tilt) in [(older, 3), (plan.end, 1)] {
-        let weights = weights(held.len() as i64, tilt);
-        for (holding, weight) in held.iter().zip(weights) {
+        let weights = weights(constituents.len() as i64, tilt);
+        for (holding, weight) in constituents.iter().zip(weights) {
             position_row(plan, market, position, assets, weight, Some(holding), out);
         }
         position_row(plan, market, position, assets, CASH, None, out);
     }
-    2 * (held.len() as u64 + 1)
+    2 * (constituents.len() as u64 + 1)
 }
 
 fn position_row(
@@ -97,21 +97,21 @@ fn position_row(
     at: usize,
     assets: i64,
     weight: i64,
-    held: Option<&SecurityPlan>,
+    security: Option<&SecurityPlan>,
     out: &mut Vec<u8>,
 ) {
-    let name = held.map_or_else(|| "Synthetic US Dollar Cash".to_owned(), SecurityPlan::name);
+    let name = security.map_or_else(|| "Synthetic US Dollar Cash".to_owned(), SecurityPlan::name);
     CsvRow::new(out)
         .text(&fund.symbol)
         .date(market.sessions.day(at))
         .text(&name)
         .micros(weight * 10_000)
-        .text(held.map_or("", |held| held.symbol_at(at)))
-        .text(if held.is_some() { "equity" } else { "cash" })
+        .text(security.map_or("", |security| security.symbol_at(at)))
+        .text(if security.is_some() { "equity" } else { "cash" })
         .integer(assets / 10_000 * weight)
         .text("USD")
-        .text(held.map_or("", |held| SECTORS[held.sector].0))
-        .text(held.map_or("US", SecurityPlan::country))
+        .text(security.map_or("", |security| SECTORS[security.sector].0))
+        .text(security.map_or("US", SecurityPlan::country))
         .end();
 }
 

@@ -29,7 +29,7 @@ const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";
 const CHUNK: usize = 1 << 20;
 
 /// Files to which every block appends: name and header.
-const GROWING: [(&str, &str); 5] = [
+const SHARED_FILES: [(&str, &str); 5] = [
     (
         "dividends.csv",
         "symbol,ex_date,amount,currency,type,frequency,declaration_date,record_date,payment_date",
@@ -45,7 +45,7 @@ const PLANTED: (&str, &str) = ("planted.list", "symbol,date,kind");
 /// Folder of the price files with an adjusted close.
 const ADJUSTED: &str = "adjusted";
 
-/// Numbers of bars, rows, planted faults, files and bytes written. The rows are counted per file of [`GROWING`].
+/// Numbers of bars, rows, planted faults, files and bytes written. The rows are counted per file of [`SHARED_FILES`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowCounts {
     pub(super) bars: u64,
@@ -55,7 +55,7 @@ pub(super) struct RowCounts {
     pub(super) bytes: u64,
 }
 
-/// Text that one block appends to the files of [`GROWING`].
+/// Text that one block appends to the files of [`SHARED_FILES`].
 #[derive(Default)]
 struct SecurityBlock {
     text: [Vec<u8>; 5],
@@ -76,8 +76,8 @@ struct OrderedWriter {
 impl OrderedWriter {
     fn create(dir: &Path) -> anyhow::Result<Self> {
         let mut files = Vec::new();
-        let mut counts = RowCounts { files: GROWING.len() as u64, ..RowCounts::default() };
-        for (name, header) in GROWING {
+        let mut counts = RowCounts { files: SHARED_FILES.len() as u64, ..RowCounts::default() };
+        for (name, header) in SHARED_FILES {
             let mut file = BufWriter::new(create(&dir.join(name))?);
             writeln!(file, "{header}")?;
             counts.bytes += header.len() as u64 + 1;
@@ -131,19 +131,19 @@ pub(super) fn write_market(
     let security_bytes = write_securities(market, dir)?;
     let size = block_size(market.symbols);
     let blocks = market.symbols.div_ceil(size);
-    let taken = AtomicU64::new(0);
-    let growing = Mutex::new(OrderedWriter::create(dir)?);
+    let next_block = AtomicU64::new(0);
+    let writer = Mutex::new(OrderedWriter::create(dir)?);
     let work = || -> anyhow::Result<()> {
         loop {
-            let number = taken.fetch_add(1, Ordering::Relaxed);
+            let number = next_block.fetch_add(1, Ordering::Relaxed);
             if number >= blocks {
                 return Ok(());
             }
             let symbols = number * size..((number + 1) * size).min(market.symbols);
             // After an error, the other threads get no further block.
             let block = write_block(market, symbols, dir, number, progress)
-                .inspect_err(|_| taken.store(blocks, Ordering::Relaxed))?;
-            growing.lock().map_err(|_| anyhow::anyhow!("another thread failed"))?.add(number, block)?;
+                .inspect_err(|_| next_block.store(blocks, Ordering::Relaxed))?;
+            writer.lock().map_err(|_| anyhow::anyhow!("another thread failed"))?.add(number, block)?;
         }
     };
     std::thread::scope(|scope| {
@@ -153,7 +153,7 @@ pub(super) fn write_market(
             .try_for_each(|result| result.map_err(|_| anyhow::anyhow!("a thread of the generator failed"))?)
     })?;
     let mut counts =
-        growing.into_inner().map_err(|_| anyhow::anyhow!("a thread failed"))?.finish(dir, market)?;
+        writer.into_inner().map_err(|_| anyhow::anyhow!("a thread failed"))?.finish(dir, market)?;
     counts.files += 1;
     counts.bytes += security_bytes;
     Ok(counts)
@@ -177,7 +177,7 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let securities = open_regular_file(&dir.join(SECURITIES), Links::Refused);
-    let marked = securities.and_then(io::read_to_string).is_ok_and(|text| text.contains(MARK));
+    let marked = securities.and_then(io::read_to_string).is_ok_and(|text| text.contains(OWN_FOLDER_MARKER));
     ensure!(
         marked && paths.iter().all(|path| is_own(path)),
         "{} is not empty: name an empty or new folder",
@@ -190,12 +190,12 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
 }
 
 /// Text by which a folder of the generator is recognized.
-const MARK: &str = "SPY,Synthetic Benchmark Fund,";
+const OWN_FOLDER_MARKER: &str = "SPY,Synthetic Benchmark Fund,";
 
 fn is_own(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let grows = GROWING.iter().any(|(known, _)| *known == name);
-    grows
+    let is_shared = SHARED_FILES.iter().any(|(known, _)| *known == name);
+    is_shared
         || name == PLANTED.0
         || name == ADJUSTED
         || name == SECURITIES
@@ -251,24 +251,25 @@ fn write_one(
     prices: &mut Vec<u8>,
     block: &mut SecurityBlock,
 ) -> anyhow::Result<()> {
-    let dues = regular_ex_dates::regular_ex_dates(plan, market);
-    let changes = ShareChanges::from_plan(plan, &dues);
-    let paid = distributions::plan_distributions(plan, market, &dues, &changes);
-    let FaultyRows { paid, rows: paid_rows, fault } = planted_faults::plant(plan, market, &changes, paid);
+    let ex_dates = regular_ex_dates::regular_ex_dates(plan, market);
+    let changes = ShareChanges::from_plan(plan, &ex_dates);
+    let planned = distributions::plan_distributions(plan, market, &ex_dates, &changes);
+    let FaultyRows { price_distributions, rows: distribution_rows, fault } =
+        planted_faults::plant(plan, market, &changes, planned);
     let bars = fault.map_or(BarFault::NONE, |fault| fault.bars);
     let begin = prices.len();
-    let ending = price_walk::write_bars(plan, market, &changes, &paid, &bars, prices);
+    let ending = price_walk::write_bars(plan, market, &changes, &price_distributions, &bars, prices);
     let [dividends, splits, fundamentals, etfs, holdings] = &mut block.text;
     let rows = &mut block.counts.rows;
-    distributions::write_dividends(plan, market, &paid_rows, dividends);
-    rows[0] += paid_rows.len() as u64;
+    distributions::write_dividends(plan, market, &distribution_rows, dividends);
+    rows[0] += distribution_rows.len() as u64;
     rows[1] += changes.write(plan, market, splits);
     if let Some(fault) = fault {
         rows[1] += fault.write_split(plan, market, splits);
         fault.write(plan, market, &mut block.planted);
         block.counts.planted += 1;
         if fault.kind == FaultKind::DividendsMissing {
-            let text = with_adjusted_close(&prices.split_off(begin), plan.start, &paid);
+            let text = with_adjusted_close(&prices.split_off(begin), plan.start, &price_distributions);
             block.counts.bytes += text.len() as u64;
             block.counts.files += 1;
             write_adjusted(dir, &plan.symbol, &text)?;

@@ -83,33 +83,33 @@ pub(super) struct PlantedFault {
 /// Distributions of a security, with or without a fault.
 pub(super) struct FaultyRows {
     /// Distributions by which the price falls.
-    pub(super) paid: Vec<SyntheticDistribution>,
+    pub(super) price_distributions: Vec<SyntheticDistribution>,
     /// Distributions that have a row in the file.
     pub(super) rows: Vec<SyntheticDistribution>,
     pub(super) fault: Option<PlantedFault>,
 }
 
 /// Minimum number of payments before and after a faulty payment, because the rules compare it with them.
-const MARGIN: usize = 5;
+const MIN_NEIGHBOURS: usize = 5;
 /// Number of steady payments before and after a faulty payment: amounts do not fall, and rise by at most 20 %.
-const CALM: usize = 4;
+const STEADY_NEIGHBOURS: usize = 4;
 /// Maximum age of a faulty payment, in complete calendar years. Older payments affect no figure.
-const YEARS: i32 = 9;
+const MAX_AGE_YEARS: i32 = 9;
 /// Ratios of spin-offs, as new shares for 1,000 old shares.
 const SPIN_OFFS: [i64; 5] = [1_281, 1_253, 1_087, 1_139, 1_413];
 /// Maximum yield of a security with faulty payments, in hundredths of a percent. With a larger yield, a planted special
 /// dividend could exceed the price.
-const LARGEST_YIELD: i64 = 1_000;
+const MAX_YIELD: i64 = 1_000;
 
 /// Plants a fault in a security, with the probability that the market sets. The benchmark has no fault.
 pub(super) fn plant(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
     changes: &ShareChanges,
-    paid: Vec<SyntheticDistribution>,
+    distributions: Vec<SyntheticDistribution>,
 ) -> FaultyRows {
     let mut random = SplitMix64::new(market.seed ^ 0x0FA0_17ED, plan.index);
-    let sound = FaultyRows { rows: paid.clone(), paid, fault: None };
+    let sound = FaultyRows { rows: distributions.clone(), price_distributions: distributions, fault: None };
     if plan.index == 0 || random.between(1, 100) > i64::from(market.fault_percent) {
         return sound;
     }
@@ -137,7 +137,7 @@ impl Planting<'_> {
     /// Plants a fault of a kind; `None` if the security is not suitable for it.
     fn plant(&mut self, kind: FaultKind) -> Option<PlantedFault> {
         let shape = self.plan.shape;
-        if shape.life != TradingPeriod::Whole || shape.extra != ExtraDistribution::Nothing {
+        if shape.trading_period != TradingPeriod::Full || shape.extra != ExtraDistribution::Nothing {
             return None;
         }
         match kind {
@@ -149,7 +149,7 @@ impl Planting<'_> {
             matches!(shape.schedule, PaymentSchedule::Every(Frequency::Quarterly | Frequency::Monthly));
         if !regular
             || shape.stop != DividendStop::No
-            || shape.dividend_yield > LARGEST_YIELD
+            || shape.dividend_yield > MAX_YIELD
             || shape.pays_in != "USD"
         {
             return None;
@@ -168,18 +168,19 @@ impl Planting<'_> {
 
     /// Index of a random payment with steady payments around it; `None` if there is none.
     fn pick_payment(&mut self, is_fit: impl Fn(&SyntheticDistribution) -> bool) -> Option<usize> {
-        let (sessions, payments) = (&self.market.sessions, &self.rows.paid);
+        let (sessions, payments) = (&self.market.sessions, &self.rows.price_distributions);
         let past = payments.partition_point(|payment| payment.position <= sessions.last);
-        let first_year = self.market.last_complete_year - YEARS + 1;
+        let first_year = self.market.last_complete_year - MAX_AGE_YEARS + 1;
         let fits = |index: &usize| {
-            let around = &payments[index - CALM..=index + CALM];
+            let around = &payments[index - STEADY_NEIGHBOURS..=index + STEADY_NEIGHBOURS];
             sessions.day(payments[*index].position).year() >= first_year
                 && is_fit(&payments[*index])
                 && around
                     .windows(2)
                     .all(|pair| pair[0].amount <= pair[1].amount && pair[1].amount * 5 <= pair[0].amount * 6)
         };
-        let fitting: Vec<usize> = (MARGIN..past.saturating_sub(MARGIN)).filter(fits).collect();
+        let fitting: Vec<usize> =
+            (MIN_NEIGHBOURS..past.saturating_sub(MIN_NEIGHBOURS)).filter(fits).collect();
         let count = i64::try_from(fitting.len()).ok().filter(|count| *count > 0)?;
         Some(fitting[self.random.between(0, count - 1) as usize])
     }
@@ -191,7 +192,7 @@ impl Planting<'_> {
         let index = self.pick_payment(|payment| {
             kind != FaultKind::BoundaryShift || !is_monthly && matches!(month(payment), 1 | 12)
         })?;
-        let payment = self.rows.paid[index];
+        let payment = self.rows.price_distributions[index];
         let mut position = payment.position;
         match kind {
             FaultKind::NearDuplicate => {
@@ -203,12 +204,12 @@ impl Planting<'_> {
                 position += self.random.between(later.0, later.1) as usize;
                 let amount = payment.amount * self.random.between(3, 7);
                 let special = SyntheticDistribution { position, amount, frequency: None, ..payment };
-                self.rows.paid.push(special);
+                self.rows.price_distributions.push(special);
                 self.rows.rows.push(special);
             }
             FaultKind::CombinedPayment => {
                 let amount = payment.amount / 1_000 * self.random.between(15, 75) * 100;
-                self.rows.paid[index].amount = amount;
+                self.rows.price_distributions[index].amount = amount;
                 self.rows.rows[index].amount = amount;
             }
             FaultKind::AmountDip => self.rows.rows[index].amount = (payment.amount / 2).max(1),
@@ -226,7 +227,7 @@ impl Planting<'_> {
                 self.rows.rows[index].position = position;
             }
         }
-        self.rows.paid.sort_by_key(|payment| payment.position);
+        self.rows.price_distributions.sort_by_key(|payment| payment.position);
         self.rows.rows.sort_by_key(|payment| payment.position);
         Some(self.fault(kind, position))
     }
@@ -260,13 +261,13 @@ impl Planting<'_> {
     /// Adjusts all amounts before the only split for that split.
     fn plant_share_basis(&mut self, changes: &ShareChanges) -> Option<PlantedFault> {
         let [split] = changes.0.as_slice() else { return None };
-        let payments = &self.rows.paid;
+        let payments = &self.rows.price_distributions;
         let next = payments.partition_point(|payment| payment.position < split.position);
         let (before, after) = (payments.get(next.checked_sub(1)?)?, payments.get(next)?);
         let is_large = !split.stock_dividend && split.to >= split.from * 2;
         // A raise at the split hides the fault.
-        let is_kept = before.amount * split.from == after.amount * split.to;
-        if !is_large || !is_kept || after.position > self.market.sessions.last {
+        let is_same_amount = before.amount * split.from == after.amount * split.to;
+        if !is_large || !is_same_amount || after.position > self.market.sessions.last {
             return None;
         }
         for payment in self.rows.rows.iter_mut().take(next) {

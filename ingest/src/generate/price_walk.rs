@@ -56,10 +56,10 @@ struct CorporateAction {
     /// Cash per share by which the price falls, in millionths of a dollar.
     cash: i64,
     /// Part of the share's value that remains after the action, in hundredths of a percent.
-    kept: i64,
+    remaining_value: i64,
 }
 
-const NO_STEP: CorporateAction = CorporateAction { from: 1, to: 1, cash: 0, kept: 10_000 };
+const NO_ACTION: CorporateAction = CorporateAction { from: 1, to: 1, cash: 0, remaining_value: 10_000 };
 /// One cent, in millionths of a dollar.
 const CENT: i64 = 10_000;
 /// Number of sessions in the average daily value.
@@ -78,14 +78,14 @@ pub(super) fn write_bars(
     fault: &BarFault,
     out: &mut Vec<u8>,
 ) -> WalkEnd {
-    let steps = steps(plan, market, changes, payments);
-    let mut steps = steps.range(..).peekable();
+    let actions = corporate_actions(plan, market, changes, payments);
+    let mut actions = actions.range(..).peekable();
     let mut walk = PriceWalk::new(plan, market);
     let mut traded: i64 = 0;
     let mut symbol = plan.symbol_at(plan.start);
     for position in plan.start..=plan.end {
-        if let Some((_, step)) = steps.next_if(|(at, _)| **at == position) {
-            walk.step(step);
+        if let Some((_, action)) = actions.next_if(|(at, _)| **at == position) {
+            walk.apply(action);
         }
         walk.enter_year(plan, market, position);
         if plan.former.as_ref().is_some_and(|(_, until)| position == until + 1) {
@@ -102,33 +102,34 @@ pub(super) fn write_bars(
     WalkEnd { close, daily_value: traded / sessions.min(QUARTER) as i64, bars: sessions as u64 }
 }
 
-fn steps(
+fn corporate_actions(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
     changes: &ShareChanges,
     payments: &[SyntheticDistribution],
 ) -> BTreeMap<usize, CorporateAction> {
-    let mut steps: BTreeMap<usize, CorporateAction> = BTreeMap::new();
+    let mut actions: BTreeMap<usize, CorporateAction> = BTreeMap::new();
     for change in &changes.0 {
-        let step = steps.entry(change.position).or_insert(NO_STEP);
-        (step.from, step.to) = (step.from * change.from, step.to * change.to);
+        let action = actions.entry(change.position).or_insert(NO_ACTION);
+        (action.from, action.to) = (action.from * change.from, action.to * change.to);
     }
     for payment in payments.iter().filter(|payment| payment.is_cash() && payment.position <= plan.end) {
-        let step = steps.entry(payment.position).or_insert(NO_STEP);
-        step.cash += payment.amount;
+        let action = actions.entry(payment.position).or_insert(NO_ACTION);
+        action.cash += payment.amount;
         if plan.shape.extra == ExtraDistribution::SpinOff
             && payment.kind == market::event::DividendType::SpinOff
         {
-            step.kept -= SPIN_OFF;
+            action.remaining_value -= SPIN_OFF;
         }
     }
     if plan.shape.crash {
         let position = plan.end - ((plan.end - plan.start) / 3).min(100);
         let value = plan.year(market.sessions.day(position).year()).value;
-        let step = steps.entry(position).or_insert(NO_STEP);
-        (step.cash, step.kept) = (step.cash + changes.per_share_at(value / 100 * 55, position), 4_500);
+        let action = actions.entry(position).or_insert(NO_ACTION);
+        (action.cash, action.remaining_value) =
+            (action.cash + changes.per_share_at(value / 100 * 55, position), 4_500);
     }
-    steps
+    actions
 }
 
 /// State of the walk. Prices are in millionths of a dollar, returns in millionths.
@@ -142,7 +143,7 @@ struct PriceWalk {
     /// Old and new shares, cumulated since the first day. They give the share basis of the current day.
     ratio: (i64, i64),
     /// Part of the planned value that remains, in hundredths of a percent.
-    kept: i64,
+    remaining_value: i64,
     year: i32,
     volume: i64,
     volatility: i64,
@@ -159,7 +160,7 @@ impl PriceWalk {
             value,
             carry: rate / SESSIONS,
             ratio: (1, 1),
-            kept: 10_000,
+            remaining_value: 10_000,
             year,
             volume: plan.volume,
             volatility: plan.volatility,
@@ -167,18 +168,18 @@ impl PriceWalk {
         }
     }
 
-    fn step(&mut self, step: &CorporateAction) {
-        if step.from != step.to {
-            self.price = scaled(self.price, step.from, step.to);
-            self.value = scaled(self.value, step.from, step.to);
-            self.carry = scaled(self.carry, step.from, step.to);
-            self.volume = scaled(self.volume, step.to, step.from);
-            self.ratio = (self.ratio.0 * step.from, self.ratio.1 * step.to);
+    fn apply(&mut self, action: &CorporateAction) {
+        if action.from != action.to {
+            self.price = scaled(self.price, action.from, action.to);
+            self.value = scaled(self.value, action.from, action.to);
+            self.carry = scaled(self.carry, action.from, action.to);
+            self.volume = scaled(self.volume, action.to, action.from);
+            self.ratio = (self.ratio.0 * action.from, self.ratio.1 * action.to);
         }
-        self.price = (self.price - step.cash).max(self.price / 4);
-        if step.kept != 10_000 {
-            self.kept = self.kept * step.kept / 10_000;
-            self.value = self.value / 10_000 * step.kept;
+        self.price = (self.price - action.cash).max(self.price / 4);
+        if action.remaining_value != 10_000 {
+            self.remaining_value = self.remaining_value * action.remaining_value / 10_000;
+            self.value = self.value / 10_000 * action.remaining_value;
         }
     }
 
@@ -192,7 +193,7 @@ impl PriceWalk {
         if year != self.year {
             self.year = year;
             let PlannedYear { value, rate } = plan.year(year);
-            self.value = scaled(value, self.ratio.0, self.ratio.1) / 10_000 * self.kept;
+            self.value = scaled(value, self.ratio.0, self.ratio.1) / 10_000 * self.remaining_value;
             self.carry = scaled(rate, self.ratio.0, self.ratio.1) / SESSIONS;
         }
     }

@@ -26,27 +26,29 @@ pub(super) fn regular_ex_dates(plan: &SecurityPlan, market: &SyntheticMarket) ->
     let sessions = &market.sessions;
     let (start, end) = (sessions.day(plan.start), sessions.last_day());
     let limit = end + Days::new(DECLARED_AHEAD);
-    let mut due: Vec<(NaiveDate, i32, (i64, i64))> = Vec::new();
+    let mut dates: Vec<(NaiveDate, i32, (i64, i64))> = Vec::new();
     match plan.shape.frequency() {
         None => {}
-        Some(Frequency::Weekly) => due.extend(every_week(start, limit)),
-        Some(Frequency::Irregular) => due.extend(without_rhythm(plan, start, limit)),
+        Some(Frequency::Weekly) => dates.extend(every_week(start, limit)),
+        Some(Frequency::Irregular) => dates.extend(without_rhythm(plan, start, limit)),
         Some(frequency) => {
-            (start.year()..=limit.year()).for_each(|year| due.extend(in_year(plan, frequency, year)))
+            (start.year()..=limit.year()).for_each(|year| dates.extend(in_year(plan, frequency, year)))
         }
     }
     let last = plan.last_ex_date_position(market);
-    let dues = due
+    let ex_dates = dates
         .into_iter()
         .filter(|(date, ..)| *date <= limit)
         .map(|(date, rate_year, part)| RegularExDate { position: ex_session(market, date), rate_year, part });
     let declared = |position: usize| {
         position <= sessions.last || sessions.day(declaration_position(plan, market, position)) <= end
     };
-    let within = |due: &RegularExDate| {
-        due.position > plan.start + 3 && due.position <= last && sessions.day(due.position) <= limit
+    let within = |ex_date: &RegularExDate| {
+        ex_date.position > plan.start + 3
+            && ex_date.position <= last
+            && sessions.day(ex_date.position) <= limit
     };
-    dues.filter(within).filter(|due| declared(due.position)).collect()
+    ex_dates.filter(within).filter(|ex_date| declared(ex_date.position)).collect()
 }
 
 /// First session on or after a date that can be an ex-date. Two sessions, on which a shorter settlement cycle began,

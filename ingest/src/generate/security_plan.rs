@@ -56,7 +56,7 @@ impl SecurityPlan {
             index,
             shape,
             symbol: symbol(index, shape, market),
-            former: (shape.life == TradingPeriod::Renamed)
+            former: (shape.trading_period == TradingPeriod::Renamed)
                 .then(|| (former_ticker(index), middle(start, end))),
             familiar,
             sector: familiar.map_or(sector_of(index), |familiar| familiar.sector),
@@ -102,7 +102,7 @@ impl SecurityPlan {
     }
 
     pub(super) fn is_active(&self) -> bool {
-        self.shape.life != TradingPeriod::Delisted
+        self.shape.trading_period != TradingPeriod::Delisted
     }
 
     /// Ticker on the session at a position.
@@ -185,7 +185,7 @@ fn symbol(index: u64, shape: &SecurityShape, market: &SyntheticMarket) -> String
     match shape.class {
         _ if index == 0 => "SPY".to_owned(),
         Some((suffix, back)) => root(index - back) + suffix,
-        None if shape.life == TradingPeriod::TakesFormerTicker => former_ticker(index - 1),
+        None if shape.trading_period == TradingPeriod::TakesFormerTicker => former_ticker(index - 1),
         None => root(index),
     }
 }
@@ -198,8 +198,8 @@ fn middle(start: usize, end: usize) -> usize {
 fn trading_positions(shape: &SecurityShape, market: &SyntheticMarket) -> (usize, usize) {
     let (first, last) = (market.sessions.first, market.sessions.last);
     let length = last - first;
-    match shape.life {
-        TradingPeriod::Whole | TradingPeriod::Renamed => (first, last),
+    match shape.trading_period {
+        TradingPeriod::Full | TradingPeriod::Renamed => (first, last),
         TradingPeriod::Delisted => (first, first + length * 7 / 10),
         TradingPeriod::TakesFormerTicker => (first + length * 6 / 10, last),
         TradingPeriod::RecentListing => (last - length.min(150), last),
@@ -210,6 +210,6 @@ fn trading_positions(shape: &SecurityShape, market: &SyntheticMarket) -> (usize,
 fn streak_seed(streak: i32, shape: &SecurityShape, market: &SyntheticMarket) -> Option<(i32, i32)> {
     let through = market.first_complete_year.min(market.last_complete_year);
     let before = streak - (market.last_complete_year - through);
-    let long = (5..99).contains(&shape.streak) && shape.life == TradingPeriod::Whole;
+    let long = (5..99).contains(&shape.streak) && shape.trading_period == TradingPeriod::Full;
     (long && before > 0).then_some((before, through))
 }

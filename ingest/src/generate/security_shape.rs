@@ -30,7 +30,7 @@ pub(super) enum ExtraDistribution {
 /// Trading period of a security within the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TradingPeriod {
-    Whole,
+    Full,
     RecentListing,
     Delisted,
     Renamed,
@@ -63,7 +63,7 @@ pub(super) struct SecurityShape {
     pub(super) schedule: PaymentSchedule,
     pub(super) regular_type: DividendType,
     pub(super) extra: ExtraDistribution,
-    pub(super) life: TradingPeriod,
+    pub(super) trading_period: TradingPeriod,
     pub(super) stop: DividendStop,
     /// Number of years of consecutive raises at the end of the history. Earlier years have no raise.
     pub(super) streak: i32,
@@ -105,7 +105,7 @@ const STOCK: SecurityShape = SecurityShape {
     schedule: PaymentSchedule::Every(Frequency::Quarterly),
     regular_type: DividendType::Regular,
     extra: ExtraDistribution::Nothing,
-    life: TradingPeriod::Whole,
+    trading_period: TradingPeriod::Full,
     stop: DividendStop::No,
     streak: 0,
     growth: 600,
@@ -220,11 +220,11 @@ pub(super) const SHAPES: [SecurityShape; 60] = [
     SecurityShape { kind: SecurityType::Preferred, sector: Some(FINANCIALS), class: Some((".PRA", 1)), price: 25, dividend_yield: 620, volatility: 3_500, beta: 20, figures: false, label: "Bank Preferred A", ..STOCK },
     SecurityShape { class: Some((".A", 0)), label: "Class A", ..grower(9, 500, 190) },
     SecurityShape { class: Some((".B", 1)), label: "Class B", ..grower(9, 500, 190) },
-    SecurityShape { life: TradingPeriod::Delisted, ..STOCK },
-    SecurityShape { life: TradingPeriod::Delisted, extra: ExtraDistribution::Liquidation, figures: false, ..STOCK },
-    SecurityShape { life: TradingPeriod::Renamed, ..grower(16, 600, 210) },
-    SecurityShape { life: TradingPeriod::TakesFormerTicker, ..STOCK },
-    SecurityShape { life: TradingPeriod::RecentListing, ..STOCK },
+    SecurityShape { trading_period: TradingPeriod::Delisted, ..STOCK },
+    SecurityShape { trading_period: TradingPeriod::Delisted, extra: ExtraDistribution::Liquidation, figures: false, ..STOCK },
+    SecurityShape { trading_period: TradingPeriod::Renamed, ..grower(16, 600, 210) },
+    SecurityShape { trading_period: TradingPeriod::TakesFormerTicker, ..STOCK },
+    SecurityShape { trading_period: TradingPeriod::RecentListing, ..STOCK },
     SecurityShape { kind: SecurityType::ClosedEndFund, extra: ExtraDistribution::ReturnOfCapital, schedule: every(Frequency::Monthly), dividend_yield: 850, figures: false, label: "Income Fund", ..STOCK },
     SecurityShape { kind: SecurityType::Trust, sector: Some(ENERGY), schedule: PaymentSchedule::Variable(Frequency::Monthly), dividend_yield: 780, payout: 98, small: true, label: "Royalty Trust", ..STOCK },
     SecurityShape { schedule: every(Frequency::Weekly), streak: 0, dividend_yield: 900, label: "Weekly Income Fund", ..FUND },
@@ -260,6 +260,6 @@ impl SecurityShape {
     /// True if funds may contain the security.
     pub(super) fn is_investable(&self) -> bool {
         let company = matches!(self.kind, SecurityType::Stock | SecurityType::Reit | SecurityType::Adr);
-        company && self.life == TradingPeriod::Whole && self.class.is_none()
+        company && self.trading_period == TradingPeriod::Full && self.class.is_none()
     }
 }

@@ -23,14 +23,15 @@ pub(super) struct ShareChange {
 pub(super) struct ShareChanges(pub(super) Vec<ShareChange>);
 
 impl ShareChanges {
-    /// Share changes of a plan. `dues` are the regular ex-dates of the plan.
-    pub(super) fn from_plan(plan: &SecurityPlan, dues: &[RegularExDate]) -> Self {
+    /// Share changes of a plan. `ex_dates` are the regular ex-dates of the plan.
+    pub(super) fn from_plan(plan: &SecurityPlan, ex_dates: &[RegularExDate]) -> Self {
         let length = plan.end - plan.start;
         let at = |percent: usize| plan.start + length * percent / 100;
         let mut changes: Vec<ShareChange> = Vec::new();
         for split in plan.shape.splits {
             let wanted = at(split.percent);
-            let ex_date = dues.iter().map(|due| due.position).find(|position| *position >= wanted);
+            let ex_date =
+                ex_dates.iter().map(|ex_date| ex_date.position).find(|position| *position >= wanted);
             let position =
                 ex_date.filter(|position| split.on_ex_date && *position <= plan.end).unwrap_or(wanted);
             changes.push(ShareChange { position, from: split.from, to: split.to, stock_dividend: false });
