@@ -113,7 +113,7 @@ impl FileHead {
         let canonical = |names: &[&str]| {
             names.iter().all(|name| self.columns.iter().any(|column| column.eq_ignore_ascii_case(name)))
         };
-        let guess = if let Some(table) = self.several_lines_of_names() {
+        let guess = if let Some(table) = self.yfinance_multi_header_hint() {
             table
         } else if prices && self.has_column(&["dividend"]) && self.has_column(&["split"]) {
             "a zipline csvdir file without a share basis: convert it to canonical prices, dividends and splits, or write a map for each (ingest map FILE)"
@@ -139,7 +139,7 @@ impl FileHead {
 
     /// Reason for refusing a yfinance file with several header lines: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`.
     /// All files with several symbols have such lines. Newer versions of yfinance write them for one symbol too.
-    fn several_lines_of_names(&self) -> Option<&'static str> {
+    fn yfinance_multi_header_hint(&self) -> Option<&'static str> {
         let names = || self.columns.iter().chain(&self.first_row);
         let has = |name: &str| names().any(|cell| cell == name);
         let corner = [self.columns.first()?.as_str(), self.first_row.first()?.as_str()];

@@ -13,6 +13,7 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::parse_date;
 use crate::source::feed_files::{Encoding, FeedFile};
 
+mod adjusted_row_reader;
 pub mod canonical;
 mod column_map;
 mod error_response;
@@ -20,14 +21,13 @@ mod file_format;
 mod file_head;
 mod file_symbol;
 mod headered_table;
-mod newest_basis;
 mod raw_json;
 mod raw_trading_day;
 mod split_ratio;
 mod symbol_pattern;
 #[cfg(test)]
 mod tests;
-mod utc_stamps;
+mod utc_times;
 mod vendor_row;
 mod vendors;
 
@@ -91,16 +91,16 @@ impl FileFormat {
         };
         let mut vendors = vendors.iter().filter_map(|choice| choice.vendor());
         let found = vendors.find_map(|vendor| Some((vendor, (vendor.detect)(head)?)));
-        if let Some((vendor, whose)) = found {
-            let whose = whose?;
-            if let (SymbolScope::File, Some(column)) = (whose, head.symbol_column()) {
+        if let Some((vendor, symbol_scope)) = found {
+            let symbol_scope = symbol_scope?;
+            if let (SymbolScope::File, Some(column)) = (symbol_scope, head.symbol_column()) {
                 return Err(format!(
                     "names symbols in its column {column:?}, and a {} file has one symbol: read it under a map, which says where the symbols are (ingest map FILE)",
                     vendor.name
                 ));
             }
-            let date = if whose == SymbolScope::Dated { date_in(file.stem()) } else { None };
-            let symbol = file_symbol::resolve_file_symbol(file, whose, options)?;
+            let date = if symbol_scope == SymbolScope::Dated { date_in(file.stem()) } else { None };
+            let symbol = file_symbol::resolve_file_symbol(file, symbol_scope, options)?;
             return Ok(Self::Vendor { vendor, encoding: head.encoding, symbol, date });
         }
         let found = if canonical { canonical::detect(file, head) } else { None };
@@ -117,9 +117,9 @@ impl FileFormat {
         match self {
             Self::CanonicalCsv(kind) => canonical::read_csv(*kind, reader, options, rows),
             Self::CanonicalRecords { kind, encoding } => {
-                let reading =
+                let vendor_file =
                     VendorFile { source: reader, encoding: *encoding, symbol: None, date: None, options };
-                canonical::read_records(*kind, reading, rows)
+                canonical::read_records(*kind, vendor_file, rows)
             }
             Self::Vendor { vendor, encoding, symbol, date } => {
                 let (encoding, date, symbol) = (*encoding, *date, symbol.as_ref());
@@ -127,8 +127,8 @@ impl FileFormat {
             }
             Self::Mapped { map, encoding, symbol, is_reject_export } => {
                 let (encoding, symbol) = (*encoding, symbol.as_ref());
-                let reading = VendorFile { source: reader, encoding, symbol, date: None, options };
-                column_map::read(map, *is_reject_export, reading, rows)
+                let vendor_file = VendorFile { source: reader, encoding, symbol, date: None, options };
+                column_map::read(map, *is_reject_export, vendor_file, rows)
             }
         }
     }

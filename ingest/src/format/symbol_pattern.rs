@@ -4,7 +4,7 @@ use std::fmt;
 
 use market::symbol::Symbol;
 
-const PLACE: &str = "{symbol}";
+const PLACEHOLDER: &str = "{symbol}";
 
 /// Pattern with one `{symbol}`, for a file name or the end of its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,8 +19,8 @@ impl SymbolPattern {
     /// # Errors
     /// The text has no `{symbol}`, or two of them.
     pub fn parse(pattern: &str) -> Result<Self, String> {
-        match pattern.split_once(PLACE) {
-            Some((before, after)) if !after.contains(PLACE) => {
+        match pattern.split_once(PLACEHOLDER) {
+            Some((before, after)) if !after.contains(PLACEHOLDER) => {
                 Ok(Self { before: before.to_owned(), after: after.to_owned() })
             }
             _ => Err("the pattern needs one {symbol} in the symbol's place: div_{symbol}.csv".to_owned()),
@@ -50,6 +50,6 @@ impl SymbolPattern {
 
 impl fmt::Display for SymbolPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{PLACE}{}", self.before, self.after)
+        write!(f, "{}{PLACEHOLDER}{}", self.before, self.after)
     }
 }

@@ -142,12 +142,12 @@ pub(super) fn count_row(
 
 /// Calls `each` for every JSON document of a file, with its line. A document is a line of NDJSON, or the whole file.
 pub(super) fn read_documents(
-    reading: VendorFile<'_>,
+    file: VendorFile<'_>,
     rows: &mut RowAccumulator,
     mut each: impl FnMut(RawJson<'_>, u64, &mut RowAccumulator),
 ) -> Result<(), FeedReadError> {
-    if reading.encoding == Encoding::Ndjson {
-        let mut lines = LineReader::new(reading.source)?;
+    if file.encoding == Encoding::Ndjson {
+        let mut lines = LineReader::new(file.source)?;
         while let Some((number, line)) = lines.next_line()? {
             let text = String::from_utf8_lossy(line);
             if text.trim().is_empty() {
@@ -168,7 +168,7 @@ pub(super) fn read_documents(
         return Ok(());
     }
     let mut bytes = Vec::new();
-    reading.source.take(MAX_DOCUMENT + 1).read_to_end(&mut bytes)?;
+    file.source.take(MAX_DOCUMENT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_DOCUMENT {
         return Err(FeedReadError::Refused(
             "is one JSON document of more than 256 MiB: write one record a line and name it .ndjson"
@@ -185,17 +185,17 @@ pub(super) fn read_documents(
 
 /// Calls `read` for every record of a file: the rows of a table, or the objects inside the vendors' wrappers.
 pub(super) fn read_rows(
-    reading: VendorFile<'_>,
+    file: VendorFile<'_>,
     rows: &mut RowAccumulator,
     mut read: impl FnMut(&VendorRow<'_>, &mut RowAccumulator) -> Result<(), RowError>,
 ) -> Result<(), FeedReadError> {
-    if reading.encoding == Encoding::Csv {
-        let table = HeaderedTable::open(reading.source, normalize_field_name)?;
+    if file.encoding == Encoding::Csv {
+        let table = HeaderedTable::open(file.source, normalize_field_name)?;
         let header = table.header().to_vec();
         return table
             .for_each_record(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
     }
-    read_objects(reading, rows, |object, wrapper, line, rows| {
+    read_objects(file, rows, |object, wrapper, line, rows| {
         let mut row = VendorRow::of_json(object, line);
         if let Some(wrapper) = wrapper {
             row.add(wrapper);
@@ -207,13 +207,13 @@ pub(super) fn read_rows(
 /// Calls `each` for every object of a JSON file, with the enclosing page. The number is the line of the object in
 /// NDJSON, or its position in the document, from 1.
 pub(super) fn read_objects(
-    reading: VendorFile<'_>,
+    file: VendorFile<'_>,
     rows: &mut RowAccumulator,
     mut each: impl FnMut(RawJson<'_>, Option<RawJson<'_>>, u64, &mut RowAccumulator),
 ) -> Result<(), FeedReadError> {
-    let by_line = reading.encoding == Encoding::Ndjson;
+    let by_line = file.encoding == Encoding::Ndjson;
     let mut number = 0;
-    read_documents(reading, rows, |document, line, rows| {
+    read_documents(file, rows, |document, line, rows| {
         find_records(document, None, MAX_NESTING, &mut |object, wrapper| {
             number += 1;
             each(object, wrapper, if by_line { line } else { number }, rows);

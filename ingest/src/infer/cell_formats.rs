@@ -122,13 +122,13 @@ fn has_digit(cell: &str) -> bool {
 /// Words of a column of dates or numbers that mean an absent value.
 pub(super) fn absent_words(cells: &[&str]) -> BTreeSet<String> {
     /// Maximum number of different words. A column with more words contains texts.
-    const MOST_WORDS: usize = 8;
+    const MAX_WORDS: usize = 8;
     let words: BTreeSet<String> = cells
         .iter()
         .filter(|cell| !has_digit(cell) && cell.chars().count() <= 40)
         .map(|cell| (*cell).to_owned())
         .collect();
-    if words.len() <= MOST_WORDS { words } else { BTreeSet::new() }
+    if words.len() <= MAX_WORDS { words } else { BTreeSet::new() }
 }
 
 /// True if most cells contain a digit, and most cells with a digit are numbers.

@@ -8,15 +8,15 @@ use market::event::Kind;
 use super::cell_formats::plausible_formats;
 use super::proposal::{Proposal, is_unix};
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
-use crate::normalize::{StampReading, from_unix_seconds, interpret_stamps};
+use crate::normalize::{UtcTimeInterpretation, from_unix_seconds, interpret_utc_times};
 
 /// Notation of dates.
 pub(super) struct DateNotation {
     pub(super) formats: Vec<String>,
     /// Formats that fit equally well but give different dates; empty if the formats are certain.
-    pub(super) doubt: Vec<String>,
+    pub(super) ambiguous_formats: Vec<String>,
     /// Interpretation of UTC times; `None` without UTC times.
-    pub(super) zone: Option<StampReading>,
+    pub(super) zone: Option<UtcTimeInterpretation>,
 }
 
 /// Notation of the dates in the mapped columns.
@@ -34,7 +34,7 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
     }
     let certain: BTreeSet<&String> =
         choices.iter().filter(|(formats, _)| formats.len() == 1).map(|(formats, _)| &formats[0]).collect();
-    let mut notation = DateNotation { formats: Vec::new(), doubt: Vec::new(), zone: None };
+    let mut notation = DateNotation { formats: Vec::new(), ambiguous_formats: Vec::new(), zone: None };
     for (found, cells) in choices {
         // An ambiguous format is decided by another column, or by the plausibility of the dates.
         let known: Vec<String> = found.iter().filter(|format| certain.contains(format)).cloned().collect();
@@ -43,19 +43,19 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
         match left.as_slice() {
             [format] if !notation.formats.contains(format) => notation.formats.push(format.clone()),
             [_] => {}
-            _ => notation.doubt = left,
+            _ => notation.ambiguous_formats = left,
         }
     }
     for column in dated {
-        if let ColumnContent::Stamps(reading) = column.content {
-            notation.add_zone(reading);
+        if let ColumnContent::UtcTimes(interpretation) = column.content {
+            notation.add_zone(interpretation);
         } else if is_unix(column.sample()) && !column.content.is_dated() {
             let (format, a_second) = if column.sample().len() > 11 { ("unix_ms", 1000) } else { ("unix", 1) };
             let ticks = column.cells.iter().filter_map(|cell| cell.parse::<i64>().ok());
             let times: Vec<NaiveDateTime> =
                 ticks.filter_map(|ticks| from_unix_seconds(ticks / a_second)).collect();
             notation.formats.push(format.to_owned());
-            notation.add_zone(interpret_stamps(&times));
+            notation.add_zone(interpret_utc_times(&times));
         }
     }
     notation
@@ -63,12 +63,13 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
 
 impl DateNotation {
     /// Adds the interpretation of a column. An uncertain interpretation replaces a certain one.
-    fn add_zone(&mut self, reading: StampReading) {
-        let certain =
-            |reading: &StampReading| matches!(reading, StampReading::AsWritten | StampReading::LocalDays(_));
+    fn add_zone(&mut self, interpretation: UtcTimeInterpretation) {
+        let certain = |interpretation: &UtcTimeInterpretation| {
+            matches!(interpretation, UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::LocalDays(_))
+        };
         match self.zone {
-            Some(StampReading::AsWritten) | None => self.zone = Some(reading),
-            Some(known) if certain(&known) && !certain(&reading) => self.zone = Some(reading),
+            Some(UtcTimeInterpretation::AsWritten) | None => self.zone = Some(interpretation),
+            Some(known) if certain(&known) && !certain(&interpretation) => self.zone = Some(interpretation),
             Some(_) => {}
         }
     }

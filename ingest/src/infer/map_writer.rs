@@ -11,7 +11,7 @@ use super::date_notation::{DateNotation, infer_date_notation};
 use super::proposal::{Proposal, columns_of, maybe_symbol};
 use super::table_evidence::TableEvidence;
 use super::table_profile::{TableLayout, TableProfile};
-use crate::normalize::{StampReading, abbreviate};
+use crate::normalize::{UtcTimeInterpretation, abbreviate};
 
 /// Proposed map as TOML text.
 pub(super) fn write_toml(profile: &TableProfile, proposal: &Proposal, label: &str) -> String {
@@ -91,7 +91,7 @@ impl MapWriter<'_> {
     }
 
     /// Name of a column in quotes, or its number if the name is missing, not unique or unprintable.
-    fn place(&self, index: usize) -> String {
+    fn column_reference(&self, index: usize) -> String {
         let name = &self.profile.columns[index].name;
         let twice = self.profile.columns.iter().filter(|other| other.name == *name).count() > 1;
         let numbered =
@@ -106,9 +106,9 @@ impl MapWriter<'_> {
         )?;
         let wide = self.proposal.wide.as_ref();
         for column in &self.proposal.columns {
-            let place = match wide {
+            let reference = match wide {
                 Some(_) => (column.index + 1).to_string(),
-                None => self.place(column.index),
+                None => self.column_reference(column.index),
             };
             let name = if column.name == "type" && !self.evidence.has_known_types() {
                 "type_text"
@@ -120,7 +120,7 @@ impl MapWriter<'_> {
             {
                 sample = format!("{sample} (check: is it the symbol?)");
             }
-            writeln!(self.out, "{name} = {place}{sample}")?;
+            writeln!(self.out, "{name} = {reference}{sample}")?;
         }
         for (name, word) in wide.into_iter().flat_map(|wide| &wide.fields) {
             writeln!(self.out, "{name} = {}", quoted(word))?;
@@ -130,8 +130,8 @@ impl MapWriter<'_> {
         }
         if wide.is_none() {
             self.write_missing()?;
-            let taken = self.proposal.indexes();
-            let others = (0..self.profile.columns.len()).filter(|index| !taken.contains(index));
+            let mapped = self.proposal.indexes();
+            let others = (0..self.profile.columns.len()).filter(|index| !mapped.contains(index));
             let others: Vec<String> =
                 others.map(|index| one_line(&self.profile.columns[index].name)).take(30).collect();
             if !others.is_empty() {
@@ -150,10 +150,10 @@ impl MapWriter<'_> {
         for (kind, value) in [(Kind::Dividend, "amount"), (Kind::Split, "ratio")] {
             let others = columns_of(self.profile, kind);
             if let Some(column) = others.iter().find(|column| column.name == value && column.strength > 2) {
-                let place = self.place(column.index);
+                let reference = self.column_reference(column.index);
                 writeln!(
                     self.out,
-                    "# {place} has {kind}s too: a second map of kind {kind}, with {value} = {place} and rows.skip_without = [\"{value}\"]"
+                    "# {reference} has {kind}s too: a second map of kind {kind}, with {value} = {reference} and rows.skip_without = [\"{value}\"]"
                 )?;
             }
         }
@@ -202,8 +202,8 @@ impl MapWriter<'_> {
             return Ok(());
         }
         if let Some(index) = maybe_symbol(self.profile, &self.proposal.indexes()) {
-            let (place, sample) = (self.place(index), self.profile.columns[index].sample());
-            writeln!(self.out, "# symbol = {place} # is it the symbol? its cells look so: {sample}")?;
+            let (reference, sample) = (self.column_reference(index), self.profile.columns[index].sample());
+            writeln!(self.out, "# symbol = {reference} # is it the symbol? its cells look so: {sample}")?;
         }
         writeln!(
             self.out,
@@ -234,13 +234,14 @@ impl MapWriter<'_> {
     }
 
     fn write_dates(&mut self) -> std::fmt::Result {
-        let DateNotation { formats, doubt, zone } = infer_date_notation(self.profile, self.proposal);
+        let DateNotation { formats, ambiguous_formats, zone } =
+            infer_date_notation(self.profile, self.proposal);
         let plain = formats.iter().all(|format| format == "YYYY-MM-DD");
-        if plain && doubt.is_empty() && zone.is_none() {
+        if plain && ambiguous_formats.is_empty() && zone.is_none() {
             return Ok(());
         }
         writeln!(self.out, "\n[dates]")?;
-        if let [first, others @ ..] = doubt.as_slice() {
+        if let [first, others @ ..] = ambiguous_formats.as_slice() {
             let others = others.join(", ");
             writeln!(self.out, "# format = \"{first}\" # or {others}: the dates fit both; choose one")?;
         } else if !plain {
@@ -250,18 +251,18 @@ impl MapWriter<'_> {
             }
         }
         match zone {
-            None | Some(StampReading::AsWritten) => Ok(()),
-            Some(StampReading::LocalDays(zone)) => {
+            None | Some(UtcTimeInterpretation::AsWritten) => Ok(()),
+            Some(UtcTimeInterpretation::LocalDays(zone)) => {
                 writeln!(
                     self.out,
                     "zone = \"{zone}\" # all UTC times are midnights there; rows have its days"
                 )
             }
-            Some(StampReading::Uncertain(zone)) => writeln!(
+            Some(UtcTimeInterpretation::Uncertain(zone)) => writeln!(
                 self.out,
                 "# zone = \"{zone}\" # the UTC times may be midnights there, or times of the written date"
             ),
-            Some(StampReading::Times) => writeln!(
+            Some(UtcTimeInterpretation::Times) => writeln!(
                 self.out,
                 "# zone = \"America/New_York\" # the times are no midnights: which time zone has the exchange?"
             ),
@@ -384,7 +385,7 @@ impl MapWriter<'_> {
         let has_currency = self.proposal.column("currency").is_some();
         let in_cells = !units.is_empty() && TableEvidence::sign_to_strip(units).is_none();
         let yahoo = self.profile.columns.iter().any(|column| column.name == "Dividends");
-        let adjusted = yahoo || self.evidence.is_called_adjusted();
+        let adjusted = yahoo || self.evidence.file_name_says_adjusted();
         let named = TableEvidence::sign_to_strip(units)
             .and_then(currency_of)
             .or_else(|| self.evidence.currency_in_name());

@@ -39,7 +39,7 @@ use proposal::Proposal;
 use table_profile::{SAMPLE_BYTES, TableProfile};
 
 /// Maximum size of a JSON document, in bytes.
-const DOCUMENT_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_DOCUMENT_BYTES: u64 = 64 * 1024 * 1024;
 /// Number of printed rows under the proposed map.
 const SHOWN_ROWS: usize = 3;
 
@@ -117,7 +117,7 @@ fn propose_map(file: &FeedFile) -> Result<String, String> {
 fn propose_for_json(file: &FeedFile) -> Result<String, String> {
     let bytes = unpack::read_text(file, |reader| {
         let mut bytes = Vec::new();
-        reader.take(DOCUMENT_BYTES).read_to_end(&mut bytes)?;
+        reader.take(MAX_DOCUMENT_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     });
     let bytes = bytes.map_err(|error| format!("cannot be read: {error}"))?;
@@ -164,11 +164,11 @@ fn propose_for_table(
 /// Reason why a file cannot be read without a map. Some of the reasons exclude reading with a map too.
 fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
     let head = FileHead::read(file, &mut &*bytes).ok()?;
-    FileFormat::detect(file, &head, &reading(None, Symbol::parse("SYMBOL").ok())).err()
+    FileFormat::detect(file, &head, &reader_options(None, Symbol::parse("SYMBOL").ok())).err()
 }
 
 /// Reader options with all defaults except map and symbol.
-fn reading(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> ReaderOptions {
+fn reader_options(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> ReaderOptions {
     ReaderOptions {
         choice: FormatChoice::Auto,
         map,
@@ -183,7 +183,7 @@ fn reading(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> ReaderOptions
 /// First rows of a file, read with a map, as comment lines.
 fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
     let map = ColumnMap::parse(map).map_err(|error| error.to_string())?;
-    let options = reading(Some(Arc::new(map)), symbol);
+    let options = reader_options(Some(Arc::new(map)), symbol);
     let head = FileHead::read(file, &mut &*bytes).map_err(|error| error.to_string())?;
     let format = FileFormat::detect(file, &head, &options)?;
     let (sender, pieces) = sync_channel(64);
@@ -191,10 +191,10 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
         RowAccumulator::new(&file.label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     // The accumulator blocks until its chunks are received.
     let (read, stats, pieces) = std::thread::scope(|scope| {
-        let taken = scope.spawn(move || pieces.into_iter().collect::<Vec<RowChunk>>());
+        let collector = scope.spawn(move || pieces.into_iter().collect::<Vec<RowChunk>>());
         let read = format.read(&mut &*bytes, &options, &mut rows);
         let (stats, _) = rows.finish();
-        (read, stats, taken.join())
+        (read, stats, collector.join())
     });
     read.map_err(|error| error.to_string())?;
     let pieces = pieces.map_err(|_| "cannot collect the rows: a thread panicked")?;

@@ -15,7 +15,7 @@ use crate::format::normalize_column_name;
 /// Price columns in the order of files without a header.
 const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
 /// Minimum strength of evidence with which one column decides the kind.
-const STRONG: u8 = 2;
+const MIN_DECISIVE_STRENGTH: u8 = 2;
 
 /// Canonical column, and the index of the file's column for it.
 #[derive(Debug, Clone, Copy)]
@@ -53,13 +53,13 @@ impl Proposal {
                 wide: None,
             });
         }
-        refuse_account(profile, label)?;
+        refuse_transaction_list(profile, label)?;
         let kind = infer_kind(profile, named);
         let mut columns = kind.map(|kind| columns_of(profile, kind)).unwrap_or_default();
-        let taken: Vec<usize> = columns.iter().map(|column| column.index).collect();
+        let mapped: Vec<usize> = columns.iter().map(|column| column.index).collect();
         // A ticker column with several values is the symbol column, because the file name cannot be the symbol of all
         // rows.
-        let symbol = maybe_symbol(profile, &taken).filter(|index| {
+        let symbol = maybe_symbol(profile, &mapped).filter(|index| {
             let cells: BTreeSet<&String> = profile.columns[*index].cells.iter().collect();
             !columns.iter().any(|column| column.name == "symbol") && cells.len() > 1
         });
@@ -83,7 +83,7 @@ impl Proposal {
 }
 
 /// First unmapped column of tickers whose name has no other meaning, such as currency.
-pub(super) fn maybe_symbol(profile: &TableProfile, taken: &[usize]) -> Option<usize> {
+pub(super) fn maybe_symbol(profile: &TableProfile, mapped: &[usize]) -> Option<usize> {
     const OTHERS: [&str; 11] = [
         "currency", "exchange", "country", "type", "status", "unit", "market", "mic", "series", "sector",
         "etf",
@@ -92,7 +92,7 @@ pub(super) fn maybe_symbol(profile: &TableProfile, taken: &[usize]) -> Option<us
         let column = &profile.columns[*index];
         let words = words_of(column.own_name(&profile.layout));
         column.content == ColumnContent::Tickers
-            && !taken.contains(index)
+            && !mapped.contains(index)
             && !words.iter().any(|word| OTHERS.contains(&word.as_str()))
     })
 }
@@ -111,20 +111,21 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     let sides = strength(Kind::Split, "from").min(strength(Kind::Split, "to"));
     let split = sides.max(strength(Kind::Split, "ratio"));
     // A table with ex-dates has dividends, unless it has columns for the old and new shares of splits.
-    let ex_dated = strength(Kind::Dividend, "ex_date") > STRONG && amount > 0 && sides == 0;
+    let ex_dated = strength(Kind::Dividend, "ex_date") > MIN_DECISIVE_STRENGTH && amount > 0 && sides == 0;
     let found = [
-        (Kind::Price, if bar { price.max(STRONG) } else { price }),
-        (Kind::Dividend, if ex_dated { amount.max(STRONG) } else { amount }),
+        (Kind::Price, if bar { price.max(MIN_DECISIVE_STRENGTH) } else { price }),
+        (Kind::Dividend, if ex_dated { amount.max(MIN_DECISIVE_STRENGTH) } else { amount }),
         (Kind::Split, split),
     ];
-    let at_least =
-        |least: u8| found.into_iter().filter(move |(_, strength)| *strength >= least).map(|(kind, _)| kind);
-    let decide = |least: u8| {
-        let mut kinds = at_least(least);
-        let first = kinds.next();
-        named.filter(|named| at_least(least).any(|kind| kind == *named)).or(first)
+    let at_least = |min_strength: u8| {
+        found.into_iter().filter(move |(_, strength)| *strength >= min_strength).map(|(kind, _)| kind)
     };
-    decide(STRONG)
+    let decide = |min_strength: u8| {
+        let mut kinds = at_least(min_strength);
+        let first = kinds.next();
+        named.filter(|named| at_least(min_strength).any(|kind| kind == *named)).or(first)
+    };
+    decide(MIN_DECISIVE_STRENGTH)
         .or_else(|| named.filter(|kind| at_least(1).any(|found| found == *kind)))
         .or_else(|| {
             // Weak evidence decides only if it indicates a single kind. For dividends, a date column must support it.
@@ -279,7 +280,7 @@ fn refuse_other_values(label: &str) -> Result<(), String> {
 }
 
 /// Refuses a list of an account's transactions, because its amounts are for all shares held and not per share.
-fn refuse_account(profile: &TableProfile, label: &str) -> Result<(), String> {
+fn refuse_transaction_list(profile: &TableProfile, label: &str) -> Result<(), String> {
     const TRADES: [&str; 12] = [
         "buy",
         "sell",
@@ -294,11 +295,12 @@ fn refuse_account(profile: &TableProfile, label: &str) -> Result<(), String> {
         "removal",
         "delivery",
     ];
-    const HELD: [&str; 8] = ["shares", "quantity", "qty", "units", "stück", "anzahl", "stk", "holding"];
-    let is_held = |name: &str| {
+    const SHARE_COUNT_WORDS: [&str; 8] =
+        ["shares", "quantity", "qty", "units", "stück", "anzahl", "stk", "holding"];
+    let is_share_count = |name: &str| {
         let words = words_of(name);
         words.len() <= 2
-            && words.iter().any(|word| HELD.contains(&word.as_str()))
+            && words.iter().any(|word| SHARE_COUNT_WORDS.contains(&word.as_str()))
             && !words
                 .iter()
                 .any(|word| ["from", "to", "old", "new", "traded", "outstanding"].contains(&word.as_str()))
@@ -309,7 +311,7 @@ fn refuse_account(profile: &TableProfile, label: &str) -> Result<(), String> {
             .iter()
             .any(|word| lower.contains(word))
     };
-    let traded = |column: &super::table_profile::ColumnProfile| {
+    let has_trades = |column: &super::table_profile::ColumnProfile| {
         column.content != ColumnContent::Numbers
             && column.cells.iter().any(|cell| TRADES.contains(&cell.to_lowercase().as_str()))
     };
@@ -317,14 +319,14 @@ fn refuse_account(profile: &TableProfile, label: &str) -> Result<(), String> {
     let is_bar =
         bar.iter().all(|name| columns_of(profile, Kind::Price).iter().any(|column| column.name == *name));
     let amounts = columns_of(profile, Kind::Dividend).iter().any(|column| column.name == "amount");
-    let held = profile
+    let has_share_counts = profile
         .columns
         .iter()
-        .any(|column| column.content == ColumnContent::Numbers && is_held(&column.name));
-    let said = words_of(label).iter().any(|word| word.starts_with("transaction"));
+        .any(|column| column.content == ColumnContent::Numbers && is_share_count(&column.name));
+    let is_named_transactions = words_of(label).iter().any(|word| word.starts_with("transaction"));
     let explicit = profile.columns.iter().any(|column| per_share(&column.name));
-    let trades = profile.columns.iter().any(traded);
-    if !is_bar && !explicit && (trades || amounts && (held || said)) {
+    let trades = profile.columns.iter().any(has_trades);
+    if !is_bar && !explicit && (trades || amounts && (has_share_counts || is_named_transactions)) {
         return Err("looks like the transactions of an account: its amounts are for all shares held, and a map needs the amount of one share".to_owned());
     }
     Ok(())

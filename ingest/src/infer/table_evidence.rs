@@ -74,18 +74,20 @@ impl TableEvidence<'_> {
     /// True if prices are probably adjusted for splits. A vendor with an adjusted close usually also adjusts the close
     /// for splits. An exception is Yahoo's older layout, whose last column is the adjusted close.
     pub(super) fn is_adjusted(&self) -> bool {
-        let place = |words: &[&str]| {
-            let called = |name: &str| {
+        let position = |words: &[&str]| {
+            let is_named = |name: &str| {
                 name.split('|').any(|part| words.contains(&normalize_column_name(part).as_str()))
             };
-            self.profile.columns.iter().position(|column| called(&column.name))
+            self.profile.columns.iter().position(|column| is_named(&column.name))
         };
-        let adjusted = place(&["adjclose"]).filter(|at| place(&["volume"]).is_none_or(|volume| *at < volume));
-        adjusted.or_else(|| place(&["adjustedclose", "closeadj"])).is_some() || self.is_called_adjusted()
+        let adjusted =
+            position(&["adjclose"]).filter(|at| position(&["volume"]).is_none_or(|volume| *at < volume));
+        adjusted.or_else(|| position(&["adjustedclose", "closeadj"])).is_some()
+            || self.file_name_says_adjusted()
     }
 
     /// True if the file's name says that the values are adjusted.
-    pub(super) fn is_called_adjusted(&self) -> bool {
+    pub(super) fn file_name_says_adjusted(&self) -> bool {
         self.label.to_lowercase().contains("adj")
     }
 }

@@ -7,7 +7,7 @@ use chrono::NaiveDateTime;
 use encoding_rs::WINDOWS_1252;
 
 use super::cell_formats::{NumberNotation, absent_words, are_numbers, date_formats, is_number, is_ticker};
-use crate::normalize::{StampReading, interpret_stamps, is_absent_value, parse_utc_stamp};
+use crate::normalize::{UtcTimeInterpretation, interpret_utc_times, is_absent_value, parse_utc_time};
 use crate::source::csv_reader::CsvReader;
 
 /// Number of bytes that are examined.
@@ -20,7 +20,7 @@ pub(super) enum ColumnContent {
     /// Dates, with the formats that fit most cells.
     Dates(Vec<String>),
     /// UTC times, with their interpretation.
-    Stamps(StampReading),
+    UtcTimes(UtcTimeInterpretation),
     Numbers,
     Tickers,
     Text,
@@ -29,7 +29,7 @@ pub(super) enum ColumnContent {
 
 impl ColumnContent {
     pub(super) fn is_dated(&self) -> bool {
-        matches!(self, Self::Dates(_) | Self::Stamps(_))
+        matches!(self, Self::Dates(_) | Self::UtcTimes(_))
     }
 }
 
@@ -251,7 +251,7 @@ fn is_header(cells: &[String]) -> bool {
 }
 
 fn is_dated(cell: &str) -> bool {
-    parse_utc_stamp(cell).is_some() || !date_formats(&[cell]).is_empty()
+    parse_utc_time(cell).is_some() || !date_formats(&[cell]).is_empty()
 }
 
 /// Date formats of a header whose columns are dates.
@@ -297,11 +297,11 @@ fn content(cells: &[&str]) -> ColumnContent {
     if cells.is_empty() {
         return ColumnContent::Empty;
     }
-    let stamps: Vec<NaiveDateTime> = cells.iter().filter_map(|cell| parse_utc_stamp(cell)).collect();
-    if stamps.len() * 2 > cells.len() {
-        match interpret_stamps(&stamps) {
-            StampReading::AsWritten => {}
-            reading => return ColumnContent::Stamps(reading),
+    let times: Vec<NaiveDateTime> = cells.iter().filter_map(|cell| parse_utc_time(cell)).collect();
+    if times.len() * 2 > cells.len() {
+        match interpret_utc_times(&times) {
+            UtcTimeInterpretation::AsWritten => {}
+            interpretation => return ColumnContent::UtcTimes(interpretation),
         }
     }
     let dates = date_formats(cells);

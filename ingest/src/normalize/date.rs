@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 
 use super::cell_text::is_absent_value;
-use super::exchange_zone::{ExchangeZone, parse_utc_stamp};
+use super::exchange_zone::{ExchangeZone, parse_utc_time};
 use super::row_error::{RowError, abbreviate};
 
 /// Parses a date in the form `YYYY-MM-DD` only.
@@ -37,7 +37,7 @@ fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
 /// and returns the local date.
 pub(super) fn parse_day(text: &[u8], zone: Option<ExchangeZone>) -> Option<NaiveDate> {
     parse_date_or_midnight(text)
-        .or_else(|| zone?.day_beginning_at(parse_utc_stamp(std::str::from_utf8(text).ok()?)?))
+        .or_else(|| zone?.day_beginning_at(parse_utc_time(std::str::from_utf8(text).ok()?)?))
 }
 
 /// Parses the date of a price row. The text must be a single day: a time of day, a week or a range is an error.

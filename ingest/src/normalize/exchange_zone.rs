@@ -55,7 +55,7 @@ impl fmt::Display for ExchangeZone {
 
 /// Interpretation of a column of UTC times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StampReading {
+pub(crate) enum UtcTimeInterpretation {
     /// Every time is midnight in UTC. The day is the written date.
     AsWritten,
     /// Every time is midnight in this zone. The day is the local date.
@@ -73,52 +73,52 @@ impl ExchangeZone {
     }
 
     /// Local date of a UTC time.
-    pub(crate) fn local_date(self, stamp: NaiveDateTime) -> NaiveDate {
-        self.local_time(stamp).date()
+    pub(crate) fn local_date(self, utc_time: NaiveDateTime) -> NaiveDate {
+        self.local_time(utc_time).date()
     }
 
     /// Local date that begins at a UTC time; `None` if the local time is not midnight.
-    pub(crate) fn day_beginning_at(self, stamp: NaiveDateTime) -> Option<NaiveDate> {
-        let local = self.local_time(stamp);
+    pub(crate) fn day_beginning_at(self, utc_time: NaiveDateTime) -> Option<NaiveDate> {
+        let local = self.local_time(utc_time);
         (local.time() == NaiveTime::MIN).then(|| local.date())
     }
 
-    fn local_time(self, stamp: NaiveDateTime) -> NaiveDateTime {
-        stamp.and_utc().with_timezone(&self.0).naive_local()
+    fn local_time(self, utc_time: NaiveDateTime) -> NaiveDateTime {
+        utc_time.and_utc().with_timezone(&self.0).naive_local()
     }
 
     /// True if every time is midnight in this zone, at the start of a weekday with sessions.
-    fn fits(self, stamps: &[NaiveDateTime]) -> bool {
+    fn fits(self, times: &[NaiveDateTime]) -> bool {
         let has_session = |day: NaiveDate| match day.weekday() {
             Weekday::Sat => false,
             Weekday::Sun => SUNDAY_ZONES.contains(&self.0),
             _ => true,
         };
-        stamps.iter().all(|stamp| self.day_beginning_at(*stamp).is_some_and(has_session))
+        times.iter().all(|utc_time| self.day_beginning_at(*utc_time).is_some_and(has_session))
     }
 }
 
 /// Interpretation of all UTC times of a column.
-pub(crate) fn interpret_stamps(stamps: &[NaiveDateTime]) -> StampReading {
-    if stamps.iter().all(|stamp| stamp.time() == NaiveTime::MIN) {
-        return StampReading::AsWritten;
+pub(crate) fn interpret_utc_times(times: &[NaiveDateTime]) -> UtcTimeInterpretation {
+    if times.iter().all(|utc_time| utc_time.time() == NaiveTime::MIN) {
+        return UtcTimeInterpretation::AsWritten;
     }
-    let Some(zone) = ZONES.into_iter().map(ExchangeZone).find(|zone| zone.fits(stamps)) else {
-        return StampReading::Times;
+    let Some(zone) = ZONES.into_iter().map(ExchangeZone).find(|zone| zone.fits(times)) else {
+        return UtcTimeInterpretation::Times;
     };
     // West of Greenwich, local midnight has the same date in UTC, so both interpretations agree.
-    let same_date = stamps.iter().all(|stamp| zone.day_beginning_at(*stamp) == Some(stamp.date()));
-    let summer_time = stamps.iter().any(|stamp| stamp.time() != stamps[0].time());
-    let weekend = stamps.iter().any(|stamp| matches!(stamp.weekday(), Weekday::Sat | Weekday::Sun));
+    let same_date = times.iter().all(|utc_time| zone.day_beginning_at(*utc_time) == Some(utc_time.date()));
+    let summer_time = times.iter().any(|utc_time| utc_time.time() != times[0].time());
+    let weekend = times.iter().any(|utc_time| matches!(utc_time.weekday(), Weekday::Sat | Weekday::Sun));
     if same_date || summer_time || weekend {
-        StampReading::LocalDays(zone)
+        UtcTimeInterpretation::LocalDays(zone)
     } else {
-        StampReading::Uncertain(zone)
+        UtcTimeInterpretation::Uncertain(zone)
     }
 }
 
 /// Parses a date and time with the UTC offset 0: `2024-11-21T00:00:00+0000`, `2024-11-21 05:00:00Z`.
-pub(crate) fn parse_utc_stamp(text: &str) -> Option<NaiveDateTime> {
+pub(crate) fn parse_utc_time(text: &str) -> Option<NaiveDateTime> {
     let (date, rest) = text.trim().split_at_checked(10)?;
     let date = NaiveDate::parse_from_str(date, "%Y-%m-%d").ok()?;
     let rest = rest.strip_prefix(['T', 't', ' '])?;
@@ -141,15 +141,15 @@ mod tests {
 
     use super::*;
 
-    fn check(stamps: &[&str], expected: &str) {
-        let parsed: Vec<NaiveDateTime> = stamps.iter().map(|text| parse_utc_stamp(text).unwrap()).collect();
-        let found = match interpret_stamps(&parsed) {
-            StampReading::AsWritten => "as written".to_owned(),
-            StampReading::LocalDays(zone) => zone.to_string(),
-            StampReading::Uncertain(zone) => format!("uncertain {zone}"),
-            StampReading::Times => "times".to_owned(),
+    fn check(times: &[&str], expected: &str) {
+        let parsed: Vec<NaiveDateTime> = times.iter().map(|text| parse_utc_time(text).unwrap()).collect();
+        let found = match interpret_utc_times(&parsed) {
+            UtcTimeInterpretation::AsWritten => "as written".to_owned(),
+            UtcTimeInterpretation::LocalDays(zone) => zone.to_string(),
+            UtcTimeInterpretation::Uncertain(zone) => format!("uncertain {zone}"),
+            UtcTimeInterpretation::Times => "times".to_owned(),
         };
-        assert_eq!(found, expected, "{stamps:?}");
+        assert_eq!(found, expected, "{times:?}");
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         for text in
             ["2024-01-02", "2024-01-02 05:00:00", "2024-01-02 05:00:00-05:00", "x", "2024-01-02T25:00Z"]
         {
-            assert_eq!(parse_utc_stamp(text), None, "{text}");
+            assert_eq!(parse_utc_time(text), None, "{text}");
         }
     }
 
@@ -198,11 +198,11 @@ mod tests {
                 let local = day.and_time(NaiveTime::MIN).and_local_timezone(zone).earliest()?;
                 Some(local.naive_utc())
             };
-            let stamps: Option<Vec<NaiveDateTime>> = days.iter().map(midnight).collect();
-            prop_assume!(stamps.as_ref().is_some_and(|stamps| !stamps.is_empty()));
-            let stamps = stamps.unwrap();
-            if let StampReading::LocalDays(found) = interpret_stamps(&stamps) {
-                let read: Vec<NaiveDate> = stamps.iter().map(|stamp| found.local_date(*stamp)).collect();
+            let times: Option<Vec<NaiveDateTime>> = days.iter().map(midnight).collect();
+            prop_assume!(times.as_ref().is_some_and(|times| !times.is_empty()));
+            let times = times.unwrap();
+            if let UtcTimeInterpretation::LocalDays(found) = interpret_utc_times(&times) {
+                let read: Vec<NaiveDate> = times.iter().map(|utc_time| found.local_date(*utc_time)).collect();
                 prop_assert_eq!(read, days);
             }
         }

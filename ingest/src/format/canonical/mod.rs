@@ -32,10 +32,10 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
         let layout = named?;
         // A vendor's table may have a canonical file name. The file counts as canonical if it has a key column, or if
         // no other origin is known.
-        let ours =
+        let has_key_column =
             layout.key.iter().any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
-        let taken = ours || head.guess_origin().is_none();
-        return taken.then(|| match named_adjusted(file.stem(), layout, &head.columns) {
+        let is_canonical = has_key_column || head.guess_origin().is_none();
+        return is_canonical.then(|| match adjusted_without_basis(file.stem(), layout, &head.columns) {
             Some(reason) => Err(reason),
             None => Ok(FileFormat::CanonicalCsv(layout.kind)),
         });
@@ -53,7 +53,7 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
 
 /// Reason for refusing a file whose name says that its values are adjusted (`prices-split-adjusted.csv`), although no
 /// column gives the share basis. `None` for other files.
-fn named_adjusted(stem: &str, layout: &KindLayout, columns: &[String]) -> Option<String> {
+fn adjusted_without_basis(stem: &str, layout: &KindLayout, columns: &[String]) -> Option<String> {
     let basis = layout.names.iter().find(|name| matches!(**name, "basis" | "amount_basis"))?;
     let says = |column: &String| column.eq_ignore_ascii_case(basis);
     if !stem.to_ascii_lowercase().contains("adj") || columns.iter().any(says) {
@@ -129,10 +129,10 @@ fn read_record(
 /// Reads JSON records, one per line or all in one document. Records without a kind get the kind `kind`.
 pub(super) fn read_records(
     kind: Option<Kind>,
-    reading: VendorFile<'_>,
+    file: VendorFile<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
-    let ignore_unknown = reading.options.ignore_unknown;
+    let ignore_unknown = file.options.ignore_unknown;
     let take = |record: &[u8], line: u64, rows: &mut RowAccumulator| {
         rows.stats.records += 1;
         let accepted = json::parse_cells(record, kind, ignore_unknown).and_then(|(kind, mut cells)| {
@@ -143,12 +143,10 @@ pub(super) fn read_records(
             rows.add_reject(line, record, fault);
         }
     };
-    if reading.encoding == Encoding::Json {
-        return read_objects(reading, rows, |object, _, line, rows| {
-            take(object.raw().as_bytes(), line, rows)
-        });
+    if file.encoding == Encoding::Json {
+        return read_objects(file, rows, |object, _, line, rows| take(object.raw().as_bytes(), line, rows));
     }
-    let mut lines = LineReader::new(reading.source)?;
+    let mut lines = LineReader::new(file.source)?;
     while let Some((number, line)) = lines.next_line()? {
         if !line.trim_ascii().is_empty() {
             take(line, number, rows);

@@ -56,47 +56,47 @@ pub(super) fn read_prices<R: Read>(
     table: HeaderedTable<R>,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
-    let places = VersionColumns::of(&table);
+    let version_columns = VersionColumns::of(&table);
     let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
     let mut last = LastVersion { cells: Default::default(), version };
     let mut last_date = (Vec::new(), NaiveDate::MIN);
     table.for_each_record(rows, |record, rows| {
-        update_version(&mut last, &places, layout, columns, record, rows)?;
-        read_record(&places, record, &last.version, &mut last_date, rows)
+        update_version(&mut last, &version_columns, layout, columns, record, rows)?;
+        read_record(&version_columns, record, &last.version, &mut last_date, rows)
     })
 }
 
 fn read_record(
-    places: &VersionColumns,
+    version_columns: &VersionColumns,
     record: &CsvRecord<'_>,
     version: &BarVersion,
     last_date: &mut (Vec<u8>, NaiveDate),
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
-    let cell = record.field(places.date);
+    let cell = record.field(version_columns.date);
     if last_date.0 != cell {
         *last_date = (cell.to_vec(), parse_session_date("date", trim_blanks(cell), rows.zone())?);
     }
-    if places.kind != NONE && !matches!(record.field(places.kind), b"" | b"price") {
+    if version_columns.kind != NONE && !matches!(record.field(version_columns.kind), b"" | b"price") {
         return Err(RowError::new("unknown_kind", "this is a file of kind price: use one file per kind"));
     }
-    let cells = places.prices.cells(record);
-    rows.add_price(record.field(places.symbol), last_date.1, &cells, version.clone(), record.line)
+    let cells = version_columns.prices.cells(record);
+    rows.add_price(record.field(version_columns.symbol), last_date.1, &cells, version.clone(), record.line)
 }
 
 /// Updates the version if its cells differ from the cells of the last record.
 fn update_version(
     last: &mut LastVersion,
-    places: &VersionColumns,
+    version_columns: &VersionColumns,
     layout: &KindLayout,
     columns: &[Option<usize>],
     record: &CsvRecord<'_>,
     rows: &RowAccumulator,
 ) -> Result<(), RowError> {
-    if places.unversioned {
+    if version_columns.unversioned {
         return Ok(());
     }
-    let cells = || places.version.iter().map(|place| record.field(*place));
+    let cells = || version_columns.version.iter().map(|column| record.field(*column));
     if last.cells.iter().map(Vec::as_slice).eq(cells()) {
         return Ok(());
     }

@@ -37,8 +37,8 @@ impl ColumnPlan {
     pub(super) fn resolve(map: &ColumnMap, names: &[String]) -> Result<Self, String> {
         let mut common = CellPositions::new();
         let mut fields = Vec::new();
-        for (name, place) in &map.columns {
-            match place {
+        for (name, location) in &map.columns {
+            match location {
                 ColumnLocation::Number(number) => common.push((*name, number - 1)),
                 ColumnLocation::Name(wanted) => match find(names, name, wanted)? {
                     Some(index) => common.push((*name, index)),
@@ -59,12 +59,12 @@ impl ColumnPlan {
 
 /// Position of a column by its exact name, or by the only similar name.
 fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, String> {
-    let places = |same: &dyn Fn(&String) -> bool| -> Vec<usize> {
+    let positions = |same: &dyn Fn(&String) -> bool| -> Vec<usize> {
         names.iter().enumerate().filter(|(_, name)| same(name)).map(|(index, _)| index).collect()
     };
-    let mut found = places(&|name| name == wanted);
+    let mut found = positions(&|name| name == wanted);
     if found.is_empty() && !normalize_column_name(wanted).is_empty() {
-        found = places(&|name| normalize_column_name(name) == normalize_column_name(wanted));
+        found = positions(&|name| normalize_column_name(name) == normalize_column_name(wanted));
     }
     match found.as_slice() {
         [first, second, ..] => Err(format!(
@@ -104,20 +104,20 @@ fn wide_rows(
     let mut by_constants: HashMap<Vec<(&str, String)>, usize> = HashMap::new();
     let mut used = BTreeSet::new();
     for (index, name) in names.iter().enumerate() {
-        let elsewhere = common.iter().any(|(_, place)| *place == index)
+        let excluded = common.iter().any(|(_, position)| *position == index)
             || wide.skip.contains(name)
             || [ID_FIELD, REASON_FIELD].contains(&name.as_str());
-        let Some(parts) = wide.pattern.read(name, &wanted).filter(|_| !elsewhere && !name.is_empty()) else {
+        let Some(parts) = wide.pattern.read(name, &wanted).filter(|_| !excluded && !name.is_empty()) else {
             continue;
         };
         let Some(column) = parts.field.map_or(wide.value, field_of) else { continue };
         let constants = values_of_name(map, name, &parts)?;
         used.insert(column);
-        let place = *by_constants.entry(constants.clone()).or_insert(rows.len());
-        if place == rows.len() {
+        let row_index = *by_constants.entry(constants.clone()).or_insert(rows.len());
+        if row_index == rows.len() {
             rows.push(PlannedRow { constants, cells: CellPositions::new() });
         }
-        let cells = &mut rows[place].cells;
+        let cells = &mut rows[row_index].cells;
         if cells.iter().any(|(known, _)| *known == column) {
             return Err(format!("has two columns of {name:?}: name one of them in wide.skip"));
         }

@@ -2,7 +2,7 @@
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 
-use crate::normalize::{ExchangeZone, RowError, abbreviate, from_unix_seconds, parse_utc_stamp};
+use crate::normalize::{ExchangeZone, RowError, abbreviate, from_unix_seconds, parse_utc_time};
 
 /// Description of allowed date formats, for error messages.
 pub(super) const ALLOWED: &str = "YYYY, YY, MM, DD (also of one digit), MMM (Jan, January) and the signs between them, such as DD.MM.YYYY; or unix, unix_ms";
@@ -104,7 +104,7 @@ pub(super) fn read_date(
         if let Some(time) = formats.iter().find_map(|format| format.read_time(text)) {
             return Ok(zone.local_date(time));
         }
-        if let Some(day) = parse_utc_stamp(text).and_then(|stamp| zone.day_beginning_at(stamp)) {
+        if let Some(day) = parse_utc_time(text).and_then(|utc_time| zone.day_beginning_at(utc_time)) {
             return Ok(day);
         }
     }

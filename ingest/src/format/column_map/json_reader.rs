@@ -17,13 +17,13 @@ pub(super) fn read_json(
     map: &ColumnMap,
     is_reject_export: bool,
     owner: Option<(&'static str, String)>,
-    reading: VendorFile<'_>,
+    file: VendorFile<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
     let mut paths = Vec::new();
-    for (name, place) in &map.columns {
+    for (name, location) in &map.columns {
         // In exported rejects, an unnamed column has its number as name.
-        paths.push(match place {
+        paths.push(match location {
             ColumnLocation::Name(path) => (*name, Cow::Borrowed(path.as_str())),
             ColumnLocation::Number(_) if !is_reject_export => {
                 let message = format!("is JSON, which has no column numbers: columns.{name} must be a name");
@@ -42,11 +42,11 @@ pub(super) fn read_json(
     };
     // Exported rejects have no enclosing object, so `file.records` does not apply to them.
     let Some(path) = map.records.as_deref().filter(|_| !is_reject_export) else {
-        return read_objects(reading, rows, take);
+        return read_objects(file, rows, take);
     };
-    let by_line = reading.encoding == Encoding::Ndjson;
+    let by_line = file.encoding == Encoding::Ndjson;
     let mut number = 0;
-    read_documents(reading, rows, |document, line, rows| {
+    read_documents(file, rows, |document, line, rows| {
         records_at(document, Some(path), None, &mut |object, page| {
             number += 1;
             take(object, page, if by_line { line } else { number }, rows);

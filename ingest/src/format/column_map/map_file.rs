@@ -22,7 +22,7 @@ pub(crate) fn find_shipped_map(columns: &[String]) -> Option<&'static str> {
     let fits = |(_, text): &&(&str, &str)| {
         ColumnMap::parse(text).is_ok_and(|map| {
             let named =
-                |(_, place): &(_, ColumnLocation)| matches!(place, ColumnLocation::Name(name) if columns.contains(name));
+                |(_, location): &(_, ColumnLocation)| matches!(location, ColumnLocation::Name(name) if columns.contains(name));
             map.wide.is_none() && map.columns.iter().all(named)
         })
     };

@@ -81,21 +81,21 @@ fn names_symbols(map: &ColumnMap, column: &str) -> String {
 pub(super) fn read(
     map: &ColumnMap,
     is_reject_export: bool,
-    reading: VendorFile<'_>,
+    file: VendorFile<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
-    let owner = map.symbol_column().zip(reading.symbol.map(ToString::to_string));
+    let owner = map.symbol_column().zip(file.symbol.map(ToString::to_string));
     let beginning = if is_reject_export {
         HeaderPosition { line: Some(1), header: 1 }
     } else {
         HeaderPosition { line: map.first_line, header: map.header }
     };
-    match reading.encoding {
+    match file.encoding {
         Encoding::Csv if map.windows_1252 && !is_reject_export => {
-            read_table(map, beginning, owner, Windows1252::new(reading.source), rows)
+            read_table(map, beginning, owner, Windows1252::new(file.source), rows)
         }
-        Encoding::Csv => read_table(map, beginning, owner, reading.source, rows),
-        Encoding::Ndjson | Encoding::Json => read_json(map, is_reject_export, owner, reading, rows),
+        Encoding::Csv => read_table(map, beginning, owner, file.source, rows),
+        Encoding::Ndjson | Encoding::Json => read_json(map, is_reject_export, owner, file, rows),
     }
 }
 

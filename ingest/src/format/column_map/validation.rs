@@ -25,9 +25,9 @@ impl ColumnMap {
     /// The first mistake, with its line and the allowed values.
     pub fn parse(text: &str) -> Result<Self, MapError> {
         let definition = MapDefinition::parse(text)?;
-        let said: toml::Table = toml::from_str(text).map_err(MapError::without_line)?;
-        let said = serde_json::to_string(&said).map_err(MapError::without_line)?;
-        let digest = blake3::hash(said.as_bytes()).to_hex()[..32].to_owned();
+        let canonical_json: toml::Table = toml::from_str(text).map_err(MapError::without_line)?;
+        let canonical_json = serde_json::to_string(&canonical_json).map_err(MapError::without_line)?;
+        let digest = blake3::hash(canonical_json.as_bytes()).to_hex()[..32].to_owned();
         MapValidator::new(text, definition)?.map(digest)
     }
 }
@@ -128,14 +128,14 @@ impl<'a> MapValidator<'a> {
 
     fn columns(&self, header: u64) -> Result<Vec<(&'static str, ColumnLocation)>, MapError> {
         let mut columns = Vec::new();
-        for (name, place) in &self.definition.columns {
-            let name = self.name("columns.", name, place.span())?;
-            if header == 0 && matches!(place.get_ref(), ColumnLocation::Name(_)) {
+        for (name, location) in &self.definition.columns {
+            let name = self.name("columns.", name, location.span())?;
+            if header == 0 && matches!(location.get_ref(), ColumnLocation::Name(_)) {
                 let message =
                     format!("columns.{name} is a name, but file.header = 0: write its column number, from 1");
-                return Err(self.at(place.span(), message));
+                return Err(self.at(location.span(), message));
             }
-            columns.push((name, place.get_ref().clone()));
+            columns.push((name, location.get_ref().clone()));
         }
         Ok(columns)
     }

@@ -19,9 +19,9 @@ impl<R: Read> Windows1252<R> {
 
 impl<R: Read> Read for Windows1252<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let taken = self.text.read(buffer)?;
-        if taken > 0 || buffer.is_empty() {
-            return Ok(taken);
+        let count = self.text.read(buffer)?;
+        if count > 0 || buffer.is_empty() {
+            return Ok(count);
         }
         let mut bytes = [0; 64 * 1024];
         let read = self.inner.read(&mut bytes)?;

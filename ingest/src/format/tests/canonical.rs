@@ -216,9 +216,9 @@ fn a_file_that_is_called_adjusted_is_not_taken_for_raw() {
     let text = "date,symbol,open,close,low,high,volume\n2014-06-06,AAPL,92.8,92.2,92,93,87620911\n";
     assert!(refused("prices-split-adjusted.csv", text).contains("no column basis"));
     assert!(refused("dividends-adj.csv", "symbol,ex_date,amount\n").contains("no column amount_basis"));
-    let said = "symbol,date,close,basis\nAAPL,2014-06-06,92.2,split_adjusted\n";
+    let with_basis = "symbol,date,close,basis\nAAPL,2014-06-06,92.2,split_adjusted\n";
     assert_eq!(
-        read_text("prices-adjusted.csv", said),
+        read_text("prices-adjusted.csv", with_basis),
         ["price AAPL 2014-06-06 o=- h=- l=- c=92.2 v=- split_adjusted"]
     );
 }

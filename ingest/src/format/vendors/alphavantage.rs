@@ -55,19 +55,19 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     (events || overview).then_some(Ok(SymbolScope::Rows))
 }
 
-fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let (options, file, currency) = (reading.options, reading.symbol.cloned(), reading.currency());
+fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let (options, file_symbol, currency) = (file.options, file.symbol.cloned(), file.currency());
     let mut days = SeriesDates::default();
-    if reading.encoding == Encoding::Csv {
-        read_rows(reading, rows, |row, rows| {
-            read_row(row, file.as_ref(), currency.as_deref(), options, &mut days, rows)
+    if file.encoding == Encoding::Csv {
+        read_rows(file, rows, |row, rows| {
+            read_row(row, file_symbol.as_ref(), currency.as_deref(), options, &mut days, rows)
         })?;
     } else {
-        read_documents(reading, rows, |document, line, rows| {
+        read_documents(file, rows, |document, line, rows| {
             let symbol = document.get("Meta Data").map(|meta| VendorRow::of_json(meta, line));
             let symbol = symbol.as_ref().and_then(|meta| meta.text(&["symbol"])).map(str::to_owned);
             let mut read = |row: &VendorRow<'_>, rows: &mut RowAccumulator| {
-                read_row(row, file.as_ref(), currency.as_deref(), options, &mut days, rows)
+                read_row(row, file_symbol.as_ref(), currency.as_deref(), options, &mut days, rows)
             };
             for row in records(document, symbol, line) {
                 count_row(&row, rows, &mut read);
@@ -104,14 +104,15 @@ fn records(document: RawJson<'_>, symbol: Option<String>, line: u64) -> Vec<Vend
 
 fn read_row(
     row: &VendorRow<'_>,
-    file: Option<&Symbol>,
+    file_symbol: Option<&Symbol>,
     currency: Option<&str>,
     options: &ReaderOptions,
     days: &mut SeriesDates,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
-    let symbol =
-        row.symbol_of_file_or_row(file, &["symbol"]).ok_or_else(|| RowError::missing_value("symbol"))?;
+    let symbol = row
+        .symbol_of_file_or_row(file_symbol, &["symbol"])
+        .ok_or_else(|| RowError::missing_value("symbol"))?;
     let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
         let date = parse_session_date("timestamp", row.bytes(&["timestamp"]), rows.zone())?;

@@ -51,26 +51,25 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     (prices || dividends || splits).then_some(Ok(SymbolScope::File))
 }
 
-fn read(mut reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    if reading.encoding != Encoding::Csv && reading.symbol.is_none() {
-        return read_bulk_or_fundamentals(reading, rows);
+fn read(mut file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    if file.encoding != Encoding::Csv && file.symbol.is_none() {
+        return read_bulk_or_fundamentals(file, rows);
     }
     let mut days = SeriesDates::default();
-    let file = reading.symbol.take().cloned();
-    let currency = reading.currency();
-    read_rows(reading, rows, |row, rows| read_row(row, file.as_ref(), currency.as_deref(), &mut days, rows))?;
+    let file_symbol = file.symbol.take().cloned();
+    let currency = file.currency();
+    read_rows(file, rows, |row, rows| {
+        read_row(row, file_symbol.as_ref(), currency.as_deref(), &mut days, rows)
+    })?;
     days.check_daily()?;
     Ok(())
 }
 
-fn read_bulk_or_fundamentals(
-    reading: VendorFile<'_>,
-    rows: &mut RowAccumulator,
-) -> Result<(), FeedReadError> {
-    let currency = reading.currency();
+fn read_bulk_or_fundamentals(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let currency = file.currency();
     let mut days = SeriesDates::default();
     let mut number = 0;
-    read_documents(reading, rows, |document, line, rows| {
+    read_documents(file, rows, |document, line, rows| {
         for record in if document.is_list() { document.items() } else { vec![document] } {
             number += 1;
             let line = if document.is_list() { number } else { line };
@@ -89,12 +88,12 @@ fn read_bulk_or_fundamentals(
 
 fn read_row(
     row: &VendorRow<'_>,
-    file: Option<&Symbol>,
+    file_symbol: Option<&Symbol>,
     currency: Option<&str>,
     days: &mut SeriesDates,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
-    let symbol = symbol_of(row, file);
+    let symbol = symbol_of(row, file_symbol);
     let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
         if let (Some(Ok(symbol)), Some(date)) = (
@@ -114,7 +113,7 @@ fn read_row(
             .with_value("volume", row.text(&["volume"]));
         price.validate_into(line, bytes, rows)?;
         if let (Some(_), Some(date)) =
-            (file, row.date(&["date"]).and_then(|date| parse_date(date.as_bytes())))
+            (file_symbol, row.date(&["date"]).and_then(|date| parse_date(date.as_bytes())))
         {
             days.push(date);
         }
@@ -131,12 +130,12 @@ fn read_row(
             .validate_into(line, bytes, rows);
     }
     let adjusted = row.text(&["unadjustedvalue"]).is_none();
-    let asked_on = rows.observed_at().date_naive().to_string();
+    let fetched_on = rows.observed_at().date_naive().to_string();
     RecordBuilder::new(Kind::Dividend)
         .with_value("symbol", symbol)
         .with_value("amount", row.text(&DIVIDEND).or_else(|| row.text(&["dividends"])))
         .with_value("amount_basis", adjusted.then_some("split_adjusted"))
-        .with_value("basis_as_of", adjusted.then_some(asked_on))
+        .with_value("basis_as_of", adjusted.then_some(fetched_on))
         .with_value("currency", row.text(&["currency"]).or(currency))
         .with_value("frequency", row.text(&["period"]).and_then(frequency))
         .with_value("type_text", row.text(&["period"]))
@@ -148,8 +147,8 @@ fn read_row(
 }
 
 /// Symbol of a row or file. Symbols of the United States have no market suffix.
-fn symbol_of(row: &VendorRow<'_>, file: Option<&Symbol>) -> Option<String> {
-    if let Some(symbol) = file {
+fn symbol_of(row: &VendorRow<'_>, file_symbol: Option<&Symbol>) -> Option<String> {
+    if let Some(symbol) = file_symbol {
         return Some(symbol.to_string());
     }
     let code = row.text(&CODE)?;
@@ -217,8 +216,8 @@ fn fundamentals(
             figures.add(section);
         }
     }
-    let asked_on = rows.observed_at().date_naive().to_string();
-    let as_of = company.date(&["updatedat"]).map_or(asked_on, str::to_owned);
+    let fetched_on = rows.observed_at().date_naive().to_string();
+    let as_of = company.date(&["updatedat"]).map_or(fetched_on, str::to_owned);
     let quarter = figures.date(&["mostrecentquarter"]);
     RecordBuilder::new(Kind::Fundamentals)
         .with_value("symbol", symbol)
@@ -233,18 +232,18 @@ fn fundamentals(
         .with_value("operating_margin", figures.percent(&["operatingmarginttm"]))
         .with_value("roa", figures.percent(&["returnonassetsttm"]))
         .with_value("roe", figures.percent(&["returnonequityttm"]))
-        .with_value("peg_ratio", positive(figures.text(&["pegratio"])))
-        .with_value("forward_pe", positive(figures.text(&["forwardpe"])))
+        .with_value("peg_ratio", non_zero(figures.text(&["pegratio"])))
+        .with_value("forward_pe", non_zero(figures.text(&["forwardpe"])))
         .with_value("ps_ratio", figures.text(&["pricesalesttm"]))
         .with_value("ev_to_ebitda", figures.text(&["enterprisevalueebitda"]))
         .with_value("enterprise_value", figures.text(&["enterprisevalue"]))
-        .with_value("shares_outstanding", positive(figures.text(&["sharesoutstanding"])))
-        .with_value("float_shares", positive(figures.text(&["sharesfloat"])))
+        .with_value("shares_outstanding", non_zero(figures.text(&["sharesoutstanding"])))
+        .with_value("float_shares", non_zero(figures.text(&["sharesfloat"])))
         .with_value("beta", figures.text(&["beta"]))
         .validate_into(whole.line, bytes, rows)
 }
 
 /// Figure other than 0. The vendor writes 0 for an unknown figure.
-fn positive(text: Option<&str>) -> Option<&str> {
+fn non_zero(text: Option<&str>) -> Option<&str> {
     text.filter(|text| market::decimal::parse_figure(text).is_ok_and(|figure| figure.value != Decimal::ZERO))
 }

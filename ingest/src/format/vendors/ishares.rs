@@ -66,9 +66,9 @@ impl HoldingColumns {
     }
 }
 
-fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let fund = reading.file_symbol()?.to_string();
-    let mut records = CsvReader::new(reading.source)?;
+fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let fund = file.file_symbol()?.to_string();
+    let mut records = CsvReader::new(file.source)?;
     let mut preamble = Preamble::default();
     let mut table: Option<(HoldingColumns, String)> = None;
     let mut ended = false;

@@ -31,8 +31,8 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     (head.encoding == Encoding::Csv && (nasdaq || other)).then_some(Ok(SymbolScope::Rows))
 }
 
-fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    read_rows(reading, rows, |row, rows| {
+fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    read_rows(file, rows, |row, rows| {
         // The last line of a directory file is its creation time, not a listing.
         if row.text(&SYMBOL).is_some_and(|symbol| symbol.starts_with("File Creation Time")) {
             rows.stats.records -= 1;

@@ -29,9 +29,9 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     needed.into_iter().all(has).then_some(Ok(SymbolScope::Rows))
 }
 
-fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let options = reading.options;
-    read_rows(reading, rows, |row, rows| {
+fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let options = file.options;
+    read_rows(file, rows, |row, rows| {
         let text = row.text(&["symbol"]).ok_or_else(|| RowError::missing_value("symbol"))?;
         let symbol = Symbol::parse(text).map_err(|_| RowError::invalid_symbol("symbol", text.as_bytes()))?;
         let day = RawTradingDay {

@@ -44,22 +44,22 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     found.then_some(Ok(SymbolScope::Rows))
 }
 
-fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let currency = reading.currency();
-    let flat_file = reading.encoding == Encoding::Csv;
-    let asked_on = rows.observed_at().date_naive().to_string();
+fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let currency = file.currency();
+    let flat_file = file.encoding == Encoding::Csv;
+    let fetched_on = rows.observed_at().date_naive().to_string();
     let mut days = SeriesDates::default();
-    read_rows(reading, rows, |row, rows| {
+    read_rows(file, rows, |row, rows| {
         if row.has(&["cashamount"]) {
             dividend(row, currency.as_deref()).validate_into(row.line, row.raw.len(), rows)
         } else if row.has(&["splitfrom"]) {
             split(row).validate_into(row.line, row.raw.len(), rows)
         } else if row.has(&["market", "locale", "primaryexchange"]) {
-            ticker(row, &asked_on, rows)
+            ticker(row, &fetched_on, rows)
         } else if row.has(&["c", "close"]) {
             let adjusted = !flat_file && row.text(&["adjusted"]) != Some("false");
             let date = session_of(row.text(&["t", "windowstart"]))?;
-            aggregate(row, date, adjusted.then_some(asked_on.as_str())).validate_into(
+            aggregate(row, date, adjusted.then_some(fetched_on.as_str())).validate_into(
                 row.line,
                 row.raw.len(),
                 rows,
@@ -133,7 +133,7 @@ fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'
 }
 
 /// Adds a security. If the response has the details of a ticker, adds its market value and share count too.
-fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
+fn ticker(row: &VendorRow<'_>, fetched_on: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     if let Some(market) = row.text(&["market"]).filter(|market| !matches!(*market, "stocks" | "otc")) {
         return Err(RowError::new(
             "unsupported_market",
@@ -173,10 +173,10 @@ fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut RowAccumulator) -> Res
     }
     RecordBuilder::new(Kind::Fundamentals)
         .with_value("symbol", symbol(row))
-        .with_value("as_of", Some(asked_on))
+        .with_value("as_of", Some(fetched_on))
         .with_value("market_cap", row.text(&["marketcap"]))
         .with_value("shares_outstanding", row.text(&["shareclasssharesoutstanding"]))
-        .with_value("shares_as_of", row.text(&["shareclasssharesoutstanding"]).map(|_| asked_on))
+        .with_value("shares_as_of", row.text(&["shareclasssharesoutstanding"]).map(|_| fetched_on))
         .validate_into(row.line, row.raw.len(), rows)
 }
 

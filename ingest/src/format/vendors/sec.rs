@@ -53,9 +53,9 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     found.then_some(Ok(SymbolScope::File))
 }
 
-fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let symbol = reading.file_symbol()?.to_string();
-    read_documents(reading, rows, |document, _, rows| {
+fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let symbol = file.file_symbol()?.to_string();
+    read_documents(file, rows, |document, _, rows| {
         for (number, (as_of, figures)) in (1..).zip(figures_of(document)) {
             rows.stats.records += 1;
             let mut draft = RecordBuilder::new(Kind::Fundamentals)

@@ -23,7 +23,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
 };
 
 /// Minimum market value of a company, in dollars. A smaller number is in billions, as in files up to 2016.
-const SMALLEST_COMPANY: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
+const MIN_MARKET_CAP: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 const BILLION: Decimal = Decimal::from_parts(1_000_000_000, 0, 0, false, 0);
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
@@ -39,9 +39,9 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     }))
 }
 
-fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let date = reading.date;
-    read_rows(reading, rows, |row, rows| {
+fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let date = file.date;
+    read_rows(file, rows, |row, rows| {
         if row.has(&["priceearnings"]) { financials(row, date, rows) } else { constituent(row, rows) }
     })
 }
@@ -49,14 +49,14 @@ fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedRe
 fn constituent(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let industry = row.text(&["gicssubindustry"]);
     let trust = industry.is_some_and(|industry| industry.ends_with("REITs"));
-    let place = row.text(&["headquarterslocation"]).and_then(|place| place.rsplit(',').next());
+    let country_name = row.text(&["headquarterslocation"]).and_then(|location| location.rsplit(',').next());
     RecordBuilder::new(Kind::Security)
         .with_value("symbol", row.text(&["symbol"]))
         .with_value("name", row.text(&["security", "name"]))
         .with_value("type", Some(if trust { "reit" } else { "stock" }))
         .with_value("sector", row.text(&["gicssector"]))
         .with_value("industry", industry)
-        .with_value("country", place.and_then(Country::find).map(|country| country.code))
+        .with_value("country", country_name.and_then(Country::find).map(|country| country.code))
         .with_value("cik", row.text(&["cik"]))
         .with_value("indexes", Some("sp500"))
         .validate_into(row.line, row.raw.len(), rows)
@@ -70,7 +70,7 @@ fn financials(
 ) -> Result<(), RowError> {
     let as_of = date.unwrap_or_else(|| rows.observed_at().date_naive());
     let market_cap = row.text(&["marketcap"]).map(|text| {
-        let small = market::decimal::parse_figure(text).is_ok_and(|cap| cap.value < SMALLEST_COMPANY);
+        let small = market::decimal::parse_figure(text).is_ok_and(|cap| cap.value < MIN_MARKET_CAP);
         if small { scale_number(text, BILLION) } else { text.to_owned() }
     });
     RecordBuilder::new(Kind::Fundamentals)

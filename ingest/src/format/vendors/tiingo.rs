@@ -33,14 +33,14 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
         && head.has_column(&TICKER);
     let described =
         head.has_column(&["exchangecode"]) && head.has_column(&["enddate"]) && head.has_column(&TICKER);
-    let whose = if head.has_column(&TICKER) { SymbolScope::Rows } else { SymbolScope::File };
-    (prices || actions || described).then_some(Ok(whose))
+    let symbol_scope = if head.has_column(&TICKER) { SymbolScope::Rows } else { SymbolScope::File };
+    (prices || actions || described).then_some(Ok(symbol_scope))
 }
 
-fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let (options, symbol, currency) = (reading.options, reading.symbol, reading.currency());
+fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let (options, symbol, currency) = (file.options, file.symbol, file.currency());
     let mut days = SeriesDates::default();
-    read_rows(reading, rows, |row, rows| {
+    read_rows(file, rows, |row, rows| {
         if row.has(&["distribution"]) {
             distribution(row, currency.as_deref()).validate_into(row.line, row.raw.len(), rows)
         } else if row.has(&["splitfrom"]) {

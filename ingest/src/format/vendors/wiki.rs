@@ -38,8 +38,8 @@ struct WikiColumns {
     adjusted_close: usize,
 }
 
-fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let VendorFile { source, symbol, options, .. } = reading;
+fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let VendorFile { source, symbol, options, .. } = file;
     let table = HeaderedTable::open(source, normalize_column_name)?;
     let columns = WikiColumns {
         ticker: table.position_of(&TICKER),

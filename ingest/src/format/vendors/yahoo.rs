@@ -12,10 +12,10 @@ use market::event::ShareBasis;
 use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::RowAccumulator;
+use crate::format::adjusted_row_reader::{AdjustedRowReader, AdjustedTradingDay};
 use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
 use crate::format::file_head::{FileHead, normalize_column_name};
 use crate::format::headered_table::{HeaderedTable, NONE, PriceColumns};
-use crate::format::newest_basis::{AdjustedTradingDay, NewestBasis};
 use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
 use crate::format::vendors::yahoo_chart;
 use crate::normalize::{RowError, is_absent_value, parse_session_date, trim_blanks};
@@ -118,18 +118,18 @@ impl YahooColumns {
     }
 }
 
-fn read(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    if reading.encoding != Encoding::Csv {
-        return yahoo_chart::read_chart(reading, rows);
+fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    if file.encoding != Encoding::Csv {
+        return yahoo_chart::read_chart(file, rows);
     }
-    let (file, options) = (reading.symbol, reading.options);
-    let table = HeaderedTable::open(reading.source, normalize_column_name)?;
+    let (file_symbol, options) = (file.symbol, file.options);
+    let table = HeaderedTable::open(file.source, normalize_column_name)?;
     let columns = YahooColumns::of(&table);
-    let mut days = NewestBasis::new(file.is_some(), columns.basis, options);
+    let mut reader = AdjustedRowReader::new(file_symbol.is_some(), columns.basis, options);
     table.for_each_record(rows, |record, rows| {
-        let named = if file.is_some() { None } else { Some(columns.symbol(record)?) };
-        let symbol = file.or(named.as_ref()).ok_or_else(|| RowError::missing_value("Ticker"))?;
-        days.add(&columns.day(symbol, record, rows)?, rows)
+        let named = if file_symbol.is_some() { None } else { Some(columns.symbol(record)?) };
+        let symbol = file_symbol.or(named.as_ref()).ok_or_else(|| RowError::missing_value("Ticker"))?;
+        reader.add(&columns.day(symbol, record, rows)?, rows)
     })?;
-    days.finish(rows)
+    reader.finish(rows)
 }

@@ -13,9 +13,9 @@ use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use crate::batch::row_accumulator::RowAccumulator;
+use crate::format::adjusted_row_reader::{AdjustedRowReader, AdjustedTradingDay};
 use crate::format::file_format::{FeedReadError, ReaderOptions, VendorFile};
 use crate::format::file_head::FileHead;
-use crate::format::newest_basis::{AdjustedTradingDay, NewestBasis};
 use crate::format::raw_json::RawJson;
 use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
 use crate::format::vendor_row::read_documents;
@@ -32,18 +32,18 @@ pub(crate) fn is_yahoo_chart(head: &FileHead) -> bool {
 }
 
 /// Reads all rows. The symbol of the command line has precedence over the symbol of the response.
-pub(crate) fn read_chart(reading: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-    let (symbol, options) = (reading.options.symbol.clone(), reading.options);
+pub(crate) fn read_chart(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
+    let (symbol, options) = (file.options.symbol.clone(), file.options);
     let mut outcome = Ok(());
-    read_documents(reading, rows, |document, _, rows| {
+    read_documents(file, rows, |document, _, rows| {
         if outcome.is_ok() {
-            outcome = read_answer(document, symbol.as_ref(), options, rows);
+            outcome = read_response(document, symbol.as_ref(), options, rows);
         }
     })?;
     outcome
 }
 
-fn read_answer(
+fn read_response(
     document: RawJson<'_>,
     symbol: Option<&Symbol>,
     options: &ReaderOptions,
@@ -54,8 +54,8 @@ fn read_answer(
     };
     let results = chart.get("result").map(RawJson::items).unwrap_or_default();
     if results.is_empty() {
-        let said = chart.get("error").and_then(|error| error.get("description")?.text());
-        let message = format!("is a service's message, not data: {:?}", said.unwrap_or_default());
+        let description = chart.get("error").and_then(|error| error.get("description")?.text());
+        let message = format!("is a service's message, not data: {:?}", description.unwrap_or_default());
         return Err(FeedReadError::Refused(message));
     }
     for result in results {
@@ -72,19 +72,19 @@ fn read_result(
 ) -> Result<(), FeedReadError> {
     let refused = |reason: &str| FeedReadError::Refused(reason.to_owned());
     let meta = result.get("meta").ok_or_else(|| refused("has no meta"))?;
-    let said = |name: &str| meta.get(name).and_then(RawJson::text);
-    match said("dataGranularity").as_deref() {
+    let text_of = |name: &str| meta.get(name).and_then(RawJson::text);
+    match text_of("dataGranularity").as_deref() {
         None | Some("1d") => {}
         Some(other) => return Err(refused(&format!("has {other} rows: only daily rows are loaded"))),
     }
-    let zone = said("exchangeTimezoneName").and_then(|name| name.parse::<Tz>().ok());
+    let zone = text_of("exchangeTimezoneName").and_then(|name| name.parse::<Tz>().ok());
     let zone = zone.ok_or_else(|| refused("names no time zone (exchangeTimezoneName)"))?;
-    let own = said("symbol").and_then(|text| Symbol::parse(&text).ok());
+    let own = text_of("symbol").and_then(|text| Symbol::parse(&text).ok());
     let symbol = symbol.or(own.as_ref()).ok_or_else(|| refused("names no symbol: add --symbol SYMBOL"))?;
-    let currency = said("currency").and_then(|text| Currency::parse(&text));
+    let currency = text_of("currency").and_then(|text| Currency::parse(&text));
     let currency = currency.or_else(|| options.currency.clone());
     let options = ReaderOptions { currency, ..options.clone() };
-    let mut basis = NewestBasis::new(true, ShareBasis::SplitAdjusted, &options);
+    let mut reader = AdjustedRowReader::new(true, ShareBasis::SplitAdjusted, &options);
     let has_dividends = result.get("events").is_some_and(|events| events.get("dividends").is_some());
     let days = days_of(result, zone).map_err(|reason| refused(&reason))?;
     let with_prices = days.iter().filter(|(_, day)| day.prices.is_some()).map(|(date, _)| *date);
@@ -93,12 +93,12 @@ fn read_result(
         rows.stats.records += 1;
         let raw = day.canonical(symbol, date, newest);
         let added =
-            day.read(symbol, date, line, raw.len(), has_dividends).and_then(|day| basis.add(&day, rows));
+            day.read(symbol, date, line, raw.len(), has_dividends).and_then(|day| reader.add(&day, rows));
         if let Err(fault) = added {
             rows.add_reject(line, raw.as_bytes(), fault);
         }
     }
-    basis.finish(rows)
+    reader.finish(rows)
 }
 
 /// Day of a chart, with the digits of the response. Empty texts are absent values.

@@ -6,7 +6,9 @@ use chrono::NaiveDateTime;
 
 use super::file_format::FileFormat;
 use super::file_head::{FileHead, normalize_column_name};
-use crate::normalize::{ExchangeZone, StampReading, interpret_stamps, is_absent_value, parse_utc_stamp};
+use crate::normalize::{
+    ExchangeZone, UtcTimeInterpretation, interpret_utc_times, is_absent_value, parse_utc_time,
+};
 use crate::source::csv_reader::CsvReader;
 use crate::source::feed_files::Encoding;
 
@@ -23,15 +25,15 @@ impl FileFormat {
             return Ok(None);
         }
         let mut found = None;
-        for (first, stamps) in stamp_columns(head) {
-            match interpret_stamps(&stamps) {
-                StampReading::LocalDays(zone) => found = found.or(Some(zone)),
-                StampReading::Uncertain(zone) => {
+        for (first, times) in utc_time_columns(head) {
+            match interpret_utc_times(&times) {
+                UtcTimeInterpretation::LocalDays(zone) => found = found.or(Some(zone)),
+                UtcTimeInterpretation::Uncertain(zone) => {
                     return Err(format!(
                         "has UTC times for days, such as {first}, and too few rows show which days they are: if they are midnights of the exchange, read it under a map with dates.zone = \"{zone}\" (ingest map FILE)"
                     ));
                 }
-                StampReading::AsWritten | StampReading::Times => {}
+                UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::Times => {}
             }
         }
         Ok(found)
@@ -39,15 +41,15 @@ impl FileFormat {
 }
 
 /// First cell and all UTC times of each date column that contains only UTC times.
-fn stamp_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
+fn utc_time_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
     let columns = if head.encoding == Encoding::Csv { table_columns(head) } else { json_members(&head.text) };
     let mut found = Vec::new();
     for (name, cells) in columns {
         let name = normalize_column_name(&name);
         let dated = DAYS.contains(&name.as_str()) || name.ends_with("date") && !name.ends_with("update");
-        let stamps: Option<Vec<NaiveDateTime>> = cells.iter().map(|cell| parse_utc_stamp(cell)).collect();
-        if let (Some(stamps), Some(first), true) = (stamps, cells.first(), dated) {
-            found.push((first.clone(), stamps));
+        let times: Option<Vec<NaiveDateTime>> = cells.iter().map(|cell| parse_utc_time(cell)).collect();
+        if let (Some(times), Some(first), true) = (times, cells.first(), dated) {
+            found.push((first.clone(), times));
         }
     }
     found
@@ -56,15 +58,15 @@ fn stamp_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
 /// Cells of the columns whose first cell is a UTC time, by column name.
 fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
     let mut columns = BTreeMap::new();
-    let is_stamp =
-        |index: &usize| head.first_row.get(*index).is_some_and(|cell| parse_utc_stamp(cell).is_some());
-    let stamped: Vec<usize> = (0..head.columns.len()).filter(is_stamp).collect();
+    let is_utc_time =
+        |index: &usize| head.first_row.get(*index).is_some_and(|cell| parse_utc_time(cell).is_some());
+    let time_columns: Vec<usize> = (0..head.columns.len()).filter(is_utc_time).collect();
     // The last line may be cut.
     let text = head.text.rsplit_once('\n').map_or(head.text.as_str(), |(whole, _)| whole);
     let Ok(mut records) = CsvReader::new(text.as_bytes()) else { return columns };
     let mut header = true;
-    while let (false, Ok(Some(record))) = (stamped.is_empty(), records.next_record()) {
-        for index in &stamped {
+    while let (false, Ok(Some(record))) = (time_columns.is_empty(), records.next_record()) {
+        for index in &time_columns {
             let cell = String::from_utf8_lossy(record.field(*index)).trim().to_owned();
             if !header && !is_absent_value(cell.as_bytes()) {
                 columns.entry(head.columns[*index].clone()).or_insert_with(Vec::new).push(cell);

@@ -37,7 +37,7 @@ pub(super) struct AdjustedTradingDay<'a> {
 }
 
 /// Reader of the rows. The date of the share basis is known only after the last row.
-pub(super) struct NewestBasis<'a> {
+pub(super) struct AdjustedRowReader<'a> {
     one_symbol: bool,
     basis: ShareBasis,
     options: &'a ReaderOptions,
@@ -45,7 +45,7 @@ pub(super) struct NewestBasis<'a> {
     days: SeriesDates,
 }
 
-impl<'a> NewestBasis<'a> {
+impl<'a> AdjustedRowReader<'a> {
     pub(super) fn new(one_symbol: bool, basis: ShareBasis, options: &'a ReaderOptions) -> Self {
         Self { one_symbol, basis, options, dividends: Vec::new(), days: SeriesDates::default() }
     }
@@ -97,8 +97,8 @@ impl<'a> NewestBasis<'a> {
     /// Checks that the rows are daily. In a file of one symbol with adjusted values, sets the newest day as the date of
     /// the share basis.
     pub(super) fn finish(mut self, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
-        let named = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
-        let newest = self.days.check_daily()?.filter(|_| named);
+        let sets_basis_date = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
+        let newest = self.days.check_daily()?.filter(|_| sets_basis_date);
         if let Some(newest) = newest {
             let Some(batch) = rows.uncut_prices_mut() else {
                 return Err(FeedReadError::Refused("has more rows than one symbol has days".to_owned()));
