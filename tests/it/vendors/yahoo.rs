@@ -45,7 +45,8 @@ const FAULTY: [(&str, Fate); 20] = [
     ("ELCO-L-1d-bad-div", Flagged("yield_suspect")),
     ("JENYX-1d-cg-double-count", Recomputed),
     ("KAP-IL-1d-bad-div", Hidden("a dividend that was never paid, of a likely size")),
-    ("KEN-TA-1d-bad-div", Hidden("a dividend that was never paid, of a likely size")),
+    // A dividend is repeated on the next day.
+    ("KEN-TA-1d-bad-div", Recomputed),
     (
         "KME-MI-1d-bad-div",
         Hidden("the only dividend is 100 times too high, which is still less than the price"),

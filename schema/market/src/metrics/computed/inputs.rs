@@ -207,7 +207,7 @@ fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
                 ex_date: payment.ex_date,
                 amount: payment.adjusted,
                 tag: payment.observation.record.frequency,
-                is_unconfirmed: merged.dividends.unconfirmed.contains(&payment.ex_date),
+                doubt: merged.dividends.doubt(payment.ex_date),
             }),
         }
     }

@@ -24,6 +24,7 @@ use crate::event::{Dividend, Kind, ShareBasis};
 use crate::history::{History, Observation, SourcePolicy};
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::ex_date::{FIRST_T_PLUS_3, ex_date_from_record_date, ex_date_of};
+use crate::metrics::dividends::schedule::AmountDoubt;
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
@@ -47,11 +48,18 @@ pub(crate) struct MergedDividends<'a> {
     /// Quarantined regular outliers by ex-date. Their ex-dates count, their amounts do not (R28).
     pub unproven: Vec<Payment<'a>>,
     /// Ex-dates of regular amounts that are far above the rate before them and that no later payment confirms (R28).
-    pub unconfirmed: Vec<NaiveDate>,
+    pub doubted: Vec<(NaiveDate, AmountDoubt)>,
     /// Withdrawn payments by ex-date.
     pub cancelled: Vec<Payment<'a>>,
     pub statuses: Vec<ObservationStatus>,
     pub quarantined: Vec<QuarantinedRow>,
+}
+
+impl MergedDividends<'_> {
+    /// Doubt about the regular amount of an ex-date.
+    pub(crate) fn doubt(&self, ex_date: NaiveDate) -> Option<AmountDoubt> {
+        self.doubted.iter().find(|(day, _)| *day == ex_date).map(|(_, doubt)| *doubt)
+    }
 }
 
 /// First stage of the merge: finds the winner of each key, and keeps the winners of the preferred sources.
@@ -175,14 +183,14 @@ pub(crate) fn merge_dividends<'a>(
         flags.set(Flag::DeclaredAfterEx);
     }
     merge_repeats(&mut payments, &mut statuses, validation, flags);
-    let Outliers { unproven, unconfirmed } =
+    let Outliers { unproven, doubted } =
         quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
     // A payment above the price has no effect on the price factor either (R11).
     if quarantined.iter().any(|row| row.reason == QuarantineReason::AmountExceedsPrice) {
         flags.set(Flag::FactorSkipped);
     }
     quarantined.sort_by_key(|row| row.index);
-    MergedDividends { payments, unproven, unconfirmed, cancelled, statuses, quarantined }
+    MergedDividends { payments, unproven, doubted, cancelled, statuses, quarantined }
 }
 
 /// Fault of a payment that does not depend on its neighbours.

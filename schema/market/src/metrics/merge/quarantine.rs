@@ -7,7 +7,7 @@
 //!   must then have fallen by 0.6 to 1.4 times the amount.
 //!
 //! A large amount that no later payment confirms is not quarantined. The payment schedule treats a part of it as a
-//! special. A decision may release a quarantined row. The ex-date of a quarantined outlier still proves a payment. If
+//! special, or all of it if it is at least a quarter of the close before the ex-date (R2). A decision may release a quarantined row. The ex-date of a quarantined outlier still proves a payment. If
 //! the newest amount is quarantined and no later amount exists, the security has the flag `amount_held`.
 
 use std::collections::BTreeMap;
@@ -21,8 +21,11 @@ use super::validation::RowFault;
 use super::winner::{ObservationStatus, QuarantinedRow};
 use crate::event::DividendType;
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::schedule::{ScheduleRow, local_frequencies};
+use crate::metrics::dividends::schedule::{AmountDoubt, ScheduleRow, local_frequencies};
 use crate::row::{Flag, Flags, QuarantineReason};
+
+/// Price divided by the least amount of a large distribution (R2).
+const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 
 /// Regular payments with amounts that contradict their neighbours.
 #[derive(Debug, Default)]
@@ -30,13 +33,13 @@ pub(crate) struct Outliers<'a> {
     /// Quarantined payments. Their ex-dates still count.
     pub unproven: Vec<Payment<'a>>,
     /// Ex-dates of large amounts that no later payment confirms.
-    pub unconfirmed: Vec<NaiveDate>,
+    pub doubted: Vec<(NaiveDate, AmountDoubt)>,
 }
 
 /// Interpretation of an outlier.
 enum OutlierKind {
     /// Large amount that no later payment confirms.
-    Unconfirmed,
+    Doubted(AmountDoubt),
     /// Amount in a wrong unit, with the annual rate before it and the local payments a year.
     UnitError { level: Decimal, per_year: Option<i32> },
 }
@@ -75,8 +78,8 @@ pub(crate) fn quarantine_outliers<'a>(
             quarantined.push(QuarantinedRow { index: payment.index, reason, message });
             return false;
         }
-        if matches!(kind, Some(OutlierKind::Unconfirmed)) {
-            found.unconfirmed.push(payment.ex_date);
+        if let Some(OutlierKind::Doubted(doubt)) = kind {
+            found.doubted.push((payment.ex_date, *doubt));
         }
         true
     });
@@ -144,9 +147,14 @@ fn outliers(
             if is_in_price {
                 flags.set(Flag::SpecialByPrice);
             }
+            let close = if currency == validation.neighbours.currency {
+                (validation.neighbours.close_before)(rows[day].ex_date)
+            } else {
+                None
+            };
             let kind = || match is_unit_error && !is_in_price {
                 true => OutlierKind::UnitError { level, per_year: frequencies[day] },
-                false => OutlierKind::Unconfirmed,
+                false => OutlierKind::Doubted(doubt(declared, close)),
             };
             outliers.extend(days[day].iter().map(|position| (*position, kind())));
         }
@@ -154,12 +162,18 @@ fn outliers(
     outliers
 }
 
+/// Doubt about a large amount, given the close before its ex-date in the same currency.
+fn doubt(amount: Decimal, close: Option<Decimal>) -> AmountDoubt {
+    let is_capital = close.is_some_and(|close| amount.saturating_mul(CAPITAL_DIVISOR) >= close);
+    if is_capital { AmountDoubt::Capital } else { AmountDoubt::Unconfirmed }
+}
+
 fn row_of_day(payments: &[Payment<'_>], day: &[usize]) -> ScheduleRow {
     ScheduleRow {
         ex_date: payments[day[0]].ex_date,
         amount: day.iter().map(|position| payments[*position].adjusted).sum(),
         tag: payments[day[0]].observation.record.frequency,
-        is_unconfirmed: false,
+        doubt: None,
     }
 }
 

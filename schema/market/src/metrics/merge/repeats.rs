@@ -41,7 +41,7 @@ fn candidate<'a>(payment: &Payment<'a>, validation: &ValidationContext<'_>) -> R
             ex_date: payment.ex_date,
             amount: payment.adjusted,
             tag: record.frequency,
-            is_unconfirmed: false,
+            doubt: None,
         },
         id: payment.observation.id.as_deref().map(|id| (payment.observation.source.as_str(), id)),
         implied: record.record_date.map(ex_date_from_record_date),

@@ -14,7 +14,7 @@ pub use parameter::{ParameterDeviation, RuleError, RuleParameter};
 pub use table::*;
 
 /// Version of the rules. It increases whenever the same facts give a different figure.
-pub const METHOD_VERSION: &str = "2026.6";
+pub const METHOD_VERSION: &str = "2026.7";
 
 impl Rules {
     /// Parses parameters of the form `NAME=VALUE`. All other parameters keep their defaults.

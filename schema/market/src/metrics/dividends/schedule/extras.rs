@@ -1,41 +1,47 @@
-//! Extra rows (R34.2). If two rows have the same slot of the schedule, one of them is a special.
+//! Extra rows (R34.2). If two rows have the same slot of the schedule, one of them is a special. A distribution of capital
+//! has no slot, unless the row of a year earlier contains a special too: such a payer adds a special to a regular row.
+
+use std::cmp::Ordering;
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::frequency::Periods;
-use super::reading::{Reading, ScheduleRow};
+use super::parts::has_yearly;
+use super::reading::{AmountDoubt, Reading, ScheduleRow};
 use crate::metrics::arithmetic::median;
-use crate::metrics::rules::ScheduleRules;
+use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
 /// Number of rows before and after a row from which its usual amount is computed.
 const NEAREST: usize = 4;
-/// Minimum difference of two amounts, in percent, at which one of the newest two rows is extra without a later row.
+/// Minimum difference of two amounts, in percent, at which the amounts alone show that one of them is extra.
 const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
 
-/// Marks extra rows as special; returns their ex-dates.
-pub(crate) fn mark_extras(
-    readings: &mut [Reading],
-    rows: &[ScheduleRow],
-    rules: &ScheduleRules,
-) -> Vec<NaiveDate> {
-    let mut kept: Vec<usize> = (0..rows.len()).collect();
-    let mut extras = Vec::new();
+/// Marks extra rows and distributions of capital as special; returns their ex-dates.
+pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules: &Rules) -> Vec<NaiveDate> {
+    let doubted: Vec<NaiveDate> =
+        rows.iter().filter(|row| row.doubt.is_some()).map(|row| row.ex_date).collect();
+    let is_capital = |index: &usize| {
+        let row = &rows[*index];
+        row.doubt == Some(AmountDoubt::Capital) && !has_yearly(row.ex_date, &doubted, rules)
+    };
+    let (mut extras, mut kept): (Vec<usize>, Vec<usize>) = (0..rows.len()).partition(is_capital);
     let mut position = 0;
     while position + 1 < kept.len() {
-        let Some(extra) = extra_of(readings, &kept, position, rules) else {
+        let Some(extra) = extra_of(readings, &kept, position, &rules.schedule) else {
             position += 1;
             continue;
         };
-        let index = kept.remove(extra);
-        let reading = &mut readings[index];
-        (reading.regular, reading.sustained) = (Decimal::ZERO, Decimal::ZERO);
-        reading.kind = AmountReading::Special;
-        extras.push(reading.ex_date);
+        extras.push(kept.remove(extra));
         position = position.saturating_sub(2);
     }
-    extras
+    for index in &extras {
+        let reading = &mut readings[*index];
+        (reading.regular, reading.sustained) = (Decimal::ZERO, Decimal::ZERO);
+        reading.kind = AmountReading::Special;
+    }
+    extras.iter().map(|index| rows[*index].ex_date).collect()
 }
 
 /// Index of the extra row among two neighbours; `None` if each row has its own slot.
@@ -57,11 +63,15 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
         return None;
     }
     let others = (position.saturating_sub(NEAREST)..position).chain(position + 2..position + 2 + NEAREST);
-    let usual = median(others.filter_map(at).map(|reading| reading.amount).collect())?;
+    let others: Vec<Decimal> = others.filter_map(at).map(|reading| reading.amount).collect();
+    // Few rows show no usual amount from which nearly equal amounts could differ.
+    let is_usual_known = others.len() >= NEAREST || differs();
+    let usual = median(others)?;
     let distance = |reading: &Reading| (reading.amount - usual).abs();
     let second_is_extra = match distance(second).cmp(&distance(first)) {
-        std::cmp::Ordering::Equal => is_second_off_schedule(dates, per_year),
-        ordering => ordering.is_gt(),
+        Ordering::Less if is_usual_known => false,
+        Ordering::Greater if is_usual_known => true,
+        _ => is_second_off_schedule(dates, per_year),
     };
     Some(position + usize::from(second_is_extra))
 }

@@ -1,9 +1,11 @@
 //! Local payment frequency of each row: the cheapest sequence of frequencies that explains the gaps (R34).
 //!
 //! A gap of 0.6 to 1.4 periods of a frequency has no cost. A shorter gap (an extra row) costs less than a longer gap (a
-//! missing row). A change of the frequency costs more than two extra rows and one missing row. A vendor's tag of
-//! another frequency costs half of an extra row. Uneven halves (an interim and a final dividend) are semi-annual if two
-//! gaps sum to a year, as in R5.
+//! missing row). A change of the frequency costs more than two extra rows and one missing row. Uneven halves (an interim
+//! and a final dividend) are semi-annual if two gaps sum to a year, as in R5.
+//!
+//! A vendor's tag of another frequency costs less than an irregular gap. From four gaps on, gaps therefore overrule tags,
+//! as in R5. With fewer gaps, a payer whose gaps contradict its tags is irregular.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -26,15 +28,18 @@ const STATES: [State; 8] = [
 ];
 /// Longest gap of weekly and biweekly payers, days.
 const FREQUENT_DAYS: i64 = 17;
-/// Longest mean gap of a four-weekly payer, in hundredths of a day, and the minimum number of gaps.
+/// Longest mean gap of a four-weekly payer, in hundredths of a day, and the minimum number of gaps. Gaps around extra
+/// and missing rows do not count.
 const FOUR_WEEKLY_HUNDREDTHS: i64 = 2870;
 const FOUR_WEEKLY_GAPS: i64 = 6;
 
 const SHORT_GAP: u32 = 4;
-const LONG_GAP: u32 = 8;
+const LONG_GAP: u32 = 7;
 const UNEVEN_HALF: u32 = 1;
 const IRREGULAR_GAP: u32 = 2;
-const OTHER_TAG: u32 = 2;
+const OTHER_TAG: u32 = 1;
+/// Cost of a tag of another frequency in a segment with too few gaps to overrule tags.
+const OTHER_TAG_OF_FEW: u32 = 3;
 const CHANGE: u32 = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +48,16 @@ enum State {
     /// Weekly and biweekly payers.
     Frequent,
     Irregular,
+}
+
+impl State {
+    /// Payments a year of a scheduled payer.
+    fn per_year(self) -> Option<i32> {
+        match self {
+            Self::PerYear(per_year) => Some(per_year),
+            Self::Frequent | Self::Irregular => None,
+        }
+    }
 }
 
 /// Length of a time span, in thousandths of the period of n payments a year.
@@ -84,6 +99,9 @@ fn days_between(a: NaiveDate, b: NaiveDate) -> i64 {
 fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
     let gaps: Vec<i64> = rows.windows(2).map(|pair| days_between(pair[0].ex_date, pair[1].ex_date)).collect();
     let year = rules.frequency.year_least_days..=rules.frequency.year_most_days;
+    let is_overruled =
+        usize::try_from(rules.frequency.overruling_gaps).is_ok_and(|least| gaps.len() >= least);
+    let other_tag = if is_overruled { OTHER_TAG } else { OTHER_TAG_OF_FEW };
     let mut costs = [0u32; STATES.len()];
     let mut origins: Vec<[usize; STATES.len()]> = Vec::with_capacity(gaps.len());
     for (index, gap) in gaps.iter().enumerate() {
@@ -97,8 +115,8 @@ fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
             from[state] = if costs[state] <= changed { state } else { cheapest };
             next[state] = costs[state].min(changed)
                 + gap_cost(frequency, *gap, halves, rules)
-                + tag_cost(frequency, &rows[index + 1])
-                + if index == 0 { tag_cost(frequency, &rows[0]) } else { 0 };
+                + tag_cost(frequency, &rows[index + 1], other_tag)
+                + if index == 0 { tag_cost(frequency, &rows[0], other_tag) } else { 0 };
         }
         costs = next;
         origins.push(from);
@@ -110,7 +128,7 @@ fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
         state = from[state];
     }
     states.reverse();
-    drop_four_weekly(&mut states, &gaps);
+    drop_four_weekly(&mut states, &gaps, rules);
     states
 }
 
@@ -137,26 +155,28 @@ fn gap_cost(state: State, days: i64, halves: bool, rules: &Rules) -> u32 {
     }
 }
 
-fn tag_cost(state: State, row: &ScheduleRow) -> u32 {
+fn tag_cost(state: State, row: &ScheduleRow, other_tag: u32) -> u32 {
     let Some(tagged) = row.tag.and_then(|tag| tag.payments_per_year()) else { return 0 };
     match state {
         State::PerYear(per_year) if per_year == tagged => 0,
         State::Frequent if tagged > 12 => 0,
-        State::Irregular => 0,
-        _ => OTHER_TAG,
+        State::Irregular => OTHER_TAG,
+        _ => other_tag,
     }
 }
 
 /// Changes runs of monthly gaps to the state `Frequent` if their mean gap is four weeks.
-fn drop_four_weekly(states: &mut [State], gaps: &[i64]) {
+fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
     let mut start = 0;
     for run in states.chunk_by_mut(|a, b| a == b) {
         let days = &gaps[start..start + run.len()];
         start += run.len();
-        let count = days.iter().fold(0, |count, _| count + 1);
+        let is_month = |days: &&i64| Periods::in_days(**days, 12).is_one(rules.schedule.slot_share * 10);
+        let (count, sum) =
+            days.iter().filter(is_month).fold((0, 0), |(count, sum), days| (count + 1, sum + days));
         let is_four_weekly = run[0] == State::PerYear(12)
             && count >= FOUR_WEEKLY_GAPS
-            && days.iter().sum::<i64>() * 100 <= FOUR_WEEKLY_HUNDREDTHS * count;
+            && sum * 100 <= FOUR_WEEKLY_HUNDREDTHS * count;
         if is_four_weekly {
             run.fill(State::Frequent);
         }
@@ -164,28 +184,25 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64]) {
 }
 
 /// Frequency of a row, taken from the gaps before and after it. If they differ, the row has the frequency of the side
-/// with the nearer rate.
+/// with the nearer rate. The rate of a side is that of one of its two nearest rows, because one row may be wrong.
 fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
-    let scheduled = |state: &State| match state {
-        State::PerYear(per_year) => Some(*per_year),
-        State::Frequent | State::Irregular => None,
-    };
     let before = index.checked_sub(1).and_then(|gap| gaps.get(gap));
-    match (before, gaps.get(index)) {
-        (Some(before), Some(after)) if before != after => {
-            let (before, after) = (scheduled(before)?, scheduled(after)?);
-            let rate = |row: usize, per_year: i32| rows[row].amount.saturating_mul(Decimal::from(per_year));
-            let distance = |other: Decimal, own: Decimal| {
-                let (large, small) = (own.max(other), own.min(other));
-                large.checked_div(small).unwrap_or(Decimal::MAX)
-            };
-            let as_before = distance(rate(index - 1, before), rate(index, before));
-            let as_after = distance(rate(index + 1, after), rate(index, after));
-            Some(if as_before < as_after { before } else { after })
-        }
-        (Some(state), _) | (None, Some(state)) => scheduled(state),
+    let (before, after) = match (before, gaps.get(index)) {
+        (Some(before), Some(after)) if before != after => (before.per_year()?, after.per_year()?),
+        (Some(state), _) | (None, Some(state)) => return state.per_year(),
         (None, None) => {
-            rows[index].tag.and_then(|tag| tag.payments_per_year()).filter(|per_year| *per_year <= 12)
+            return rows[index]
+                .tag
+                .and_then(|tag| tag.payments_per_year())
+                .filter(|per_year| *per_year <= 12);
         }
-    }
+    };
+    let ratio = |other: &ScheduleRow| {
+        let (own, other) = (rows[index].amount, other.amount);
+        own.max(other).checked_div(own.min(other)).unwrap_or(Decimal::MAX)
+    };
+    let nearest = |others: &[ScheduleRow]| others.iter().map(ratio).min();
+    let rows_before = &rows[index.saturating_sub(2)..index];
+    let rows_after = &rows[index + 1..rows.len().min(index + 3)];
+    Some(if nearest(rows_before) < nearest(rows_after) { before } else { after })
 }

@@ -7,7 +7,7 @@
 //! Rows have a local frequency n and a period P of 365.25/n days (`frequency`). Amounts are compared as annual rates,
 //! so that a change of n is not a jump. For irregular payers and for 13 and more payments a year, declared amounts are
 //! regular, and years are calendar years.
-//! 1. An extra row in a slot that another row takes is special (`extras`).
+//! 1. An extra row in a slot that another row takes is special (`extras`). So is a distribution of capital.
 //! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special.
 //! 3. A row below both neighbours is a dip: the smaller neighbour's amount counts in growth and streak.
 //! 4. A year is n consecutive slots (`slots`). One missing slot counts the smaller neighbour's amount in growth and
@@ -31,7 +31,7 @@ use crate::metrics::rules::Rules;
 use crate::row::AmountReading;
 
 pub(crate) use frequency::local_frequencies;
-pub use reading::{MissingSlot, Reading, ScheduleRow};
+pub use reading::{AmountDoubt, MissingSlot, Reading, ScheduleRow};
 pub(crate) use repeats::{RepeatedPayment, find_repeats};
 
 /// Payment schedule of a payer in one currency.
@@ -63,7 +63,7 @@ impl Schedule {
     /// Classifies the rows of one segment: a series of payments that no pause interrupts.
     fn read_segment(&mut self, start: usize, rows: &[ScheduleRow], rules: &Rules) {
         let readings = &mut self.readings[start..start + rows.len()];
-        let earlier = extras::mark_extras(readings, rows, &rules.schedule);
+        let earlier = extras::mark_extras(readings, rows, rules);
         let mut regular: Vec<&mut Reading> =
             readings.iter_mut().filter(|reading| reading.kind == AmountReading::Regular).collect();
         parts::read_parts(&mut regular, &earlier, rows, rules);
@@ -91,11 +91,6 @@ impl Schedule {
     pub fn find_reading(&self, ex_date: NaiveDate) -> Option<&Reading> {
         let index = self.readings.binary_search_by_key(&ex_date, |reading| reading.ex_date).ok()?;
         Some(&self.readings[index])
-    }
-
-    /// True if at least one row has this kind of reading.
-    pub fn has(&self, kind: AmountReading) -> bool {
-        self.readings.iter().any(|reading| reading.kind == kind)
     }
 }
 

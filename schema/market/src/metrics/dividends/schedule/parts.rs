@@ -51,7 +51,8 @@ pub(crate) fn read_parts(
 }
 
 fn is_unconfirmed(rows: &[ScheduleRow], ex_date: NaiveDate) -> bool {
-    rows.binary_search_by_key(&ex_date, |row| row.ex_date).is_ok_and(|index| rows[index].is_unconfirmed)
+    let index = rows.binary_search_by_key(&ex_date, |row| row.ex_date);
+    index.is_ok_and(|index| rows[index].doubt.is_some())
 }
 
 /// Annual rates of the rows around one row.
@@ -123,7 +124,7 @@ impl Rates<'_, '_> {
 }
 
 /// True if one of the days is about a year before the ex-date.
-fn has_yearly(ex_date: NaiveDate, days: &[NaiveDate], rules: &Rules) -> bool {
+pub(crate) fn has_yearly(ex_date: NaiveDate, days: &[NaiveDate], rules: &Rules) -> bool {
     let year = rules.outlier.yearly_least_days..=rules.outlier.yearly_most_days;
     days.iter().any(|day| year.contains(&(ex_date - *day).num_days()))
 }

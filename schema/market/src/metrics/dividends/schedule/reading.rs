@@ -16,13 +16,22 @@ pub struct ScheduleRow {
     pub amount: Decimal,
     /// Frequency as tagged by the vendor.
     pub tag: Option<Frequency>,
-    /// True if the amount is far above the rows before it, and no later row confirms the amount (R28).
-    pub is_unconfirmed: bool,
+    /// Doubt about the amount; `None` for a usual amount and for an amount that a later row confirms.
+    pub doubt: Option<AmountDoubt>,
+}
+
+/// Doubt about an amount far above the rows before it that no later row confirms (R28).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AmountDoubt {
+    /// A part of the amount is special.
+    Unconfirmed,
+    /// The amount is at least a quarter of the price, as in R2: a distribution of capital, without a regular part.
+    Capital,
 }
 
 impl From<DividendRate> for ScheduleRow {
     fn from(DividendRate { ex_date, amount }: DividendRate) -> Self {
-        Self { ex_date, amount, tag: None, is_unconfirmed: false }
+        Self { ex_date, amount, tag: None, doubt: None }
     }
 }
 

@@ -1,4 +1,7 @@
 //! Near duplicates: two rows of one payment, with ex-dates that are days apart (R34.1).
+//!
+//! A period of an irregular payer is its median gap. Without a schedule that confirms the repeat, only equal amounts are
+//! one payment.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -47,12 +50,17 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
         let dates =
             [position.checked_sub(1).and_then(date), date(position), date(position + 1), date(position + 2)];
         let days = (rows[second].ex_date - rows[first].ex_date).num_days();
-        let is_one = frequencies[first].or(frequencies[second]).is_some_and(|per_year| {
-            2 * days * i64::from(per_year) <= 365
-                && is_repeat(&payments[first], &payments[second], rules)
-                && shares_slot(dates, per_year, &rules.schedule, || false)
-        });
-        if is_one {
+        let is_within_half = || match frequencies[first].or(frequencies[second]) {
+            Some(per_year) => {
+                2 * days * i64::from(per_year) <= 365
+                    && shares_slot(dates, per_year, &rules.schedule, || false)
+            }
+            None => {
+                let (a, b) = (rows[first].amount, rows[second].amount);
+                2 * days <= median_gap(&rows) && is_equal(a.max(b), a.min(b), rules)
+            }
+        };
+        if is_repeat(&payments[first], &payments[second], rules) && is_within_half() {
             let keeps_first = is_better(&payments[first], &payments[second]);
             let pair = if keeps_first {
                 RepeatPair { dropped: second, kept: first }
@@ -61,6 +69,7 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
             };
             kept.retain(|index| *index != pair.dropped);
             repeats.push(pair);
+            position = position.saturating_sub(1);
         } else {
             position += 1;
         }
@@ -74,13 +83,23 @@ fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &Rules) ->
     let ids_differ = a.id.zip(b.id).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1);
     let days = (b.row.ex_date - a.row.ex_date).num_days();
     let (large, small) = (a.row.amount.max(b.row.amount), a.row.amount.min(b.row.amount));
-    let tolerance = rules.schedule.equal_tolerance;
-    let equals = |amount: Decimal| {
-        (large - amount).abs().saturating_mul(Decimal::ONE_HUNDRED) <= amount.saturating_mul(tolerance)
-    };
     !ids_differ
         && days <= rules.schedule.duplicate_days
-        && (equals(small) || equals(small.saturating_mul(Decimal::TWO)))
+        && (is_equal(large, small, rules) || is_equal(large, small.saturating_mul(Decimal::TWO), rules))
+}
+
+/// True if an amount differs from an expected amount by at most the tolerance.
+fn is_equal(amount: Decimal, expected: Decimal, rules: &Rules) -> bool {
+    let difference = (amount - expected).abs().saturating_mul(Decimal::ONE_HUNDRED);
+    difference <= expected.saturating_mul(rules.schedule.equal_tolerance)
+}
+
+/// Median number of days between the rows.
+fn median_gap(rows: &[ScheduleRow]) -> i64 {
+    let mut gaps: Vec<i64> =
+        rows.windows(2).map(|pair| (pair[1].ex_date - pair[0].ex_date).num_days()).collect();
+    gaps.sort_unstable();
+    gaps.get(gaps.len() / 2).copied().unwrap_or_default()
 }
 
 /// True if the first row is better than the second. The criteria, most important first: its ex-date is a

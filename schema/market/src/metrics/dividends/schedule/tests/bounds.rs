@@ -1,14 +1,17 @@
-//! Bounds of the readings: repeats, extras, parts, missing slots and local frequencies.
+//! Bounds of the readings: repeats, extras, parts and missing slots.
 
 use super::*;
-use crate::event::Frequency;
-use crate::metrics::dividends::schedule::{RepeatedPayment, find_repeats, local_frequencies};
+use crate::metrics::dividends::schedule::{RepeatedPayment, find_repeats};
 
 /// Pairs (dropped, kept) among four quarterly payments of 1 and a repeat of the second, some days after it.
 fn repeats(days: i64, amount: Decimal, change: impl Fn(&mut [RepeatedPayment<'_>])) -> Vec<(usize, usize)> {
     let mut rows = quarterly("2019-02-14", &[dec!(1); 6]);
     let ex_date = rows[1].ex_date + TimeDelta::days(days);
     rows.insert(2, ScheduleRow { ex_date, amount, ..rows[1] });
+    repeats_among(&rows, change)
+}
+
+fn repeats_among(rows: &[ScheduleRow], change: impl Fn(&mut [RepeatedPayment<'_>])) -> Vec<(usize, usize)> {
     let payment =
         |row: &ScheduleRow| RepeatedPayment { row: *row, id: None, implied: None, is_in_price: false };
     let mut payments: Vec<RepeatedPayment<'_>> = rows.iter().map(payment).collect();
@@ -34,6 +37,39 @@ fn a_repeat_has_an_equal_or_double_amount_within_days() {
     ] {
         assert_eq!(is_repeat(6, amount), expected, "{amount}");
     }
+    // Half a period of a monthly payer is shorter than the limit. A row in the middle repeats the row before it, or the
+    // row after it.
+    let monthly = |days: i64| {
+        let mut rows = every(1, "2019-02-14", &[dec!(1); 8]);
+        rows.insert(4, ScheduleRow { ex_date: rows[3].ex_date + TimeDelta::days(days), ..rows[3] });
+        repeats_among(&rows, |_| ())
+    };
+    assert_eq!([14, 15, 16].map(monthly), [[(3, 4)], [(3, 4)], [(4, 5)]]);
+    let after = |days: i64, gap: i64| {
+        repeats_among(&spaced(&[30, 30, 30, 30, days, gap - days, 30, 30]), |_| ()).len()
+    };
+    assert_eq!([after(15, 33), after(16, 33), after(17, 33), after(18, 33)], [1, 0, 0, 1]);
+}
+
+#[test]
+fn a_repeat_of_an_irregular_payer_has_an_equal_amount_within_half_of_the_median_gap() {
+    let is_repeat = |days: i64, amount: Decimal| {
+        let mut rows = rows("2020-01-20 3.5\n2020-06-27 9\n2021-04-10 2\n2022-04-08 3\n2022-07-08 5");
+        assert_eq!(read(&rows).readings[0].per_year, None);
+        rows.insert(1, ScheduleRow { ex_date: rows[0].ex_date + TimeDelta::days(days), amount, ..rows[0] });
+        !repeats_among(&rows, |_| ()).is_empty()
+    };
+    assert_eq!([1, 20, 21].map(|days| is_repeat(days, dec!(3.5))), [true, true, false]);
+    assert_eq!(
+        [dec!(3.57), dec!(3.571), dec!(3.432), dec!(3.431)].map(|amount| is_repeat(1, amount)),
+        [true, false, true, false]
+    );
+    // A doubled amount may be a payment of its own.
+    assert_eq!([dec!(7), dec!(1.75)].map(|amount| is_repeat(1, amount)), [false, false]);
+    // Half of the median gap is shorter than the limit; weekly and biweekly payers repeat nothing.
+    let spaced = |gaps: &[i64]| repeats_among(&spaced(gaps), |_| ()).len();
+    assert_eq!([spaced(&[12, 24, 50, 24]), spaced(&[13, 24, 50, 24])], [1, 0]);
+    assert_eq!([spaced(&[7, 7, 7, 7]), spaced(&[14, 14, 28, 14]), spaced(&[7])], [0, 0, 0]);
 }
 
 #[test]
@@ -106,6 +142,112 @@ fn of_two_equal_rows_in_a_slot_the_one_off_schedule_is_extra() {
     };
     assert_eq!(read(30), ["2019-09-14 special 0"]);
     assert_eq!(read(-30), ["2019-07-16 special 0"]);
+    // 0.6 of a period are 54.8 days. A later row takes the slot of the payment after it.
+    assert_eq!([54, 55, 75].map(|days| read(days).len()), [1, 1, 1]);
+    let newest = |days: i64| {
+        let mut rows = quarterly("2019-02-15", &[dec!(1); 6]);
+        let ex_date = rows[5].ex_date + TimeDelta::days(days);
+        rows.push(ScheduleRow { ex_date, amount: dec!(2), ..rows[5] });
+        peculiar(&rows).len()
+    };
+    assert_eq!([54, 55].map(newest), [1, 0]);
+}
+
+#[test]
+fn of_two_nearly_equal_rows_in_a_slot_few_others_show_no_usual_amount() {
+    let read = |first: Decimal, others: &[Decimal]| {
+        let mut rows = every(12, "2019-07-12", &[dec!(1.95)]);
+        rows.insert(0, ScheduleRow { ex_date: date("2019-07-09"), amount: first, ..rows[0] });
+        rows.extend(every(12, "2020-07-12", others));
+        peculiar(&rows)
+    };
+    // The first row is nearer to the usual 1.5, but the second one is on the schedule.
+    assert_eq!(read(dec!(1.8), &[dec!(1.5); 3]), ["2019-07-09 special 0"]);
+    assert_eq!(read(dec!(1.8), &[dec!(1.5); 4]), ["2019-07-12 special 0"]);
+    // More than 30 % are a difference without a usual amount too.
+    assert_eq!(read(dec!(1.5), &[dec!(1.5); 3]), ["2019-07-09 special 0"]);
+    assert_eq!(read(dec!(1.49), &[dec!(1.5); 3]), ["2019-07-12 special 0"]);
+}
+
+#[test]
+fn a_slot_may_have_several_extra_rows() {
+    let with = |extras: &[(i64, Decimal)]| {
+        let mut rows = quarterly("2019-02-15", &[dec!(1); 8]);
+        for (days, amount) in extras {
+            rows.push(ScheduleRow {
+                ex_date: rows[3].ex_date + TimeDelta::days(*days),
+                amount: *amount,
+                ..rows[3]
+            });
+        }
+        rows.sort_by_key(|row| row.ex_date);
+        peculiar(&rows)
+    };
+    assert_eq!(with(&[(10, dec!(3)), (20, dec!(4))]), ["2019-11-25 special 0", "2019-12-05 special 0"]);
+    assert_eq!(with(&[(-20, dec!(3)), (-10, dec!(4))]), ["2019-10-26 special 0", "2019-11-05 special 0"]);
+    assert_eq!(with(&[(-10, dec!(3)), (10, dec!(4))]), ["2019-11-05 special 0", "2019-11-25 special 0"]);
+    // The row that differs most from the eight around the two is extra, not the row off schedule.
+    let mut rows = quarterly("2019-02-15", &[dec!(1), dec!(1), dec!(1), dec!(3), dec!(1), dec!(1), dec!(1)]);
+    rows.insert(4, ScheduleRow { ex_date: rows[3].ex_date + TimeDelta::days(10), ..rows[0] });
+    assert_eq!(peculiar(&rows), ["2019-11-15 special 0"]);
+    // Its eight neighbours are four on either side.
+    let mut rows =
+        quarterly("2017-02-15", &[[dec!(3); 4].as_slice(), &[dec!(1); 10], &[dec!(3); 4]].concat());
+    rows.insert(
+        9,
+        ScheduleRow { ex_date: rows[8].ex_date + TimeDelta::days(10), amount: dec!(3), ..rows[8] },
+    );
+    assert_eq!(peculiar(&rows), ["2019-02-25 special 0"]);
+}
+
+#[test]
+fn a_payment_may_have_several_repeats() {
+    let pairs = |days: &[i64]| {
+        let mut rows = quarterly("2019-02-14", &[dec!(1); 6]);
+        rows.extend(
+            days.iter()
+                .map(|days| ScheduleRow { ex_date: rows[2].ex_date + TimeDelta::days(*days), ..rows[2] })
+                .collect::<Vec<_>>(),
+        );
+        rows.sort_by_key(|row| row.ex_date);
+        repeats_among(&rows, |_| ())
+    };
+    // Of rows on sessions, the last one stays.
+    assert_eq!(pairs(&[5, 12]), [(3, 4), (2, 4)]);
+    assert_eq!(pairs(&[6, 97]), [(2, 3), (4, 5)]);
+    assert_eq!(pairs(&[]), []);
+}
+
+#[test]
+fn a_distribution_of_capital_has_no_regular_part_and_no_slot() {
+    let mut rows = quarterly("2019-02-15", &[dec!(1), dec!(1), dec!(1), dec!(1), dec!(40)]);
+    let doubted = |rows: &mut [ScheduleRow], doubt| {
+        rows[4].doubt = Some(doubt);
+        peculiar(rows)
+    };
+    assert_eq!(doubted(&mut rows, AmountDoubt::Unconfirmed), ["2020-02-15 combined 1"]);
+    assert_eq!(doubted(&mut rows, AmountDoubt::Capital), ["2020-02-15 special 0"]);
+    let schedule = read(&rows);
+    assert_eq!((schedule.readings[4].regular, schedule.regular().count()), (dec!(0), 4));
+    // Its slot is missing once a later payment shows it.
+    rows.extend(quarterly("2020-05-15", &[dec!(1)]));
+    let missing = MissingSlot { year: 2020, per_year: 4, assumed: Some(dec!(1)) };
+    assert_eq!(read(&rows).missing, [missing]);
+}
+
+#[test]
+fn a_payer_of_yearly_specials_adds_its_capital_to_a_regular_row() {
+    let read = |days: i64, doubt: Option<AmountDoubt>| {
+        let mut rows = quarterly("2019-02-15", &[dec!(1); 9]);
+        rows[8].ex_date = rows[4].ex_date + TimeDelta::days(days);
+        (rows[4].amount, rows[4].doubt) = (dec!(12), doubt);
+        (rows[8].amount, rows[8].doubt) = (dec!(40), Some(AmountDoubt::Capital));
+        read(&rows).readings[8].kind
+    };
+    let found = [334, 335, 395, 396].map(|days| read(days, Some(AmountDoubt::Unconfirmed)));
+    let (special, combined) = (AmountReading::Special, AmountReading::Combined);
+    assert_eq!(found, [special, combined, combined, special]);
+    assert_eq!([read(365, Some(AmountDoubt::Capital)), read(365, None)], [combined, special]);
 }
 
 #[test]
@@ -126,28 +268,4 @@ fn missing_slots_beyond_half_a_year_or_before_a_lower_rate_are_a_pause() {
     let mut halves = every(6, "2012-02-15", &[dec!(1); 12]);
     halves.remove(5);
     assert!(read(&halves).missing.is_empty());
-}
-
-#[test]
-fn a_tag_decides_where_gaps_do_not() {
-    let tagged = |days: i64, count: usize, tag: Option<Frequency>| {
-        let row = |n: i64| ScheduleRow {
-            ex_date: date("2019-02-15") + TimeDelta::days(days * n),
-            amount: dec!(1),
-            tag,
-            is_unconfirmed: false,
-        };
-        let rows: Vec<ScheduleRow> = (0..).take(count).map(row).collect();
-        local_frequencies(&rows, &Rules::DEFAULT)[0]
-    };
-    assert_eq!(tagged(91, 1, None), None);
-    assert_eq!(tagged(91, 1, Some(Frequency::Quarterly)), Some(4));
-    assert_eq!(tagged(91, 1, Some(Frequency::Monthly)), Some(12));
-    assert_eq!(tagged(91, 1, Some(Frequency::Weekly)), None);
-    assert_eq!(tagged(91, 6, None), Some(4));
-    assert_eq!(tagged(17, 9, None), None, "frequent");
-    assert_eq!(tagged(30, 9, None), Some(12));
-    assert_eq!(tagged(28, 9, None), None, "every four weeks");
-    assert_eq!(tagged(28, 6, None), Some(12), "too few gaps for four weeks");
-    assert_eq!(tagged(28, 7, None), None);
 }

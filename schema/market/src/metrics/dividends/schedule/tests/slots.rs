@@ -1,0 +1,75 @@
+//! Bounds of slots and dividend years: missing slots, shifted rows, and the first slot of a year.
+
+use super::*;
+
+/// Assumed amounts of the missing slots.
+fn missing(gaps: &[i64]) -> Vec<Option<Decimal>> {
+    read(&spaced(gaps)).missing.iter().map(|slot| slot.assumed).collect()
+}
+
+#[test]
+fn a_slot_is_missing_from_1_6_periods_on() {
+    // 1.6 periods are 146.1 days, and 2.5 periods 228.3 days.
+    let after = |days: i64| missing(&[91, 91, 91, 91, days, 91, 91, 91, 91]);
+    assert_eq!([after(146), after(147)], [vec![], vec![Some(dec!(1))]]);
+    assert_eq!([after(228), after(229)], [vec![Some(dec!(1))], vec![None; 2]]);
+}
+
+#[test]
+fn half_of_a_deviation_is_added_to_the_next_gap() {
+    let after = |first: i64, second: i64| missing(&[91, 91, 91, 91, first, second, 91, 91, 91, 91]).len();
+    // 146 days are 0.6 periods late, which leaves 0.3 periods: 118.7 days are 1.3 periods.
+    assert_eq!([after(146, 118), after(146, 119)], [0, 1]);
+    // 60 days are 0.34 periods early: 161.8 days are 1.77 periods.
+    assert_eq!([after(60, 161), after(60, 162)], [0, 1]);
+}
+
+#[test]
+fn missing_slots_are_reported_up_to_half_a_year() {
+    let monthly = |months: i64| {
+        let mut gaps = vec![30; 24];
+        gaps[12] = 30 * months + months / 2;
+        missing(&gaps)
+    };
+    assert_eq!([monthly(2), monthly(3)], [vec![Some(dec!(1))], vec![None; 2]]);
+    assert_eq!([monthly(7), monthly(8)], [vec![None; 6], vec![]]);
+}
+
+#[test]
+fn the_newest_ex_dates_decide_between_two_first_slots() {
+    let years = |first_january: bool, count: i32| {
+        let mut days = Vec::new();
+        for year in 0..2 * count {
+            let is_january = (year < count) == first_january;
+            days.push(if is_january {
+                format!("{}-01-02", 2011 + year)
+            } else {
+                format!("{}-12-30", 2010 + year)
+            });
+            days.extend(["04-01", "07-01", "10-01"].map(|day| format!("{}-{day}", 2011 + year)));
+        }
+        let lines: Vec<String> = days.iter().map(|day| format!("{day} 1")).collect();
+        let schedule = read(&rows(&lines.join("\n")));
+        assert!(schedule.missing.is_empty());
+        let years: Vec<i32> = schedule.readings.iter().map(|reading| reading.year).collect();
+        (years[0], years[years.len() - 4])
+    };
+    // The payments around new year are the last of the old year if the newest ones are in December.
+    assert_eq!(years(true, 4), (2010, 2017));
+    assert_eq!(years(false, 4), (2011, 2018));
+}
+
+#[test]
+fn years_of_a_changed_frequency_are_reported_on_both_sides() {
+    let mut rows = every(6, "2015-03-16", &[dec!(2); 6]);
+    rows.extend(quarterly("2018-03-16", &[dec!(1); 8]));
+    let schedule = read(&rows);
+    assert_eq!(schedule.changed, [2017, 2018]);
+    let counts = |year: i32| schedule.readings.iter().filter(|reading| reading.year == year).count();
+    assert_eq!([2015, 2016, 2017, 2018, 2019].map(counts), [2, 2, 2, 4, 4]);
+    // From and to an irregular payer, no rates are compared.
+    let irregular = spaced(&[91, 91, 91, 91, 91, 91, 13, 40, 21, 300, 50, 17, 140, 44]);
+    let schedule = read(&irregular);
+    assert!(schedule.readings.iter().any(|reading| reading.per_year.is_none()));
+    assert!(schedule.changed.is_empty());
+}
