@@ -186,3 +186,64 @@ fn any_order_of_arrival_gives_the_same_readings() {
     turned.rows.reverse();
     assert_eq!(derived(&turned, "2003-12-31").metrics.annual_totals, expected.metrics.annual_totals);
 }
+
+/// Reading and special part of the row of a day.
+fn reading(derived: &DerivedRows, day: &str) -> (Option<AmountReading>, Option<Decimal>) {
+    let row = derived.dividends.iter().find(|row| row.ex_date == date(day)).expect("a row");
+    (row.reading, row.special_amount.as_ref().map(|amount| amount.0))
+}
+
+#[test]
+fn a_payment_of_an_irregular_payer_is_repeated_on_the_next_day() {
+    let life = life(
+        "2024-08-22",
+        "2022-01-18 3.5\n2022-01-19 3.5\n2022-06-27 10.25\n2023-04-10 2.79\n2024-04-08 3.80",
+    );
+    let found = derived(&life, "2024-08-22");
+    assert_flags(&found, &[Flag::NearDuplicate]);
+    let days: Vec<String> = found.dividends.iter().map(|row| row.ex_date.to_string()).collect();
+    assert_eq!(days[..2], ["2022-01-19", "2022-06-27"]);
+}
+
+#[test]
+fn of_two_payments_a_day_apart_the_one_on_the_yearly_schedule_is_regular() {
+    let life = life(
+        "2024-08-22",
+        "2022-07-12 1.813539\n2022-07-13 1.95426\n2023-07-12 1.74283\n2024-05-30 2.743718",
+    );
+    let found = derived(&life, "2024-08-22");
+    assert_eq!(reading(&found, "2022-07-12"), (Some(AmountReading::Regular), None));
+    assert_eq!(reading(&found, "2022-07-13"), (Some(AmountReading::Special), Some(decimal("1.95426"))));
+    assert_eq!(found.metrics.growth_1y.map(|growth| growth.0), Some(decimal("-3.8990")));
+}
+
+#[test]
+fn a_distribution_of_a_quarter_of_the_price_has_no_regular_part() {
+    let paid = |last: &str| {
+        let rows =
+            "2022-09-22 0.014\n2022-12-22 0.014\n2023-03-09 0.0142\n2023-06-08 0.0142\n2023-09-21 0.0142
+            2023-12-21 0.0142\n2024-03-07 0.0142";
+        let life = life("2024-07-05", &format!("{rows}\n2024-07-03 {last}"));
+        let found = derived(&life.close("2024-07-02", "0.80").close("2024-07-03", "0.60"), "2024-07-05");
+        (
+            reading(&found, "2024-07-03"),
+            found.metrics.dps_ttm.map(|sum| sum.0),
+            found.metrics.dps_forward.map(|rate| rate.0),
+        )
+    };
+    let special = |amount: &str| (Some(AmountReading::Special), Some(decimal(amount)));
+    assert_eq!(paid("0.20"), (special("0.20"), Some(decimal("0.0426")), Some(decimal("0.0568"))));
+    let combined = (Some(AmountReading::Combined), Some(decimal("0.1857")));
+    assert_eq!(paid("0.1999"), (combined, Some(decimal("0.0568")), Some(decimal("0.0568"))));
+}
+
+#[test]
+fn a_special_in_the_first_year_of_a_new_frequency_is_split_off() {
+    let life = life(
+        "2006-12-29",
+        "2003-02-19 0.08\n2003-10-15 0.16\n2004-08-23 0.08\n2004-11-15 3.08\n2005-02-15 0.08\n2005-05-16 0.08
+         2005-08-15 0.08\n2005-11-15 0.08\n2006-02-15 0.09\n2006-05-15 0.09\n2006-08-15 0.09\n2006-11-14 0.10",
+    );
+    let found = derived(&life, "2006-12-29");
+    assert_eq!(reading(&found, "2004-11-15"), (Some(AmountReading::Combined), Some(decimal("3"))));
+}

@@ -28,13 +28,13 @@ pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules:
     };
     let (mut extras, mut kept): (Vec<usize>, Vec<usize>) = (0..rows.len()).partition(is_capital);
     let mut position = 0;
-    while position + 1 < kept.len() {
-        let Some(extra) = extra_of(readings, &kept, position, &rules.schedule) else {
+    while position < kept.len() {
+        if let Some(extra) = extra_of(readings, &kept, position, &rules.schedule) {
+            extras.push(kept.remove(extra));
+            position = position.saturating_sub(2);
+        } else {
             position += 1;
-            continue;
-        };
-        extras.push(kept.remove(extra));
-        position = position.saturating_sub(2);
+        }
     }
     for index in &extras {
         let reading = &mut readings[*index];
@@ -105,11 +105,10 @@ pub(crate) fn shares_slot(
 /// True if the schedule is more regular without the second row than without the first row.
 fn is_second_off_schedule([before, first, second, after]: [Option<NaiveDate>; 4], per_year: i32) -> bool {
     let Some((first, second)) = first.zip(second) else { return true };
-    let deviation = |from: Option<NaiveDate>, to: Option<NaiveDate>| {
-        let days = from.zip(to).map(|(from, to)| (to - from).num_days());
-        days.map_or(0, |days| (Periods::in_days(days, per_year).0 - 1000).abs())
+    let deviation = |row: NaiveDate| -> i64 {
+        let gaps = [before.map(|before| row - before), after.map(|after| after - row)];
+        let periods = gaps.into_iter().flatten().map(|gap| Periods::in_days(gap.num_days(), per_year).0);
+        periods.map(|periods| (periods - 1000).abs()).sum()
     };
-    let without_second = deviation(before, Some(first)) + deviation(Some(first), after);
-    let without_first = deviation(before, Some(second)) + deviation(Some(second), after);
-    without_second <= without_first
+    deviation(first) <= deviation(second)
 }

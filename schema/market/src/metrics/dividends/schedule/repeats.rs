@@ -1,7 +1,7 @@
 //! Near duplicates: two rows of one payment, with ex-dates that are days apart (R34.1).
 //!
-//! A period of an irregular payer is its median gap. Without a schedule that confirms the repeat, only equal amounts are
-//! one payment.
+//! An irregular payer has no schedule that confirms a repeat. Only its equal amounts are one payment, and only if its
+//! median gap is at least twice the maximum distance. Weekly payers therefore have no repeats.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -57,7 +57,7 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
             }
             None => {
                 let (a, b) = (rows[first].amount, rows[second].amount);
-                2 * days <= median_gap(&rows) && is_equal(a.max(b), a.min(b), rules)
+                2 * rules.schedule.duplicate_days <= median_gap(&rows) && is_equal(a.max(b), a.min(b), rules)
             }
         };
         if is_repeat(&payments[first], &payments[second], rules) && is_within_half() {

@@ -46,6 +46,12 @@ fn a_change_of_the_frequency_has_three_gaps_of_a_shorter_period_or_two_of_a_long
     assert_eq!(between(30, 6), runs(&[(Some(4), 8), (Some(12), 6), (Some(4), 9)]));
     assert_eq!(between(182, 2), vec![Some(4); 19]);
     assert_eq!(between(182, 3), runs(&[(Some(4), 8), (Some(2), 3), (Some(4), 9)]));
+    // Weekly and biweekly payers have gaps of at most 17 days.
+    for days in [7, 17] {
+        assert_eq!(after(days, 2), vec![Some(4); 11]);
+        assert_eq!(after(days, 3), runs(&[(Some(4), 8), (None, 4)]));
+    }
+    assert_eq!(after(18, 3), vec![Some(4); 12]);
     // After a pause, no gap is compared with the gaps before it.
     assert_eq!(frequencies(&[(91, 4), (551, 1), (30, 1)]), runs(&[(Some(4), 5), (Some(12), 2)]));
 }
@@ -65,7 +71,9 @@ fn uneven_halves_sum_to_a_year() {
     };
     let found = [(70, 259), (70, 260), (70, 330), (70, 331)].map(|(short, long)| halves(short, long));
     assert_eq!(found, [None, Some(2), Some(2), None]);
-    // One neighbour is enough.
+    // One neighbour is enough, before or after the gap.
+    assert_eq!(frequencies(&[(70, 1), (295, 1)]), [Some(2); 3]);
+    assert_eq!(frequencies(&[(295, 1), (70, 1)]), [Some(2); 3]);
     assert_eq!(frequencies(&[(182, 3), (70, 1), (295, 1), (182, 3)]), vec![Some(2); 9]);
 }
 
@@ -140,6 +148,28 @@ fn gaps_overrule_tags_from_four_gaps_on() {
     // A right tag is enough where gaps are few.
     assert_eq!(frequency(&hole[..4], Frequency::Quarterly), Some(4));
     assert_eq!(frequency(&hole[..4], Frequency::Unknown), None);
+}
+
+#[test]
+fn each_tag_counts_once() {
+    let tagged = |gaps: &[i64], tagged: &[usize], tag: Frequency| {
+        let mut rows = spaced(gaps);
+        tagged.iter().for_each(|index| rows[*index].tag = Some(tag));
+        local_frequencies(&rows, &Rules::DEFAULT)
+    };
+    // One of two rows with the tag of another frequency is as good as both, but one of three is not.
+    for tags in [[0].as_slice(), &[1], &[0, 1]] {
+        assert_eq!(tagged(&[91], tags, Frequency::Monthly), [None; 2], "{tags:?}");
+    }
+    for tags in [[0].as_slice(), &[1], &[2]] {
+        assert_eq!(tagged(&[91, 91], tags, Frequency::Monthly), [Some(4); 3], "{tags:?}");
+    }
+    assert_eq!(tagged(&[91, 91, 91], &[1, 2, 3], Frequency::Monthly), [None; 4]);
+    // Tags of 13 and more payments a year agree with gaps of weeks.
+    let gaps = runs(&[(91, 8), (7, 5), (91, 8)]);
+    let week = |tag: Frequency| tagged(&gaps, &[9, 10, 11, 12, 13], tag)[10];
+    assert_eq!([Frequency::Unknown, Frequency::Monthly].map(week), [Some(4); 2]);
+    assert_eq!([Frequency::FourWeekly, Frequency::Weekly].map(week), [None; 2]);
 }
 
 #[test]

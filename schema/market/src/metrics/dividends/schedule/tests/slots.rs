@@ -22,6 +22,8 @@ fn half_of_a_deviation_is_added_to_the_next_gap() {
     assert_eq!([after(146, 118), after(146, 119)], [0, 1]);
     // 60 days are 0.34 periods early: 161.8 days are 1.77 periods.
     assert_eq!([after(60, 161), after(60, 162)], [0, 1]);
+    // After a missing slot, the deviation is that from two periods.
+    assert_eq!([after(182, 105), after(182, 127)], [1, 1]);
 }
 
 #[test]
