@@ -50,7 +50,7 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
         let dates =
             [position.checked_sub(1).and_then(date), date(position), date(position + 1), date(position + 2)];
         let days = (rows[second].ex_date - rows[first].ex_date).num_days();
-        let is_within_half = || match frequencies[first].or(frequencies[second]) {
+        let is_confirmed = || match frequencies[first].or(frequencies[second]) {
             Some(per_year) => {
                 2 * days * i64::from(per_year) <= 365
                     && shares_slot(dates, per_year, &rules.schedule, || false)
@@ -60,7 +60,7 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
                 2 * rules.schedule.duplicate_days <= median_gap(&rows) && is_equal(a.max(b), a.min(b), rules)
             }
         };
-        if is_repeat(&payments[first], &payments[second], rules) && is_within_half() {
+        if is_repeat(&payments[first], &payments[second], rules) && is_confirmed() {
             let keeps_first = is_better(&payments[first], &payments[second]);
             let pair = if keeps_first {
                 RepeatPair { dropped: second, kept: first }

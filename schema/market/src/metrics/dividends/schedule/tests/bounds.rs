@@ -202,12 +202,12 @@ fn a_slot_may_have_several_extra_rows() {
         ScheduleRow { ex_date: rows[8].ex_date + TimeDelta::days(10), amount: dec!(3), ..rows[8] },
     );
     assert_eq!(peculiar(&rows), ["2019-02-25 special 0"]);
-    let mut rows = quarterly("2017-02-15", &[[dec!(1); 4].as_slice(), &[dec!(3); 10]].concat());
+    let mut rows = quarterly("2017-02-15", &[&[dec!(3)], [dec!(1); 4].as_slice(), &[dec!(3); 6]].concat());
     rows.insert(
-        1,
-        ScheduleRow { ex_date: rows[0].ex_date + TimeDelta::days(10), amount: dec!(3), ..rows[0] },
+        2,
+        ScheduleRow { ex_date: rows[1].ex_date + TimeDelta::days(10), amount: dec!(3), ..rows[1] },
     );
-    assert_eq!(peculiar(&rows), ["2017-02-25 special 0"]);
+    assert_eq!(peculiar(&rows), ["2017-05-25 special 0"]);
 }
 
 #[test]
