@@ -108,6 +108,9 @@ fn a_row_between_two_frequencies_has_the_nearer_rate() {
         assert_eq!(between(&[(dec!(1), 4), (dec!(0.25), 1), (wrong, 1), (dec!(0.25), 7)]), Some(4));
         assert_eq!(between(&[(dec!(1), 3), (wrong, 1), (dec!(1), 1), (dec!(0.25), 8)]), Some(1));
     }
+    // The third row on either side does not count.
+    assert_eq!(between(&[(dec!(1), 4), (dec!(0.5), 1), (dec!(0.2), 2), (dec!(0.5), 6)]), Some(1));
+    assert_eq!(between(&[(dec!(0.5), 2), (dec!(2), 2), (dec!(0.5), 1), (dec!(0.25), 8)]), Some(4));
 }
 
 #[test]
