@@ -95,9 +95,24 @@ fn days_between(a: NaiveDate, b: NaiveDate) -> i64 {
     (b - a).num_days()
 }
 
-/// State of each gap of a segment, on the cheapest sequence of states.
+/// State of each gap of a segment.
 fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
     let gaps: Vec<i64> = rows.windows(2).map(|pair| days_between(pair[0].ex_date, pair[1].ex_date)).collect();
+    // Most payers have one frequency, so most segments need no search.
+    let explains_all = |state: &State| {
+        gaps.iter().all(|gap| gap_cost(*state, *gap, false, rules) == 0)
+            && rows.iter().all(|row| tag_cost(*state, row, OTHER_TAG) == 0)
+    };
+    let mut states = match STATES.into_iter().find(explains_all) {
+        Some(state) => vec![state; gaps.len()],
+        None => cheapest_states(rows, &gaps, rules),
+    };
+    drop_four_weekly(&mut states, &gaps, rules);
+    states
+}
+
+/// State of each gap on the cheapest sequence of states.
+fn cheapest_states(rows: &[ScheduleRow], gaps: &[i64], rules: &Rules) -> Vec<State> {
     let year = rules.frequency.year_least_days..=rules.frequency.year_most_days;
     let is_overruled =
         usize::try_from(rules.frequency.overruling_gaps).is_ok_and(|least| gaps.len() >= least);
@@ -128,7 +143,6 @@ fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
         state = from[state];
     }
     states.reverse();
-    drop_four_weekly(&mut states, &gaps, rules);
     states
 }
 

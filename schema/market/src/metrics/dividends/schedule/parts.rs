@@ -33,10 +33,9 @@ pub(crate) fn read_parts(
         let rates = Rates { readings, per_year };
         let reading = if is_unconfirmed {
             Some(rates.combined(index, per_year))
-        } else if !rates.is_steady(index, &rules.schedule) {
-            None
         } else {
-            rates.read(index, &combined, rules)
+            // Most rows are regular, and the test of the rows around them is costly.
+            rates.read(index, &combined, rules).filter(|_| rates.is_steady(index, &rules.schedule))
         };
         if let Some((kind, amount)) = reading {
             let reading = &mut *readings[index];
