@@ -68,7 +68,9 @@ class Node:
         sh("ip", "link", "set", self.link, "master", BRIDGE)
 
     def start(self, name: str) -> None:
-        command, user = {"etcd": (self.etcd(), "root"), "nats": (self.nats(), "root"), "patroni": (self.patroni(), "postgres")}[name]
+        # Only the command of this program: making one writes the configuration that another program may be reading.
+        command = {"etcd": self.etcd, "nats": self.nats, "patroni": self.patroni}[name]()
+        user = "postgres" if name == "patroni" else "root"
         log = (self.work / f"{name}.log").open("ab")
         prefix = ["ip", "netns", "exec", self.space]
         if user != "root":
@@ -157,12 +159,16 @@ class Node:
 
     def role(self) -> str | None:
         """Role by Patroni's word; None without an answer."""
+        answer = self.probe("/patroni")
+        return answer["role"] if answer and answer["state"] == "running" else None
+
+    def probe(self, path: str) -> Any:
+        """Body of Patroni's answer; None unless it is a success."""
         try:
-            with urllib.request.urlopen(f"http://{self.address}:8008/patroni", timeout=2) as answer:
-                told = json.load(answer)
+            with urllib.request.urlopen(f"http://{self.address}:8008{path}", timeout=2) as answer:
+                return json.load(answer)
         except OSError:
             return None
-        return told["role"] if told["state"] == "running" else None
 
 
 class Cluster:
@@ -170,6 +176,8 @@ class Cluster:
 
     def __init__(self, work: Path) -> None:
         self.nodes = [Node(number, work) for number in range(1, COUNT + 1)]
+        # Members that did not come back by themselves.
+        self.reseeded: list[str] = []
 
     def start(self) -> None:
         sh("ip", "link", "add", BRIDGE, "type", "bridge")
@@ -198,17 +206,31 @@ class Cluster:
         return [node for node in self.nodes if node is not first]
 
     def wait_until_whole(self) -> None:
-        """One primary, the others replicas, one of them synchronous."""
+        """One primary, the others replicas, one of them synchronous. A member that does not come back is reseeded, as an operator would."""
+        try:
+            until("the cluster is whole", 90, self.is_whole)
+        except RuntimeError:
+            self.reseed_failed_members()
+            until("the cluster is whole", 180, self.is_whole)
 
-        def is_whole() -> bool:
-            roles = sorted(node.role() or "" for node in self.nodes)
-            return roles in (["master", "replica", "replica"], ["primary", "replica", "replica"]) and self.is_synchronous()
+    def is_whole(self) -> bool:
+        roles = sorted(node.role() or "" for node in self.nodes)
+        return roles in (["master", "replica", "replica"], ["primary", "replica", "replica"]) and self.synchronous() is not None
 
-        until("the cluster is whole", 180, is_whole)
+    def reseed_failed_members(self) -> None:
+        primary = self.primary()
+        for node in self.nodes:
+            if node is not primary and not self.is_streaming(node):
+                sh("patronictl", "-c", str(primary.work / "patroni.yml"), "reinit", SCOPE, node.name, "--force")
+                self.reseeded.append(node.name)
 
-    def is_synchronous(self) -> bool:
-        query = "select count(*) from pg_stat_replication where sync_state = 'sync'"
+    def is_streaming(self, node: Node) -> bool:
+        query = f"select count(*) from pg_stat_replication where application_name = '{node.name}' and state = 'streaming'"
         return psql(self.primary().address, "postgres", query).strip() == "1"
+
+    def synchronous(self) -> Node | None:
+        """Standby that Patroni would promote."""
+        return next((node for node in self.nodes if node.probe("/synchronous")), None)
 
 
 def psql(address: str, database: str, query: str) -> str:
