@@ -102,24 +102,21 @@ impl StoreConnection {
         self.reachability.set(true);
     }
 
-    /// Opens a lost connection, or checks an open connection that has been idle.
+    /// Opens a lost connection and checks it at once. Checks an open connection that has been idle.
     pub(crate) async fn check(&mut self) {
-        let limit = CHECK_TIMEOUT.max(self.response_timeout());
-        if !self.is_open() {
-            let opened = timeout(limit, self.open_store()).await;
-            if !matches!(opened, Ok(Ok(_))) {
-                self.reachability.set(false);
-            }
-        } else if self.checked_at.elapsed() >= CHECK {
-            let sent = Instant::now();
-            let checked = match &self.store {
-                Some(store) => timeout(limit, store.check()).await,
-                None => return,
-            };
-            match checked {
-                Ok(Ok(())) => self.record_round_trip(sent.elapsed()),
-                _ => self.close_unreachable(),
-            }
+        let (limit, was_open) = (CHECK_TIMEOUT.max(self.response_timeout()), self.is_open());
+        if was_open && self.checked_at.elapsed() < CHECK {
+            return;
+        }
+        if !was_open && !matches!(timeout(limit, self.open_store()).await, Ok(Ok(_))) {
+            self.reachability.set(false);
+            return;
+        }
+        let Some(store) = &self.store else { return };
+        let sent = Instant::now();
+        match timeout(limit, store.check()).await {
+            Ok(Ok(())) => self.record_round_trip(sent.elapsed()),
+            _ => self.close_unreachable(),
         }
     }
 
@@ -150,7 +147,7 @@ impl StoreConnection {
                 self.round_trips.restart(store.round_trip);
                 self.checked_at = Instant::now();
                 self.pauses = reconnect_pauses();
-                // After repeated failures, only a successful statement marks the database as reachable.
+                // After repeated failures, only a decision or a check shows that the database decides.
                 if self.failures < FAILURES {
                     self.reachability.set(true);
                 }
