@@ -57,6 +57,7 @@ class Calls:
 
     def __init__(self, port: int, instances: dict[str, int], keys: list[str], symbols: list[str], rate: int) -> None:
         self.port, self.instances, self.keys, self.symbols, self.rate = port, instances, keys, symbols, rate
+        self.completed = 0
         self.statuses: Counter[int] = Counter()
         self.admitted: Counter[str] = Counter()
         # Calls of a key that may have been charged without a 200.
@@ -101,6 +102,7 @@ class Calls:
         key = self.keys[number % len(self.keys)]
         path = PATHS[number % len(PATHS)].format(self.symbols[number % len(self.symbols)])
         outcome = await self.ask(path, key)
+        self.completed += 1
         self.statuses[outcome.status] += 1
         self.refusals.record_call(outcome)
         if outcome.status == 200:
@@ -114,6 +116,7 @@ class Calls:
     async def _call_revoked(self, number: int) -> None:
         key = self.revoked[number // REVOKED_SHARE % len(self.revoked)]
         outcome = await self.ask("/v1/stocks?limit=1", key)
+        self.completed += 1
         self.checked_revoked += outcome.status == 401
         if outcome.status not in (0, 401, 502, 503, 504):
             self.wrong.append(f"a deleted key was answered with {outcome.status}")

@@ -16,10 +16,16 @@ COUNT = 3
 TTL = 20
 SCOPE = "dividends"
 BRIDGE = "ddsbr"
+WITHIN_BRIDGE = ("-i", BRIDGE, "-o", BRIDGE, "-j", "ACCEPT")
 
 
 def sh(*command: str, check: bool = True) -> str:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+    except FileNotFoundError:
+        if check:
+            raise
+        return ""
     if check and done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stdout}{done.stderr}")
     return done.stdout
@@ -117,6 +123,8 @@ class Node:
         peers = ",".join(f"node{n}=http://10.77.0.1{n}:2380" for n in range(1, COUNT + 1))
         return [
             "etcd", "--name", self.name, "--data-dir", str(self.work / "etcd"), "--initial-cluster", peers,
+            # A new leader of etcd renews the lease of a primary that is gone, so its election is part of a failover.
+            "--heartbeat-interval", "50", "--election-timeout", "500",
             "--listen-client-urls", f"{url}:2379", "--advertise-client-urls", f"{url}:2379",
             "--listen-peer-urls", f"{url}:2380", "--initial-advertise-peer-urls", f"{url}:2380",
         ]  # fmt: skip
@@ -176,13 +184,14 @@ class Cluster:
 
     def __init__(self, work: Path) -> None:
         self.nodes = [Node(number, work) for number in range(1, COUNT + 1)]
-        # Members that did not come back by themselves.
-        self.reseeded: list[str] = []
+        self.repairs: list[str] = []
 
     def start(self) -> None:
         sh("ip", "link", "add", BRIDGE, "type", "bridge")
         sh("ip", "addr", "add", "10.77.0.1/24", "dev", BRIDGE)
         sh("ip", "link", "set", BRIDGE, "up")
+        # A Docker engine drops packets between ports of every bridge.
+        sh("iptables", "-I", "FORWARD", *WITHIN_BRIDGE, check=False)
         for node in self.nodes:
             node.connect()
         for name in ("etcd", "nats", "patroni"):
@@ -195,6 +204,7 @@ class Cluster:
             node.signal(signal.SIGCONT, "patroni", "postgres", "etcd", "nats")
             node.kill("patroni", "postgres", "etcd", "nats")
             node.disconnect()
+        sh("iptables", "-D", "FORWARD", *WITHIN_BRIDGE, check=False)
         sh("ip", "link", "del", BRIDGE, check=False)
 
     def primary(self) -> Node:
@@ -206,23 +216,28 @@ class Cluster:
         return [node for node in self.nodes if node is not first]
 
     def wait_until_whole(self) -> None:
-        """One primary, the others replicas, one of them synchronous. A member that does not come back is reseeded, as an operator would."""
+        """One primary, the others replicas, one of them synchronous. An operator repairs what does not heal by itself."""
         try:
             until("the cluster is whole", 90, self.is_whole)
         except RuntimeError:
-            self.reseed_failed_members()
+            self.repair()
             until("the cluster is whole", 180, self.is_whole)
 
     def is_whole(self) -> bool:
         roles = sorted(node.role() or "" for node in self.nodes)
         return roles in (["master", "replica", "replica"], ["primary", "replica", "replica"]) and self.synchronous() is not None
 
-    def reseed_failed_members(self) -> None:
+    def repair(self) -> None:
+        """Reseeds members that do not replicate. If all do, restarts Patroni on the primary, which may have a stale copy of etcd."""
         primary = self.primary()
-        for node in self.nodes:
-            if node is not primary and not self.is_streaming(node):
-                sh("patronictl", "-c", str(primary.work / "patroni.yml"), "reinit", SCOPE, node.name, "--force")
-                self.reseeded.append(node.name)
+        lost = [node for node in self.nodes if node is not primary and not self.is_streaming(node)]
+        for node in lost:
+            sh("patronictl", "-c", str(primary.work / "patroni.yml"), "reinit", SCOPE, node.name, "--force")
+            self.repairs.append(f"{node.name} reseeded")
+        if not lost:
+            primary.kill("patroni")
+            primary.start("patroni")
+            self.repairs.append(f"Patroni of {primary.name} restarted")
 
     def is_streaming(self, node: Node) -> bool:
         query = f"select count(*) from pg_stat_replication where application_name = '{node.name}' and state = 'streaming'"
