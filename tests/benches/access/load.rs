@@ -124,6 +124,26 @@ impl Load {
     }
 }
 
+/// Connections that got one answer each and stay open.
+pub(crate) struct OpenConnections(Vec<TcpStream>);
+
+impl OpenConnections {
+    pub(crate) async fn open(address: &str, requests: &[Vec<u8>], count: usize) -> Result<Self> {
+        let (address, mut buffer, mut open) = (address.trim_start_matches("http://"), Vec::new(), Vec::new());
+        for request in requests.iter().cycle().take(count) {
+            let mut stream = TcpStream::connect(address).await?;
+            stream.write_all(request).await?;
+            ensure!(answer(&mut stream, &mut buffer).await?, "the server failed");
+            open.push(stream);
+        }
+        Ok(Self(open))
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
 async fn connection(
     address: String,
     requests: Arc<Vec<Vec<u8>>>,

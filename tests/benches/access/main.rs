@@ -14,6 +14,7 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
+mod capacity;
 mod counts;
 mod load;
 mod peers;
@@ -125,6 +126,8 @@ async fn run(arguments: Arguments) -> Result<()> {
     bench.uncached().await?;
     bench.mixed().await?;
     bench.sign_ins().await?;
+    bench.processor_time().await?;
+    bench.open_connections().await?;
     bench.naive().await?;
     bench.peers().await?;
     bench.prices().await

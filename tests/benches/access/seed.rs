@@ -22,11 +22,12 @@ pub(crate) struct Seeded {
 }
 
 impl Seeded {
-    /// One request per symbol, each with the next account's key.
+    /// Requests with every symbol and every key, each with the next account's key.
     pub(crate) fn requests(&self, endpoint: &str) -> Arc<Vec<Vec<u8>>> {
-        let keys = self.keys.iter().cycle();
+        let pairs = self.symbols.iter().cycle().zip(self.keys.iter().cycle());
         let path = |symbol: &String| format!("/v1/stocks/{symbol}/{endpoint}");
-        Arc::new(self.symbols.iter().zip(keys).map(|(symbol, key)| request(&path(symbol), key)).collect())
+        let count = self.symbols.len().max(self.keys.len());
+        Arc::new(pairs.take(count).map(|(symbol, key)| request(&path(symbol), key)).collect())
     }
 
     /// One request for the same thing with each key of the highest tier.
