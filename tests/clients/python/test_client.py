@@ -90,6 +90,17 @@ def test_later_calls_ask_for_data_that_is_not_older(relay: type[Relay]) -> None:
     assert refused == again and refused[0].startswith("g1.")
 
 
+def test_a_call_may_name_the_oldest_data_that_it_accepts(client: Client) -> None:
+    answer = client.sectors()
+    version = answer.meta.data_version
+    assert client.sectors(min_version=version).data == answer.data
+    generation = version.split(".")[0]
+    with pytest.raises(errors.VersionNotServed):
+        client.sectors(min_version=f"{generation}.999999999.999999999")
+    # A refused version is not sent again.
+    assert client.sectors().data == answer.data
+
+
 def test_refusals_have_types(client: Client) -> None:
     with pytest.raises(errors.NotFound, match="NOPE"):
         client.stocks_by_symbol_quote("NOPE")

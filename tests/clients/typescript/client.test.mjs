@@ -19,6 +19,7 @@ import {
   ServiceUnavailable,
   Unreachable,
   VERSION,
+  VersionNotServed,
 } from "dds-client";
 
 const ROOT = process.env.PROJECT;
@@ -103,6 +104,16 @@ test("later calls ask for data that is not older", async (t) => {
   assert.deepEqual([first, without], [[], []]);
   assert.deepEqual(refused, again);
   assert.match(refused[0], /^g1\./);
+});
+
+test("a call may name the oldest data that it accepts", async () => {
+  const { data, meta } = await client.get("/v1/sectors");
+  const least = (min_version) => client.get("/v1/sectors", { params: { query: { min_version } } });
+  assert.deepEqual((await least(meta.data_version)).data, data);
+  const [generation] = meta.data_version.split(".");
+  await assert.rejects(least(`${generation}.999999999.999999999`), VersionNotServed);
+  // A refused version is not sent again.
+  assert.deepEqual((await client.get("/v1/sectors")).data, data);
 });
 
 test("refusals have types", async () => {
