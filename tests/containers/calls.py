@@ -34,20 +34,20 @@ def call(ports, path, key):
     return "no connection", b""
 
 
-def first(key):
+def first(key, instances):
     """The first symbol, once there is one."""
     for _ in range(120):
-        status, body = call(INSTANCES, "/v1/stocks?limit=1", key)
+        status, body = call(instances, "/v1/stocks?limit=1", key)
         if status == 200 and json.loads(body)["data"]:
             return json.loads(body)["data"][0]["symbol"]
         time.sleep(1)
     return sys.exit(f"nothing is served: {status} {body[:200]}")
 
 
-def calling(key, symbol, until, took, outcomes):
+def calling(key, symbol, until, took, outcomes, instances):
     """Calls one instance after the other until a file is there."""
     paths = itertools.cycle(f"/v1/{path}" for path in [f"stocks/{symbol}/quote", f"stocks/{symbol}/dividends", f"prices/{symbol}?limit=500"])
-    for ports, path in zip(itertools.cycle([INSTANCES, INSTANCES[::-1]]), paths):
+    for ports, path in zip(itertools.cycle([instances, instances[::-1]]), paths):
         begun = time.monotonic()
         outcomes.append(call(ports, path, key)[0])
         took.append(time.monotonic() - begun)
@@ -62,13 +62,14 @@ def main():
     arguments.add_argument("--first", action="store_true", help="print the first symbol once there is one")
     arguments.add_argument("--symbol")
     arguments.add_argument("--until", type=Path, help="call until this file is there")
+    arguments.add_argument("--ports", nargs="+", type=int, default=INSTANCES, help="ports of the instances, or of their balancer")
     given = arguments.parse_args()
     keys = given.keys.split()
     if given.first:
-        return print(first(keys[0]))
+        return print(first(keys[0], given.ports))
     took, outcomes = [], []
     callers = [
-        threading.Thread(target=calling, args=(key, given.symbol, given.until, took, outcomes)) for key in keys
+        threading.Thread(target=calling, args=(key, given.symbol, given.until, took, outcomes, given.ports)) for key in keys
     ]
     for caller in callers:
         caller.start()
