@@ -53,6 +53,7 @@ mod market_prices;
 mod mcp;
 mod method;
 mod metrics;
+mod mirrored_log;
 mod mixed_folders;
 mod planted_faults;
 mod poison_messages;
